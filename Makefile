@@ -13,6 +13,7 @@ help:
 	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth; a study on a modelled machine'
 	@echo 'make test                check everything, in about 15 minutes; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
+	@echo 'make applications        build FFTW, HYPRE and PT-SCOTCH from Debian and run their own checks'
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'

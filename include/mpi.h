@@ -1,4 +1,4 @@
-/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/abi/procedures.txt and
+/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/abi/procedures.txt, removed.txt and
    constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi generated`. */
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
@@ -513,6 +513,17 @@ typedef int (MPI_Datarep_extent_function)(MPI_Datatype datatype, MPI_Aint *exten
 typedef void (MPI_T_event_cb_function)(MPI_T_event_instance event_instance, MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, void *user_data);
 typedef void (MPI_T_event_free_cb_function)(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, void *user_data);
 typedef void (MPI_T_event_dropped_cb_function)(MPI_Count count, MPI_T_event_registration event_registration, int source_index, MPI_T_cb_safety cb_safety, void *user_data);
+
+/* Names of MPI 2 for functions that handle errors */
+typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
+typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
+
+/* A type class of other libraries' headers; MPI_Type_match_size does not take it. */
+#ifndef MPIX_TYPECLASS_LOGICAL
+#define MPIX_TYPECLASS_LOGICAL 191
+#endif
 
 /* Point-to-point communication */
 int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
@@ -1891,6 +1902,330 @@ MPI_Datatype PMPI_Type_fromint(int datatype);
 int PMPI_Type_toint(MPI_Datatype datatype);
 MPI_Win PMPI_Win_fromint(int win);
 int PMPI_Win_toint(MPI_Win win);
+
+#ifdef FISHPLATE_REMOVED_NAMES
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+
+/* Names beside the ABI */
+int MPI_Attr_delete(MPI_Comm comm, int keyval);
+int MPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag);
+int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val);
+int MPI_Keyval_create(MPI_Comm_copy_attr_function *copy_fn, MPI_Comm_delete_attr_function *delete_fn, int *keyval, void *extra_state);
+int MPI_Keyval_free(int *keyval);
+int MPI_Address(const void *location, MPI_Aint *addr);
+int MPI_Errhandler_create(MPI_Comm_errhandler_function *handler_fn, MPI_Errhandler *errhandler);
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent);
+int MPI_Type_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement);
+int MPI_Type_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype);
+int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
+int MPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int MPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
+/* Names beside the ABI */
+int PMPI_Attr_delete(MPI_Comm comm, int keyval);
+int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag);
+int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val);
+int PMPI_Keyval_create(MPI_Comm_copy_attr_function *copy_fn, MPI_Comm_delete_attr_function *delete_fn, int *keyval, void *extra_state);
+int PMPI_Keyval_free(int *keyval);
+int PMPI_Address(const void *location, MPI_Aint *addr);
+int PMPI_Errhandler_create(MPI_Comm_errhandler_function *handler_fn, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent);
+int PMPI_Type_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype);
+int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype);
+int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement);
+int PMPI_Type_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype);
+int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
+int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int PMPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+#endif
+
+/* Names that the ABI leaves out: handles and statuses for Fortran. Each one is left to a program that has defined it as a
+   macro before; FISHPLATE_NO_FORTRAN_NAMES leaves out all of them. */
+#ifndef FISHPLATE_NO_FORTRAN_NAMES
+
+#ifndef FISHPLATE_NAME
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define FISHPLATE_NAME static inline
+#else
+#define FISHPLATE_NAME static __inline__
+#endif
+#endif
+
+#ifndef MPI_Fint
+typedef int MPI_Fint;
+#define MPI_Fint MPI_Fint
+#endif
+#ifndef MPI_F08_status
+typedef MPI_Status MPI_F08_status;
+#define MPI_F08_status MPI_F08_status
+#endif
+#ifndef MPI_F_STATUS_IGNORE
+#define MPI_F_STATUS_IGNORE ((MPI_Fint *) 0)
+#endif
+#ifndef MPI_F_STATUSES_IGNORE
+#define MPI_F_STATUSES_IGNORE ((MPI_Fint *) 0)
+#endif
+#ifndef MPI_F08_STATUS_IGNORE
+#define MPI_F08_STATUS_IGNORE ((MPI_F08_status *) 0)
+#endif
+#ifndef MPI_F08_STATUSES_IGNORE
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *) 0)
+#endif
+
+FISHPLATE_NAME int fishplate_status_to_array(const MPI_Status *status, MPI_Fint *array)
+{
+    int i;
+    array[MPI_F_SOURCE] = status->MPI_SOURCE;
+    array[MPI_F_TAG] = status->MPI_TAG;
+    array[MPI_F_ERROR] = status->MPI_ERROR;
+    for (i = 0; i < 5; i++)
+        array[3 + i] = status->MPI_internal[i];
+    return MPI_SUCCESS;
+}
+FISHPLATE_NAME int fishplate_status_from_array(const MPI_Fint *array, MPI_Status *status)
+{
+    int i;
+    status->MPI_SOURCE = array[MPI_F_SOURCE];
+    status->MPI_TAG = array[MPI_F_TAG];
+    status->MPI_ERROR = array[MPI_F_ERROR];
+    for (i = 0; i < 5; i++)
+        status->MPI_internal[i] = array[3 + i];
+    return MPI_SUCCESS;
+}
+
+#ifndef MPI_Comm_f2c
+FISHPLATE_NAME MPI_Comm MPI_Comm_f2c(MPI_Fint comm) { return MPI_Comm_fromint(comm); }
+#define MPI_Comm_f2c MPI_Comm_f2c
+#endif
+#ifndef MPI_Comm_c2f
+FISHPLATE_NAME MPI_Fint MPI_Comm_c2f(MPI_Comm comm) { return MPI_Comm_toint(comm); }
+#define MPI_Comm_c2f MPI_Comm_c2f
+#endif
+#ifndef MPI_Errhandler_f2c
+FISHPLATE_NAME MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint errhandler) { return MPI_Errhandler_fromint(errhandler); }
+#define MPI_Errhandler_f2c MPI_Errhandler_f2c
+#endif
+#ifndef MPI_Errhandler_c2f
+FISHPLATE_NAME MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler errhandler) { return MPI_Errhandler_toint(errhandler); }
+#define MPI_Errhandler_c2f MPI_Errhandler_c2f
+#endif
+#ifndef MPI_File_f2c
+FISHPLATE_NAME MPI_File MPI_File_f2c(MPI_Fint file) { return MPI_File_fromint(file); }
+#define MPI_File_f2c MPI_File_f2c
+#endif
+#ifndef MPI_File_c2f
+FISHPLATE_NAME MPI_Fint MPI_File_c2f(MPI_File file) { return MPI_File_toint(file); }
+#define MPI_File_c2f MPI_File_c2f
+#endif
+#ifndef MPI_Group_f2c
+FISHPLATE_NAME MPI_Group MPI_Group_f2c(MPI_Fint group) { return MPI_Group_fromint(group); }
+#define MPI_Group_f2c MPI_Group_f2c
+#endif
+#ifndef MPI_Group_c2f
+FISHPLATE_NAME MPI_Fint MPI_Group_c2f(MPI_Group group) { return MPI_Group_toint(group); }
+#define MPI_Group_c2f MPI_Group_c2f
+#endif
+#ifndef MPI_Info_f2c
+FISHPLATE_NAME MPI_Info MPI_Info_f2c(MPI_Fint info) { return MPI_Info_fromint(info); }
+#define MPI_Info_f2c MPI_Info_f2c
+#endif
+#ifndef MPI_Info_c2f
+FISHPLATE_NAME MPI_Fint MPI_Info_c2f(MPI_Info info) { return MPI_Info_toint(info); }
+#define MPI_Info_c2f MPI_Info_c2f
+#endif
+#ifndef MPI_Message_f2c
+FISHPLATE_NAME MPI_Message MPI_Message_f2c(MPI_Fint message) { return MPI_Message_fromint(message); }
+#define MPI_Message_f2c MPI_Message_f2c
+#endif
+#ifndef MPI_Message_c2f
+FISHPLATE_NAME MPI_Fint MPI_Message_c2f(MPI_Message message) { return MPI_Message_toint(message); }
+#define MPI_Message_c2f MPI_Message_c2f
+#endif
+#ifndef MPI_Op_f2c
+FISHPLATE_NAME MPI_Op MPI_Op_f2c(MPI_Fint op) { return MPI_Op_fromint(op); }
+#define MPI_Op_f2c MPI_Op_f2c
+#endif
+#ifndef MPI_Op_c2f
+FISHPLATE_NAME MPI_Fint MPI_Op_c2f(MPI_Op op) { return MPI_Op_toint(op); }
+#define MPI_Op_c2f MPI_Op_c2f
+#endif
+#ifndef MPI_Request_f2c
+FISHPLATE_NAME MPI_Request MPI_Request_f2c(MPI_Fint request) { return MPI_Request_fromint(request); }
+#define MPI_Request_f2c MPI_Request_f2c
+#endif
+#ifndef MPI_Request_c2f
+FISHPLATE_NAME MPI_Fint MPI_Request_c2f(MPI_Request request) { return MPI_Request_toint(request); }
+#define MPI_Request_c2f MPI_Request_c2f
+#endif
+#ifndef MPI_Session_f2c
+FISHPLATE_NAME MPI_Session MPI_Session_f2c(MPI_Fint session) { return MPI_Session_fromint(session); }
+#define MPI_Session_f2c MPI_Session_f2c
+#endif
+#ifndef MPI_Session_c2f
+FISHPLATE_NAME MPI_Fint MPI_Session_c2f(MPI_Session session) { return MPI_Session_toint(session); }
+#define MPI_Session_c2f MPI_Session_c2f
+#endif
+#ifndef MPI_Type_f2c
+FISHPLATE_NAME MPI_Datatype MPI_Type_f2c(MPI_Fint datatype) { return MPI_Type_fromint(datatype); }
+#define MPI_Type_f2c MPI_Type_f2c
+#endif
+#ifndef MPI_Type_c2f
+FISHPLATE_NAME MPI_Fint MPI_Type_c2f(MPI_Datatype datatype) { return MPI_Type_toint(datatype); }
+#define MPI_Type_c2f MPI_Type_c2f
+#endif
+#ifndef MPI_Win_f2c
+FISHPLATE_NAME MPI_Win MPI_Win_f2c(MPI_Fint win) { return MPI_Win_fromint(win); }
+#define MPI_Win_f2c MPI_Win_f2c
+#endif
+#ifndef MPI_Win_c2f
+FISHPLATE_NAME MPI_Fint MPI_Win_c2f(MPI_Win win) { return MPI_Win_toint(win); }
+#define MPI_Win_c2f MPI_Win_c2f
+#endif
+#ifndef MPI_Status_c2f
+FISHPLATE_NAME int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) { return fishplate_status_to_array(c_status, f_status); }
+#define MPI_Status_c2f MPI_Status_c2f
+#endif
+#ifndef MPI_Status_f2c
+FISHPLATE_NAME int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) { return fishplate_status_from_array(f_status, c_status); }
+#define MPI_Status_f2c MPI_Status_f2c
+#endif
+#ifndef MPI_Status_c2f08
+FISHPLATE_NAME int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) { *f08_status = *c_status; return MPI_SUCCESS; }
+#define MPI_Status_c2f08 MPI_Status_c2f08
+#endif
+#ifndef MPI_Status_f082c
+FISHPLATE_NAME int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) { *c_status = *f08_status; return MPI_SUCCESS; }
+#define MPI_Status_f082c MPI_Status_f082c
+#endif
+#ifndef MPI_Status_f082f
+FISHPLATE_NAME int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) { return fishplate_status_to_array(f08_status, f_status); }
+#define MPI_Status_f082f MPI_Status_f082f
+#endif
+#ifndef MPI_Status_f2f08
+FISHPLATE_NAME int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) { return fishplate_status_from_array(f_status, f08_status); }
+#define MPI_Status_f2f08 MPI_Status_f2f08
+#endif
+
+#ifndef PMPI_Comm_f2c
+FISHPLATE_NAME MPI_Comm PMPI_Comm_f2c(MPI_Fint comm) { return PMPI_Comm_fromint(comm); }
+#define PMPI_Comm_f2c PMPI_Comm_f2c
+#endif
+#ifndef PMPI_Comm_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Comm_c2f(MPI_Comm comm) { return PMPI_Comm_toint(comm); }
+#define PMPI_Comm_c2f PMPI_Comm_c2f
+#endif
+#ifndef PMPI_Errhandler_f2c
+FISHPLATE_NAME MPI_Errhandler PMPI_Errhandler_f2c(MPI_Fint errhandler) { return PMPI_Errhandler_fromint(errhandler); }
+#define PMPI_Errhandler_f2c PMPI_Errhandler_f2c
+#endif
+#ifndef PMPI_Errhandler_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Errhandler_c2f(MPI_Errhandler errhandler) { return PMPI_Errhandler_toint(errhandler); }
+#define PMPI_Errhandler_c2f PMPI_Errhandler_c2f
+#endif
+#ifndef PMPI_File_f2c
+FISHPLATE_NAME MPI_File PMPI_File_f2c(MPI_Fint file) { return PMPI_File_fromint(file); }
+#define PMPI_File_f2c PMPI_File_f2c
+#endif
+#ifndef PMPI_File_c2f
+FISHPLATE_NAME MPI_Fint PMPI_File_c2f(MPI_File file) { return PMPI_File_toint(file); }
+#define PMPI_File_c2f PMPI_File_c2f
+#endif
+#ifndef PMPI_Group_f2c
+FISHPLATE_NAME MPI_Group PMPI_Group_f2c(MPI_Fint group) { return PMPI_Group_fromint(group); }
+#define PMPI_Group_f2c PMPI_Group_f2c
+#endif
+#ifndef PMPI_Group_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Group_c2f(MPI_Group group) { return PMPI_Group_toint(group); }
+#define PMPI_Group_c2f PMPI_Group_c2f
+#endif
+#ifndef PMPI_Info_f2c
+FISHPLATE_NAME MPI_Info PMPI_Info_f2c(MPI_Fint info) { return PMPI_Info_fromint(info); }
+#define PMPI_Info_f2c PMPI_Info_f2c
+#endif
+#ifndef PMPI_Info_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Info_c2f(MPI_Info info) { return PMPI_Info_toint(info); }
+#define PMPI_Info_c2f PMPI_Info_c2f
+#endif
+#ifndef PMPI_Message_f2c
+FISHPLATE_NAME MPI_Message PMPI_Message_f2c(MPI_Fint message) { return PMPI_Message_fromint(message); }
+#define PMPI_Message_f2c PMPI_Message_f2c
+#endif
+#ifndef PMPI_Message_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Message_c2f(MPI_Message message) { return PMPI_Message_toint(message); }
+#define PMPI_Message_c2f PMPI_Message_c2f
+#endif
+#ifndef PMPI_Op_f2c
+FISHPLATE_NAME MPI_Op PMPI_Op_f2c(MPI_Fint op) { return PMPI_Op_fromint(op); }
+#define PMPI_Op_f2c PMPI_Op_f2c
+#endif
+#ifndef PMPI_Op_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Op_c2f(MPI_Op op) { return PMPI_Op_toint(op); }
+#define PMPI_Op_c2f PMPI_Op_c2f
+#endif
+#ifndef PMPI_Request_f2c
+FISHPLATE_NAME MPI_Request PMPI_Request_f2c(MPI_Fint request) { return PMPI_Request_fromint(request); }
+#define PMPI_Request_f2c PMPI_Request_f2c
+#endif
+#ifndef PMPI_Request_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Request_c2f(MPI_Request request) { return PMPI_Request_toint(request); }
+#define PMPI_Request_c2f PMPI_Request_c2f
+#endif
+#ifndef PMPI_Session_f2c
+FISHPLATE_NAME MPI_Session PMPI_Session_f2c(MPI_Fint session) { return PMPI_Session_fromint(session); }
+#define PMPI_Session_f2c PMPI_Session_f2c
+#endif
+#ifndef PMPI_Session_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Session_c2f(MPI_Session session) { return PMPI_Session_toint(session); }
+#define PMPI_Session_c2f PMPI_Session_c2f
+#endif
+#ifndef PMPI_Type_f2c
+FISHPLATE_NAME MPI_Datatype PMPI_Type_f2c(MPI_Fint datatype) { return PMPI_Type_fromint(datatype); }
+#define PMPI_Type_f2c PMPI_Type_f2c
+#endif
+#ifndef PMPI_Type_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Type_c2f(MPI_Datatype datatype) { return PMPI_Type_toint(datatype); }
+#define PMPI_Type_c2f PMPI_Type_c2f
+#endif
+#ifndef PMPI_Win_f2c
+FISHPLATE_NAME MPI_Win PMPI_Win_f2c(MPI_Fint win) { return PMPI_Win_fromint(win); }
+#define PMPI_Win_f2c PMPI_Win_f2c
+#endif
+#ifndef PMPI_Win_c2f
+FISHPLATE_NAME MPI_Fint PMPI_Win_c2f(MPI_Win win) { return PMPI_Win_toint(win); }
+#define PMPI_Win_c2f PMPI_Win_c2f
+#endif
+#ifndef PMPI_Status_c2f
+FISHPLATE_NAME int PMPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) { return fishplate_status_to_array(c_status, f_status); }
+#define PMPI_Status_c2f PMPI_Status_c2f
+#endif
+#ifndef PMPI_Status_f2c
+FISHPLATE_NAME int PMPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) { return fishplate_status_from_array(f_status, c_status); }
+#define PMPI_Status_f2c PMPI_Status_f2c
+#endif
+#ifndef PMPI_Status_c2f08
+FISHPLATE_NAME int PMPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) { *f08_status = *c_status; return MPI_SUCCESS; }
+#define PMPI_Status_c2f08 PMPI_Status_c2f08
+#endif
+#ifndef PMPI_Status_f082c
+FISHPLATE_NAME int PMPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) { *c_status = *f08_status; return MPI_SUCCESS; }
+#define PMPI_Status_f082c PMPI_Status_f082c
+#endif
+#ifndef PMPI_Status_f082f
+FISHPLATE_NAME int PMPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) { return fishplate_status_to_array(f08_status, f_status); }
+#define PMPI_Status_f082f PMPI_Status_f082f
+#endif
+#ifndef PMPI_Status_f2f08
+FISHPLATE_NAME int PMPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) { return fishplate_status_from_array(f_status, f08_status); }
+#define PMPI_Status_f2f08 PMPI_Status_f2f08
+#endif
+
+#endif
 
 #ifdef __cplusplus
 }

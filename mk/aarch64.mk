@@ -34,3 +34,4 @@ library-aarch64:
 	@cp -rfP build/bin build/include build/aarch64
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libmpi_abi.so build/aarch64/lib/libmpi_abi.so.1
 	@ln -sfn libmpi_abi.so.1 build/aarch64/lib/libmpi_abi.so
+	@$(call archive_of_names,aarch64-linux-gnu-gcc,aarch64-linux-gnu-ar,build/aarch64)

@@ -10,6 +10,16 @@ TARGET  := $(or $(CARGO_TARGET_DIR),target)
 BUILT   := $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
+# The version of the standard, by which programs ask for MPI.
+STANDARD := 5.0
+
+# The archive of names that the ABI leaves out, by a C compiler and an archiver of the processor's kind, into a tree. Without them
+# the tree is complete but for programs that declare these names themselves; mpicc sees that.
+archive_of_names = { $(1) -O2 -fPIC -I$(3)/include -c crates/abi/names.c -o $(3)/lib/names.o && \
+	    rm -f $(3)/lib/libfishplate_names.a && $(2) rcs $(3)/lib/libfishplate_names.a $(3)/lib/names.o; } || \
+	{ rm -f $(3)/lib/libfishplate_names.a; echo "libfishplate_names.a not made: $(1) or $(2) failed" >&2; }; \
+	rm -f $(3)/lib/names.o
+
 .PHONY: install stage library command
 
 library:
@@ -31,7 +41,9 @@ install stage: library command
 	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
-	@for name in mpi_abi fishplate; do \
-	    sed -e 's/@NAME@/'$$name'/' -e 's/@VERSION@/$(VERSION)/' scripts/pkgconfig.in \
-	        > $(ROOT)/lib/pkgconfig/$$name.pc || exit 1; done
+	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
+	@names=; [ ! -e $(ROOT)/lib/libfishplate_names.a ] || names='-lfishplate_names '; \
+	for package in mpi=$(STANDARD) mpi_abi=$(VERSION) fishplate=$(VERSION); do \
+	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" -e "s/@NAMES@/$$names/" scripts/pkgconfig.in \
+	        > $(ROOT)/lib/pkgconfig/$${package%=*}.pc || exit 1; done
 	@echo "installed into $(ROOT)"

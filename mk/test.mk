@@ -6,6 +6,7 @@ test: needs
 	@python3 tests/all.py
 
 test-all: needs
+	@scripts/needs.sh flex bison perl
 	@python3 tests/all.py --all
 
 # Says loudly that something could not run here. `make test` prints build/not-run once more at its end.
@@ -19,13 +20,19 @@ needs:
 	@scripts/needs.sh cc c++ python3 valgrind
 
 # One suite: tests/all.py says what each tests.
-SUITES := unit loom programs robust figures choice counts verbs documents rails mpi4py mpich
+SUITES := unit loom programs wrappers robust figures choice counts verbs documents rails mpi4py mpich
 .PHONY: $(SUITES)
 $(SUITES): stage
 	@python3 tests/all.py $@
 
 test-verbs: stage
 	@python3 tests/all.py --all verbs
+
+# FFTW, HYPRE and PT-SCOTCH, with the checks that they bring.
+.PHONY: applications
+applications: stage
+	@scripts/needs.sh flex bison perl
+	@python3 tests/all.py --all applications
 
 # Pages of results, in headless Chromium where there is one.
 .PHONY: report

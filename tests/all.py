@@ -65,6 +65,8 @@ def preparation(full: bool) -> list[Step]:
         Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False),
         Step("loom-build", python("rust.py", "loom", "--compile"), after=("stage",), optional=True, is_suite=False),
         Step("mpich-build", python("foreign/mpich.py", *PREFIX, *subset, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        *([Step("applications-build", python("foreign/applications.py", *PREFIX, "--build-only"), after=("stage",), optional=True,
+                is_suite=False)] if full else []),
         *([Step("miri", make("miri"), is_suite=False)] if full else []),
         # Figures of modelled machines, byte by byte.
         Step("figures", python("modelled/run.py", *PREFIX), after=("stage",)),
@@ -98,8 +100,12 @@ def other_suites(full: bool) -> list[Step]:
         # Suites of others.
         Step("mpi4py", python("foreign/mpi4py.py", *PREFIX, *subset)),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
+        # Applications of others, which check themselves.
+        *([Step("applications", python("foreign/applications.py", *PREFIX))] if full else []),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
         Step("programs", python("c/run.py", *PREFIX)),
+        # Compiler wrappers and package descriptions, as build systems use them.
+        Step("wrappers", python("wrappers/run.py", *PREFIX)),
         # Programs of ours and of others over two modelled rails, under each policy.
         Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
         # Pages of results, in a browser.

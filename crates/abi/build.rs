@@ -7,12 +7,13 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    for input in ["procedures.txt", "constants.txt", "generate"] {
+    for input in ["procedures.txt", "removed.txt", "constants.txt", "generate"] {
         println!("cargo:rerun-if-changed={input}");
     }
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     let out = Path::new(&out);
-    let chapters = read("procedures.txt", generate::table::parse);
+    let mut chapters = read("procedures.txt", generate::table::parse);
+    chapters.extend(read("removed.txt", generate::table::parse));
     let groups = read("constants.txt", generate::constants::parse);
     write(&out.join("entry.rs"), &generate::entry::generate(&chapters));
     write(

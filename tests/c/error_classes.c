@@ -34,6 +34,8 @@ static void point_to_point(void) {
     FAILS(MPI_Mprobe(0, 0, MPI_COMM_NULL, &message, &status), MPI_ERR_COMM);
     FAILS(MPI_Sendrecv(buffer, 1, MPI_INT, size, 0, buffer + 4, 1, MPI_INT, 0, 0, w, &status), MPI_ERR_RANK);
     FAILS(MPI_Sendrecv_replace(buffer, 1, MPI_INT, 0, -4, 0, 0, w, &status), MPI_ERR_TAG);
+    FAILS(MPI_Buffer_attach(NULL, 500), MPI_ERR_BUFFER);
+    FAILS(MPI_Comm_attach_buffer(w, NULL, 500), MPI_ERR_BUFFER);
     message = MPI_MESSAGE_NULL;
     FAILS(MPI_Mrecv(buffer, 1, MPI_INT, &message, &status), MPI_ERR_REQUEST);
     request = MPI_REQUEST_NULL;

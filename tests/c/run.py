@@ -57,6 +57,8 @@ TABLE = [
     ("cart", [6, 7], {}),
     ("info", [1], {"mpich": "the null info gives MPI_ERR_ARG"}),
     ("errhandlers", [1, 2], {"mpich": "a call whose user's handler returned gives MPI_SUCCESS"}),
+    ("defaults", [1, 2], {}),
+    ("removed", [1, 2], {"mpich": "it has no MPI_Psend_init_c"}),
     ("environment", [1, 2], {"args": ["two words", ""]}),
     ("coll_data", [1, 2, 3, 4, 5, 6, 7], {"seconds": 180}),
     ("coll_reduce", [1, 2, 3, 4, 5, 6, 7], {"seconds": 180}),
@@ -83,6 +85,8 @@ TABLE = [
           ("truncate", ["MPI_Recv", "(?i)trunc"]),
           ("abort-handler", ["MPI_Send", "rank", "4711"]),
       ]],
+    ("out_of_memory", [2], {"code": 39, "silent": True, "says": ["rank 0: out of memory: the system refused \\d+ bytes"],
+                            "mpich": "its words are others"}),
     *[("abort", [1, 2, 4], {"args": [others], "code": 42, "silent": True})
       for others in ("wait", "sleep", "compute")],
     *[("outside", [1, 2], {"args": [when], "code": None, "silent": True, "says": says,

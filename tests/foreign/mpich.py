@@ -209,6 +209,9 @@ def main() -> int:
             ran = harness.launch(prefix, line.ranks, [target, *line.args], seconds=seconds,
                                  env=line.env, cwd=Path(work), options=tuple(shlex.split(options.mpiexec_options)))
         problem = judge(line, ran, seconds)
+        text = "".join(source.read_text(errors="replace") for source in builder.sources(line.folder, line.program))
+        if problem and tally.unsupported and (name := tally.unsupported.quiet(text)):
+            problem += f" | it uses MPI_{name}: this procedure is not supported yet"
         note(line, "fail" if problem else "pass", problem, ran.seconds)
 
     stale = tally.stale() if complete else []

@@ -1,8 +1,6 @@
 """Fetches MPICH's conformance programs and compiles them.
 
-Debian's source package `mpich` is fetched by apt-get with a configuration of its own (lists, cache
-and sources in a folder under build/), so the system's apt is neither read nor changed. Of the
-package only test/mpi is unpacked. It is never committed.
+Of Debian's source package `mpich` (debian.py) only test/mpi is unpacked. It is never committed.
 
 The programs are written for configure and automake. Neither runs here: the two configuration
 headers are written below, and of the Makefile.am files only `NAME_SOURCES`, `NAME_CPPFLAGS` and
@@ -13,16 +11,13 @@ import hashlib
 import re
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
+import debian
 import harness
 
 VERSION = "4.0.2"
 SHA256 = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"
-
-APT_SOURCES = ("deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
-               "http://deb.debian.org/debian bookworm main\n")
 
 CONFIG = "\n".join(
     [f"#define HAVE_{name} 1" for name in (
@@ -53,41 +48,12 @@ def give_up(why: str) -> None:
 def fetch(cache: Path) -> Path:
     """The folder test/mpi, unpacked; ends the program where it cannot be had."""
     home = cache / f"mpich-{VERSION}"
-    archive = home / f"mpich_{VERSION}.orig.tar.xz"
-    if not (home / "ready").exists():
-        home.mkdir(parents=True, exist_ok=True)
-        if not archive.exists():
-            download(home)
-        seen = hashlib.sha256(archive.read_bytes()).hexdigest() if archive.exists() else "no file"
-        if seen != SHA256:
-            archive.unlink(missing_ok=True)
-            give_up(f"{archive.name} has SHA-256 {seen}, not {SHA256}")
-        with tarfile.open(archive) as tar:
-            members = [m for m in tar if "/test/mpi/" in m.name]
-            tar.extractall(home, members=members, filter="data")
-        (home / "ready").touch()
+    try:
+        archive = debian.fetch("mpich", f"mpich_{VERSION}.orig.tar.xz", SHA256, cache)
+    except debian.Unavailable as why:
+        give_up(str(why))
+    debian.unpack(archive, home, lambda member: "/test/mpi/" in member.name)
     return next(home.glob("*/test/mpi"))
-
-
-def download(home: Path) -> None:
-    apt = home / "apt"
-    for folder in ("lists/partial", "cache/archives/partial"):
-        (apt / folder).mkdir(parents=True, exist_ok=True)
-    (apt / "sources.list").write_text(APT_SOURCES)
-    options = ["-qq"]
-    for setting in (f"Dir::Etc::sourcelist={apt}/sources.list", "Dir::Etc::sourceparts=-",
-                    f"Dir::State::lists={apt}/lists", f"Dir::Cache={apt}/cache",
-                    "APT::Sandbox::User=", "Acquire::Retries=2"):
-        options += ["-o", setting]
-    for command in (["update"], ["source", "--download-only", "mpich"]):
-        try:
-            done = subprocess.run(["apt-get", *options, *command], cwd=home, text=True,
-                                  capture_output=True, timeout=600)
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            give_up(f"apt-get {command[0]}: {problem}")
-        if done.returncode:
-            give_up(f"apt-get {command[0]} ended with {done.returncode}: "
-                    f"{(done.stderr or done.stdout).strip()}")
 
 
 class Builder:
@@ -97,6 +63,7 @@ class Builder:
         self.tests, self.mpicc = tests, str(prefix / "bin/mpicc")
         self.header = (prefix / "include/mpi.h").read_text()
         self.flags = ["-g", "-O1", "-std=gnu11", "-pthread", "-Werror=implicit-function-declaration",
+                      "-DFISHPLATE_REMOVED_NAMES",
                       f"-I{tests}/include", f"-I{tests}/dtpools/include"]
         key = hashlib.sha256("\0".join([str(prefix), self.header, CONFIG, POOL, *self.flags, *RENAMED]).encode())
         self.out = cache / f"mpich-{VERSION}-{key.hexdigest()[:12]}"
@@ -136,8 +103,7 @@ class Builder:
         """The path of a program of a folder's test list, and the compiler's complaint."""
         home = self.tests / folder
         rules = self.rules(home)
-        sources = [home / s for s in rules.get(f"{name}_SOURCES", f"{name}.c").split()
-                   if s.endswith(".c")]
+        sources = self.sources(folder, name)
         flags = [word for word in rules.get(f"{name}_CPPFLAGS", "").split()
                  if word.startswith(("-D", "-U"))]
         threaded = folder.startswith("threads")
@@ -148,6 +114,10 @@ class Builder:
         flags += [f"-I{home}", *(str(self.out / "util" / f"{o}.o") for o in objects)]
         target = self.out / folder / name
         return target, self.compile(sources, target, flags)
+
+    def sources(self, folder: str, name: str) -> list[Path]:
+        home = self.tests / folder
+        return [home / source for source in self.rules(home).get(f"{name}_SOURCES", f"{name}.c").split() if source.endswith(".c")]
 
     def rules(self, home: Path) -> dict:
         """The variables of a folder's Makefile.am."""
@@ -164,13 +134,12 @@ class Builder:
         return sorted(n for n in named if not_in_the_abi(n) and not re.search(rf"\b{n}\b", self.header))
 
 
-# Removed from MPI, or deprecated so long ago that the ABI leaves it out (MPI 5.0, 20.2.1).
+# Names outside the ABI. Our header has those that it can have; a peer's may lack them.
 GONE = set("""
     MPI_Address MPI_Type_hindexed MPI_Type_hvector MPI_Type_struct MPI_Type_extent MPI_Type_lb
     MPI_Type_ub MPI_LB MPI_UB MPI_Errhandler_create MPI_Errhandler_get MPI_Errhandler_set
     MPI_Handler_function MPI_Attr_put MPI_Attr_get MPI_Attr_delete MPI_Keyval_create
-    MPI_Keyval_free MPI_DUP_FN MPI_NULL_COPY_FN MPI_NULL_DELETE_FN MPI_Copy_function
-    MPI_Delete_function MPI_COMBINER_HVECTOR_INTEGER MPI_COMBINER_HINDEXED_INTEGER
+    MPI_Keyval_free MPI_COMBINER_HVECTOR_INTEGER MPI_COMBINER_HINDEXED_INTEGER
     MPI_COMBINER_STRUCT_INTEGER MPI_Fint MPI_F_STATUS_IGNORE MPI_F_STATUSES_IGNORE
     MPI_Info_get_valuelen_c MPI_BFLOAT16_T
 """.split())

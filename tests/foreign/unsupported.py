@@ -1,7 +1,8 @@
 """Recognises failures because of procedures that the library does not support yet, and names their subjects.
 
 The library says `MPI_X: this procedure is not supported yet` when such an error is fatal. A program that takes
-the error shows only its text; then mpi4py's recorder adds the method that raised it (` in Comm.Spawn`).
+the error shows only its text; then mpi4py's recorder adds the method that raised it (` in Comm.Spawn`). A C program may even
+be silent about the errors of files and sessions, which return: its source tells.
 crates/abi/procedures.txt says what each procedure waits for.
 """
 
@@ -26,6 +27,8 @@ SUBJECTS = {
 SKIPS = {"mpi-win": "one-sided", "mpi-rma": "one-sided", "Win": "one-sided", "mpi-file": "files",
          "File": "files", "mpi-session": "sessions", "Session": "sessions"}
 UNNAMED = "what the test does not tell"
+# Classes of objects whose errors return unless a program asks for more, so a program may not tell them.
+QUIET = ("File", "Session")
 # Names of mpi4py that differ from those of MPI.
 CLASSES = {"datatype": ["type"], "intracomm": ["comm"], "topocomm": ["comm"], "cartcomm": ["comm"],
            "graphcomm": ["comm"], "distgraphcomm": ["comm"]}
@@ -47,6 +50,11 @@ class Table:
         for method in re.findall(rf"{SIGN}[^;|]*? in ([\w.]+)", why):
             return self.of_method(method)
         return UNNAMED if SIGN in why else None
+
+    def quiet(self, source: str) -> str | None:
+        """An unsupported procedure that a C program uses, and whose error it need not have told."""
+        names = re.findall(rf"\bMPI_((?:{'|'.join(QUIET)})_\w+)\s*\(", source)
+        return next((name for name in names if name.lower().removesuffix("_c") in self.subjects), None)
 
     def subject_of_skip(self, why: str) -> str | None:
         """The same for a test that skips itself."""

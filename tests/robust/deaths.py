@@ -42,6 +42,21 @@ def killed_at_random(world):
             job.check_gone()
 
 
+def killed_in_a_long_message(world):
+    """The other rank finds the memory of the dead one gone before the launcher hears of its end, and is not blamed."""
+    for attempt in range(16):
+        with start(world, "long", ranks=2) as job:
+            job.wait_until_ready(2)
+            time.sleep(world.random.random() * 0.03)
+            dead = attempt % 2
+            job.kill(dead)
+            code = job.end()
+            if code != 128 + signal.SIGKILL:
+                raise Problem(f"exit status {code}, not {128 + signal.SIGKILL}: {job.err[-500:]}")
+            job.check_one_line(rf"rank {dead}\b", r"SIGKILL|signal 9")
+            job.check_gone()
+
+
 def all_killed(world):
     with start(world, "ring") as job:
         job.wait_until_ready(RANKS)
@@ -104,6 +119,7 @@ def tests() -> list:
           ("before", "wait", "ring", "reduce", "compute", "deaf")],
         ("a rank is killed after MPI_Finalize", killed_after_finalize),
         ("a rank is killed at random moments", killed_at_random),
+        ("a rank is killed in a long message", killed_in_a_long_message),
         ("all ranks are killed", all_killed),
         ("a rank is killed while another is stopped", stopped_ones_are_ended_too),
         ("a rank has a fault", fault),

@@ -4,13 +4,16 @@
  *   ring      passing messages on           reduce    in one allreduce after another
  *   compute   busy outside MPI              deaf      asleep outside MPI, deaf to polite signals
  *   after     a second behind MPI_Finalize  leave N   rank 1 leaves with code N after MPI_Init
- *   fault     rank 1 writes to address 0 */
+ *   fault     rank 1 writes to address 0
+ *   long      two ranks exchange long messages; their memory is large, so a killed one takes a while to disappear */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { LONG = 4 << 20, BALLAST = 256 << 20 };
 
 static void ready(void) {
     if (write(1, "ready\n", 6) != 6) abort();
@@ -26,6 +29,8 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    char *memory = !strcmp(where, "long") ? malloc(BALLAST) : NULL;
+    if (memory) memset(memory, 1, BALLAST);
     if (!strcmp(where, "after")) MPI_Finalize();
     ready();
     if (!strcmp(where, "leave") && rank == 1) _exit(atoi(argv[2]));
@@ -38,6 +43,10 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(where, "reduce"))
         for (;;) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (memory)
+        for (;;)
+            MPI_Sendrecv(memory, LONG, MPI_BYTE, 1 - rank, 0, memory + LONG, LONG, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
     if (!strcmp(where, "ring"))
         for (;;)
             MPI_Sendrecv_replace(&value, 1, MPI_INT, (rank + 1) % size, 0, (rank + size - 1) % size, 0,

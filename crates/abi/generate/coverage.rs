@@ -8,7 +8,8 @@ use std::fmt::Write;
 pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::from(
         "# What works\n\n\
-         Every procedure of the MPI 5.0 ABI is exported. Those that do not work yet raise\n\
+         Every procedure of the MPI 5.0 ABI is exported, and beside them those that programs of other\n\
+         libraries load ([compiling.md](compiling.md)). Those that do not work yet raise\n\
          `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of their communicator, window, file or\n\
          session. Large-count forms (`_c`) are counted: they share their code with the plain forms.\n\
          [foreign.md](foreign.md) lists the results of other projects' test suites.\n\n\

@@ -79,7 +79,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
 }
 
 fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
-    let face = procedure.snake();
+    let face = procedure.face();
     let c_name = procedure.c_name("MPI_", large);
     if procedure.returns.is_some() {
         return format!("    procedures::{face}({arguments})\n");
@@ -169,6 +169,8 @@ fn error_object(procedure: &Procedure, large: bool) -> String {
         .any(|p| p.kind.word() == "file" && p.access != Access::Out);
     let object = if procedure.chapter == 14 && !has_file {
         "Object::File(MPI_FILE_NULL)".into()
+    } else if procedure.makes_with_errhandler() {
+        "Object::Made(errhandler)".into()
     } else if let Some((name, variant)) = find(Access::In) {
         format!("Object::{variant}({name})")
     } else if let Some((name, variant)) = find(Access::InOut) {

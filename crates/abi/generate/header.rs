@@ -3,6 +3,7 @@
 //! `header_functions.h`.
 
 use super::constants::{Constant, Group};
+use super::fortran_names;
 use super::table::{Chapter, Procedure};
 use std::fmt::Write;
 
@@ -10,9 +11,9 @@ const TYPES: &str = include_str!("header_types.h");
 const FUNCTIONS: &str = include_str!("header_functions.h");
 
 /// The text of `include/mpi.h`.
-pub(crate) fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
+pub(crate) fn generate(chapters: &[Chapter], removed: &[Chapter], groups: &[Group]) -> String {
     let mut text = String::from(
-        "/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/abi/procedures.txt and\n   \
+        "/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/abi/procedures.txt, removed.txt and\n   \
          constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi generated`. */\n\
          #ifndef MPI_H_ABI\n#define MPI_H_ABI\n\n",
     );
@@ -21,6 +22,17 @@ pub(crate) fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
         write_group(&mut text, group);
     }
     text.push_str(FUNCTIONS);
+    write_prototypes(&mut text, chapters);
+    text.push_str("\n#ifdef FISHPLATE_REMOVED_NAMES\n");
+    text.push_str("typedef MPI_Comm_errhandler_function MPI_Handler_function;\n");
+    write_prototypes(&mut text, removed);
+    text.push_str("#endif\n");
+    text.push_str(&fortran_names::generate(chapters));
+    text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    text
+}
+
+fn write_prototypes(text: &mut String, chapters: &[Chapter]) {
     for prefix in ["MPI_", "PMPI_"] {
         for chapter in chapters {
             writeln!(text, "\n/* {} */", chapter.title).unwrap();
@@ -35,8 +47,6 @@ pub(crate) fn generate(chapters: &[Chapter], groups: &[Group]) -> String {
             }
         }
     }
-    text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
-    text
 }
 
 /// `int MPI_Send(const void *buf, …)`

@@ -23,3 +23,14 @@ typedef int (MPI_Datarep_extent_function)(MPI_Datatype datatype, MPI_Aint *exten
 typedef void (MPI_T_event_cb_function)(MPI_T_event_instance event_instance, MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, void *user_data);
 typedef void (MPI_T_event_free_cb_function)(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, void *user_data);
 typedef void (MPI_T_event_dropped_cb_function)(MPI_Count count, MPI_T_event_registration event_registration, int source_index, MPI_T_cb_safety cb_safety, void *user_data);
+
+/* Names of MPI 2 for functions that handle errors */
+typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
+typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
+
+/* A type class of other libraries' headers; MPI_Type_match_size does not take it. */
+#ifndef MPIX_TYPECLASS_LOGICAL
+#define MPIX_TYPECLASS_LOGICAL 191
+#endif

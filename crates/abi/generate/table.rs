@@ -1,4 +1,4 @@
-//! The parser of `procedures.txt`, whose head explains its columns.
+//! The parser of `procedures.txt`, whose head explains its columns, and of `removed.txt`.
 
 use super::kinds::Kind;
 
@@ -27,6 +27,8 @@ pub(crate) struct Procedure {
 
 pub(crate) enum State {
     Works,
+    /// The function of another procedure does the work.
+    WorksAs(String),
     /// The name of the work that will make it work.
     Waits(String),
 }
@@ -64,13 +66,16 @@ pub(crate) enum Length {
 }
 
 impl Procedure {
-    /// In Rust: `MPI_Type_size_x` is `type_size_x`.
-    pub(crate) fn snake(&self) -> String {
-        self.name.to_ascii_lowercase()
+    /// The name of the function that does the work.
+    pub(crate) fn face(&self) -> String {
+        match &self.state {
+            State::WorksAs(other) => other.to_ascii_lowercase(),
+            _ => self.name.to_ascii_lowercase(),
+        }
     }
 
     pub(crate) fn works(&self) -> bool {
-        matches!(self.state, State::Works)
+        !matches!(self.state, State::Waits(_))
     }
 
     /// Whether it belongs to the tools interface, whose errors go through no handler.
@@ -81,6 +86,16 @@ impl Procedure {
     /// Whether a trace of the program's calls includes it.
     pub(crate) fn is_announced(&self) -> bool {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
+    }
+
+    /// Whether it makes an object with the error handler that it is given, which also gets the
+    /// errors of this call (MPI 5.0 §7.4.2, §11.3.1).
+    pub(crate) fn makes_with_errhandler(&self) -> bool {
+        let has = |words: &[&str], access: Access| {
+            let mut parameters = self.parameters.iter();
+            parameters.any(|p| words.contains(&p.kind.word()) && p.access == access)
+        };
+        has(&["errhandler"], Access::In) && has(&["comm", "session"], Access::Out)
     }
 
     /// The output parameter that says whether a poll has a result: zero if it has none. `None`: the
@@ -165,7 +180,10 @@ fn parse_procedure(line: &str, chapter: u32) -> Result<Procedure, String> {
     let marks = column("marks")?;
     let state = match column("state")? {
         "works" => State::Works,
-        work => State::Waits(work.into()),
+        work => match work.strip_prefix("works=") {
+            Some(other) => State::WorksAs(other.into()),
+            None => State::Waits(work.into()),
+        },
     };
     let (marks, returns) = match marks.split_once('=') {
         Some((marks, kind)) => (marks, Some(Kind::named(kind)?)),

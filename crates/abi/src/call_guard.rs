@@ -8,7 +8,7 @@
 
 use crate::constants::*;
 use crate::error::Error;
-use crate::handle::{Comm, File, Session, Win};
+use crate::handle::{Comm, Errhandler, File, Session, Win};
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
 use std::cell::Cell;
@@ -28,6 +28,8 @@ pub enum Object {
     File(File),
     /// A session.
     Session(Session),
+    /// An object that the call makes, with this error handler.
+    Made(Errhandler),
 }
 
 /// The current call.
@@ -210,12 +212,13 @@ pub fn unsupported_tools() -> c_int {
 fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
     match LIBRARY.rank() {
         Some(rank) => (rank.raise)(rank, object, procedure, error),
+        None if object == Object::Made(MPI_ERRORS_RETURN) => error.class.0,
         None => fatal(procedure, error),
     }
 }
 
-/// While MPI is not running the initial error handler is in force, and that is MPI_ERRORS_ARE_FATAL
-/// (section 9.3 of MPI 5.0).
+/// While MPI is not running, and the call names no error handler, the initial one is in force, and
+/// that is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
 #[cold]
 fn fatal(procedure: &str, error: &Error) -> ! {
     eprintln!("fishplate: {procedure}: {error}");

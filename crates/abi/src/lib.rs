@@ -1,7 +1,8 @@
 //! The C face of the library: the standard MPI ABI.
 //!
-//! Two tables define it. `procedures.txt` lists every procedure with its parameters and its state;
-//! `constants.txt` lists every constant. The build script generates the entry points (`entry`) and
+//! Three tables define it. `procedures.txt` lists every procedure with its parameters and its
+//! state; `removed.txt` those that other libraries have beside the ABI's; `constants.txt` lists
+//! every constant. The build script generates the entry points (`entry`) and
 //! the constants from them. Tests compare `include/mpi.h` and `docs/coverage.md` with the tables.
 //!
 //! The path of a call: entry point (generated; checks each argument by its kind and converts both
@@ -13,13 +14,15 @@
 //! procedure's state in `procedures.txt` to `works`. Its `_c` form comes with it. Then run
 //! `REGENERATE=1 cargo test -p abi generated`, which rewrites the coverage page.
 //!
-//! Invariant: the library exports the ABI's names and no others, and no panic leaves a call.
+//! Invariant: the library exports the names of both tables of procedures and no others, and no
+//! panic leaves a call.
 
 #![allow(
     clippy::too_many_arguments,
     reason = "the standard's procedures have as many"
 )]
 
+mod allocator;
 pub mod args;
 mod bootstrap;
 pub mod buffer;

@@ -1,24 +1,50 @@
 //! The last steps of an error: the error handler of its object, or the end of the job.
 
 use crate::call_guard::Object;
-use crate::error::Error;
+use crate::error::{Error, ErrorClass as Class};
 use crate::state::Rank;
 use mpi::comm;
-use mpi::errhandler::ErrorAction;
+use mpi::errhandler::{ErrorAction, RETURN};
 use pmi::Notice;
 use std::ffi::c_int;
+use std::time::Duration;
 
-/// Calls the error handler of the object, and gives the code to return if the handler returns.
-/// Objects without a handler use the one of MPI_COMM_SELF.
+/// The time within which a launcher ends the job of a rank that is gone, with much to spare.
+const LAUNCHER_ENDS: Duration = Duration::from_secs(10);
+
+/// Calls the error handler of the object, and gives the code to return if the handler returns. A
+/// peer that is gone is the launcher's to report: it knows how that rank ended, and ends this one.
 #[cold]
 pub(crate) fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
-    let comm = match object {
-        Object::Comm(comm) => comm.id(),
-        Object::None | Object::Win(_) | Object::File(_) | Object::Session(_) => comm::SELF,
-    };
-    match rank.raise(comm, error.class.0) {
+    match action(rank, object, error.class.0) {
         ErrorAction::Return(code) => code,
+        ErrorAction::Fatal | ErrorAction::Abort => {
+            if error.class == Class::PROC_ABORTED {
+                std::thread::sleep(LAUNCHER_ENDS);
+            }
+            fatal(rank, procedure, error)
+        }
+    }
+}
+
+/// As [`raise`], for an error that the program itself reports.
+#[cold]
+pub(crate) fn raise_for_program(rank: &Rank, object: Object, procedure: &str, error: &Error) {
+    match action(rank, object, error.class.0) {
+        ErrorAction::Return(_) => {}
         ErrorAction::Fatal | ErrorAction::Abort => fatal(rank, procedure, error),
+    }
+}
+
+/// Calls the error handler of the object. Windows and sessions have no handlers yet and use the one
+/// of MPI_COMM_SELF, as calls without an object do.
+fn action(rank: &Rank, object: Object, code: c_int) -> ErrorAction {
+    match object {
+        Object::Comm(comm) => rank.raise(comm.id(), code),
+        Object::None | Object::Win(_) | Object::Session(_) => rank.raise(comm::SELF, code),
+        Object::Made(errhandler) => rank.raise_by(errhandler.id(), comm::NULL, code),
+        // The handler of files, unless a program sets another (MPI 5.0 §14.7).
+        Object::File(_) => rank.raise_by(RETURN, comm::NULL, code),
     }
 }
 

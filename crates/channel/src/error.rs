@@ -29,6 +29,11 @@ pub enum Fault {
         /// The device's answer.
         why: device::Error,
     },
+    /// The process of a peer on this host has ended, or is ending.
+    Gone {
+        /// World rank of the peer.
+        peer: usize,
+    },
     /// An established connection failed.
     Lost {
         /// World rank of the peer.
@@ -76,6 +81,7 @@ impl std::fmt::Display for Error {
             Fault::Unreachable { peer, why } => {
                 write!(f, "no connection with rank {peer} could be made: {why}")
             }
+            Fault::Gone { peer } => write!(f, "rank {peer} is gone"),
             Fault::Lost {
                 peer,
                 device,

@@ -283,6 +283,9 @@ impl Transport for Router {
     }
 
     fn close(&mut self) -> Result<bool> {
+        if let Some(shm) = &mut self.shm {
+            shm.close()?;
+        }
         self.rdma.as_mut().map_or(Ok(true), |rdma| rdma.close())
     }
 }

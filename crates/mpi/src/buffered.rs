@@ -42,8 +42,12 @@ impl AttachedBuffer {
 }
 
 impl AttachedBuffers {
-    /// Attaches a buffer; an error if the owner has one.
+    /// Attaches a buffer; an error if the owner has one, or the buffer has no address.
     pub(crate) fn attach(&mut self, owner: Owner, address: usize, size: usize) -> Result<()> {
+        if address == 0 && size > 0 {
+            let detail = format!("buffer is NULL; it must point to {size} bytes of the caller");
+            return Err(Error::new(Class::BUFFER, detail));
+        }
         if self.0.contains_key(&owner) {
             let detail = "a buffer is attached already: detach it first";
             return Err(Error::new(Class::BUFFER, detail));

@@ -94,7 +94,11 @@ impl std::error::Error for Error {}
 impl From<channel::Error> for Error {
     #[cold]
     fn from(error: channel::Error) -> Error {
-        Error::new(Class::OTHER, error.to_string())
+        let class = match error.fault() {
+            channel::Fault::Gone { .. } => Class::PROC_ABORTED,
+            _ => Class::OTHER,
+        };
+        Error::new(class, error.to_string())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::callback::CommErrhandler;
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_ERRHANDLER, MPI_ERRHANDLER_NULL};
 use crate::error::Error;
 use crate::handle::{Comm, Errhandler};
-use crate::raise::raise;
+use crate::raise::raise_for_program;
 use crate::state::LIBRARY;
 use mpi::errhandler::{ABORT, FATAL, RETURN};
 use mpi::handle::ObjectKind;
@@ -56,7 +56,7 @@ pub fn comm_get_errhandler(call: &Running, comm: Comm, errhandler: Out<Errhandle
 pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
     call.rank.lock().comms.get(comm.id())?;
     let error = Error::new(code, "the program called the error handler");
-    raise(call.rank, Object::Comm(comm), call.procedure, &error);
+    raise_for_program(call.rank, Object::Comm(comm), call.procedure, &error);
     Ok(())
 }
 

@@ -35,6 +35,16 @@ static int all_or_nothing(MPI_Comm comm, int key, void *extra, void *in, void *o
     return MPI_SUCCESS;
 }
 
+/* Names of MPI 2 for the types of functions, and one type class beside the standard's. */
+CHECK(type_class, MPIX_TYPECLASS_LOGICAL == MPI_TYPECLASS_INTEGER - 1);
+
+struct handlers {
+    MPI_Comm_errhandler_fn *comm;
+    MPI_File_errhandler_fn *file;
+    MPI_Session_errhandler_fn *session;
+    MPI_Win_errhandler_fn *win;
+};
+
 static void explain(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;

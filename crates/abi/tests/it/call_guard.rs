@@ -6,7 +6,7 @@ use mpi_abi::call_guard::{self, Object};
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
-use mpi_abi::handle::{Comm, File, Win};
+use mpi_abi::handle::{Comm, Errhandler, File, Win};
 use mpi_abi::state::LIBRARY;
 use mpi_abi::status::Status;
 use std::ffi::c_int;
@@ -57,6 +57,31 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::None,
         "MPI_Comm_join",
+        text,
+    );
+}
+
+/// The handler that an object is made with gets the errors of making it.
+#[test]
+fn an_object_that_is_made_names_its_own_error_handler() {
+    let text = "this procedure is not supported yet (MPI_ERR_UNSUPPORTED_OPERATION)";
+    expect(
+        // SAFETY: no pointer is read.
+        || unsafe { MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, null_mut()) },
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        Object::Made(MPI_ERRORS_RETURN),
+        "MPI_Session_init",
+        text,
+    );
+    expect(
+        // SAFETY: no pointer is read.
+        || unsafe {
+            let (group, tag) = (MPI_GROUP_EMPTY, c"tag".as_ptr());
+            MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, Errhandler(0x1001), null_mut())
+        },
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        Object::Made(Errhandler(0x1001)),
+        "MPI_Comm_create_from_group",
         text,
     );
 }

@@ -2,7 +2,8 @@
 
 use crate::generate;
 use crate::generate::constants::Group;
-use crate::generate::table::Chapter;
+use crate::generate::table::{Chapter, State};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{env, fs};
 
@@ -52,6 +53,27 @@ fn the_procedures_are_the_standards() {
     assert_eq!((procedures().count(), large), (498, 159));
 }
 
+/// A name beside the ABI works as soon as the procedure of the ABI does.
+#[test]
+fn names_beside_the_abi_are_none_of_the_abis() {
+    let of_abi: BTreeMap<_, _> = chapters()
+        .into_iter()
+        .flat_map(|chapter| chapter.procedures)
+        .map(|procedure| (procedure.name.clone(), procedure.works()))
+        .collect();
+    for procedure in removed().into_iter().flat_map(|chapter| chapter.procedures) {
+        let name = &procedure.name;
+        assert!(!of_abi.contains_key(name), "{name} is the ABI's");
+        let worker = match &procedure.state {
+            State::WorksAs(other) => Some(other.as_str()),
+            _ => name.strip_suffix("_c"),
+        };
+        if let Some(worker) = worker {
+            assert_eq!(of_abi.get(worker), Some(&procedure.works()), "{name}");
+        }
+    }
+}
+
 #[test]
 fn the_constants_are_the_standards() {
     let groups = groups();
@@ -74,7 +96,7 @@ fn the_constants_are_the_standards() {
 fn the_header_is_what_the_tables_say() {
     check(
         "include/mpi.h",
-        &generate::header::generate(&chapters(), &groups()),
+        &generate::header::generate(&chapters(), &removed(), &groups()),
     );
 }
 
@@ -110,6 +132,10 @@ fn a_wrong_line_is_named_with_its_reason() {
 
 fn chapters() -> Vec<Chapter> {
     generate::table::parse(include_str!("../../procedures.txt")).unwrap()
+}
+
+fn removed() -> Vec<Chapter> {
+    generate::table::parse(include_str!("../../removed.txt")).unwrap()
 }
 
 fn groups() -> Vec<Group> {

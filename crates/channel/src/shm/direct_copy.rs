@@ -3,7 +3,7 @@
 use datatype::Buffer;
 
 use super::{HERE, Shm};
-use crate::{RemoteKey, Router, Transfer};
+use crate::{RemoteKey, Result, Router, Transfer};
 
 /// Bytes of the intermediate buffer of a copy from or to scattered memory.
 const UNPACK_BYTES: usize = 64 << 10;
@@ -16,7 +16,7 @@ impl Shm {
         from: &RemoteKey,
         at: usize,
         to: &Buffer,
-    ) -> Transfer {
+    ) -> Result<Transfer> {
         let len = to.len();
         let mut copy = |position: usize, room: &mut [u8]| {
             let board = self.segment.board(self.local.of(peer).expect(HERE));
@@ -30,13 +30,13 @@ impl Shm {
         let mut done = 0;
         while done < len {
             let piece = room.len().min(len - done);
-            let copied = copy(done, &mut room[..piece]);
+            let copied = copy(done, &mut room[..piece])?;
             if copied != Transfer::Done {
-                return copied;
+                return Ok(copied);
             }
             done += to.unpack(done, &room[..piece]);
         }
-        Transfer::Done
+        Ok(Transfer::Done)
     }
 
     /// Copies the whole of `from` into the peer's memory, from its position `at` on.
@@ -46,7 +46,7 @@ impl Shm {
         to: &RemoteKey,
         at: usize,
         from: &Buffer,
-    ) -> Transfer {
+    ) -> Result<Transfer> {
         let len = from.len();
         let mut copy = |position: usize, bytes: &[u8]| {
             let board = self.segment.board(self.local.of(peer).expect(HERE));
@@ -61,13 +61,13 @@ impl Shm {
         while done < len {
             let piece = room.len().min(len - done);
             from.pack(done, &mut room[..piece]);
-            let copied = copy(done, &room[..piece]);
+            let copied = copy(done, &room[..piece])?;
             if copied != Transfer::Done {
-                return copied;
+                return Ok(copied);
             }
             done += piece;
         }
-        Transfer::Done
+        Ok(Transfer::Done)
     }
 }
 
@@ -91,18 +91,30 @@ impl Router {
     }
 
     /// Copies the peer's bytes from position `at` on into the whole of `to`.
-    pub fn copy_in(&mut self, peer: usize, from: &RemoteKey, at: usize, to: &Buffer) -> Transfer {
+    pub fn copy_in(
+        &mut self,
+        peer: usize,
+        from: &RemoteKey,
+        at: usize,
+        to: &Buffer,
+    ) -> Result<Transfer> {
         match &mut self.shm {
             Some(shm) => shm.copy_in(peer, from, at, to),
-            None => Transfer::Refused,
+            None => Ok(Transfer::Refused),
         }
     }
 
     /// Copies the whole of `from` into the peer's memory, from its position `at` on.
-    pub fn copy_out(&mut self, peer: usize, to: &RemoteKey, at: usize, from: &Buffer) -> Transfer {
+    pub fn copy_out(
+        &mut self,
+        peer: usize,
+        to: &RemoteKey,
+        at: usize,
+        from: &Buffer,
+    ) -> Result<Transfer> {
         match &mut self.shm {
             Some(shm) => shm.copy_out(peer, to, at, from),
-            None => Transfer::Refused,
+            None => Ok(Transfer::Refused),
         }
     }
 }

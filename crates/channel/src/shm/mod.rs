@@ -304,6 +304,11 @@ fn connect(
 }
 
 impl Transport for Shm {
+    fn close(&mut self) -> Result<bool> {
+        self.single_copy.close();
+        Ok(true)
+    }
+
     #[inline]
     fn longest_packet(&self, _peer: usize) -> usize {
         self.segment.shape.arenas().max_body()
@@ -394,7 +399,7 @@ impl ZeroCopy for Shm {
         _token: Head,
     ) -> Result<Transfer> {
         let to = to.buffer.slice(range.start, range.len());
-        Ok(self.copy_in(peer, from, range.start, &to))
+        self.copy_in(peer, from, range.start, &to)
     }
 
     fn write(
@@ -406,7 +411,7 @@ impl ZeroCopy for Shm {
         _token: Head,
     ) -> Result<Transfer> {
         let from = from.buffer.slice(range.start, range.len());
-        Ok(self.copy_out(peer, to, range.start, &from))
+        self.copy_out(peer, to, range.start, &from)
     }
 }
 

@@ -111,9 +111,11 @@ impl Segment {
         if found < expected {
             let extended = set_len(&file, expected);
             found = len(&file).map_err(failed)?;
-            // A file that others have made longer meanwhile cannot shrink, and is refused below.
-            if found < expected {
-                extended.map_err(failed)?;
+            // A file that others have made longer meanwhile cannot shrink, and is refused below; so
+            // is one that others have sealed at a smaller length.
+            match extended {
+                Err(why) if found < expected && !is_sealed(&file) => return Err(failed(why).into()),
+                _ => {}
             }
         }
         let first_page = Arc::new(Mapping::new(&file, 0, PAGE)?);
@@ -138,6 +140,7 @@ impl Segment {
             )
             .into());
         }
+        seal(&file);
         let packed = (shape.slots as u64) << 32 | shape.arena as u64;
         if let Err(other) = agree(&header.shape, packed) {
             return Err(Fault::Mismatch(format!(
@@ -228,6 +231,20 @@ impl Segment {
     pub(super) fn board_mapping(&self) -> Arc<Mapping> {
         self.boards.clone()
     }
+}
+
+/// The seals of a file whose length is final: no rank takes memory away from another, or adds any.
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// Seals the length of the file. A file that cannot be sealed stays as it is.
+fn seal(file: &File) {
+    // SAFETY: the call takes numbers.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) };
+}
+
+fn is_sealed(file: &File) -> bool {
+    // SAFETY: the call takes numbers.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) & SEALS == SEALS }
 }
 
 /// Makes the file `len` bytes long in spite of a limit on the size of files, which is meant for

@@ -3,12 +3,14 @@
 //! Access is probed once for each peer: the peer shows the address and the value of a secret in its
 //! memory, and a rank that reads this value there has the right process. After a refusal (another
 //! user, a security module, a container without the permission) the bytes travel as packets.
+//!
+//! Invariant: a copy that fails because its peer ends is never taken for a refusal.
 
-use std::io;
+use std::{fs, io};
 
 use super::segment::{Board, Segment};
-use crate::Transfer;
 use crate::sync::Ordering;
+use crate::{Fault, Result, Transfer};
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Standing {
@@ -43,8 +45,9 @@ impl SingleCopy {
             u64::from_ne_bytes(secret) ^ u64::from(std::process::id()) << 17 ^ place as u64,
         );
         // Where the Yama module restricts tracing to children, siblings need this rank's consent.
-        // SAFETY: prctl with integers.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+        if allowed {
+            consent(libc::PR_SET_PTRACER_ANY);
+        }
         let board = segment.board(place);
         board.token.store(*token, Ordering::Relaxed);
         board
@@ -79,13 +82,13 @@ impl SingleCopy {
         board: &Board,
         address: u64,
         into: &mut [u8],
-    ) -> Transfer {
+    ) -> Result<Transfer> {
         if !self.works(peer, board) {
-            return Transfer::Refused;
+            return Ok(Transfer::Refused);
         }
         let pid = board.pid.load(Ordering::Relaxed);
         let done = read_process(pid, address, into);
-        self.judge(peer, done)
+        self.judge(peer, pid, done)
     }
 
     pub(crate) fn write(
@@ -94,24 +97,54 @@ impl SingleCopy {
         board: &Board,
         address: u64,
         from: &[u8],
-    ) -> Transfer {
+    ) -> Result<Transfer> {
         if !self.works(peer, board) {
-            return Transfer::Refused;
+            return Ok(Transfer::Refused);
         }
         let pid = board.pid.load(Ordering::Relaxed);
         let done = write_process(pid, address, from);
-        self.judge(peer, done)
+        self.judge(peer, pid, done)
     }
 
-    fn judge(&mut self, peer: usize, done: io::Result<()>) -> Transfer {
-        match done {
-            Ok(()) => Transfer::Done,
-            Err(_) => {
-                self.standing[peer] = Standing::Refused;
-                Transfer::Refused
-            }
+    /// This rank's memory needs no copies any more: takes its consent back.
+    pub(crate) fn close(&mut self) {
+        if std::mem::take(&mut self.allowed) {
+            consent(0);
         }
     }
+
+    /// The end of a copy with a peer whose memory could be reached before.
+    fn judge(&mut self, peer: usize, pid: u32, done: io::Result<()>) -> Result<Transfer> {
+        let Err(why) = done else {
+            return Ok(Transfer::Done);
+        };
+        if why.raw_os_error() == Some(libc::ESRCH) || is_ending(pid) {
+            return Err(Fault::Gone { peer }.into());
+        }
+        self.standing[peer] = Standing::Refused;
+        Ok(Transfer::Refused)
+    }
+}
+
+/// Names the process that may read this one's memory: any, or none.
+fn consent(to: libc::c_ulong) {
+    // SAFETY: prctl with integers.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, to, 0, 0, 0) };
+}
+
+/// The process has ended or is ending: its memory disappears before it does.
+fn is_ending(pid: u32) -> bool {
+    /// The mark of an ending task in the kernel's `task_struct::flags`.
+    const PF_EXITING: u64 = 4;
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return true;
+    };
+    // The name in parentheses may contain anything. State and flags are the fields 3 and 9.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let mut fields = fields.split_ascii_whitespace();
+    let ended = matches!(fields.next(), Some("Z" | "X"));
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok());
+    ended || flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
 fn probe(board: &Board) -> bool {
@@ -169,4 +202,60 @@ fn move_all(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::process::{Child, Command, Stdio};
+
+    use crate::shm::tests::one_segment;
+
+    /// A process that waits until it is killed.
+    fn sleeper() -> Child {
+        let mut command = Command::new("sleep");
+        command.arg("1000").stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// The answer to a copy from a process that could be read before.
+    fn copy_from(pid: u32) -> Result<Transfer> {
+        let segment = one_segment(2);
+        let mut copies = SingleCopy::new(&segment, 0, 2, true);
+        copies.standing[1] = Standing::Works;
+        let board = segment.board(1);
+        board.pid.store(pid, Ordering::Release);
+        let answer = copies.read(1, board, 4096, &mut [0; 64]);
+        assert_eq!(copies.standing[1] == Standing::Refused, answer.is_ok());
+        answer
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_gone() {
+        let mut child = sleeper();
+        child.kill().unwrap();
+        // Nothing waits for the child yet: it is ending, and then a zombie.
+        while !is_ending(child.id()) {
+            std::thread::yield_now();
+        }
+        let answer = copy_from(child.id()).unwrap_err();
+        assert!(
+            matches!(answer.fault(), Fault::Gone { peer: 1 }),
+            "{answer}"
+        );
+        let pid = child.id();
+        child.wait().unwrap();
+        let answer = copy_from(pid).unwrap_err();
+        assert_eq!(answer.to_string(), "rank 1 is gone");
+    }
+
+    #[test]
+    fn a_process_that_lives_refuses() {
+        let mut child = sleeper();
+        // The first page of a process is never mapped.
+        assert_eq!(copy_from(child.id()).unwrap(), Transfer::Refused);
+        assert!(!is_ending(child.id()) && !is_ending(std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }

@@ -25,6 +25,11 @@ fn empty_segment() -> OwnedFd {
     fd
 }
 
+/// The segment of this many ranks, none of which has joined.
+pub(super) fn one_segment(ranks: usize) -> Segment {
+    Segment::open(empty_segment(), ranks, Shape::new(4, 16 << 10).unwrap()).unwrap()
+}
+
 fn pair(shape: Shape) -> (Shm, Shm) {
     let [a, b] = <[Shm; 2]>::try_from(all(2, shape)).ok().unwrap();
     (a, b)
@@ -114,6 +119,31 @@ fn ranks_that_open_a_segment_at_the_same_time_agree() {
             }
         });
     }
+}
+
+#[test]
+fn no_rank_changes_the_length_of_the_segment() {
+    let fd = empty_segment();
+    let file = std::fs::File::from(fd.try_clone().unwrap());
+    let segment = Segment::open(fd, 2, Shape::new(4, 16 << 10).unwrap()).unwrap();
+    let length = file.metadata().unwrap().len();
+    assert!(length > 0);
+    for other in [0, length - 1, length + 1] {
+        let refused = file.set_len(other).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
+    }
+    // A rank that joins finds the length right, and one that wants another is refused.
+    drop(segment);
+    let join = |ranks| {
+        Segment::open(
+            file.try_clone().unwrap().into(),
+            ranks,
+            Shape::new(4, 16 << 10).unwrap(),
+        )
+    };
+    assert!(join(2).is_ok());
+    let other = join(64).err().unwrap();
+    assert!(matches!(other.fault(), Fault::Mismatch(_)), "{other}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::comm;
-use crate::errhandler::{ABORT, ErrorAction, FATAL};
+use crate::errhandler::{ABORT, ErrorAction, FATAL, RETURN};
 use crate::handle::ObjectKind;
 use crate::rank::{Rank, State};
 
@@ -35,16 +35,25 @@ impl Rank {
             Ok(known) => (comm, known.errhandler),
             Err(_) => (comm::SELF, state.comms.alone.errhandler),
         };
+        drop(state);
+        self.raise_by(errhandler, handle, code)
+    }
+
+    /// Calls this error handler, for the object of this handle. An invalid one counts as
+    /// `MPI_ERRORS_ARE_FATAL`.
+    #[cold]
+    pub fn raise_by(&self, errhandler: u32, handle: u32, code: i32) -> ErrorAction {
         let function = match errhandler {
             FATAL => return ErrorAction::Fatal,
             ABORT => return ErrorAction::Abort,
-            _ => state.errhandlers.function(errhandler),
+            RETURN => return ErrorAction::Return(code),
+            _ => self.lock().errhandlers.function(errhandler),
         };
-        drop(state);
+        let Some(function) = function else {
+            return ErrorAction::Fatal;
+        };
         let mut code = code;
-        if let Some(function) = function {
-            function(handle, &mut code);
-        }
+        function(handle, &mut code);
         ErrorAction::Return(code)
     }
 }

@@ -171,7 +171,7 @@ impl<'a> Direct<'a> {
         to: &Buffer,
     ) -> Result<()> {
         let peer = self.call.world(member)?;
-        let copied = self.turn.rank.lock().router.copy_in(peer, from, at, to);
+        let copied = self.turn.rank.lock().router.copy_in(peer, from, at, to)?;
         self.check(member, copied, to.len())
     }
 
@@ -184,7 +184,7 @@ impl<'a> Direct<'a> {
         from: &Buffer,
     ) -> Result<()> {
         let peer = self.call.world(member)?;
-        let copied = self.turn.rank.lock().router.copy_out(peer, to, at, from);
+        let copied = self.turn.rank.lock().router.copy_out(peer, to, at, from)?;
         self.check(member, copied, from.len())
     }
 

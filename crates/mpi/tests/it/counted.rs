@@ -152,9 +152,17 @@ fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
     (0..=BEFORE + COUNTED).map(message).collect()
 }
 
+/// The messages that have to agree about their wake-ups.
+#[derive(Clone, Copy)]
+enum Agree {
+    All,
+    /// More than half: other work on the processors can delay the event of a message into the next.
+    Most,
+}
+
 /// Wake-ups of receiver and sender. They are equal for all messages during and before which no rank
-/// requested a completion beside the message's own.
-fn wakings(ranks: Answers) -> (u64, u64) {
+/// requested a completion beside the message's own, unless the system was busy.
+fn wakings(ranks: Answers, agree: Agree) -> (u64, u64) {
     let of = |number: usize| {
         let sender = number % 2;
         [1 - sender, sender].map(|rank| ranks[rank][number])
@@ -171,11 +179,14 @@ fn wakings(ranks: Answers) -> (u64, u64) {
     let seen: Vec<_> = alone
         .map(|number| of(number).map(|counts| counts.woken))
         .collect();
-    assert!(
-        seen.len() > 4 && seen.iter().all(|one| *one == seen[0]),
-        "{seen:?}"
-    );
-    (seen[0][0], seen[0][1])
+    let like = |one: &[u64; 2]| seen.iter().filter(|other| *other == one).count();
+    let usual = *seen.iter().max_by_key(|one| like(one)).unwrap();
+    let enough = match agree {
+        Agree::All => seen.len(),
+        Agree::Most => seen.len() / 2 + 1,
+    };
+    assert!(seen.len() > 4 && like(&usual) >= enough, "{seen:?}");
+    (usual[0], usual[1])
 }
 
 /// Without the registration cache, whose hits depend on the addresses that an allocator returns.
@@ -231,17 +242,18 @@ pub(super) fn table(play: Play, more: &[(&'static str, &'static str)]) -> String
     lines
 }
 
-fn woken(play: Play) -> String {
+fn woken(play: Play, agree: Agree) -> String {
     let title = WOKEN.split_inclusive('\n').next();
     let mut lines = title.unwrap_or_default().to_string();
     for rendezvous in RENDEZVOUS {
         for size in SIZES {
-            let (receiver, sender) = wakings(play(Case {
+            let case = Case {
                 settings: settings(rendezvous),
                 waits: Waits::Asleep,
                 program: one_by_one,
                 size,
-            }));
+            };
+            let (receiver, sender) = wakings(play(case), agree);
             lines += &format!("{rendezvous:5} {size:8} {receiver:9} {sender:7}\n");
         }
     }
@@ -355,16 +367,16 @@ fn a_real_device_is_asked_for_exactly_this() {
 
 #[test]
 fn the_model_wakes_exactly_so_often() {
-    assert_eq!(woken(on_the_model), WOKEN);
+    assert_eq!(woken(on_the_model, Agree::All), WOKEN);
 }
 
 #[test]
 fn a_strict_device_wakes_exactly_so_often() {
-    assert_eq!(woken(on_a_strict_device), WOKEN);
+    assert_eq!(woken(on_a_strict_device, Agree::All), WOKEN);
 }
 
 #[test]
 #[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn a_real_device_wakes_exactly_so_often() {
-    assert_eq!(woken(on_verbs), WOKEN);
+    assert_eq!(woken(on_verbs, Agree::Most), WOKEN);
 }

@@ -1,4 +1,5 @@
-//! Accesses to registered memory as a device makes them: concurrent with the processor's.
+//! Accesses to registered memory as a device makes them: concurrent with the processor's. Loads
+//! acquire and stores release, so whoever sees a store also sees what its writer had seen.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -13,12 +14,12 @@ pub(super) unsafe fn load(address: u64, len: usize) -> Vec<u8> {
         let from = address + at as u64;
         if from.is_multiple_of(8) && len - at >= 8 {
             // SAFETY: inside the memory, by the caller's promise, and aligned.
-            let word = unsafe { &*(from as usize as *const AtomicU64) }.load(Ordering::Relaxed);
+            let word = unsafe { &*(from as usize as *const AtomicU64) }.load(Ordering::Acquire);
             bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
             at += 8;
         } else {
             // SAFETY: inside the memory, by the caller's promise.
-            bytes[at] = unsafe { &*(from as usize as *const AtomicU8) }.load(Ordering::Relaxed);
+            bytes[at] = unsafe { &*(from as usize as *const AtomicU8) }.load(Ordering::Acquire);
             at += 1;
         }
     }

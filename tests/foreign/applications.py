@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Builds applications with a prefix's compilers, unchanged, and runs their own checks under its mpiexec.
+
+    tests/foreign/applications.py [--prefix build] [--jobs N] [--build-only] [--only TEXT] [--list]
+
+FFTW, HYPRE and PT-SCOTCH come from Debian's source packages (debian.py) and are configured as their documents say, with `mpicc`
+for the compiler. Each is built in a folder of its own under build/foreign, once for each header and prefix; a build that was
+interrupted goes on where it was. Every check is one that the application brings and judges itself:
+
+- FFTW: `mpi-bench` verifies random transforms, on 1 to 4 ranks (tests/check.pl, as `make check` runs it);
+- HYPRE: the drivers of TEST_struct, TEST_sstruct and TEST_ij, on up to 9 ranks, against the numbers that HYPRE keeps;
+- PT-SCOTCH: `make ptcheck`, on 3 and 4 ranks.
+
+Each application prints a line `NAME: N passed, N failed`; the last line counts all. Exit status 3: nothing could be fetched.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import debian  # noqa: E402
+import harness  # noqa: E402
+from harness import Case, Problem  # noqa: E402
+
+BUILD_SECONDS = 3600
+# For one check; on a quiet machine the longest takes a tenth of it.
+CHECK_SECONDS = 300
+
+
+@dataclass
+class World:
+    prefix: Path
+    cache: Path
+    # Commands that a build runs at once.
+    jobs: int
+
+    def environment(self) -> dict:
+        return os.environ | {"PATH": f"{self.prefix}/bin:{os.environ['PATH']}"}
+
+    def home(self, application: "Application") -> Path:
+        """The folder of a build, which belongs to one header, one prefix and one recipe."""
+        header = (self.prefix / "include/mpi.h").read_bytes()
+        key = hashlib.sha256(b"\0".join([header, str(self.prefix).encode(), repr(application.steps).encode()]))
+        return self.cache / f"{application.name}-{application.version}-{key.hexdigest()[:12]}"
+
+
+@dataclass
+class Application:
+    name: str
+    package: str
+    version: str
+    archive: str
+    sha256: str
+    # Commands that the build needs beside a compiler and make.
+    needs: tuple
+    # Steps of the build: a folder below the source's, and a command.
+    steps: tuple
+    # Makes the cases from the folder of the source.
+    cases: Callable
+
+    def source(self, home: Path) -> Path:
+        return next(path for path in home.iterdir() if path.is_dir())
+
+
+def build(world: World, application: Application) -> Path:
+    """The folder of the built source; raises `Unavailable` where it cannot be had, and `Problem` where it does not build."""
+    home = world.home(application)
+    if missing := [command for command in application.needs if not shutil.which(command)]:
+        raise debian.Unavailable(f"commands are missing: `scripts/needs.sh {' '.join(missing)}` installs them")
+    archive = debian.fetch(application.package, application.archive, application.sha256, world.cache)
+    debian.unpack(archive, home)
+    source = application.source(home)
+    for number, (folder, command) in enumerate(application.steps):
+        done = home / f"step-{number}"
+        if done.exists():
+            continue
+        log = home / f"step-{number}.log"
+        with open(log, "w") as file:
+            ran = subprocess.run(["sh", "-c", command.replace("@JOBS@", str(world.jobs))], cwd=source / folder,
+                                 env=world.environment(), stdin=subprocess.DEVNULL, stdout=file, stderr=file, timeout=BUILD_SECONDS)
+        if ran.returncode:
+            lines = log.read_text(errors="replace").splitlines()[-harness.SHOWN_LINES:]
+            raise Problem(f"`{command}` ended with {ran.returncode}" + harness.output("\n".join(lines)))
+        done.touch()
+    return source
+
+
+def check(world: World, folder: Path, command: list) -> harness.Outcome:
+    """Runs one check of an application."""
+    ran = harness.run([str(word) for word in command], seconds=CHECK_SECONDS, env=world.environment(), cwd=folder)
+    if ran.code is None:
+        raise Problem(f"no end after {CHECK_SECONDS} s" + last_lines(ran))
+    if ran.code:
+        raise Problem(f"exit status {ran.code}" + last_lines(ran))
+    return ran
+
+
+def last_lines(ran: harness.Outcome) -> str:
+    return harness.output("\n".join((ran.out + ran.err).splitlines()[-harness.SHOWN_LINES:]))
+
+
+def fftw(source: Path) -> list:
+    def transforms(ranks: int):
+        def test(world: World) -> None:
+            bench = source / "mpi" / "mpi-bench"
+            check(world, source / "mpi", ["perl", "-w", source / "tests/check.pl", "--random", "--maxsize=10000", "-c=10", "--mpi",
+                                          f"mpirun -np {ranks} {bench}"])
+        return test
+    return [Case(f"fftw: transforms on {ranks}", transforms(ranks)) for ranks in (1, 2, 3, 4)]
+
+
+def hypre(source: Path) -> list:
+    folder = source / "src/test"
+
+    def driver(script: Path):
+        def test(world: World) -> None:
+            check(world, folder, ["bash", "./runtest.sh", "-rtol", "1e-4", "-atol", "1e-6", "-mpi", "mpirun -np",
+                                  script.relative_to(folder)])
+            # Differences from the kept numbers, and whatever the drivers wrote to standard error.
+            errors = script.with_suffix(".err").read_text(errors="replace")
+            if errors.strip():
+                raise Problem("its numbers or its words differ" + harness.output(errors))
+        return test
+    scripts = [script for suite in ("struct", "sstruct", "ij") for script in sorted(folder.glob(f"TEST_{suite}/*.sh"))]
+    return [Case(f"hypre: {script.parent.name[5:]}/{script.stem}", driver(script)) for script in scripts]
+
+
+def scotch(source: Path) -> list:
+    folder = source / "src/check"
+    text = (folder / "Makefile").read_text().replace("\\\n", " ")
+    names = re.search(r"^CHECKPTSCOTCH\s*=(.*)$", text, re.MULTILINE).group(1).split()
+
+    def one(name: str):
+        def test(world: World) -> None:
+            check(world, folder, ["make", "ptcheck", f"CHECKPTSCOTCH={name}"])
+        return test
+    return [Case(f"scotch: {name}", one(name)) for name in names]
+
+
+# The choices that SCOTCH leaves to its user, in the form of its own Make.inc/Makefile.inc.x86-64_pc_linux2, without compressed files.
+SCOTCH_CHOICES = """\
+EXE=
+LIB=.a
+OBJ=.o
+MAKE=make
+AR=ar
+ARFLAGS=-ruv
+CAT=cat
+CCS=cc
+CCP=mpicc
+CCD=mpicc
+CFLAGS=-O2 -fPIC -DCOMMON_PTHREAD -DCOMMON_RANDOM_FIXED_SEED -DSCOTCH_PTHREAD -DSCOTCH_PTHREAD_MPI -DSCOTCH_RENAME \
+-Drestrict=__restrict -DIDXSIZE64
+LDFLAGS=-lm -lrt -pthread
+CP=cp
+FLEX=flex
+LN=ln
+MKDIR=mkdir -p
+MV=mv
+RANLIB=ranlib
+BISON=bison
+"""
+
+APPLICATIONS = [
+    Application("fftw", "fftw3", "3.3.10", "fftw3_3.3.10.orig.tar.gz",
+                "56c932549852cddcfafdab3820b0200c7742675be92179e59e6215b340e26467", ("perl",),
+                ((".", "./configure --enable-mpi --disable-fortran --disable-doc MPICC=mpicc CFLAGS=-O2"), (".", "make -j@JOBS@")),
+                fftw),
+    Application("hypre", "hypre", "2.26.0", "hypre_2.26.0.orig.tar.gz",
+                "c214084bddc61a06f3758d82947f7f831e76d7e3edeac2c78bb82d597686e05d", ("bash",),
+                (("src", "./configure --disable-fortran --with-MPI CC=mpicc CXX=mpicxx CFLAGS=-O2 CXXFLAGS=-O2"),
+                 ("src", "make -j@JOBS@"), ("src/test", "make -j@JOBS@ all")),
+                hypre),
+    Application("scotch", "scotch", "7.0.3", "scotch_7.0.3.orig.tar.xz",
+                "09b582e75df3cf91313e8dd83306bc9d59385fa358d6d4052e5bbf8c75a83348", ("flex", "bison"),
+                # Its Makefiles are not made for several jobs at once.
+                (("src", f"cat > Makefile.inc <<'END'\n{SCOTCH_CHOICES}END"), ("src", "make scotch ptscotch")),
+                scotch),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    harness.add_case_options(parser)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="compilers at once")
+    parser.add_argument("--build-only", action="store_true", help="fetch and build, and stop")
+    options = parser.parse_args()
+    world = World(harness.checked_prefix(options.prefix), harness.ROOT / "build/foreign", options.jobs)
+    began, tally, unavailable = time.monotonic(), harness.Tally(), []
+    for application in APPLICATIONS:
+        # `--only` may name an application, or tests of one.
+        if not (options.only.startswith(application.name) or application.name.startswith(options.only)):
+            continue
+        start = time.monotonic()
+        try:
+            source = build(world, application)
+        except debian.Unavailable as why:
+            unavailable.append(harness.not_run(application.name, str(why)))
+            continue
+        except Problem as found:
+            print(f"FAIL {application.name} does not build: {found}", flush=True)
+            tally.add(f"{application.name}: build", "failed", time.monotonic() - start, str(found))
+            continue
+        print(f"{application.name} {application.version} is built ({time.monotonic() - start:.1f} s)", flush=True)
+        cases = [case for case in application.cases(source) if case.wanted(options)]
+        if options.list:
+            print("\n".join(case.name for case in cases))
+        elif not options.build_only:
+            own = harness.run_cases(cases, world)
+            print(f"{application.name}: {own.passed} passed, {own.failed} failed", flush=True)
+            tally.merge(own)
+    if options.list or options.build_only:
+        return 1 if tally.failed else 0
+    if unavailable and not tally.cases:
+        return harness.NOT_RUN
+    return harness.close("applications", tally, began)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
