@@ -59,7 +59,8 @@ PICTURES = {"study-dual-rail": (harness.ROOT / "build/dual-rail/bandwidth.svg", 
 
 
 def systems(fishplate: Path) -> str:
-    listed = json.loads(subprocess.run([fishplate, "fabric", "list", "--json"], capture_output=True, check=True).stdout)
+    lines = subprocess.run([fishplate, "fabric", "list", "--json"], capture_output=True, check=True).stdout
+    listed = map(json.loads, lines.splitlines())
     return ",".join(part["name"] for part in listed if part["kind"] == "system")
 
 

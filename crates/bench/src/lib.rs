@@ -23,6 +23,7 @@ mod plan;
 mod plot;
 mod procedure;
 mod pt2pt;
+mod remarks;
 mod report;
 mod rounds;
 mod sizes;
@@ -36,11 +37,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use conditions::RunStart;
 
 pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions};
 use explain::Explained;
 use results::Console;
+use results::terminal::{width, wrapped};
 use rounds::{Measurement, Rounds, merge};
 
 /// Runs `fishplate bench` with these arguments. The executable that calls this function must also
@@ -61,7 +64,7 @@ fn run(arguments: &BenchArguments) -> Result<()> {
     match &arguments.what {
         BenchCommand::Limits(options) => {
             let rounds = options.rounds as usize;
-            show(&options.output, || {
+            show(&options.output, false, || {
                 let mut console = Console::new(limits::STEPS * rounds);
                 let mut all = Vec::new();
                 for _ in 0..rounds {
@@ -72,7 +75,7 @@ fn run(arguments: &BenchArguments) -> Result<()> {
         }
         BenchCommand::Table(options) => {
             let (mut missed, mut rules) = (0, 0);
-            show(&options.output, || {
+            show(&options.output, false, || {
                 let report = report::run(&command, options)?;
                 (missed, rules) = (report.missed, report.rules);
                 Ok(report.all)
@@ -85,7 +88,7 @@ fn run(arguments: &BenchArguments) -> Result<()> {
         what => {
             let options = what.options().expect("the others are benchmarks");
             let mut explained = Explained::default();
-            show(&options.output, || {
+            show(&options.output, options.choice.modelled(), || {
                 measure(&command, what, options, &mut explained)
             })?;
             explained.show()
@@ -114,20 +117,30 @@ fn measure(
     rounds.run(&cases, &mut console, |_| Ok(Vec::new()))
 }
 
-fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
-    let plot = output.plot.as_deref();
+/// Measures, and shows the results in the form that the user chose. Conditions are those of this
+/// machine, so a modelled one has none.
+fn show(
+    output: &OutputOptions,
+    is_modelled: bool,
+    measure: impl FnOnce() -> Result<Vec<Measurement>>,
+) -> Result<()> {
     // A wrong file name is reported before minutes of measuring.
-    plot.map(results::plot::ImageFormat::of).transpose()?;
+    let plot = output.plot.as_deref();
+    let plot = plot.map(results::plot::PlotFile::create).transpose()?;
+    let start = (!is_modelled).then(RunStart::now);
     let all = measure()?;
-    let text = if output.json {
-        all.iter()
-            .map(|measurement| measurement.json() + "\n")
-            .collect()
+    let conditions = start.map(|start| conditions::after(start).0);
+    let conditions = conditions.as_ref();
+    let text: String = if output.json {
+        let lines = all.iter().map(|one| one.json(conditions) + "\n");
+        lines.collect()
     } else {
-        table::render(&all)
+        let remarks = remarks::lines(&all, conditions);
+        let remarks = remarks.iter().map(|line| wrapped(line, width()) + "\n");
+        table::render(&all) + &remarks.collect::<String>()
     };
     stdout()
         .write_all(text.as_bytes())
         .context("cannot write the results")?;
-    plot.map_or(Ok(()), |path| plot::draw(&all, path))
+    plot.map_or(Ok(()), |file| plot::draw(&all, file))
 }

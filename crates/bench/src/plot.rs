@@ -1,10 +1,9 @@
 //! Plots of measurements.
 
-use std::path::Path;
-
 use anyhow::Result;
-use results::origin::{Made, this_host};
-use results::plot::{self, Across, Panel, Plot, Series, Values};
+use conditions::this_host;
+use results::origin::Made;
+use results::plot::{Across, Panel, Plot, PlotFile, Series, Values};
 use results::stats::{max, min};
 use results::table::distinct;
 
@@ -12,7 +11,7 @@ use crate::rounds::Measurement;
 use crate::table::part_title;
 
 /// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`).
-pub(crate) fn draw(all: &[Measurement], path: &Path) -> Result<()> {
+pub(crate) fn draw(all: &[Measurement], file: PlotFile) -> Result<()> {
     let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
     let is_modelled = all.iter().all(|measurement| measurement.fabric.is_some());
     let made = Made {
@@ -26,7 +25,7 @@ pub(crate) fn draw(all: &[Measurement], path: &Path) -> Result<()> {
         caption: made.line(),
         ..Plot::from(&panel(name, all))
     });
-    plot::draw(&plots.collect::<Vec<_>>(), path)
+    file.draw(&plots.collect::<Vec<_>>())
 }
 
 fn panel(name: &str, all: &[Measurement]) -> Panel {

@@ -29,7 +29,7 @@ use modelled::ModelledRails;
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
 )]
 pub(crate) struct InfoArguments {
-    /// Print one JSON object
+    /// Print one JSON object in a line
     #[arg(long)]
     json: bool,
 
@@ -56,7 +56,7 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
             .map(|(key, _, value)| (key.to_string(), value))
             .collect();
         object.insert("rdma".into(), rdma.object());
-        say!("{:#}", Value::from(object));
+        say!("{}", Value::from(object));
     } else {
         for (_, words, value) in facts {
             say!("{words:22}{}", plain(&value));
@@ -77,7 +77,7 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
 /// The rails of a modelled machine.
 fn modelled(name: &str, json: bool) -> ExitCode {
     match ModelledRails::of(name) {
-        Ok(rails) if json => say!("{:#}", rails.object()),
+        Ok(rails) if json => say!("{}", rails.object()),
         Ok(rails) => rails.print(),
         Err(why) => return refuse(&why),
     }

@@ -54,6 +54,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    results::terminal::fit_to_terminal();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let name = words
         .first()

@@ -20,7 +20,7 @@ const WIDTH: usize = 88;
     after_help = "Example:\n  fishplate knobs\n  FISHPLATE_EAGER_LIMIT=64K fishplate knobs --json"
 )]
 pub(crate) struct KnobsArguments {
-    /// Print one JSON array of objects
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -33,8 +33,9 @@ pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
         eprintln!("fishplate: {notice}");
     }
     if arguments.json {
-        let rows: Vec<_> = TABLE.iter().map(|knob| object(knob, &now)).collect();
-        say!("{:#}", serde_json::Value::from(rows));
+        for knob in TABLE {
+            say!("{}", object(knob, &now));
+        }
     } else {
         TABLE.iter().for_each(|knob| print(knob, &now));
         say!("Variables of MVAPICH; a FISHPLATE_ variable wins over its alias:");

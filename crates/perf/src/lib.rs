@@ -29,6 +29,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use conditions::RunStart;
 use device::Device;
 use fabric::System;
 use model::Faults;
@@ -74,7 +75,8 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     };
     let plot = common.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.
-    plot.map(results::plot::ImageFormat::of).transpose()?;
+    let plot = plot.map(results::plot::PlotFile::create).transpose()?;
+    let start = RunStart::now();
     let found = match chosen {
         Chosen::Device(_, options) => match &options.device {
             Some(device) => real(&plan, common, device)?.map(|found| vec![found]),
@@ -89,14 +91,17 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     let Some(all) = found else {
         return Ok(());
     };
+    // Modelled machines have no conditions.
+    let real = all.iter().any(|outcome| !outcome.modelled);
+    let met = real.then(|| conditions::after(start));
     let text = match common.json {
-        true => show::json(&plan, &all),
-        false => show::table(&plan, &all),
+        true => show::json(&plan, &all, met.as_ref()),
+        false => show::table(&plan, &all) + &show::remarks(met.as_ref()),
     };
     stdout()
         .write_all(text.as_bytes())
         .context("cannot write the results")?;
-    plot.map_or(Ok(()), |path| show::draw(&plan, &all, path))
+    plot.map_or(Ok(()), |file| show::draw(&plan, &all, file))
 }
 
 fn modelled(

@@ -67,7 +67,7 @@ impl Request<'_> {
     pub(super) fn explain(&self, json: bool) -> Result<(), String> {
         let breakdown = self.breakdown()?;
         match json {
-            true => say!("{:#}", self.object(&breakdown)),
+            true => say!("{}", self.object(&breakdown)),
             false => self.show(&breakdown),
         }
         Ok(())

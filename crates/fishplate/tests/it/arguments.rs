@@ -247,9 +247,9 @@ fn every_command_explains_itself_with_an_example() {
 #[test]
 fn the_table_of_settings_is_complete_in_both_forms() {
     let text = String::from_utf8(output(&["knobs"]).stdout).unwrap();
-    let json: serde_json::Value =
-        serde_json::from_slice(&output(&["knobs", "--json"]).stdout).unwrap();
-    let rows = json.as_array().unwrap();
+    let json = String::from_utf8(output(&["knobs", "--json"]).stdout).unwrap();
+    let rows = json.lines().map(|line| serde_json::from_str(line).unwrap());
+    let rows: Vec<serde_json::Value> = rows.collect();
     assert_eq!(rows.len(), knobs::TABLE.len());
     for (row, knob) in rows.iter().zip(knobs::TABLE) {
         assert_eq!(row["variable"], knob.env);
