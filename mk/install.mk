@@ -1,4 +1,4 @@
-# Installing: `make install PREFIX=/usr/local DESTDIR=` puts the tree there, `make stage` the same into ./build.
+# The tree of files: `make stage` puts it into ./build, `make install PREFIX=/usr/local DESTDIR=` (mk/package.mk) there.
 # The installed tree can be moved: commands find the rest from where they lie.
 
 PREFIX  ?= /usr/local
@@ -10,7 +10,7 @@ TARGET  := $(or $(CARGO_TARGET_DIR),target)
 BUILT   := $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: install stage library command
+.PHONY: stage tree library command
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
@@ -18,10 +18,12 @@ library:
 command:
 	$(CARGO) build --release -p fishplate
 
-install: ROOT = $(DESTDIR)$(PREFIX)
-stage: ROOT = $(CURDIR)/build
+ROOT = $(CURDIR)/build
 
-install stage: library command
+stage: tree
+	@echo "installed into $(ROOT)"
+
+tree: library command
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
 	@$(INSTALL) -m 755 $(BUILT)/release/fishplate $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
@@ -34,4 +36,3 @@ install stage: library command
 	@for name in mpi_abi fishplate; do \
 	    sed -e 's/@NAME@/'$$name'/' -e 's/@VERSION@/$(VERSION)/' scripts/pkgconfig.in \
 	        > $(ROOT)/lib/pkgconfig/$$name.pc || exit 1; done
-	@echo "installed into $(ROOT)"

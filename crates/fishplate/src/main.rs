@@ -22,6 +22,7 @@ mod info;
 mod modelled;
 mod mpiexec;
 mod output;
+mod pages;
 mod perf;
 mod run;
 mod settings;
@@ -51,6 +52,10 @@ enum Command {
     Study(study::StudyArguments),
     Knobs(settings::KnobsArguments),
     Info(info::InfoArguments),
+    #[command(hide = true)]
+    Completions(pages::CompletionArguments),
+    #[command(hide = true)]
+    Man(pages::ManArguments),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +92,8 @@ fn main() -> ExitCode {
         Command::Study(arguments) => study::main(&arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),
+        Command::Completions(arguments) => pages::completions(&arguments),
+        Command::Man(arguments) => pages::man(&arguments),
     }
 }
 
