@@ -51,7 +51,11 @@ impl JobOutcome {
 
     /// The disturbances of the job, whose machine met these.
     pub(crate) fn disturbances(&self, of_machine: Disturbances) -> Disturbances {
-        let ranks: Vec<_> = self.ranks.iter().map(RankConditions::interruptions).collect();
+        let ranks: Vec<_> = self
+            .ranks
+            .iter()
+            .map(RankConditions::interruptions)
+            .collect();
         of_machine.of_ranks(&ranks)
     }
 }
@@ -70,10 +74,7 @@ enum Event {
 
 impl Job<'_> {
     /// Runs the job, and says what disturbed it.
-    pub(crate) fn run_watched(
-        &self,
-        console: &mut Console,
-    ) -> Result<(JobOutcome, Disturbances)> {
+    pub(crate) fn run_watched(&self, console: &mut Console) -> Result<(JobOutcome, Disturbances)> {
         let before = Moment::now();
         let outcome = self.run(console)?;
         let disturbances = outcome.disturbances(Moment::now().since(&before));

@@ -43,7 +43,7 @@ pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions};
 use explain::Explained;
 use results::Console;
-use results::terminal::{width, wrapped};
+use results::terminal::fitted;
 use rounds::{Measurement, Rounds, merge};
 
 /// Runs `fishplate bench` with these arguments. The executable that calls this function must also
@@ -136,8 +136,8 @@ fn show(
         lines.collect()
     } else {
         let remarks = remarks::lines(&all, conditions);
-        let remarks = remarks.iter().map(|line| wrapped(line, width()) + "\n");
-        table::render(&all) + &remarks.collect::<String>()
+        let remarks = remarks.iter().map(|line| line.clone() + "\n");
+        fitted(&(table::render(&all) + &remarks.collect::<String>()))
     };
     stdout()
         .write_all(text.as_bytes())

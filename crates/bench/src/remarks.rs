@@ -53,7 +53,9 @@ fn of_library(own: &[&Measurement]) -> Option<String> {
     let seen = joined(jobs.into_iter().flatten());
     let spreads = own.iter().filter_map(|one| Some((spread(one)?, *one)));
     let spreads: Vec<(f64, &Measurement)> = spreads.collect();
-    let worst = spreads.iter().max_by(|one, other| one.0.total_cmp(&other.0));
+    let worst = spreads
+        .iter()
+        .max_by(|one, other| one.0.total_cmp(&other.0));
     match worst {
         Some((factor, one)) => {
             let at = match one.is_sized {
@@ -154,12 +156,17 @@ mod tests {
         let all = [wild.clone(), steady];
         assert_eq!(
             lines(&all, None),
-            ["Remark: these medians are uncertain: the rounds differ more than usual in 1 of 2 \
-              rows, by a factor of up to 4000.0 at 8 B; the kernel's counters show no reason."]
+            [
+                "Remark: these medians are uncertain: the rounds differ more than usual in 1 of 2 \
+              rows, by a factor of up to 4000.0 at 8 B; the kernel's counters show no reason."
+            ]
         );
         wild.disturbances = vec![WAITING];
         let remark = &on(&wild, None)[0];
-        assert!(remark.ends_with("a rank waited 40 % of the time for a core"), "{remark}");
+        assert!(
+            remark.ends_with("a rank waited 40 % of the time for a core"),
+            "{remark}"
+        );
     }
 
     #[test]
@@ -169,7 +176,10 @@ mod tests {
         let other = rounds("other", 8, &[1.0, 1.0]);
         let found = lines(&[one, other], None);
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("Remark on own: these are figures of a busy"), "{found:?}");
+        assert!(
+            found[0].starts_with("Remark on own: these are figures of a busy"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -177,7 +187,10 @@ mod tests {
         let moved = conditions(Proximity::Near, Proximity::Far);
         let [one, other] = [rounds("own", 8, &[1.0]), rounds("other", 8, &[2.0])];
         let found = lines(&[one.clone(), other], Some(&moved));
-        assert!(found[0].contains("from near cores to far cores"), "{found:?}");
+        assert!(
+            found[0].contains("from near cores to far cores"),
+            "{found:?}"
+        );
         assert!(on(&one, Some(&moved))[0].contains("ratios compare different states"));
         let stayed = conditions(Proximity::Near, Proximity::Near);
         assert!(on(&one, Some(&stayed)).is_empty());

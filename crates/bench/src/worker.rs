@@ -129,7 +129,9 @@ fn ranks(mpi: &Mpi, plan: &WorkerPlan, before: Interruptions) -> Result<()> {
             mpi.recv(&mut list, rank, TAG_GATHER)?;
         }
         all.push(RankConditions {
-            cpus: String::from_utf8_lossy(&list).trim_end_matches('\0').to_owned(),
+            cpus: String::from_utf8_lossy(&list)
+                .trim_end_matches('\0')
+                .to_owned(),
             involuntary_switches: counts[0] as u64,
             waited: counts[1],
         });

@@ -81,7 +81,9 @@ impl Conditions {
 
     /// A line for people: the place of the two hardware threads.
     pub fn line(&self) -> String {
-        let time = |nanos: Option<u64>| nanos.map_or("an unknown time".into(), |nanos| format!("{nanos} ns"));
+        let time = |nanos: Option<u64>| {
+            nanos.map_or("an unknown time".into(), |nanos| format!("{nanos} ns"))
+        };
         let (before, after) = (self.cache_line_ns_before, self.cache_line_ns_after);
         let place = match (self.cores_before, self.cores_after) {
             (None, None) => return "Cores: the time of a cache line was not seen".into(),
@@ -119,9 +121,21 @@ mod tests {
     #[test]
     fn the_line_names_the_states() {
         for (before, after, line) in [
-            (Some(25), Some(27), "Cores: threads of one core (a cache line took 25 ns before and 27 ns after)"),
-            (Some(60), Some(140), "Cores: near cores, then far cores (a cache line took 60 ns before and 140 ns after)"),
-            (None, Some(140), "Cores: far cores (a cache line took an unknown time before and 140 ns after)"),
+            (
+                Some(25),
+                Some(27),
+                "Cores: threads of one core (a cache line took 25 ns before and 27 ns after)",
+            ),
+            (
+                Some(60),
+                Some(140),
+                "Cores: near cores, then far cores (a cache line took 60 ns before and 140 ns after)",
+            ),
+            (
+                None,
+                Some(140),
+                "Cores: far cores (a cache line took an unknown time before and 140 ns after)",
+            ),
             (None, None, "Cores: the time of a cache line was not seen"),
         ] {
             assert_eq!(with(before, after).line(), line);

@@ -82,7 +82,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
         Ok(comparison) => {
             match json {
                 true => say!("{}", ::compare::json(&comparison)),
-                false => say!("{}", ::compare::text(&comparison).trim_end()),
+                false => tell!("{}", ::compare::text(&comparison).trim_end()),
             }
             match comparison.rows.iter().all(|row| row.summary().is_some()) {
                 true => ExitCode::SUCCESS,

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use results::terminal::{beside, width};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::{Value, json};
@@ -38,6 +39,9 @@ pub(crate) struct InfoArguments {
     fabric: Option<String>,
 }
 
+/// The width of a label.
+const LABEL: usize = 22;
+
 /// A line: the key in JSON, the label, the value.
 type Fact = (&'static str, &'static str, Value);
 
@@ -59,9 +63,9 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
         say!("{}", Value::from(object));
     } else {
         for (_, words, value) in facts {
-            say!("{words:22}{}", plain(&value));
+            say!("{}", beside(words, LABEL, &plain(&value), width()));
         }
-        say!("{:22}{}", "RDMA devices", rdma.line());
+        say!("{}", beside("RDMA devices", LABEL, &rdma.line(), width()));
         rdma.print();
     }
     match set {

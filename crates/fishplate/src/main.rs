@@ -13,6 +13,11 @@ macro_rules! say {
     }};
 }
 
+/// Prints text on standard output, broken to lines that fit the terminal.
+macro_rules! tell {
+    ($($word:tt)*) => { say!("{}", results::terminal::fitted(&format!($($word)*))) };
+}
+
 mod bench;
 mod compare;
 mod explain;

@@ -34,6 +34,7 @@ use device::Device;
 use fabric::System;
 use model::Faults;
 use results::Console;
+use results::terminal::fitted;
 
 pub use cli::PerfArguments;
 use cli::{Chosen, CommonOptions};
@@ -96,7 +97,7 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     let met = real.then(|| conditions::after(start));
     let text = match common.json {
         true => show::json(&plan, &all, met.as_ref()),
-        false => show::table(&plan, &all) + &show::remarks(met.as_ref()),
+        false => fitted(&(show::table(&plan, &all) + &show::remarks(met.as_ref()))),
     };
     stdout()
         .write_all(text.as_bytes())

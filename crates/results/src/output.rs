@@ -90,12 +90,21 @@ mod tests {
     fn a_name_that_cannot_be_written_is_refused_in_plain_words() {
         let folder = folder("refused");
         for (path, words) in [
-            (folder.join("none/x.svg"), "none does not exist; make the folder first"),
+            (
+                folder.join("none/x.svg"),
+                "none does not exist; make the folder first",
+            ),
             (folder.clone(), "it is a folder; name a file in it"),
-            (PathBuf::from("/dev/null/x.svg"), "/dev/null is not a folder"),
+            (
+                PathBuf::from("/dev/null/x.svg"),
+                "/dev/null is not a folder",
+            ),
         ] {
             let error = OutputFile::open("--plot", &path).unwrap_err();
-            assert!(error.starts_with("--plot ") && error.ends_with(words), "{error}");
+            assert!(
+                error.starts_with("--plot ") && error.ends_with(words),
+                "{error}"
+            );
         }
         fs::remove_dir_all(folder).unwrap();
     }

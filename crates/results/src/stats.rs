@@ -153,7 +153,10 @@ mod tests {
         let mut rounds = vec![1.0; 15];
         rounds[3] = 400.0;
         assert_eq!(unusual_spread(&rounds), None);
-        assert_eq!(unusual_spread(&[0.09, 2407.0, 2502.0, 0.1, 2300.0]), Some(2502.0 / 0.09));
+        assert_eq!(
+            unusual_spread(&[0.09, 2407.0, 2502.0, 0.1, 2300.0]),
+            Some(2502.0 / 0.09)
+        );
         assert_eq!(unusual_spread(&[5.0]), None);
         assert_eq!(unusual_spread(&[0.0, 5.0]), None);
     }

@@ -53,6 +53,18 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
     lines.join("\n")
 }
 
+/// Text for the terminal on standard output.
+pub fn fitted(text: &str) -> String {
+    wrapped(text, width())
+}
+
+/// A label, and beside it a text whose further lines begin below the first.
+pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> String {
+    let room = width.map(|width| width.saturating_sub(indent).max(NARROWEST));
+    let text = wrapped(text, room).replace('\n', &format!("\n{:indent$}", ""));
+    format!("{label:indent$}{text}")
+}
+
 /// Breaks a line between words. Lines after the first have the indentation of the first.
 pub(crate) fn broken(line: &str, width: usize) -> Vec<String> {
     let indent: String = line.chars().take_while(|letter| *letter == ' ').collect();
@@ -89,6 +101,13 @@ mod tests {
         let text = "  a few words\nnext";
         assert_eq!(wrapped(text, Some(8)), "  a few\n  words\nnext");
         assert_eq!(wrapped(text, None), text);
+    }
+
+    #[test]
+    fn a_text_stands_beside_its_label() {
+        let text = beside("kernel", 8, "a kernel with a long name", Some(30));
+        assert_eq!(text, "kernel  a kernel with a long\n        name");
+        assert_eq!(beside("a", 3, "b c", None), "a  b c");
     }
 
     proptest! {

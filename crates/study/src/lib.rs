@@ -147,7 +147,11 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
 fn run(arguments: &StudyArguments) -> Result<()> {
     let command = env::current_exe().context("cannot find the path of this command")?;
     let mut order = None;
-    let files = arguments.study.output().map(OutputOptions::open).transpose()?;
+    let files = arguments
+        .study
+        .output()
+        .map(OutputOptions::open)
+        .transpose()?;
     let files = files.unwrap_or_default();
     let (number, output) = match &arguments.study {
         Study::DualRail(output) => (0, output),
@@ -255,7 +259,7 @@ impl OutputOptions {
 
 fn print(text: &str) -> Result<()> {
     stdout()
-        .write_all(text.as_bytes())
+        .write_all(results::terminal::fitted(text).as_bytes())
         .context("cannot write the results")
 }
 

@@ -4,8 +4,7 @@
 mod overlap;
 
 use results::sizes::size_label;
-use results::table::{distinct, lines, number, ratio};
-use results::terminal::{width, wrapped};
+use results::table::{distinct, lines, number, ratio, ratio_legend};
 use results::{Unit, stats};
 
 use crate::rounds::Measurement;
@@ -70,12 +69,7 @@ fn ratios(labels: &[&str], unit: Unit) -> String {
     if labels.len() < 2 || unit == Unit::Percent {
         return String::new();
     }
-    let (first, side) = match unit.more_is_better() {
-        true => (labels[0], "above"),
-        false => (labels[0], "below"),
-    };
-    let text = format!("Ratios divide {first} by the other: {side} 1, {first} is better.");
-    wrapped(&text, width()) + "\n"
+    ratio_legend(labels[0], unit)
 }
 
 /// The columns that name a row. A column in which all rows are equal is left out.

@@ -4,7 +4,6 @@ use ::fabric::System;
 use ::fabric::catalogue::{Catalogue, CatalogueEntry, KINDS};
 use ::fabric::components::Part;
 use ::fabric::figures::Figures;
-use results::terminal::{width, wrapped};
 use serde_json::{Value, json};
 
 use super::print;
@@ -43,7 +42,7 @@ pub(super) fn list(kind: Option<&str>, json: bool) {
         print(header, rows, 3);
         let legend = "Gb/s: link. 8 B: RDMA write between the hosts furthest apart. MB/s: long writes, one way. \
              M/s: requests of one queue pair, and of the chip. Of several rails, the first.";
-        say!("{}", wrapped(legend, width()));
+        tell!("{legend}");
     }
     let rows: Vec<[String; 3]> = parts
         .iter()

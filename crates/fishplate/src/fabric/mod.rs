@@ -203,10 +203,10 @@ fn show(name: &str, json: bool) -> Result<(), String> {
     }
     let mut rows = Vec::new();
     fill(&mut rows, "", &sheet);
-    say!("{}.{} ({})", sheet.kind, sheet.name, sheet.location);
+    tell!("{}.{} ({})", sheet.kind, sheet.name, sheet.location);
     print(["key", "value", "source"], rows, 3);
     for kind in others {
-        say!("There is also {kind}.{word}.");
+        tell!("There is also {kind}.{word}.");
     }
     Ok(())
 }
@@ -263,11 +263,11 @@ fn check(file: &str) -> Result<(), String> {
             "{file}: holds no part; begin one with, for instance, [system.mine] and from = \"fdr\""
         ));
     }
-    say!("{file}: good: {}", names.join(", "));
+    tell!("{file}: good: {}", names.join(", "));
     for name in catalogue.systems_of(file) {
         let system = catalogue.system(name).map_err(|why| why.to_string())?;
         for rail in 0..system.rails.count() {
-            say!("{}", agreed(name, &system, rail));
+            tell!("{}", agreed(name, &system, rail));
         }
     }
     for slip in catalogue.slips(file) {

@@ -1,7 +1,6 @@
 //! Remarks on a measurement of real devices or sockets that met disturbances.
 
 use conditions::{Conditions, Disturbances};
-use results::terminal::{width, wrapped};
 
 /// What a run met: the machine, and the disturbances of this end.
 pub(crate) type Met = (Conditions, Disturbances);
@@ -13,7 +12,7 @@ pub fn remarks(met: Option<&(Conditions, Disturbances)>) -> String {
     };
     let remark = on(disturbances).map(|text| format!("Remark: {text}."));
     let lines = remark.into_iter().chain([conditions.line() + "."]);
-    lines.map(|line| wrapped(&line, width()) + "\n").collect()
+    lines.map(|line| line + "\n").collect()
 }
 
 /// The remark on figures of a busy machine.
@@ -42,6 +41,9 @@ mod tests {
         };
         let text = remarks(Some(&(conditions, stolen)));
         assert!(text.starts_with("Remark: this end"), "{text}");
-        assert!(text.contains("the hypervisor took 50 % of the time"), "{text}");
+        assert!(
+            text.contains("the hypervisor took 50 % of the time"),
+            "{text}"
+        );
     }
 }

@@ -11,8 +11,8 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 
 use super::Plot;
-use crate::output::OutputFile;
 use super::chart::{Drawn, caption_lines, chart};
+use crate::output::OutputFile;
 
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
 pub(super) const FAMILY: &str = "sans-serif";

@@ -135,6 +135,16 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
+/// The line below a table that says what its ratios divide, and when the first is better.
+pub fn ratio_legend(first: &str, unit: Unit) -> String {
+    let side = match unit.more_is_better() {
+        true => "above",
+        false => "below",
+    };
+    let text = format!("Ratios divide {first} by the other: {side} 1, {first} is better.");
+    terminal::fitted(&text) + "\n"
+}
+
 /// `value` with three significant digits, as a whole number from 100 on; a dash for NaN.
 pub fn significant(value: f64) -> String {
     match value.abs() {
@@ -180,7 +190,10 @@ mod tests {
         assert_eq!(at(Some(132)), full);
         for width in [60, 40, 24] {
             let text = at(Some(width));
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{text}"
+            );
             for word in rows.iter().flatten().flat_map(|cell| cell.split(' ')) {
                 assert!(text.contains(word), "{word}: {text}");
             }
