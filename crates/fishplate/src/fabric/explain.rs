@@ -139,7 +139,7 @@ impl Request<'_> {
         }
         let sum = format!("{:.1}", total(&breakdown.steps).as_nanos());
         rows.push(["sum".into(), String::new(), String::new(), sum]);
-        print(["step", "busy meanwhile", "count", "ns"], rows, 2);
+        print(["step", "occupies", "count", "ns"], rows, 2);
         show_limits(&breakdown.limits);
         self.show_rails(&breakdown.rails);
     }
