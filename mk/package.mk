@@ -3,7 +3,7 @@
 IMAGE := $(CURDIR)/build/image
 DEB    = build/fishplate_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
 
-.PHONY: install uninstall image deb container may-install
+.PHONY: install uninstall image deb container may-install packages
 
 install: may-install image
 	@scripts/install-tree copy $(IMAGE) $(DESTDIR)$(PREFIX)
@@ -39,3 +39,7 @@ container:
 	@for tool in podman docker; do \
 	    if $$tool info >/dev/null 2>&1; then exec $$tool build -t fishplate -f Containerfile .; fi; \
 	done; $(call not_run,container,neither podman nor docker runs here)
+
+# Installs and removes all of these, each in a scratch root.
+packages: stage
+	@python3 tests/all.py --all packages

@@ -20,7 +20,7 @@ FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 # Okabe and Ito: distinct for any colour vision.
 COLOURS = {"call": "#0072b2", "work": "#e69f00", "hca": "#009e73", "link": "#d55e00"}
 # Width of the trace and of the labels of its rows.
-WIDE, LABELS = 860, 190
+WIDE, LABELS = 900, 200
 
 
 def svg(width: float, height: float, title: str, parts: list) -> str:
@@ -43,7 +43,7 @@ def terminal(command: str, printed: str) -> str:
 
 
 def kind(row: str) -> str:
-    return next((kind for word, kind in (("rank", "call"), ("processor", "work"), ("link", "link"), ("port", "link")) if word in row), "hca")
+    return next((kind for word, kind in (("calls", "call"), ("CPU", "work"), ("link", "link")) if word in row), "hca")
 
 
 def trace(command: str, events: list) -> str:
@@ -59,30 +59,33 @@ def trace(command: str, events: list) -> str:
     across = lambda time: LABELS + (min(max(time, first), last) - first) * scale  # noqa: E731
     parts = ['<g font-family="sans-serif" font-size="11" fill="#24292f">', text(16, 24, f"$ {command}", f'font-family="{FONT}" font-weight="bold"')]
     bottom = 58 + len(rows) * ROW
-    for at in range(6):
-        time = first + (last - first) * at / 5
-        parts.append(f'<path d="M{across(time):.1f} 48V{bottom}" stroke="#e5e5e5"/>')
-        parts.append(text(across(time), 43, f"{time - first:.2f} µs", 'text-anchor="middle" fill="#57606a"'))
+    for tick in range(int(last - first) + 1):
+        parts.append(f'<path d="M{across(first + tick):.1f} 48V{bottom}" stroke="#e5e5e5"/>')
+        parts.append(text(across(first + tick), 43, f"{tick} µs", 'text-anchor="middle" fill="#57606a"'))
     for row in rows:
-        label = f"{hosts[row[0]]}: {names[row]}"
+        label = f"{hosts[row[0]]}, {names[row].replace('rail 0: ', '')}"
         parts.append(text(LABELS - 8, place[row] + 14, label, 'text-anchor="end"'))
     for span in spans:
         row = (span["pid"], span["tid"])
         left, right = across(span["ts"]), across(span["ts"] + span["dur"])
         wide = max(right - left, 0.7)
         parts.append(f'<rect x="{left:.1f}" y="{place[row] + 2}" width="{wide:.1f}" height="{ROW - 5}" rx="1.5" '
-                     f'fill="{COLOURS[kind(names[row])]}"><title>{escape(span["name"])}</title></rect>')
+                     f'fill="{COLOURS[kind(names[row])]}" stroke="#ffffff" stroke-width="0.5"><title>{escape(span["name"])}</title></rect>')
         if len(span["name"]) * 6.2 < wide:
             parts.append(text(left + 3, place[row] + 14, span["name"], 'fill="#ffffff"'))
     return svg(WIDE, bottom + 12, f"Trace of {command}", [*parts, "</g>"])
 
 
 def window(spans: list) -> tuple:
-    """The time of the last call of MPI_Send that has a matching receive, with its surroundings."""
-    sends = [span for span in spans if span["name"].startswith("MPI_Send")]
-    last = sends[-1]
-    least = last["ts"]
-    return least - 0.2, least + max(4 * last["dur"], 3.0)
+    """The time of a message of rank 0: from MPI_Send on its host to the end of MPI_Recv on the other."""
+    calls = sorted((span for span in spans if span["name"] in ("MPI_Send", "MPI_Recv")), key=lambda span: span["ts"])
+    # The last messages are those that end the benchmark.
+    long = max((span for span in spans if span["name"].startswith("write")), key=lambda span: span["dur"])["name"]
+    last = max(span["ts"] for span in spans if span["name"] == long and span["pid"] == 1)
+    send = [call for call in calls if call["pid"] == 1 and call["name"] == "MPI_Send" and call["ts"] < last][-1]
+    arrived = next(call for call in calls if call["pid"] == 2 and call["name"] == "MPI_Recv" and call["ts"] + call["dur"] > last)
+    margin = 0.1
+    return send["ts"] - margin, arrived["ts"] + arrived["dur"] + margin
 
 
 def main() -> None:

@@ -115,7 +115,7 @@ impl Job<'_> {
                         console.step();
                     }
                     Some(WorkerMessage::Start(start)) => outcome.start = Some(start),
-                    Some(WorkerMessage::Ranks(ranks)) => outcome.ranks = ranks,
+                    Some(WorkerMessage::Ranks { all }) => outcome.ranks = all,
                     Some(WorkerMessage::Memory(memory)) => outcome.memory = Some(memory),
                     Some(WorkerMessage::Fault { rank, text }) => faults.push(match rank {
                         Some(rank) => format!("rank {rank}: {text}"),

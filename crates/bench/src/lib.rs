@@ -49,14 +49,25 @@ use rounds::{Measurement, Rounds, merge};
 /// Runs `fishplate bench` with these arguments. The executable that calls this function must also
 /// provide the subcommand [`worker::SUBCOMMAND`].
 pub fn main(arguments: &BenchArguments) -> ExitCode {
+    if let Err(error) = arguments.what.cases() {
+        say(&error);
+        return ExitCode::from(USAGE);
+    }
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate bench: {why}");
+            say(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+/// The exit code for arguments that cannot be used, as of all commands.
+const USAGE: u8 = 2;
+
+fn say(error: &anyhow::Error) {
+    let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+    eprintln!("fishplate: bench: {why}");
 }
 
 fn run(arguments: &BenchArguments) -> Result<()> {

@@ -18,7 +18,7 @@ pub(crate) enum WorkerMessage {
     /// The cost of MPI_Init, measured in the ranks.
     Start(Start),
     /// What each rank met, in the order of ranks.
-    Ranks(Vec<RankConditions>),
+    Ranks { all: Vec<RankConditions> },
     /// Memory of a pair's messages.
     Memory(PairMemory),
     /// A rank has failed.
@@ -96,6 +96,9 @@ mod tests {
             WorkerMessage::Fault {
                 rank: None,
                 text: "no\nlibrary".into(),
+            },
+            WorkerMessage::Ranks {
+                all: vec![RankConditions::default(); 2],
             },
         ] {
             let text = line.text();

@@ -136,7 +136,7 @@ fn ranks(mpi: &Mpi, plan: &WorkerPlan, before: Interruptions) -> Result<()> {
             waited: counts[1],
         });
     }
-    say(&WorkerMessage::Ranks(all));
+    say(&WorkerMessage::Ranks { all });
     Ok(())
 }
 

@@ -58,21 +58,39 @@ const ACCEPT_FACTOR: u32 = 30;
 
 /// Runs `fishplate perf` with these arguments.
 pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
-    match run(arguments, readers) {
+    let chosen = arguments.what.benchmark();
+    let plan = match chosen {
+        Chosen::Device(benchmark, options) => options.plan(benchmark),
+        Chosen::Sockets(benchmark, options) => options.plan(benchmark),
+    };
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => {
+            say(&error);
+            return ExitCode::from(USAGE);
+        }
+    };
+    match run(chosen, plan, readers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate perf: {why}");
+            say(&error);
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
-    let chosen = arguments.what.benchmark();
-    let (plan, common) = match chosen {
-        Chosen::Device(benchmark, options) => (options.plan(benchmark)?, &options.common),
-        Chosen::Sockets(benchmark, options) => (options.plan(benchmark)?, &options.common),
+/// The exit code for arguments that cannot be used, as of all commands.
+const USAGE: u8 = 2;
+
+fn say(error: &anyhow::Error) {
+    let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+    eprintln!("fishplate: perf: {why}");
+}
+
+fn run(chosen: Chosen, plan: PerfPlan, readers: &Readers) -> Result<()> {
+    let common = match chosen {
+        Chosen::Device(_, options) => &options.common,
+        Chosen::Sockets(_, options) => &options.common,
     };
     let plot = common.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.

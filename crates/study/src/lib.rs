@@ -138,7 +138,7 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let why = without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate study: {why}");
+            eprintln!("fishplate: study: {why}");
             ExitCode::FAILURE
         }
     }

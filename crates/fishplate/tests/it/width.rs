@@ -29,7 +29,10 @@ fn assert_fits(words: &str, text: &str, columns: usize) {
         // A single word, such as a path, has no place to break.
         let breaks = line.trim().contains(' ');
         let length = line.chars().count();
-        assert!(length <= columns || !breaks, "{words}, {columns} columns: {line}");
+        assert!(
+            length <= columns || !breaks,
+            "{words}, {columns} columns: {line}"
+        );
     }
 }
 

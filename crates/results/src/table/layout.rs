@@ -2,7 +2,7 @@
 //!
 //! Numbers never break. First the columns of text become narrower and their cells take several
 //! lines; the widest column gives first. Where that is not enough, the table is folded: the columns
-//! that do not fit stand below, with the first column repeated. Nothing is left out.
+//! that do not fit stand below, with the column repeated that names the rows. Nothing is left out.
 
 /// Columns of the page that a column takes beside its cells: a space on each side, and a separator
 /// from the next column, which the last one has not.
@@ -34,9 +34,9 @@ impl Column {
     }
 }
 
-/// The blocks of a table, from top to bottom, for a page of `width` columns. The first column
-/// stands in all blocks.
-pub(super) fn blocks(columns: &[Column], width: Option<usize>) -> Vec<Block> {
+/// The blocks of a table, from top to bottom, for a page of `width` columns. Column `key`, which
+/// names the rows, stands in all blocks.
+pub(super) fn blocks(columns: &[Column], key: usize, width: Option<usize>) -> Vec<Block> {
     let natural = |columns: &[Column]| columns.iter().map(|column| column.natural).collect();
     let Some(width) = width else {
         return vec![numbered(0.., natural(columns))];
@@ -44,19 +44,33 @@ pub(super) fn blocks(columns: &[Column], width: Option<usize>) -> Vec<Block> {
     if columns.is_empty() {
         return Vec::new();
     }
-    let mut blocks = Vec::new();
-    let mut from = 1;
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut from = 0;
     loop {
-        let mut chosen = vec![0];
-        let mut used = columns[0].least() + GAP - 1;
+        // The first block has its columns in their order.
+        let mut chosen = match blocks.is_empty() {
+            true => Vec::new(),
+            false => vec![key],
+        };
+        let mut used = columns[key].least() + GAP - 1;
+        let mut has_more = false;
         while let Some(next) = columns.get(from) {
-            let more = next.least() + GAP;
-            if used + more > width && chosen.len() > 1 {
+            let more = match from == key {
+                true => 0,
+                false => next.least() + GAP,
+            };
+            if used + more > width && has_more {
                 break;
             }
             used += more;
-            chosen.push(from);
+            if from != key || blocks.is_empty() {
+                chosen.push(from);
+            }
+            has_more |= from != key;
             from += 1;
+        }
+        if !chosen.contains(&key) {
+            chosen.insert(0, key);
         }
         let part: Vec<Column> = chosen.iter().map(|at| columns[*at].clone()).collect();
         blocks.push(numbered(chosen.into_iter(), narrowed(&part, width)));
@@ -111,16 +125,21 @@ mod tests {
 
     #[test]
     fn without_a_limit_all_stand_beside_each_other() {
-        let all = blocks(&[text(90), number(8)], None);
+        let all = blocks(&[text(90), number(8)], 0, None);
         assert_eq!(all, [vec![(0, 90), (1, 8)]]);
     }
 
     #[test]
     fn text_gives_before_the_table_is_folded() {
         let columns = [text(10), text(70), number(8)];
-        assert_eq!(blocks(&columns, Some(60)), [vec![(0, 10), (1, 34), (2, 8)]]);
-        let folded = blocks(&columns, Some(30));
+        assert_eq!(
+            blocks(&columns, 0, Some(60)),
+            [vec![(0, 10), (1, 34), (2, 8)]]
+        );
+        let folded = blocks(&columns, 0, Some(30));
         assert_eq!(folded, [vec![(0, 10), (1, 15)], vec![(0, 10), (2, 8)]]);
+        let folded = blocks(&columns, 1, Some(30));
+        assert_eq!(folded, [vec![(0, 10), (1, 15)], vec![(1, 17), (2, 8)]]);
     }
 
     fn any_column() -> impl Strategy<Value = Column> {
@@ -133,12 +152,15 @@ mod tests {
     proptest! {
         #[test]
         fn every_column_stands_once_and_fits(
-            columns in proptest::collection::vec(any_column(), 1..12), width in 43usize..140,
+            columns in proptest::collection::vec(any_column(), 1..12), key in 0usize..12,
+            width in 43usize..140,
         ) {
-            let all = blocks(&columns, Some(width));
-            let mut seen: Vec<usize> = all.iter().flat_map(|b| &b[1..]).map(|c| c.0).collect();
-            seen.insert(0, 0);
-            prop_assert_eq!(seen, (0..columns.len()).collect::<Vec<_>>());
+            let key = key % columns.len();
+            let all = blocks(&columns, key, Some(width));
+            let seen = all.iter().flatten().map(|column| column.0).filter(|at| *at != key);
+            let others = (0..columns.len()).filter(|at| *at != key);
+            prop_assert_eq!(seen.collect::<Vec<_>>(), others.collect::<Vec<_>>());
+            prop_assert!(all.iter().all(|block| block.iter().any(|column| column.0 == key)));
             for block in &all {
                 let total: usize = block.iter().map(|(_, wide)| wide + GAP).sum();
                 prop_assert!(total - 1 <= width, "{total} of {width}");

@@ -84,7 +84,13 @@ fn arranged(
         }
     };
     let columns: Vec<Column> = header.iter().enumerate().map(column).collect();
-    let blocks = layout::blocks(&columns, width);
+    // A row is named by the first column in which all rows differ.
+    let names = |at: &usize| {
+        let cells: Vec<_> = rows.iter().map(|row| row.get(*at)).collect();
+        distinct(cells.iter()).len() == cells.len()
+    };
+    let key = (0..header.len()).find(names).unwrap_or(0);
+    let blocks = layout::blocks(&columns, key, width);
     let parts = blocks
         .iter()
         .map(|block| part(header, rows, block, &is_left));
