@@ -8,6 +8,7 @@ use std::io::IoSliceMut;
 use std::process::ExitCode;
 
 use clap::Args;
+use conditions::Machine;
 use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use results::terminal::{beside, width};
@@ -89,8 +90,7 @@ fn modelled(name: &str, json: bool) -> ExitCode {
 }
 
 fn facts() -> Vec<Fact> {
-    let system = rustix::system::uname();
-    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let machine = Machine::now();
     let cores = cores();
     let library = std::env::current_exe()
         .ok()
@@ -98,16 +98,9 @@ fn facts() -> Vec<Fact> {
     let library = library.map(|directory| directory.join("libmpi_abi.so.1").display().to_string());
     vec![
         ("version", "version", json!(env!("CARGO_PKG_VERSION"))),
-        ("host", "host", json!(text(system.nodename()))),
-        (
-            "kernel",
-            "kernel",
-            json!(format!(
-                "{} {}",
-                text(system.sysname()),
-                text(system.release())
-            )),
-        ),
+        ("host", "host", json!(machine.host)),
+        ("kernel", "kernel", json!(machine.kernel)),
+        ("cpu", "processor", json!(machine.cpu)),
         ("cores", "available cores", json!(cores.len())),
         ("affinity", "their numbers", json!(cores)),
         ("single_copy", "single copy", single_copy()),
