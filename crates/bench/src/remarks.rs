@@ -39,9 +39,7 @@ pub(crate) fn lines(all: &[Measurement], conditions: Option<&Conditions>) -> Vec
         };
         lines.extend(of_library(&own).map(|text| format!("Remark{subject}: {text}.")));
     }
-    if labels.len() > 1 {
-        lines.extend(changed(conditions).map(|text| format!("Remark: {text}.")));
-    }
+    lines.extend(changed(conditions).map(|text| format!("Remark: {text}.")));
     lines.extend(conditions.map(|conditions| conditions.line() + "."));
     lines
 }
@@ -102,7 +100,7 @@ fn changed(conditions: Option<&Conditions>) -> Option<String> {
     let conditions = conditions.filter(|conditions| !conditions.is_of_one_state())?;
     let (before, after) = (conditions.cores_before?, conditions.cores_after?);
     Some(format!(
-        "the cores changed from {} to {} during the run: ratios compare different states",
+        "the cores changed from {} to {} during the run: its figures and ratios mix different states",
         before.words(),
         after.words()
     ))
@@ -191,7 +189,7 @@ mod tests {
             found[0].contains("from near cores to far cores"),
             "{found:?}"
         );
-        assert!(on(&one, Some(&moved))[0].contains("ratios compare different states"));
+        assert!(on(&one, Some(&moved))[0].contains("its figures and ratios mix different states"));
         let stayed = conditions(Proximity::Near, Proximity::Near);
         assert!(on(&one, Some(&stayed)).is_empty());
     }

@@ -8,12 +8,16 @@ const WIDTHS: [usize; 3] = [60, 80, 132];
 
 /// The output on a terminal of so many columns; without a number, into a pipe.
 fn shown(words: &str, columns: Option<usize>) -> String {
+    shown_by(FISHPLATE, words, columns)
+}
+
+fn shown_by(program: &str, words: &str, columns: Option<usize>) -> String {
     let player = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/width.py");
     let mut command = match columns {
-        None => Command::new(FISHPLATE),
+        None => Command::new(program),
         Some(columns) => {
             let mut command = Command::new("python3");
-            command.args([player, &columns.to_string(), FISHPLATE]);
+            command.args([player, &columns.to_string(), program]);
             command
         }
     };
@@ -66,6 +70,29 @@ fn this_machine_is_shown_on_any_terminal() {
     for columns in WIDTHS {
         assert_fits("info", &shown("info", Some(columns)), columns);
     }
+}
+
+/// Results on modelled machines, by the tree that `make stage` makes.
+#[test]
+fn results_are_shown_on_any_terminal() {
+    let stage = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/bin");
+    let heat = std::env::temp_dir().join(format!("width-heat-{}", std::process::id()));
+    let compiled = Command::new(format!("{stage}/mpicc"))
+        .args(["-O2", "-o"])
+        .arg(&heat)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/heat.c"))
+        .arg("-lm")
+        .status();
+    assert!(compiled.expect("mpicc starts").success());
+    let program = format!("{stage}/fishplate");
+    let compare = format!("compare --fabrics qdr,2xqdr,edr -n 2 {} 32 3", heat.display());
+    let bench = "bench latency --fabric sdr,qdr,fdr,edr,ndr -m 8:64 -i 2 -x 0";
+    for words in [compare.as_str(), bench] {
+        for columns in WIDTHS {
+            assert_fits(words, &shown_by(&program, words, Some(columns)), columns);
+        }
+    }
+    std::fs::remove_file(heat).expect("the program can be removed");
 }
 
 #[test]
