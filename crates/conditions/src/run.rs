@@ -1,4 +1,5 @@
-//! The conditions of a whole run: the machine, and the cache distance of its cores before and after.
+//! The conditions of a whole run: the machine, and the cache distance of its cores before and
+//! after.
 
 use std::time::Duration;
 

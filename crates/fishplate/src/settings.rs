@@ -39,13 +39,13 @@ pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
         }
     } else {
         TABLE.iter().for_each(|knob| print(knob, &now));
-        say!("Variables of MVAPICH; a FISHPLATE_ variable wins over its alias:");
+        tell!("Variables of MVAPICH; a FISHPLATE_ variable wins over its alias:");
         for row in MV2_ALIASES {
             let text = format!("{}\n{}", row.setting, row.doc);
             let label = format!("    {}", row.env);
             say!("{}", beside(&label, 42, &text, width()));
         }
-        say!("\nSet by the launcher for each rank, never by hand:");
+        tell!("\nSet by the launcher for each rank, never by hand:");
         CONTRACT.iter().for_each(|row| {
             let label = format!("    {}", row.env);
             say!("{}", beside(&label, 28, row.doc, width()));

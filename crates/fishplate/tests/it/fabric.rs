@@ -169,7 +169,7 @@ fn a_file_is_checked_and_used() {
         "{checked}"
     );
     assert!(
-        checked.contains("system.mine: link 4X, 54.5 Gb/s; write of 8 B 1.26 us over 3 switches; peak 6350 MB/s (bus, to HCA)"),
+        checked.contains("system.mine: link 4X, 54.5 Gb/s; write of 8 B 1.26 µs over 3 switches; peak 6350 MB/s (bus, to HCA)"),
         "{checked}"
     );
     assert!(good(&["explain", file]).contains("3 switches on the path"));
