@@ -54,7 +54,8 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut medians = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         for place in &mut sample {
-            let at = (next(&mut state) >> 32) as usize * values.len() >> 32;
+            let random = (next(&mut state) >> 32) as usize;
+            let at = (random * values.len()) >> 32;
             *place = sorted_values[at];
         }
         medians.push(median(&sample));

@@ -81,12 +81,18 @@ fn results_are_shown_on_any_terminal() {
     let compiled = Command::new(format!("{stage}/mpicc"))
         .args(["-O2", "-o"])
         .arg(&heat)
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/heat.c"))
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../examples/heat.c"
+        ))
         .arg("-lm")
         .status();
     assert!(compiled.expect("mpicc starts").success());
     let program = format!("{stage}/fishplate");
-    let compare = format!("compare --fabrics qdr,2xqdr,edr -n 2 {} 32 3", heat.display());
+    let compare = format!(
+        "compare --fabrics qdr,2xqdr,edr -n 2 {} 32 3",
+        heat.display()
+    );
     let bench = "bench latency --fabric sdr,qdr,fdr,edr,ndr -m 8:64 -i 2 -x 0";
     for words in [compare.as_str(), bench] {
         for columns in WIDTHS {
