@@ -58,11 +58,20 @@ pub fn fitted(text: &str) -> String {
     wrapped(text, width())
 }
 
-/// A label, and beside it a text whose further lines begin below the first.
+/// The indentation of a text below its label.
+const BELOW: usize = 8;
+
+/// A label, and beside it a text whose further lines begin below the first. Where the terminal
+/// leaves no room beside the label, the text stands below it.
 pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> String {
-    let room = width.map(|width| width.saturating_sub(indent).max(NARROWEST));
+    let has_room = width.is_none_or(|width| width >= indent + NARROWEST);
+    let indent = if has_room { indent } else { BELOW };
+    let room = width.map(|width| width.saturating_sub(indent).max(1));
     let text = wrapped(text, room).replace('\n', &format!("\n{:indent$}", ""));
-    format!("{label:indent$}{text}")
+    match has_room {
+        true => format!("{label:indent$}{text}"),
+        false => format!("{}\n{:indent$}{text}", label.trim_end(), ""),
+    }
 }
 
 /// Breaks a line between words. Lines after the first have the indentation of the first.
@@ -108,6 +117,8 @@ mod tests {
         let text = beside("kernel", 8, "a kernel with a long name", Some(30));
         assert_eq!(text, "kernel  a kernel with a long\n        name");
         assert_eq!(beside("a", 3, "b c", None), "a  b c");
+        let below = beside("a long label", 16, "a text without room", Some(30));
+        assert_eq!(below, "a long label\n        a text without room");
     }
 
     proptest! {
