@@ -142,16 +142,17 @@ fn show(
     let all = measure()?;
     let conditions = start.map(|start| conditions::after(start).0);
     let conditions = conditions.as_ref();
+    let notes = remarks::lines(&all, conditions);
     let text: String = if output.json {
         let lines = all.iter().map(|one| one.json(conditions) + "\n");
         lines.collect()
     } else {
-        let remarks = remarks::lines(&all, conditions);
-        let remarks = remarks.iter().map(|line| line.clone() + "\n");
-        fitted(&(table::render(&all) + &remarks.collect::<String>()))
+        let lines = notes.iter().map(|line| line.clone() + "\n");
+        fitted(&(table::render(&all) + &lines.collect::<String>()))
     };
     stdout()
         .write_all(text.as_bytes())
         .context("cannot write the results")?;
-    plot.map_or(Ok(()), |file| plot::draw(&all, file))
+    let date = conditions.map(|conditions| conditions.machine.date.clone());
+    plot.map_or(Ok(()), |file| plot::draw(&all, date, &notes, file))
 }

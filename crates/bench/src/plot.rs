@@ -10,8 +10,14 @@ use results::table::distinct;
 use crate::rounds::Measurement;
 use crate::table::part_title;
 
-/// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`).
-pub(crate) fn draw(all: &[Measurement], file: PlotFile) -> Result<()> {
+/// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`). The
+/// caption names the origin with its date, and has the notes on the measurement.
+pub(crate) fn draw(
+    all: &[Measurement],
+    date: Option<String>,
+    notes: &[String],
+    file: PlotFile,
+) -> Result<()> {
     let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
     let is_modelled = all.iter().all(|measurement| measurement.fabric.is_some());
     let made = Made {
@@ -19,10 +25,11 @@ pub(crate) fn draw(all: &[Measurement], file: PlotFile) -> Result<()> {
             true => "modelled machines".into(),
             false => this_host(),
         },
+        date,
         ..Made::here()
     };
     let plots = names.iter().map(|name| Plot {
-        caption: made.line(),
+        caption: [notes.join(" "), made.line()].join(" "),
         ..Plot::from(&panel(name, all))
     });
     file.draw(&plots.collect::<Vec<_>>())
@@ -74,6 +81,12 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
     let mut title = part_title(name);
     if ranks.len() == 1 {
         title += &format!(", {} ranks", ranks[0]);
+    }
+    let rounds = own.iter().map(|m| m.rounds.len()).max().unwrap_or(1);
+    match rounds > 1 {
+        true if across == Across::Nothing => title += &format!(", median of {rounds} rounds"),
+        true => title += &format!(", median of {rounds} rounds (band: least to most)"),
+        false => {}
     }
     Panel {
         title,
