@@ -3,6 +3,7 @@
 
 .DEFAULT_GOAL := help
 include mk/install.mk
+include mk/package.mk
 include mk/aarch64.mk
 include mk/test.mk
 -include mk/miri.mk
@@ -17,7 +18,8 @@ help:
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
-	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so'
+	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
+	@echo 'make deb                 a package for Debian and Ubuntu; make container: an image for podman or docker'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
 
 demo:

@@ -1,4 +1,4 @@
-# Installing: `make install PREFIX=/usr/local DESTDIR=` puts the tree there, `make stage` the same into ./build.
+# The tree of files: `make stage` puts it into ./build, `make install PREFIX=/usr/local DESTDIR=` (mk/package.mk) there.
 # The installed tree can be moved: commands find the rest from where they lie.
 
 PREFIX  ?= /usr/local
@@ -20,7 +20,7 @@ archive_of_names = { $(1) -O2 -fPIC -I$(3)/include -c crates/abi/names.c -o $(3)
 	{ rm -f $(3)/lib/libfishplate_names.a; echo "libfishplate_names.a not made: $(1) or $(2) failed" >&2; }; \
 	rm -f $(3)/lib/names.o
 
-.PHONY: install stage library command
+.PHONY: stage tree library command
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
@@ -28,10 +28,12 @@ library:
 command:
 	$(CARGO) build --release -p fishplate
 
-install: ROOT = $(DESTDIR)$(PREFIX)
-stage: ROOT = $(CURDIR)/build
+ROOT = $(CURDIR)/build
 
-install stage: library command
+stage: tree
+	@echo "installed into $(ROOT)"
+
+tree: library command
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
 	@$(INSTALL) -m 755 $(BUILT)/release/fishplate $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
@@ -46,4 +48,3 @@ install stage: library command
 	for package in mpi=$(STANDARD) mpi_abi=$(VERSION) fishplate=$(VERSION); do \
 	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" -e "s/@NAMES@/$$names/" scripts/pkgconfig.in \
 	        > $(ROOT)/lib/pkgconfig/$${package%=*}.pc || exit 1; done
-	@echo "installed into $(ROOT)"

@@ -110,6 +110,8 @@ def other_suites(full: bool) -> list[Step]:
         Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
         # Pages of results, in a browser.
         *([Step("report", python("report/run.py", *PREFIX))] if full else []),
+        # Installed and removed as users do it: make install, a Debian package, a container image.
+        *([Step("packages", python("packages/run.py"))] if full else []),
         # Every command that README.md and docs/ show.
         Step("documents", python("docs/run.py", *(["--long"] if full else []))),
     ]

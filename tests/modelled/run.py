@@ -14,6 +14,7 @@ import difflib
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -59,7 +60,8 @@ PICTURES = {"study-dual-rail": (harness.ROOT / "build/dual-rail/bandwidth.svg", 
 
 
 def systems(fishplate: Path) -> str:
-    listed = json.loads(subprocess.run([fishplate, "fabric", "list", "--json"], capture_output=True, check=True).stdout)
+    lines = subprocess.run([fishplate, "fabric", "list", "--json"], capture_output=True, check=True).stdout
+    listed = map(json.loads, lines.splitlines())
     return ",".join(part["name"] for part in listed if part["kind"] == "system")
 
 
@@ -93,13 +95,30 @@ def compare(name: str, commands: list, update: bool):
     return test
 
 
+def drawn(update: bool):
+    """The pictures of README.md are what scripts/pictures.py draws."""
+    def test(fishplate):
+        with tempfile.TemporaryDirectory() as folder:
+            into = harness.ROOT / "docs" if update else Path(folder)
+            words = [sys.executable, harness.ROOT / "scripts/pictures.py", "--prefix", fishplate.parent.parent, "--into", into]
+            ran = harness.run(list(map(str, words)), seconds=SECONDS)
+            if ran.code != 0:
+                raise Problem(f"scripts/pictures.py ended with {ran.code}{harness.output(ran.err)}")
+            for name in ("explain.svg", "trace.svg"):
+                if (into / name).read_text() != (harness.ROOT / "docs" / name).read_text():
+                    raise Problem(f"docs/{name} is not what scripts/pictures.py draws; `--update` replaces it")
+    return test
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
     parser.add_argument("--update", action="store_true", help="write the figures instead")
     options = parser.parse_args()
-    cases = [case for case in (Case(name, compare(name, commands, options.update)) for name, commands in TABLE) if case.wanted(options)]
+    cases = [Case(name, compare(name, commands, options.update)) for name, commands in TABLE]
+    cases.append(Case("pictures", drawn(options.update)))
+    cases = [case for case in cases if case.wanted(options)]
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use conditions::{Disturbances, Moment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use results::Console;
@@ -16,7 +17,7 @@ use results::Console;
 use crate::ffi;
 use crate::library::Library;
 use crate::memory::PairMemory;
-use crate::message::{Sample, Start, WorkerMessage};
+use crate::message::{RankConditions, Sample, Start, WorkerMessage};
 use crate::plan::{Family, WorkerPlan};
 use crate::worker;
 
@@ -36,8 +37,27 @@ pub(crate) struct JobOutcome {
     pub(crate) samples: Vec<Sample>,
     pub(crate) start: Option<Start>,
     pub(crate) memory: Option<PairMemory>,
+    /// What each rank met. Empty on modelled machines.
+    pub(crate) ranks: Vec<RankConditions>,
     /// Wall-clock time from the start of the launcher to its end.
     pub(crate) wall: Duration,
+}
+
+impl JobOutcome {
+    /// The hardware threads that each rank could use. Empty on modelled machines.
+    pub(crate) fn binding(&self) -> Vec<String> {
+        self.ranks.iter().map(|rank| rank.cpus.clone()).collect()
+    }
+
+    /// The disturbances of the job, whose machine met these.
+    pub(crate) fn disturbances(&self, of_machine: Disturbances) -> Disturbances {
+        let ranks: Vec<_> = self
+            .ranks
+            .iter()
+            .map(RankConditions::interruptions)
+            .collect();
+        of_machine.of_ranks(&ranks)
+    }
 }
 
 /// Time to end for workers after an error, and for a launcher after a signal.
@@ -53,6 +73,14 @@ enum Event {
 }
 
 impl Job<'_> {
+    /// Runs the job, and says what disturbed it.
+    pub(crate) fn run_watched(&self, console: &mut Console) -> Result<(JobOutcome, Disturbances)> {
+        let before = Moment::now();
+        let outcome = self.run(console)?;
+        let disturbances = outcome.disturbances(Moment::now().since(&before));
+        Ok((outcome, disturbances))
+    }
+
     pub(crate) fn run(&self, console: &mut Console) -> Result<JobOutcome> {
         self.try_run(console).with_context(|| {
             let benchmark = self.plan.benchmark.name();
@@ -87,6 +115,7 @@ impl Job<'_> {
                         console.step();
                     }
                     Some(WorkerMessage::Start(start)) => outcome.start = Some(start),
+                    Some(WorkerMessage::Ranks { all }) => outcome.ranks = all,
                     Some(WorkerMessage::Memory(memory)) => outcome.memory = Some(memory),
                     Some(WorkerMessage::Fault { rank, text }) => faults.push(match rank {
                         Some(rank) => format!("rank {rank}: {text}"),

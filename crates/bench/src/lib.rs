@@ -23,6 +23,7 @@ mod plan;
 mod plot;
 mod procedure;
 mod pt2pt;
+mod remarks;
 mod report;
 mod rounds;
 mod sizes;
@@ -36,24 +37,37 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use conditions::RunStart;
 
 pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions};
 use explain::Explained;
 use results::Console;
+use results::terminal::fitted;
 use rounds::{Measurement, Rounds, merge};
 
 /// Runs `fishplate bench` with these arguments. The executable that calls this function must also
 /// provide the subcommand [`worker::SUBCOMMAND`].
 pub fn main(arguments: &BenchArguments) -> ExitCode {
+    if let Err(error) = arguments.what.cases() {
+        say(&error);
+        return ExitCode::from(USAGE);
+    }
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate bench: {why}");
+            say(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+/// The exit code for arguments that cannot be used, as of all commands.
+const USAGE: u8 = 2;
+
+fn say(error: &anyhow::Error) {
+    let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+    eprintln!("fishplate: bench: {why}");
 }
 
 fn run(arguments: &BenchArguments) -> Result<()> {
@@ -61,7 +75,7 @@ fn run(arguments: &BenchArguments) -> Result<()> {
     match &arguments.what {
         BenchCommand::Limits(options) => {
             let rounds = options.rounds as usize;
-            show(&options.output, || {
+            show(&options.output, false, || {
                 let mut console = Console::new(limits::STEPS * rounds);
                 let mut all = Vec::new();
                 for _ in 0..rounds {
@@ -72,7 +86,7 @@ fn run(arguments: &BenchArguments) -> Result<()> {
         }
         BenchCommand::Table(options) => {
             let (mut missed, mut rules) = (0, 0);
-            show(&options.output, || {
+            show(&options.output, false, || {
                 let report = report::run(&command, options)?;
                 (missed, rules) = (report.missed, report.rules);
                 Ok(report.all)
@@ -85,7 +99,7 @@ fn run(arguments: &BenchArguments) -> Result<()> {
         what => {
             let options = what.options().expect("the others are benchmarks");
             let mut explained = Explained::default();
-            show(&options.output, || {
+            show(&options.output, options.choice.modelled(), || {
                 measure(&command, what, options, &mut explained)
             })?;
             explained.show()
@@ -114,20 +128,31 @@ fn measure(
     rounds.run(&cases, &mut console, |_| Ok(Vec::new()))
 }
 
-fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
-    let plot = output.plot.as_deref();
+/// Measures, and shows the results in the form that the user chose. Conditions are those of this
+/// machine, so a modelled one has none.
+fn show(
+    output: &OutputOptions,
+    is_modelled: bool,
+    measure: impl FnOnce() -> Result<Vec<Measurement>>,
+) -> Result<()> {
     // A wrong file name is reported before minutes of measuring.
-    plot.map(results::plot::ImageFormat::of).transpose()?;
+    let plot = output.plot.as_deref();
+    let plot = plot.map(results::plot::PlotFile::create).transpose()?;
+    let start = (!is_modelled).then(RunStart::now);
     let all = measure()?;
-    let text = if output.json {
-        all.iter()
-            .map(|measurement| measurement.json() + "\n")
-            .collect()
+    let conditions = start.map(|start| conditions::after(start).0);
+    let conditions = conditions.as_ref();
+    let notes = remarks::lines(&all, conditions);
+    let text: String = if output.json {
+        let lines = all.iter().map(|one| one.json(conditions) + "\n");
+        lines.collect()
     } else {
-        table::render(&all)
+        let lines = notes.iter().map(|line| line.clone() + "\n");
+        fitted(&(table::render(&all) + &lines.collect::<String>()))
     };
     stdout()
         .write_all(text.as_bytes())
         .context("cannot write the results")?;
-    plot.map_or(Ok(()), |path| plot::draw(&all, path))
+    let date = conditions.map(|conditions| conditions.machine.date.clone());
+    plot.map_or(Ok(()), |file| plot::draw(&all, date, &notes, file))
 }

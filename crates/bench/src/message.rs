@@ -1,6 +1,7 @@
 //! Messages of a worker to the driver: JSON, one object per line of its standard output. All other
 //! lines are output of the library.
 
+use conditions::Interruptions;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::PairMemory;
@@ -16,6 +17,8 @@ pub(crate) enum WorkerMessage {
     Sample(Sample),
     /// The cost of MPI_Init, measured in the ranks.
     Start(Start),
+    /// What each rank met, in the order of ranks.
+    Ranks { all: Vec<RankConditions> },
     /// Memory of a pair's messages.
     Memory(PairMemory),
     /// A rank has failed.
@@ -42,6 +45,25 @@ pub(crate) struct Start {
     /// Memory after MPI_Init of the largest rank, in KiB.
     pub(crate) resident_kib: f64,
     pub(crate) private_kib: f64,
+}
+
+/// The hardware threads of a rank, and its interruptions while it was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RankConditions {
+    /// The hardware threads that the rank may use, such as `0-3,8`.
+    pub(crate) cpus: String,
+    pub(crate) involuntary_switches: u64,
+    /// Seconds for which it was ready to run and had no core.
+    pub(crate) waited: f64,
+}
+
+impl RankConditions {
+    pub(crate) fn interruptions(&self) -> Interruptions {
+        Interruptions {
+            involuntary_switches: self.involuntary_switches,
+            waited: self.waited,
+        }
+    }
 }
 
 impl WorkerMessage {
@@ -74,6 +96,9 @@ mod tests {
             WorkerMessage::Fault {
                 rank: None,
                 text: "no\nlibrary".into(),
+            },
+            WorkerMessage::Ranks {
+                all: vec![RankConditions::default(); 2],
             },
         ] {
             let text = line.text();

@@ -1,18 +1,23 @@
 //! Plots of measurements.
 
-use std::path::Path;
-
 use anyhow::Result;
-use results::origin::{Made, this_host};
-use results::plot::{self, Across, Panel, Plot, Series, Values};
+use conditions::this_host;
+use results::origin::Made;
+use results::plot::{Across, Panel, Plot, PlotFile, Series, Values};
 use results::stats::{max, min};
 use results::table::distinct;
 
 use crate::rounds::Measurement;
 use crate::table::part_title;
 
-/// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`).
-pub(crate) fn draw(all: &[Measurement], path: &Path) -> Result<()> {
+/// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`). The
+/// caption names the origin with its date, and has the notes on the measurement.
+pub(crate) fn draw(
+    all: &[Measurement],
+    date: Option<String>,
+    notes: &[String],
+    file: PlotFile,
+) -> Result<()> {
     let names = distinct(all.iter().map(|m| m.benchmark.as_str()));
     let is_modelled = all.iter().all(|measurement| measurement.fabric.is_some());
     let made = Made {
@@ -20,13 +25,14 @@ pub(crate) fn draw(all: &[Measurement], path: &Path) -> Result<()> {
             true => "modelled machines".into(),
             false => this_host(),
         },
+        date,
         ..Made::here()
     };
     let plots = names.iter().map(|name| Plot {
-        caption: made.line(),
+        caption: [notes.join(" "), made.line()].join(" "),
         ..Plot::from(&panel(name, all))
     });
-    plot::draw(&plots.collect::<Vec<_>>(), path)
+    file.draw(&plots.collect::<Vec<_>>())
 }
 
 fn panel(name: &str, all: &[Measurement]) -> Panel {
@@ -75,6 +81,12 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
     let mut title = part_title(name);
     if ranks.len() == 1 {
         title += &format!(", {} ranks", ranks[0]);
+    }
+    let rounds = own.iter().map(|m| m.rounds.len()).max().unwrap_or(1);
+    match rounds > 1 {
+        true if across == Across::Nothing => title += &format!(", median of {rounds} rounds"),
+        true => title += &format!(", median of {rounds} rounds (band: least to most)"),
+        false => {}
     }
     Panel {
         title,

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use conditions::Machine;
+use results::output::OutputFile;
 use results::sizes::size_label;
 use results::table::{distinct, number, ratio};
 use results::{Console, Unit, stats};
@@ -34,6 +36,9 @@ pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     if libraries.len() < 2 {
         bail!("table compares libraries: name at least one other with --against");
     }
+    let page = options.markdown.as_deref();
+    let page = page.map(|path| OutputFile::open("--markdown", path));
+    let page = page.transpose().map_err(|why| anyhow!(why))?;
     let rounds = Rounds {
         command,
         libraries: &libraries,
@@ -51,13 +56,15 @@ pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     drop(console);
 
     let verdicts = judge(&all, &libraries[0].label);
-    if let Some(path) = &options.markdown {
+    if let Some(page) = page {
         let labels: Vec<&str> = libraries
             .iter()
             .map(|library| library.label.as_str())
             .collect();
         let text = markdown(&machine(), &labels, &versions, &verdicts, &all);
+        let path = page.path();
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        page.written();
     }
     if !options.output.json {
         eprint!("{}", plain(&verdicts));
@@ -100,17 +107,9 @@ fn cases() -> Result<Vec<Case>> {
 
 /// Processor, number of cores and kernel of this machine.
 fn machine() -> String {
-    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpus
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let model = model.map_or("an unknown processor", |(_, model)| model);
     let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!(
-        "{model}, {cores} cores for this process, Linux {}",
-        kernel.trim()
-    )
+    let Machine { cpu, kernel, .. } = Machine::now();
+    format!("{cpu}, {cores} cores for this process, {kernel}")
 }
 
 /// The thresholds as text for a terminal.

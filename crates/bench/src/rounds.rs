@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use conditions::{Conditions, Disturbances};
 use results::stats::{self, digits};
 use results::{Console, Unit};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use crate::job::Job;
 use crate::library::Library;
 use crate::message::Sample;
 use crate::plan::{Benchmark, WorkerPlan};
+use crate::remarks;
 
 /// A plan on a number of ranks.
 pub(crate) struct Case {
@@ -40,6 +42,8 @@ pub(crate) struct Measurement {
     pub(crate) fabric: Option<String>,
     pub(crate) ranks: usize,
     pub(crate) size: usize,
+    /// Whether its messages have a size.
+    pub(crate) is_sized: bool,
     pub(crate) unit: Unit,
     pub(crate) rounds: Vec<f64>,
     /// Collectives: the times of the fastest and the slowest rank in each round.
@@ -48,6 +52,10 @@ pub(crate) struct Measurement {
     pub(crate) iterations: Vec<usize>,
     /// The percentiles with their values in each round.
     pub(crate) percentiles: Vec<(f64, Vec<f64>)>,
+    /// What disturbed each round. Empty on modelled machines.
+    pub(crate) disturbances: Vec<Disturbances>,
+    /// The hardware threads that each rank could use.
+    pub(crate) binding: Vec<String>,
 }
 
 impl Measurement {
@@ -59,18 +67,34 @@ impl Measurement {
         (&self.benchmark, &self.label, self.ranks, self.size)
     }
 
+    /// The figure of a round that met these disturbances. Those of a modelled machine's computer
+    /// change no figure.
+    fn under(self, disturbances: Disturbances, binding: &[String]) -> Measurement {
+        match self.fabric {
+            Some(_) => self,
+            None => Measurement {
+                disturbances: vec![disturbances],
+                binding: binding.to_vec(),
+                ..self
+            },
+        }
+    }
+
     /// Adds another round of this figure.
     fn add(&mut self, round: Measurement) {
         self.rounds.extend(round.rounds);
         self.extremes.extend(round.extremes);
         self.iterations.extend(round.iterations);
+        self.disturbances.extend(round.disturbances);
         for ((_, values), (_, more)) in self.percentiles.iter_mut().zip(round.percentiles) {
             values.extend(more);
         }
     }
 
-    /// The object of `--json`.
-    pub(crate) fn json(&self) -> String {
+    /// The object of `--json`, with the conditions of the run.
+    pub(crate) fn json(&self, conditions: Option<&Conditions>) -> String {
+        let interval = stats::median_interval(&self.rounds);
+        let disturbances = self.disturbances.iter().copied().reduce(Disturbances::and);
         let percentile =
             |(p, values): &(f64, Vec<f64>)| (p.to_string(), digits(stats::median(values)).into());
         let object = Object {
@@ -85,6 +109,11 @@ impl Measurement {
             unit: self.unit.name(),
             iterations: self.iterations.iter().copied().min(),
             percentiles: self.percentiles.iter().map(percentile).collect(),
+            interval: interval.map(|(low, high)| [digits(low), digits(high)]),
+            remarks: remarks::on(self, conditions),
+            binding: &self.binding,
+            disturbances: disturbances.filter(|_| conditions.is_some()),
+            conditions,
         };
         serde_json::to_string(&object).expect("numbers and strings are always JSON")
     }
@@ -107,6 +136,17 @@ struct Object<'a> {
     iterations: Option<usize>,
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     percentiles: serde_json::Map<String, serde_json::Value>,
+    /// The interval that holds the median with a confidence of 95 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    binding: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disturbances: Option<Disturbances>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditions: Option<&'a Conditions>,
 }
 
 /// Adds the figures of a round to those of earlier rounds.
@@ -187,9 +227,12 @@ impl Rounds<'_> {
         library: &Library,
         console: &mut Console,
     ) -> Result<Vec<Measurement>> {
-        let outcome = self.job(&case.plan, case.ranks, library).run(console)?;
+        let job = self.job(&case.plan, case.ranks, library);
+        let (outcome, disturbances) = job.run_watched(console)?;
+        let binding = outcome.binding();
         let measurements = |sample| self.figures(case, library, sample);
-        Ok(outcome.samples.into_iter().flat_map(measurements).collect())
+        let all = outcome.samples.into_iter().flat_map(measurements);
+        Ok(all.map(|one| one.under(disturbances, &binding)).collect())
     }
 
     /// The figures of one size.
@@ -230,7 +273,9 @@ impl Rounds<'_> {
         library: &Library,
         console: &mut Console,
     ) -> Result<Vec<Measurement>> {
-        let outcome = self.job(&case.plan, case.ranks, library).run(console)?;
+        let job = self.job(&case.plan, case.ranks, library);
+        let (outcome, disturbances) = job.run_watched(console)?;
+        let binding = outcome.binding();
         let (memory, samples) = (outcome.memory.unwrap_or_default(), outcome.samples);
         let figures = samples.into_iter().flat_map(|sample| {
             let count = sample.iterations;
@@ -245,7 +290,8 @@ impl Rounds<'_> {
             ]
             .map(|(part, unit, value)| self.number(case, library, &part, unit, sample.size, value))
         });
-        Ok(figures.collect())
+        let under = |one: Measurement| one.under(disturbances, &binding);
+        Ok(figures.map(under).collect())
     }
 
     /// Start-up: one run measures the wall-clock time, another the time of MPI_Init and the memory.
@@ -255,7 +301,8 @@ impl Rounds<'_> {
         library: &Library,
         console: &mut Console,
     ) -> Result<Vec<Measurement>> {
-        let quick = self.job(&case.plan, case.ranks, library).run(console)?;
+        let job = self.job(&case.plan, case.ranks, library);
+        let (quick, disturbances) = job.run_watched(console)?;
         let plan = WorkerPlan {
             inspect: true,
             ..case.plan.clone()
@@ -273,7 +320,10 @@ impl Rounds<'_> {
             ("/resident", Unit::Kibibytes, start.resident_kib),
             ("/private", Unit::Kibibytes, start.private_kib),
         ];
-        let number = |(part, unit, value)| self.number(case, library, part, unit, 0, value);
+        let number = |(part, unit, value)| {
+            let one = self.number(case, library, part, unit, 0, value);
+            one.under(disturbances, &[])
+        };
         Ok(numbers.map(number).into())
     }
 
@@ -303,11 +353,14 @@ impl Rounds<'_> {
             fabric: library.fabric.clone(),
             ranks: case.ranks,
             size,
+            is_sized: case.plan.benchmark.sized(),
             unit,
             rounds: vec![value],
             extremes: Vec::new(),
             iterations: Vec::new(),
             percentiles: Vec::new(),
+            disturbances: Vec::new(),
+            binding: Vec::new(),
         }
     }
 }
@@ -331,11 +384,14 @@ pub(crate) mod tests {
             fabric: None,
             ranks: 2,
             size,
+            is_sized: size > 0,
             unit,
             rounds: rounds.into(),
             extremes: Vec::new(),
             iterations: Vec::new(),
             percentiles: Vec::new(),
+            disturbances: Vec::new(),
+            binding: Vec::new(),
         }
     }
 
@@ -345,16 +401,14 @@ pub(crate) mod tests {
         let mut one = measured("a", "latency", 8, Unit::Microseconds, &rounds);
         one.library = "fishplate".into();
         assert_eq!(
-            one.json(),
-            r#"{"benchmark":"latency","library":"fishplate","ranks":2,"size":8,"median":0.25,"min":0.125,"max":0.333333,"unit":"us"}"#
+            one.json(None),
+            r#"{"benchmark":"latency","library":"fishplate","ranks":2,"size":8,"median":0.25,"min":0.125,"max":0.333333,"unit":"us","interval":[0.125,0.333333],"remarks":["the rounds differ by a factor of 2.7, more than usual; the kernel's counters show no reason"]}"#
         );
         one.percentiles = vec![(50.0, vec![0.5, 0.75, 1.0]), (99.9, vec![2.0])];
-        assert!(
-            one.json()
-                .ends_with(r#""unit":"us","percentiles":{"50":0.75,"99.9":2.0}}"#)
-        );
+        let part = r#""unit":"us","percentiles":{"50":0.75,"99.9":2.0},"interval""#;
+        assert!(one.json(None).contains(part));
         one.iterations = vec![100, 80, 90];
-        assert!(one.json().contains(r#""unit":"us","iterations":80,"#));
+        assert!(one.json(None).contains(r#""unit":"us","iterations":80,"#));
     }
 
     #[test]

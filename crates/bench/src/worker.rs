@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use conditions::Interruptions;
 use results::stats;
 
 use crate::collectives;
@@ -15,7 +16,7 @@ use crate::ffi::Mpi;
 use crate::kernels;
 use crate::limits;
 use crate::memory::{self, PairMemory};
-use crate::message::{Sample, Start, WorkerMessage};
+use crate::message::{RankConditions, Sample, Start, WorkerMessage};
 use crate::overlap::Overlap;
 use crate::plan::{Benchmark, Family, Repeats, WorkerPlan};
 use crate::procedure::{Procedure, synchronise};
@@ -76,6 +77,7 @@ fn run(library: &Path, plan: &str, rank: &mut Option<usize>) -> Result<()> {
 
 fn measure(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     plan.benchmark.check_ranks(mpi.size())?;
+    let before = Interruptions::now();
     let root = mpi.rank() == 0;
     if plan.benchmark.family() == Family::Start {
         return start(mpi, plan, init);
@@ -88,7 +90,8 @@ fn measure(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     let largest = plan.sizes.iter().copied().max().unwrap_or(0);
     let mut runner = Runner::new(mpi, plan, largest)?;
     if plan.benchmark == Benchmark::FirstTouch {
-        return first_touch(&mut runner);
+        first_touch(&mut runner)?;
+        return ranks(mpi, plan, before);
     }
     for &size in &plan.sizes {
         let sample = runner.sample(size).with_context(|| {
@@ -102,6 +105,38 @@ fn measure(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
             say(&WorkerMessage::Sample(sample));
         }
     }
+    ranks(mpi, plan, before)
+}
+
+/// Bytes of a list of hardware threads in a message between ranks.
+const LONGEST_LIST: usize = 256;
+
+/// Reports what each rank met. Nothing interrupts ranks in virtual time.
+fn ranks(mpi: &Mpi, plan: &WorkerPlan, before: Interruptions) -> Result<()> {
+    if plan.modelled {
+        return Ok(());
+    }
+    let mine = Interruptions::now().since(before);
+    let counts = gather(mpi, &[mine.involuntary_switches as f64, mine.waited])?;
+    let mut list = conditions::own_cpus().into_bytes();
+    list.resize(LONGEST_LIST, 0);
+    if mpi.rank() != 0 {
+        return mpi.send(&list, 0, TAG_GATHER);
+    }
+    let mut all = Vec::new();
+    for (rank, counts) in counts.iter().enumerate() {
+        if rank > 0 {
+            mpi.recv(&mut list, rank, TAG_GATHER)?;
+        }
+        all.push(RankConditions {
+            cpus: String::from_utf8_lossy(&list)
+                .trim_end_matches('\0')
+                .to_owned(),
+            involuntary_switches: counts[0] as u64,
+            waited: counts[1],
+        });
+    }
+    say(&WorkerMessage::Ranks { all });
     Ok(())
 }
 

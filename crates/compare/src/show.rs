@@ -61,7 +61,7 @@ fn time(seconds: f64) -> String {
     let (scale, unit) = match seconds {
         s if s >= 1.0 => (1.0, "s"),
         s if s >= 1e-3 => (1e3, "ms"),
-        _ => (1e6, "us"),
+        _ => (1e6, "µs"),
     };
     format!("{} {unit}", significant(seconds * scale))
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ::compare::{Comparison, Machine, Request, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, whole_number, without_error_numbers};
+use results::output::OutputFile;
 
 use crate::refuse;
 
@@ -51,7 +52,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
 
-    /// Print one JSON object
+    /// Print one JSON object in a line
     #[arg(long)]
     json: bool,
 
@@ -80,8 +81,8 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     match compared {
         Ok(comparison) => {
             match json {
-                true => say!("{:#}", ::compare::json(&comparison)),
-                false => say!("{}", ::compare::text(&comparison).trim_end()),
+                true => say!("{}", ::compare::json(&comparison)),
+                false => tell!("{}", ::compare::text(&comparison).trim_end()),
             }
             match comparison.rows.iter().all(|row| row.summary().is_some()) {
                 true => ExitCode::SUCCESS,
@@ -98,6 +99,9 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
 
 /// Compares, and writes the page if a file is named.
 fn compared(request: &Request, report: Option<&Path>) -> anyhow::Result<Comparison> {
+    // A name that cannot be written is refused before minutes of measuring.
+    let report = report.map(|file| OutputFile::open("--report", file));
+    let report = report.transpose().map_err(|why| anyhow::anyhow!(why))?;
     let command = std::env::current_exe()?;
     let mut runner = Runner::new(&command);
     let comparison = ::compare::run(request, &mut runner)?;
@@ -105,7 +109,8 @@ fn compared(request: &Request, report: Option<&Path>) -> anyhow::Result<Comparis
         let machines = request.machines.iter();
         let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));
         let uncertain: Vec<_> = uncertain.collect();
-        ::compare::page(&comparison, &uncertain).write(file)?;
+        ::compare::page(&comparison, &uncertain).write(file.path())?;
+        file.written();
     }
     Ok(comparison)
 }

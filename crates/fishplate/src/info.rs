@@ -9,8 +9,10 @@ use std::io::IoSliceMut;
 use std::process::ExitCode;
 
 use clap::Args;
+use conditions::Machine;
 use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use results::terminal::{beside, width};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 
@@ -29,7 +31,7 @@ use modelled::ModelledRails;
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
 )]
 pub(crate) struct InfoArguments {
-    /// Print one JSON object
+    /// Print one JSON object in a line
     #[arg(long)]
     json: bool,
 
@@ -37,6 +39,9 @@ pub(crate) struct InfoArguments {
     #[arg(long, value_name = "NAME|FILE")]
     fabric: Option<String>,
 }
+
+/// The width of a label.
+const LABEL: usize = 22;
 
 /// A line: the key in JSON, the label, the value.
 type Fact = (&'static str, &'static str, Value);
@@ -56,12 +61,12 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
             .map(|(key, _, value)| (key.to_string(), value))
             .collect();
         object.insert("rdma".into(), rdma.object());
-        say!("{:#}", Value::from(object));
+        say!("{}", Value::from(object));
     } else {
         for (_, words, value) in facts {
-            say!("{words:22}{}", plain(&value));
+            say!("{}", beside(words, LABEL, &plain(&value), width()));
         }
-        say!("{:22}{}", "RDMA devices", rdma.line());
+        say!("{}", beside("RDMA devices", LABEL, &rdma.line(), width()));
         rdma.print();
     }
     match set {
@@ -77,7 +82,7 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
 /// The rails of a modelled machine.
 fn modelled(name: &str, json: bool) -> ExitCode {
     match ModelledRails::of(name) {
-        Ok(rails) if json => say!("{:#}", rails.object()),
+        Ok(rails) if json => say!("{}", rails.object()),
         Ok(rails) => rails.print(),
         Err(why) => return refuse(&why),
     }
@@ -85,24 +90,15 @@ fn modelled(name: &str, json: bool) -> ExitCode {
 }
 
 fn facts() -> Vec<Fact> {
-    let system = rustix::system::uname();
-    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let machine = Machine::now();
     let library = std::env::current_exe()
         .ok()
         .and_then(|command| launch::library_directory(&command));
     let library = library.map(|directory| directory.join("libmpi_abi.so.1").display().to_string());
-    let machine = [
+    let first = [
         ("version", "version", json!(env!("CARGO_PKG_VERSION"))),
-        ("host", "host", json!(text(system.nodename()))),
-        (
-            "kernel",
-            "kernel",
-            json!(format!(
-                "{} {}",
-                text(system.sysname()),
-                text(system.release())
-            )),
-        ),
+        ("host", "host", json!(machine.host)),
+        ("kernel", "kernel", json!(machine.kernel)),
     ];
     let rest = [
         ("single_copy", "single copy", single_copy()),
@@ -124,7 +120,7 @@ fn facts() -> Vec<Fact> {
             library.map_or(json!("none found beside this command"), Value::from),
         ),
     ];
-    machine
+    first
         .into_iter()
         .chain(processor::facts())
         .chain(rest)

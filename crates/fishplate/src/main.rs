@@ -13,6 +13,11 @@ macro_rules! say {
     }};
 }
 
+/// Prints text on standard output, broken to lines that fit the terminal.
+macro_rules! tell {
+    ($($word:tt)*) => { say!("{}", results::terminal::fitted(&format!($($word)*))) };
+}
+
 mod bench;
 mod binding;
 mod compare;
@@ -23,6 +28,7 @@ mod info;
 mod modelled;
 mod mpiexec;
 mod output;
+mod pages;
 mod perf;
 mod run;
 mod settings;
@@ -52,9 +58,14 @@ enum Command {
     Study(study::StudyArguments),
     Knobs(settings::KnobsArguments),
     Info(info::InfoArguments),
+    #[command(hide = true)]
+    Completions(pages::CompletionArguments),
+    #[command(hide = true)]
+    Man(pages::ManArguments),
 }
 
 fn main() -> ExitCode {
+    results::terminal::fit_to_terminal();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let name = words
         .first()
@@ -87,6 +98,8 @@ fn main() -> ExitCode {
         Command::Study(arguments) => study::main(&arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),
+        Command::Completions(arguments) => pages::completions(&arguments),
+        Command::Man(arguments) => pages::man(&arguments),
     }
 }
 

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use knobs::{CONTRACT, Knob, Knobs, MV2_ALIASES, TABLE};
+use results::terminal::{beside, width};
 use serde_json::json;
 
 use crate::refuse;
 
-/// Width of the text, in columns.
+/// Greatest width of the text, in columns.
 const WIDTH: usize = 88;
 
 /// List all settings with their meaning, type, default and present value.
@@ -20,7 +21,7 @@ const WIDTH: usize = 88;
     after_help = "Example:\n  fishplate knobs\n  FISHPLATE_EAGER_LIMIT=64K fishplate knobs --json"
 )]
 pub(crate) struct KnobsArguments {
-    /// Print one JSON array of objects
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -33,19 +34,22 @@ pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
         eprintln!("fishplate: {notice}");
     }
     if arguments.json {
-        let rows: Vec<_> = TABLE.iter().map(|knob| object(knob, &now)).collect();
-        say!("{:#}", serde_json::Value::from(rows));
+        for knob in TABLE {
+            say!("{}", object(knob, &now));
+        }
     } else {
         TABLE.iter().for_each(|knob| print(knob, &now));
-        say!("Variables of MVAPICH; a FISHPLATE_ variable wins over its alias:");
+        tell!("Variables of MVAPICH; a FISHPLATE_ variable wins over its alias:");
         for row in MV2_ALIASES {
-            say!("    {:37} {}", row.env, row.setting);
-            say!("    {:37} {}", "", row.doc);
+            let text = format!("{}\n{}", row.setting, row.doc);
+            let label = format!("    {}", row.env);
+            say!("{}", beside(&label, 42, &text, width()));
         }
-        say!("\nSet by the launcher for each rank, never by hand:");
-        CONTRACT
-            .iter()
-            .for_each(|row| say!("    {:24}{}", row.env, row.doc));
+        tell!("\nSet by the launcher for each rank, never by hand:");
+        CONTRACT.iter().for_each(|row| {
+            let label = format!("    {}", row.env);
+            say!("{}", beside(&label, 28, row.doc, width()));
+        });
     }
     match set {
         Ok(_) => ExitCode::SUCCESS,
@@ -84,24 +88,7 @@ fn print(knob: &Knob, now: &Knobs) {
         ));
     }
     facts.extend(knob.aliases.iter().map(|alias| format!("also {alias}")));
-    say!("{}={value}    ({})", knob.env, facts.join("; "));
-    for line in wrap(&knob.doc(), WIDTH - 4) {
-        say!("    {line}");
-    }
-    say!("");
-}
-
-/// Breaks `text` between words into lines of at most `width` characters.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_string()),
-        }
-    }
-    lines
+    tell!("{}={value}    ({})", knob.env, facts.join("; "));
+    let width = width().map_or(WIDTH, |width| width.min(WIDTH));
+    say!("{}\n", beside("", 4, &knob.doc(), Some(width)));
 }

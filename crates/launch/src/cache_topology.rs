@@ -1,98 +1,13 @@
-//! The cache distance of this machine's cores, measured as the time that a cache line takes from
-//! one to another.
+//! The cache distance of this machine's cores.
 //!
 //! Messages between cores that share a cache best go through it; between others, non-temporal
-//! stores are better. No description of the machine can be trusted, because the cores of a virtual
-//! machine move, but a measurement takes only some microseconds.
+//! stores are better.
 
-use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-/// Tries of a measurement, of which the shortest counts.
-const TRIES: u32 = 4;
-/// Round trips in a try. The first try brings both threads to their cores.
-const TURNS: u32 = 100;
-/// The longest one-way time of a cache line between cores that share a cache.
-const NEAR: Duration = Duration::from_nanos(80);
-/// The longest time to wait for an answer: a thread without one shares its core and measures
-/// nothing.
-const PATIENCE: Duration = Duration::from_millis(2);
-
-#[repr(align(128))]
-struct CacheLine(AtomicU32);
+use conditions::Proximity;
+use conditions::cache_line::between_two_cores;
 
 /// Whether these two cores, or two that this process may use, share a cache. None: there is only
 /// one, or they are too busy.
 pub(crate) fn cores_are_near(pair: Option<[usize; 2]>) -> Option<bool> {
-    let allowed = sched_getaffinity(None).ok()?;
-    let one_way = one_way(pair.or_else(|| two_cores(&allowed))?);
-    // Undoes the binding of this thread.
-    sched_setaffinity(None, &allowed).ok()?;
-    Some(one_way? <= NEAR)
-}
-
-/// The one-way time of a cache line between two cores. Leaves this thread bound to the first.
-fn one_way([first, second]: [usize; 2]) -> Option<Duration> {
-    let line = CacheLine(AtomicU32::new(0));
-    let give_up = Instant::now() + PATIENCE;
-    // One side answers even numbers, the other odd ones.
-    let play = |first_turn: u32, mine: u32| {
-        let begin = Instant::now();
-        for turn in first_turn..first_turn + TURNS {
-            let wanted = 2 * turn + mine;
-            let mut polls = 0u32;
-            while line.0.load(Ordering::Acquire) != wanted {
-                spin_loop();
-                polls += 1;
-                if polls.is_multiple_of(1024) && Instant::now() > give_up {
-                    return None;
-                }
-            }
-            line.0.store(wanted + 1, Ordering::Release);
-        }
-        Some(begin.elapsed() / (2 * TURNS))
-    };
-    // Every disturbance makes a try longer.
-    let least = |mine| {
-        let tries: Option<Vec<_>> = (0..TRIES).map(|at| play(at * TURNS, mine)).collect();
-        tries?.into_iter().min()
-    };
-    thread::scope(|scope| {
-        let other = scope.spawn(|| pin(second).and_then(|()| least(1)));
-        let own = pin(first).and_then(|()| least(0));
-        other.join().ok().flatten().and(own)
-    })
-}
-
-fn two_cores(allowed: &CpuSet) -> Option<[usize; 2]> {
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
-    Some([cores.next()?, cores.next()?])
-}
-
-fn pin(core: usize) -> Option<()> {
-    let mut set = CpuSet::new();
-    set.set(core);
-    sched_setaffinity(None, &set).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_core_is_near_to_none() {
-        let none = thread::spawn(|| {
-            let allowed = sched_getaffinity(None).unwrap();
-            pin((0..CpuSet::MAX_CPU)
-                .find(|&core| allowed.is_set(core))
-                .unwrap())
-            .unwrap();
-            cores_are_near(None)
-        });
-        assert_eq!(none.join().unwrap(), None);
-    }
+    Some(Proximity::of(between_two_cores(pair)?) != Proximity::Far)
 }

@@ -203,6 +203,7 @@ fn count(word: &str) -> Result<usize, String> {
 }
 
 /// A benchmark with its options.
+#[derive(Clone, Copy)]
 pub(crate) enum Chosen<'a> {
     Device(Benchmark, &'a BenchmarkOptions),
     Sockets(Benchmark, &'a SocketOptions),

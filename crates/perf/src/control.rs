@@ -88,7 +88,7 @@ impl Listener {
                     match link.greet(plan) {
                         Err(Refused::Stranger(why)) => {
                             eprintln!(
-                                "fishplate perf: closed a connection that is not from fishplate perf: {why:#}"
+                                "fishplate: perf: closed a connection that is not from fishplate perf: {why:#}"
                             );
                         }
                         Err(Refused::Different(why)) => return Err(why),

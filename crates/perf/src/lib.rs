@@ -29,10 +29,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use conditions::RunStart;
 use device::Device;
 use fabric::System;
 use model::Faults;
 use results::Console;
+use results::terminal::fitted;
 
 pub use cli::PerfArguments;
 use cli::{Chosen, CommonOptions};
@@ -56,25 +58,44 @@ const ACCEPT_FACTOR: u32 = 30;
 
 /// Runs `fishplate perf` with these arguments.
 pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
-    match run(arguments, readers) {
+    let chosen = arguments.what.benchmark();
+    let plan = match chosen {
+        Chosen::Device(benchmark, options) => options.plan(benchmark),
+        Chosen::Sockets(benchmark, options) => options.plan(benchmark),
+    };
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => {
+            say(&error);
+            return ExitCode::from(USAGE);
+        }
+    };
+    match run(chosen, plan, readers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate perf: {why}");
+            say(&error);
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
-    let chosen = arguments.what.benchmark();
-    let (plan, common) = match chosen {
-        Chosen::Device(benchmark, options) => (options.plan(benchmark)?, &options.common),
-        Chosen::Sockets(benchmark, options) => (options.plan(benchmark)?, &options.common),
+/// The exit code for arguments that cannot be used, as of all commands.
+const USAGE: u8 = 2;
+
+fn say(error: &anyhow::Error) {
+    let why = results::arguments::without_error_numbers(&format!("{error:#}"));
+    eprintln!("fishplate: perf: {why}");
+}
+
+fn run(chosen: Chosen, plan: PerfPlan, readers: &Readers) -> Result<()> {
+    let common = match chosen {
+        Chosen::Device(_, options) => &options.common,
+        Chosen::Sockets(_, options) => &options.common,
     };
     let plot = common.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.
-    plot.map(results::plot::ImageFormat::of).transpose()?;
+    let plot = plot.map(results::plot::PlotFile::create).transpose()?;
+    let start = RunStart::now();
     let found = match chosen {
         Chosen::Device(_, options) => match &options.device {
             Some(device) => real(&plan, common, device)?.map(|found| vec![found]),
@@ -89,14 +110,17 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     let Some(all) = found else {
         return Ok(());
     };
+    // Modelled machines have no conditions.
+    let real = all.iter().any(|outcome| !outcome.modelled);
+    let met = real.then(|| conditions::after(start));
     let text = match common.json {
-        true => show::json(&plan, &all),
-        false => show::table(&plan, &all),
+        true => show::json(&plan, &all, met.as_ref()),
+        false => fitted(&(show::table(&plan, &all) + &show::remarks(met.as_ref()))),
     };
     stdout()
         .write_all(text.as_bytes())
         .context("cannot write the results")?;
-    plot.map_or(Ok(()), |path| show::draw(&plan, &all, path))
+    plot.map_or(Ok(()), |file| show::draw(&plan, &all, file))
 }
 
 fn modelled(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use results::origin::Made;
 use results::plot::Plot;
 use results::table::Table;
@@ -67,8 +67,10 @@ impl From<Plot> for Block {
 impl Page {
     /// Writes the page as one HTML file.
     pub fn write(&self, file: &Path) -> Result<()> {
-        std::fs::write(file, self.html())
-            .with_context(|| format!("cannot write the report {}", file.display()))
+        std::fs::write(file, self.html()).map_err(|why| {
+            let reason = results::output::reason(file, &why);
+            anyhow!("cannot write the report {}: {reason}", file.display())
+        })
     }
 
     /// The plots of all sections, in order.

@@ -6,11 +6,13 @@
 pub mod arguments;
 pub mod console;
 pub mod origin;
+pub mod output;
 pub mod plot;
 pub mod sizes;
 pub mod stats;
 pub mod style;
 pub mod table;
+pub mod terminal;
 pub mod ticks;
 pub mod unit;
 

@@ -12,7 +12,7 @@ use crate::stats::round_to;
 use crate::style::Palette;
 use crate::ticks::plain;
 
-pub use draw::{ImageFormat, draw, draw_below};
+pub use draw::{ImageFormat, PlotFile, draw, draw_below};
 pub use panel::{Across, Band, Panel, Values};
 pub use scale::Scale;
 

@@ -1,4 +1,4 @@
-//! Medians, percentiles, and rounding to significant digits.
+//! Medians with their intervals of confidence, percentiles, and rounding to significant digits.
 
 /// The middle value, or the mean of the two middle values. NaN for an empty slice.
 pub fn median(values: &[f64]) -> f64 {
@@ -30,6 +30,64 @@ pub fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
+/// Samples of the bootstrap.
+const RESAMPLES: usize = 1000;
+/// Confidence of an interval, in percent.
+const CONFIDENCE: f64 = 95.0;
+/// Start of the bootstrap's random numbers: the same values always give the same interval.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The interval that holds the median with a confidence of 95 %, by the bootstrap: the middle 95 %
+/// of the medians of random samples with replacement. `None` for fewer than two values.
+///
+/// ```
+/// let (low, high) = results::stats::median_interval(&[2.0, 1.0, 2.5]).unwrap();
+/// assert!(1.0 <= low && low <= 2.0 && 2.0 <= high && high <= 2.5);
+/// ```
+pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < 2 {
+        return None;
+    }
+    let sorted_values = sorted(values);
+    let mut state = SEED;
+    let mut sample = vec![0.0; values.len()];
+    let mut medians = Vec::with_capacity(RESAMPLES);
+    for _ in 0..RESAMPLES {
+        for place in &mut sample {
+            let random = (next(&mut state) >> 32) as usize;
+            let at = (random * values.len()) >> 32;
+            *place = sorted_values[at];
+        }
+        medians.push(median(&sample));
+    }
+    medians.sort_by(f64::total_cmp);
+    let tail = (100.0 - CONFIDENCE) / 2.0;
+    Some((
+        percentile(&medians, tail),
+        percentile(&medians, 100.0 - tail),
+    ))
+}
+
+/// The next number of the generator SplitMix64.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// The ratio of the ends of a median's interval from which its rounds differ more than usual: on a
+/// quiet machine they differ by less than a third.
+pub const UNUSUAL: f64 = 1.5;
+
+/// The ratio of the ends of the median's interval, if it is unusual. `None` for values that are not
+/// positive.
+pub fn unusual_spread(values: &[f64]) -> Option<f64> {
+    let (low, high) = median_interval(values)?;
+    let spread = high / low;
+    (low > 0.0 && spread >= UNUSUAL).then_some(spread)
+}
+
 /// `value` rounded to `count` significant digits, at least 1.
 ///
 /// ```
@@ -54,7 +112,55 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn rounds() -> impl Strategy<Value = Vec<f64>> {
+        proptest::collection::vec(0.01..1e6f64, 2..12)
+    }
+
+    proptest! {
+        #[test]
+        fn an_interval_holds_the_median_within_the_extremes(values in rounds()) {
+            let (low, high) = median_interval(&values).unwrap();
+            prop_assert!(min(&values) <= low && low <= median(&values));
+            prop_assert!(median(&values) <= high && high <= max(&values));
+        }
+
+        #[test]
+        fn an_interval_depends_on_the_values_alone(values in rounds(), turn in 0usize..12) {
+            let mut turned = values.clone();
+            turned.rotate_left(turn % values.len());
+            prop_assert_eq!(median_interval(&values), median_interval(&turned));
+        }
+
+        #[test]
+        fn a_unit_changes_no_verdict(values in rounds()) {
+            let doubled: Vec<f64> = values.iter().map(|value| value * 2.0).collect();
+            prop_assert_eq!(unusual_spread(&values), unusual_spread(&doubled));
+        }
+
+        #[test]
+        fn equal_rounds_are_usual(value in 0.01..1e6f64, count in 2usize..12) {
+            let values = vec![value; count];
+            prop_assert_eq!(median_interval(&values), Some((value, value)));
+            prop_assert_eq!(unusual_spread(&values), None);
+        }
+    }
+
+    #[test]
+    fn one_slow_round_of_many_is_no_reason_for_a_remark() {
+        let mut rounds = vec![1.0; 15];
+        rounds[3] = 400.0;
+        assert_eq!(unusual_spread(&rounds), None);
+        assert_eq!(
+            unusual_spread(&[0.09, 2407.0, 2502.0, 0.1, 2300.0]),
+            Some(2502.0 / 0.09)
+        );
+        assert_eq!(unusual_spread(&[5.0]), None);
+        assert_eq!(unusual_spread(&[0.0, 5.0]), None);
+    }
 
     #[test]
     fn median_of_odd_even_one_and_none() {

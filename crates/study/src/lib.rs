@@ -29,10 +29,11 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, Subcommand};
 use report::Page;
 use results::arguments::{whole_number, without_error_numbers};
+use results::output::OutputFile;
 
 use crate::experiments::Effort;
 use crate::outcome::{Results, STUDIES};
@@ -137,7 +138,7 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let why = without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate study: {why}");
+            eprintln!("fishplate: study: {why}");
             ExitCode::FAILURE
         }
     }
@@ -146,6 +147,12 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
 fn run(arguments: &StudyArguments) -> Result<()> {
     let command = env::current_exe().context("cannot find the path of this command")?;
     let mut order = None;
+    let files = arguments
+        .study
+        .output()
+        .map(OutputOptions::open)
+        .transpose()?;
+    let files = files.unwrap_or_default();
     let (number, output) = match &arguments.study {
         Study::DualRail(output) => (0, output),
         Study::Edr(options) => {
@@ -161,7 +168,7 @@ fn run(arguments: &StudyArguments) -> Result<()> {
                 true => board.json()?,
                 false => board.text(),
             };
-            return output.write(text, |folder| board.draw(folder), || board.page());
+            return output.write(files, text, |folder| board.draw(folder), || board.page());
         }
         Study::Score(options) => {
             let (figures, fabrics) = (options.figures.as_deref(), options.fabrics.as_deref());
@@ -178,13 +185,50 @@ fn run(arguments: &StudyArguments) -> Result<()> {
         false => show::text(&results),
     };
     output.write(
+        files,
         text,
         |folder| pictures::draw(&results, folder),
         || page::page(&results),
     )
 }
 
+/// The files of a study, opened before it begins.
+#[derive(Default)]
+struct OutputFiles {
+    report: Option<OutputFile>,
+}
+
+impl Study {
+    /// The options of a study with files.
+    fn output(&self) -> Option<&OutputOptions> {
+        match self {
+            Study::DualRail(output)
+            | Study::RdmaChannel(output)
+            | Study::Pcie(output)
+            | Study::Generations(output)
+            | Study::All(output) => Some(output),
+            Study::Edr(options) => Some(&options.output),
+            Study::Score(_) => None,
+        }
+    }
+}
+
 impl OutputOptions {
+    /// Opens the files. A name that cannot be written is refused before minutes of measuring.
+    fn open(&self) -> Result<OutputFiles> {
+        if let Some(folder) = &self.out {
+            std::fs::create_dir_all(folder).map_err(|why| {
+                let (name, reason) = (folder.display(), results::output::reason(folder, &why));
+                anyhow!("--out {name}: cannot make this folder: {reason}")
+            })?;
+        }
+        let report = self.report.as_deref();
+        let report = report.map(|file| OutputFile::open("--report", file));
+        Ok(OutputFiles {
+            report: report.transpose().map_err(|why| anyhow!(why))?,
+        })
+    }
+
     fn effort(&self, order: Option<usize>) -> Effort {
         let quick = self.quick;
         Effort { quick, order }
@@ -194,17 +238,19 @@ impl OutputOptions {
     /// results.
     fn write(
         &self,
+        files: OutputFiles,
         mut text: String,
         draw: impl FnOnce(&Path) -> Result<Vec<PathBuf>>,
         page: impl FnOnce() -> Page,
     ) -> Result<()> {
-        if let Some(file) = &self.report {
-            page().write(file)?;
+        if let Some(file) = files.report {
+            page().write(file.path())?;
+            file.written();
         }
         if let Some(folder) = &self.out {
-            let files = draw(folder)?;
+            let drawn = draw(folder)?;
             if !self.json {
-                text.extend(files.iter().map(|file| format!("{}\n", file.display())));
+                text.extend(drawn.iter().map(|file| format!("{}\n", file.display())));
             }
         }
         print(&text)
@@ -213,7 +259,7 @@ impl OutputOptions {
 
 fn print(text: &str) -> Result<()> {
     stdout()
-        .write_all(text.as_bytes())
+        .write_all(results::terminal::fitted(text).as_bytes())
         .context("cannot write the results")
 }
 

@@ -2,11 +2,12 @@
 
 mod choice;
 mod collective;
+mod help;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
 pub(crate) use choice::{ChoiceOptions, OutputOptions};
@@ -21,9 +22,37 @@ use crate::sizes::SizeRange;
 ///
 /// Benchmarks call any libmpi_abi.so.1 by the procedures of the OSU micro-benchmarks.
 #[derive(Debug, Args)]
-pub struct BenchArguments {
+struct Definition {
     #[command(subcommand)]
+    what: BenchCommand,
+}
+
+/// The arguments of `fishplate bench`.
+#[derive(Debug)]
+pub struct BenchArguments {
     pub(crate) what: BenchCommand,
+}
+
+impl FromArgMatches for BenchArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<BenchArguments, clap::Error> {
+        let Definition { what } = Definition::from_arg_matches(matches)?;
+        Ok(BenchArguments { what })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = BenchArguments::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for BenchArguments {
+    fn augment_args(command: Command) -> Command {
+        help::tailored(Definition::augment_args(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        BenchArguments::augment_args(command)
+    }
 }
 
 #[derive(Debug, Subcommand)]

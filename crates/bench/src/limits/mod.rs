@@ -74,11 +74,14 @@ impl From<Figure> for Measurement {
                 2
             },
             size: figure.size,
+            is_sized: true,
             unit: figure.unit,
             rounds: vec![figure.value],
             extremes: Vec::new(),
             iterations: Vec::new(),
             percentiles: Vec::new(),
+            disturbances: Vec::new(),
+            binding: Vec::new(),
         }
     }
 }

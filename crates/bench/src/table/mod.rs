@@ -4,7 +4,7 @@
 mod overlap;
 
 use results::sizes::size_label;
-use results::table::{distinct, lines, number, ratio};
+use results::table::{distinct, lines, number, ratio, ratio_legend};
 use results::{Unit, stats};
 
 use crate::rounds::Measurement;
@@ -52,14 +52,24 @@ fn one(heading: &str, all: &[&Measurement]) -> String {
             .collect();
         let mut cells = keys.cells(row[0]);
         if alone {
-            details(&mut cells, row[0])
+            details(&mut cells, row[0], shows_interval(all))
         } else {
             comparison(&mut cells, &labels, &row)
         }
         rows.push(cells);
     }
     let rows = lines(header, rows, keys.left());
-    format!("{}\n{rows}{}", title(heading, all, &keys), legend(all))
+    let title = title(heading, all, &keys);
+    let ratios = ratios(&labels, all[0].unit);
+    format!("{title}\n{rows}{}{ratios}", legend(all))
+}
+
+/// The meaning of the columns with ratios.
+fn ratios(labels: &[&str], unit: Unit) -> String {
+    if labels.len() < 2 || unit == Unit::Percent {
+        return String::new();
+    }
+    ratio_legend(labels[0], unit)
 }
 
 /// The columns that name a row. A column in which all rows are equal is left out.
@@ -77,7 +87,7 @@ impl Keys {
                 all.iter()
                     .any(|other| other.benchmark == m.benchmark && other.ranks != m.ranks)
             }),
-            sizes: all.iter().any(|m| m.size > 0),
+            sizes: all.iter().any(|m| m.is_sized),
         }
     }
 
@@ -172,17 +182,35 @@ fn details_header(header: &mut Vec<String>, all: &[&Measurement]) {
     if several {
         header.extend(["Least".into(), "Most".into()]);
     }
+    if shows_interval(all) {
+        header.push("95 %".into());
+    }
     if all.iter().any(|m| !m.extremes.is_empty()) {
         header.extend(["Fastest rank".into(), "Slowest rank".into()]);
     }
     header.extend(all[0].percentiles.iter().map(|(p, _)| format!("p{p}")));
 }
 
-fn details(cells: &mut Vec<String>, m: &Measurement) {
+/// Whether the intervals of the medians say more than the least and the most: they need several
+/// rounds.
+fn shows_interval(all: &[&Measurement]) -> bool {
+    all.iter().any(|m| {
+        let extremes = (stats::min(&m.rounds), stats::max(&m.rounds));
+        stats::median_interval(&m.rounds).is_some_and(|interval| interval != extremes)
+    })
+}
+
+fn details(cells: &mut Vec<String>, m: &Measurement, interval: bool) {
     let show = |value: f64| number(value, m.unit);
     cells.push(show(m.median()));
     if m.rounds.len() > 1 {
         cells.extend([show(stats::min(&m.rounds)), show(stats::max(&m.rounds))]);
+    }
+    if interval {
+        let shown = stats::median_interval(&m.rounds);
+        cells.push(shown.map_or_else(String::new, |(low, high)| {
+            format!("{}–{}", show(low), show(high))
+        }));
     }
     if !m.extremes.is_empty() {
         let (fastest, slowest): (Vec<f64>, Vec<f64>) = m.extremes.iter().copied().unzip();
@@ -200,9 +228,10 @@ fn comparison_header(header: &mut Vec<String>, labels: &[&str], unit: Unit) {
     if unit == Unit::Percent {
         return;
     }
-    header.extend(labels[1..].iter().map(|label| format!("/ {label}")));
+    let first = labels[0];
+    header.extend(labels[1..].iter().map(|label| format!("{first} / {label}")));
     if labels.len() > 2 {
-        header.push("/ best".into());
+        header.push(format!("{first} / best"));
     }
 }
 
@@ -251,13 +280,14 @@ mod tests {
             render(&all),
             "\
 latency, 2 ranks, µs, median of 2 rounds
-   Size     own       a       b    / a    / b   / best
-───────────────────────────────────────────────────────
-    8 B   0.200   0.500   0.400   0.40   0.50     0.50
- 64 KiB    6.25    12.5    5.00   0.50   1.25     1.25
+   Size     own       a       b   own / a   own / b   own / best
+─────────────────────────────────────────────────────────────────
+    8 B   0.200   0.500   0.400      0.40      0.50         0.50
+ 64 KiB    6.25    12.5    5.00      0.50      1.25         1.25
 own: /opt/own/lib/libmpi_abi.so.1
 a: /opt/a/lib/libmpi_abi.so.1
 b: /opt/b/lib/libmpi_abi.so.1
+Ratios divide own by the other: below 1, own is better.
 "
         );
     }

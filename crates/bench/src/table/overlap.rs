@@ -98,9 +98,9 @@ own: /opt/own/lib/libmpi_abi.so.1
         let text = render(&[overlap("own"), overlap("other")].concat());
         let first = "\
 ibcast, overall, 2 ranks, µs
- Size    own   other   / other
-───────────────────────────────
-  8 B   3.50    3.50      1.00
+ Size    own   other   own / other
+───────────────────────────────────
+  8 B   3.50    3.50          1.00
 ";
         assert!(text.starts_with(first), "{text}");
         let shares = "\

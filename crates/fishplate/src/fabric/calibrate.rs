@@ -73,9 +73,9 @@ impl Request<'_> {
 /// The name of a benchmark with its unit, and the number of our units in one of these.
 fn shown(benchmark: Benchmark) -> (&'static str, f64) {
     match benchmark {
-        Benchmark::Latency(Operation::Write) => ("write-lat, us", 1e6),
-        Benchmark::Latency(Operation::Send) => ("send-lat, us", 1e6),
-        Benchmark::Latency(Operation::Read) => ("read-lat, us", 1e6),
+        Benchmark::Latency(Operation::Write) => ("write-lat, µs", 1e6),
+        Benchmark::Latency(Operation::Send) => ("send-lat, µs", 1e6),
+        Benchmark::Latency(Operation::Read) => ("read-lat, µs", 1e6),
         Benchmark::Bandwidth => ("write-bw, MB/s", 1e6),
     }
 }

@@ -67,7 +67,7 @@ impl Request<'_> {
     pub(super) fn explain(&self, json: bool) -> Result<(), String> {
         let breakdown = self.breakdown()?;
         match json {
-            true => say!("{:#}", self.object(&breakdown)),
+            true => say!("{}", self.object(&breakdown)),
             false => self.show(&breakdown),
         }
         Ok(())
@@ -130,7 +130,7 @@ impl Request<'_> {
             many => format!("{many} switches"),
         };
         let (name, size, verb) = (self.name, self.size, breakdown.verb);
-        say!("{name}: one {verb} of {size}, {switches} on the path, machine otherwise idle");
+        tell!("{name}: one {verb} of {size}, {switches} on the path, machine otherwise idle");
         let mut rows: Vec<[String; 4]> = Vec::new();
         for row in &breakdown.steps {
             let busy = row.resource.map_or("", |resource| resource.name());
@@ -139,7 +139,7 @@ impl Request<'_> {
         }
         let sum = format!("{:.1}", total(&breakdown.steps).as_nanos());
         rows.push(["sum".into(), String::new(), String::new(), sum]);
-        print(["step", "busy meanwhile", "count", "ns"], rows, 2);
+        print(["step", "occupies", "count", "ns"], rows, 2);
         show_limits(&breakdown.limits);
         self.show_rails(&breakdown.rails);
     }
@@ -148,7 +148,7 @@ impl Request<'_> {
         if rails.is_empty() {
             return;
         }
-        say!(
+        tell!(
             "\nRails (this is rail {}); rails of one card share its slot:",
             self.rail
         );
@@ -180,7 +180,7 @@ fn show_limits(limits: &[Limit]) {
     if limits.is_empty() {
         return;
     }
-    say!("\nUpper limits of RDMA writes of this size, in MB/s (* marks the bottleneck):");
+    tell!("\nUpper limits of RDMA writes of this size, in MB/s (* marks the bottleneck):");
     let (one, both) = (one_way(limits), both_ways(limits));
     let star = |least: bool, rate: f64| format!("{rate:.0}{}", if least { " *" } else { "  " });
     let rows = limits.iter().map(|limit| {

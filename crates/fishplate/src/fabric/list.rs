@@ -16,8 +16,9 @@ pub(super) fn list(kind: Option<&str>, json: bool) {
         .filter(|entry| kind.is_none_or(|kind| kind == entry.kind))
         .collect();
     if json {
-        let rows = chosen.iter().map(|entry| object(&catalogue, entry));
-        say!("{:#}", Value::from(rows.collect::<Vec<_>>()));
+        for entry in &chosen {
+            say!("{}", object(&catalogue, entry));
+        }
         return;
     }
     let (systems, parts): (Vec<_>, Vec<_>) = chosen
@@ -34,15 +35,14 @@ pub(super) fn list(kind: Option<&str>, json: bool) {
             "what it is",
             "year",
             "Gb/s",
-            "8 B, us",
+            "8 B, µs",
             "MB/s",
             "M/s",
         ];
         print(header, rows, 3);
-        say!(
-            "Gb/s: link. 8 B: RDMA write between the hosts furthest apart. MB/s: long writes, one way. M/s: requests of one \
-             queue pair, and of the chip. Of several rails, the first."
-        );
+        let legend = "Gb/s: link. 8 B: RDMA write between the hosts furthest apart. MB/s: long writes, one way. \
+             M/s: requests of one queue pair, and of the chip. Of several rails, the first.";
+        tell!("{legend}");
     }
     let rows: Vec<[String; 3]> = parts
         .iter()

@@ -38,7 +38,7 @@ enum Action {
         /// Only parts of this kind
         #[arg(value_parser = KINDS.map(|(kind, _)| kind))]
         kind: Option<String>,
-        /// Print one JSON array of objects
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
@@ -49,7 +49,7 @@ enum Action {
     Show {
         /// A name, KIND.NAME if parts of several kinds have this name, or a file
         name: String,
-        /// Print one JSON object
+        /// Print one JSON object in a line
         #[arg(long)]
         json: bool,
     },
@@ -101,7 +101,7 @@ enum Action {
         /// The rail, counted from 0
         #[arg(long, default_value = "0", value_parser = |word: &str| whole_number::<u32>(word, ANY))]
         rail: u32,
-        /// Print one JSON object
+        /// Print one JSON object in a line
         #[arg(long)]
         json: bool,
     },
@@ -198,15 +198,15 @@ fn show(name: &str, json: bool) -> Result<(), String> {
     let (catalogue, word) = in_catalogue(name)?;
     let (sheet, others) = catalogue.find(&word).map_err(|why| why.to_string())?;
     if json {
-        say!("{:#}", object(&sheet));
+        say!("{}", object(&sheet));
         return Ok(());
     }
     let mut rows = Vec::new();
     fill(&mut rows, "", &sheet);
-    say!("{}.{} ({})", sheet.kind, sheet.name, sheet.location);
+    tell!("{}.{} ({})", sheet.kind, sheet.name, sheet.location);
     print(["key", "value", "source"], rows, 3);
     for kind in others {
-        say!("There is also {kind}.{word}.");
+        tell!("There is also {kind}.{word}.");
     }
     Ok(())
 }
@@ -263,11 +263,11 @@ fn check(file: &str) -> Result<(), String> {
             "{file}: holds no part; begin one with, for instance, [system.mine] and from = \"fdr\""
         ));
     }
-    say!("{file}: good: {}", names.join(", "));
+    tell!("{file}: good: {}", names.join(", "));
     for name in catalogue.systems_of(file) {
         let system = catalogue.system(name).map_err(|why| why.to_string())?;
         for rail in 0..system.rails.count() {
-            say!("{}", agreed(name, &system, rail));
+            tell!("{}", agreed(name, &system, rail));
         }
     }
     for slip in catalogue.slips(file) {
@@ -285,7 +285,7 @@ fn agreed(name: &str, system: &System, rail: u32) -> String {
     };
     let plural = if figures.hops == 1 { "" } else { "es" };
     format!(
-        "system.{name}{rail}: link {}X, {:.1} Gb/s; write of 8 B {:.2} us over {} switch{plural}; peak {:.0} MB/s ({})",
+        "system.{name}{rail}: link {}X, {:.1} Gb/s; write of 8 B {:.2} µs over {} switch{plural}; peak {:.0} MB/s ({})",
         figures.width,
         figures.link.as_gb_per_sec(),
         figures.latency.as_micros(),

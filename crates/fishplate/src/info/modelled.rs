@@ -49,10 +49,10 @@ impl ModelledRails {
     /// The tables of all kinds of hosts, and the pairs between them.
     pub(crate) fn print(&self) {
         for kind in &self.kinds {
-            say!("{}, {}:\n{}", self.name, kind.hosts, kind.text());
+            tell!("{}, {}:\n{}", self.name, kind.hosts, kind.text());
         }
         for pairing in pairings(&self.kinds, |at| self.counts[at] > 1) {
-            say!("{}", pairing.text().trim_end());
+            tell!("{}", pairing.text().trim_end());
         }
     }
 

@@ -2,12 +2,12 @@
 
 use channel::rdma::pairing::Network;
 use device::{LinkLayer, Placement};
+use results::terminal::{beside, width};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 use verbs::{Choice, Gid, GidKind, Listed, choose, list};
 
 use super::rails::{HostRails, Pairing, RailFacts};
-use crate::settings::wrap;
 
 /// Width of the reasons, in columns.
 const WIDTH: usize = 100;
@@ -138,14 +138,14 @@ impl PortChoice {
         say!("\n{}", results::table::lines(header, rows, left).trim_end());
         if !self.rails.rails.is_empty() {
             let pairing = Pairing::new(&self.rails, &self.rails);
-            say!(
+            tell!(
                 "\nRails:\n{}{}",
                 self.rails.text(),
                 pairing.text().trim_end()
             );
         }
         if let Some(bytes) = self.memlock {
-            say!(
+            tell!(
                 "\nMemory that a device accesses is locked, and a process may lock at most {bytes} bytes here. If a rank cannot\n\
                  register memory, run `ulimit -l unlimited` in the shell that starts the job."
             );
@@ -158,14 +158,9 @@ impl PortChoice {
                 } else {
                     String::new()
                 };
-                for (at, line) in wrap(&words, WIDTH - 22).into_iter().enumerate() {
-                    let (name, what) = if at == 0 {
-                        (name.as_str(), what)
-                    } else {
-                        ("", "")
-                    };
-                    say!("{name:10} {what:10} {line}");
-                }
+                let label = format!("{name:10} {what:10} ");
+                let width = width().map_or(WIDTH, |width| width.min(WIDTH));
+                say!("{}", beside(&label, 22, &words, Some(width)));
             }
         }
     }

@@ -247,9 +247,9 @@ fn every_command_explains_itself_with_an_example() {
 #[test]
 fn the_table_of_settings_is_complete_in_both_forms() {
     let text = String::from_utf8(output(&["knobs"]).stdout).unwrap();
-    let json: serde_json::Value =
-        serde_json::from_slice(&output(&["knobs", "--json"]).stdout).unwrap();
-    let rows = json.as_array().unwrap();
+    let json = String::from_utf8(output(&["knobs", "--json"]).stdout).unwrap();
+    let rows = json.lines().map(|line| serde_json::from_str(line).unwrap());
+    let rows: Vec<serde_json::Value> = rows.collect();
     assert_eq!(rows.len(), knobs::TABLE.len());
     for (row, knob) in rows.iter().zip(knobs::TABLE) {
         assert_eq!(row["variable"], knob.env);
@@ -497,4 +497,44 @@ fn wishes_for_a_binding_are_checked() {
         assert!(job.status.code() != Some(0), "{words:?}");
         job.one_line(&[expected]);
     }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_any_work() {
+    const PAGE: &str = "/nowhere/x.html";
+    const PLOT: &str = "/nowhere/x.svg";
+    for words in [
+        &["study", "all", "--report", PAGE][..],
+        &["compare", "--fabrics", "qdr", "--report", PAGE, "true"],
+        &["perf", "write-lat", "--fabric", "qdr", "--plot", PLOT],
+    ] {
+        let refused = output(words);
+        let errors = String::from_utf8(refused.stderr).unwrap();
+        let says = ": cannot write this file: /nowhere does not exist";
+        assert!(errors.contains(says), "{words:?}: {errors}");
+        assert!(refused.stdout.is_empty() && !refused.status.success());
+    }
+}
+
+#[test]
+fn completions_and_man_pages_come_from_the_command_line() {
+    for (shell, name) in [
+        ("bash", "mpiexec"),
+        ("zsh", "fishplate"),
+        ("fish", "mpirun"),
+    ] {
+        let text = output(&["completions", shell, "--for", name]).stdout;
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.contains(name) && text.contains("timeout"),
+            "{shell}: {text}"
+        );
+    }
+    let folder = std::env::temp_dir().join(format!("fishplate-man-{}", std::process::id()));
+    let written = output(&["man", folder.to_str().unwrap()]);
+    assert!(written.status.success());
+    let page = std::fs::read_to_string(folder.join("fishplate-bench-latency.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("message"), "{page}");
+    assert!(folder.join("mpiexec.1").exists() && !folder.join("fishplate-man.1").exists());
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -43,6 +43,10 @@ fn arguments_are_understood_or_refused() {
         ),
         ("bench first-touch -n 4", "between 2 ranks, not 4"),
         ("bench bw --plot a.pdf", "must end in .svg or .png"),
+        (
+            "bench bw --plot /nonexistent/a.svg",
+            "--plot /nonexistent/a.svg: cannot write this file: /nonexistent does not exist",
+        ),
         ("bench-worker", "started by `fishplate bench`"),
     ] {
         let output = built(words);
@@ -122,7 +126,29 @@ fn latency_is_one_object_a_size() {
         );
         assert!(0.0 < number("min") && number("min") <= number("median"));
         assert!(number("median") <= number("max"));
+        let interval = |at: usize| one["interval"][at].as_f64().expect("a number");
+        assert!(number("min") <= interval(0) && interval(1) <= number("max"));
+        assert_eq!(one["binding"].as_array().map(Vec::len), Some(2));
+        for name in ["host", "cpu", "kernel", "version", "date", "cpus"] {
+            assert!(
+                !one["conditions"][name].as_str().unwrap_or("").is_empty(),
+                "{name}"
+            );
+        }
+        for name in ["load", "stolen", "throttled", "waited", "seconds"] {
+            assert!(one["disturbances"][name].as_f64() >= Some(0.0), "{name}");
+        }
     }
+}
+
+#[test]
+fn an_empty_message_has_a_size_and_modelled_results_have_no_conditions() {
+    let words = "latency --fabric qdr -m 0:0 -i 1 -x 0";
+    let text = String::from_utf8(bench(words).stdout).unwrap();
+    assert!(text.contains("Size") && text.contains("0 B"), "{text}");
+    assert!(!text.contains("Cores: "), "{text}");
+    let one = &objects(words)[0];
+    assert!(one.get("conditions").is_none() && one.get("binding").is_none());
 }
 
 #[test]
@@ -237,7 +263,11 @@ fn overlap_is_a_share_of_the_communication() {
     }
     let text = String::from_utf8(bench("ibcast -m 8:8 -i 3 --rounds 1").stdout).unwrap();
     assert!(
-        text.contains("Size   Overall   Compute   Pure   Overlap"),
+        // The width of a column is that of its figures.
+        text.lines().any(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words == ["Size", "Overall", "Compute", "Pure", "Overlap"]
+        }),
         "{text}"
     );
 }
@@ -350,6 +380,10 @@ fn two_libraries_stand_side_by_side_and_are_drawn() {
     );
     assert!(
         text.contains("fishplate") && text.contains(&format!("/ {library}")),
+        "{text}"
+    );
+    assert!(
+        text.contains("Ratios divide ") && text.contains("\nCores: "),
         "{text}"
     );
     assert!(

@@ -48,7 +48,9 @@ fn systems_are_listed() {
         assert!(list.lines().any(listed), "{name} in\n{list}");
     }
     assert!(!list.contains("connectx-3 "));
-    assert!(object(&good(&["list", "--json"])).as_array().unwrap().len() > 60);
+    let lines = good(&["list", "--json"]);
+    let names = lines.lines().map(|line| object(line)["name"].clone());
+    assert!(names.filter(|name| name.is_string()).count() > 60);
 }
 
 #[test]
@@ -167,7 +169,7 @@ fn a_file_is_checked_and_used() {
         "{checked}"
     );
     assert!(
-        checked.contains("system.mine: link 4X, 54.5 Gb/s; write of 8 B 1.26 us over 3 switches; peak 6350 MB/s (bus, to HCA)"),
+        checked.contains("system.mine: link 4X, 54.5 Gb/s; write of 8 B 1.26 µs over 3 switches; peak 6350 MB/s (bus, to HCA)"),
         "{checked}"
     );
     assert!(good(&["explain", file]).contains("3 switches on the path"));

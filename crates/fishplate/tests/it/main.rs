@@ -15,4 +15,5 @@ mod space;
 mod streams;
 mod summary;
 mod terminal;
+mod width;
 mod wrappers;

@@ -1,21 +1,26 @@
 //! Results as lines of JSON.
 
+use conditions::{Conditions, Disturbances};
 use results::stats::digits;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{TargetResults, half};
+use super::{Met, TargetResults, half, remarks};
 use crate::counts::Counts;
 use crate::measure::{Found, Sample};
 use crate::plan::{IpMode, PerfPlan};
 
 /// One object per line for each size of each target, and for bandwidths the size with half of the
 /// peak.
-pub fn json(plan: &PerfPlan, all: &[TargetResults]) -> String {
+pub fn json(
+    plan: &PerfPlan,
+    all: &[TargetResults],
+    met: Option<&(Conditions, Disturbances)>,
+) -> String {
     let mut text = String::new();
     for outcome in all {
         for sample in &outcome.samples {
-            text += &object(plan, outcome, sample);
+            text += &object(plan, outcome, sample).under(met).line();
         }
         if let Some((size, peak)) = half(plan, outcome) {
             let benchmark = format!("{}/half-peak", plan.benchmark.name());
@@ -23,6 +28,7 @@ pub fn json(plan: &PerfPlan, all: &[TargetResults]) -> String {
                 median: digits(peak / 2.0),
                 ..Object::new(plan, outcome, &benchmark, size.round() as usize)
             }
+            .under(met)
             .line();
         }
     }
@@ -73,6 +79,12 @@ struct Object<'a> {
     /// Counts of both sides together.
     #[serde(skip_serializing_if = "Map::is_empty")]
     counts: Map<String, Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disturbances: Option<&'a Disturbances>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditions: Option<&'a Conditions>,
 }
 
 impl<'a> Object<'a> {
@@ -99,12 +111,25 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// The object with what the run met. Modelled machines meet nothing.
+    fn under(self, met: Option<&'a Met>) -> Object<'a> {
+        match met {
+            Some((conditions, disturbances)) => Object {
+                remarks: remarks::on(disturbances).into_iter().collect(),
+                disturbances: Some(disturbances),
+                conditions: Some(conditions),
+                ..self
+            },
+            None => self,
+        }
+    }
+
     fn line(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings are always JSON") + "\n"
     }
 }
 
-fn object(plan: &PerfPlan, outcome: &TargetResults, sample: &Sample) -> String {
+fn object<'a>(plan: &PerfPlan, outcome: &'a TargetResults, sample: &Sample) -> Object<'a> {
     let mut object = Object::new(plan, outcome, plan.benchmark.name(), sample.size);
     object.iterations = Some(sample.iterations);
     object.median = digits(sample.value(plan));
@@ -135,7 +160,7 @@ fn object(plan: &PerfPlan, outcome: &TargetResults, sample: &Sample) -> String {
     if !plan.benchmark.is_of_sockets() {
         object.counts = counts(&sample.counts);
     }
-    object.line()
+    object
 }
 
 fn counts(counts: &Counts) -> Map<String, Value> {

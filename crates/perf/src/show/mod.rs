@@ -1,13 +1,12 @@
 //! Results as a table, as lines of JSON, and as a plot.
 
 mod json;
+mod remarks;
 mod table;
-
-use std::path::Path;
 
 use anyhow::Result;
 use results::origin::Made;
-use results::plot::{self, Across, Panel, Plot, Series, Values};
+use results::plot::{Across, Panel, Plot, PlotFile, Series, Values};
 use results::sizes::size_label;
 use results::table::distinct;
 
@@ -15,6 +14,8 @@ use crate::benchmark::Verb;
 use crate::measure::{Found, Sample};
 use crate::plan::PerfPlan;
 pub use json::json;
+pub(crate) use remarks::Met;
+pub use remarks::remarks;
 pub use table::table;
 
 /// The results of one modelled machine or device.
@@ -75,7 +76,7 @@ fn half(plan: &PerfPlan, outcome: &TargetResults) -> Option<(f64, f64)> {
 }
 
 /// Draws one curve for each target, or two if the received rate can differ from the sent rate.
-pub fn draw(plan: &PerfPlan, all: &[TargetResults], path: &Path) -> Result<()> {
+pub fn draw(plan: &PerfPlan, all: &[TargetResults], file: PlotFile) -> Result<()> {
     let lossy = !plan.transport.is_reliable() && plan.verb() == Verb::Send;
     let unit = plan.benchmark.unit();
     let mut series = Vec::new();
@@ -143,7 +144,7 @@ pub fn draw(plan: &PerfPlan, all: &[TargetResults], path: &Path) -> Result<()> {
         caption: Made::here().line(),
         ..Plot::from(&panel)
     };
-    plot::draw(&[plot], path)
+    file.draw(&[plot])
 }
 
 #[cfg(test)]

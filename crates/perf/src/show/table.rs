@@ -1,7 +1,7 @@
 //! Tables of results: all numbers of one target, or several targets side by side.
 
 use results::sizes::size_label;
-use results::table::{distinct, lines, number, ratio, significant};
+use results::table::{distinct, lines, number, ratio, ratio_legend, significant};
 
 use super::{TargetResults, half};
 use crate::benchmark::Verb;
@@ -136,7 +136,7 @@ fn beside(plan: &PerfPlan, all: &[TargetResults]) -> String {
     header.extend(
         all[1..]
             .iter()
-            .map(|outcome| format!("/ {}", outcome.label)),
+            .map(|outcome| format!("{} / {}", all[0].label, outcome.label)),
     );
     let sizes = distinct(
         all.iter()
@@ -158,5 +158,5 @@ fn beside(plan: &PerfPlan, all: &[TargetResults]) -> String {
         cells.extend(values[1..].iter().map(|&other| ratio(values[0] / other)));
         cells
     });
-    lines(header, rows.collect(), 0)
+    lines(header, rows.collect(), 0) + &ratio_legend(&all[0].label, plan.benchmark.unit())
 }

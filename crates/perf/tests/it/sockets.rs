@@ -345,7 +345,7 @@ fn the_busiest_resource_is_shown() {
         shown.contains("qdr: the busiest resource at 64 KiB is copies, "),
         "{shown}"
     );
-    let line: serde_json::Value = serde_json::from_str(json(&plan, &all).trim()).unwrap();
+    let line: serde_json::Value = serde_json::from_str(json(&plan, &all, None).trim()).unwrap();
     assert_eq!(
         (&line["ip"], &line["fabric"]),
         (&"connected".into(), &"qdr".into())

@@ -12,6 +12,7 @@ use plotters::style::register_font;
 
 use super::Plot;
 use super::chart::{Drawn, caption_lines, chart};
+use crate::output::OutputFile;
 
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
 pub(super) const FAMILY: &str = "sans-serif";
@@ -43,6 +44,30 @@ impl ImageFormat {
                 path.display()
             ),
         }
+    }
+}
+
+/// The file of `--plot`, opened before the measurement.
+#[derive(Debug)]
+pub struct PlotFile(OutputFile);
+
+impl PlotFile {
+    /// Opens the file. An error says which name or folder is wrong.
+    pub fn create(path: &Path) -> Result<PlotFile> {
+        ImageFormat::of(path)?;
+        OutputFile::open("--plot", path)
+            .map(PlotFile)
+            .map_err(|why| anyhow!(why))
+    }
+
+    /// Draws the plots on one page, two in a row.
+    pub fn draw<'a, P>(self, plots: &'a [P]) -> Result<()>
+    where
+        &'a P: Into<Plot>,
+    {
+        draw(plots, self.0.path())?;
+        self.0.written();
+        Ok(())
     }
 }
 

@@ -50,9 +50,17 @@ impl Figure {
         let (value, error) = (significant(self.predicted), self.error() * 100.0);
         Finding {
             holds,
-            measured: format!("{value} {} ({error:+.1} %)", self.unit),
+            measured: format!("{value} {} ({error:+.1} %)", for_people(&self.unit)),
             figure: Some(self),
         }
+    }
+}
+
+/// A unit of JSON, as people read it.
+fn for_people(unit: &str) -> &str {
+    match unit {
+        "us" => Unit::Microseconds.symbol(),
+        other => other,
     }
 }
 
@@ -231,7 +239,7 @@ impl Check {
                 let values = points.iter().map(|(_, value)| *value);
                 let most = values.clone().max_by(f64::total_cmp)?;
                 let least = values.min_by(f64::total_cmp)?;
-                let unit = found.unit(of).name();
+                let unit = found.unit(of).symbol();
                 let (low, high) = (significant(least), significant(most));
                 let measured = format!("{of}: {low} to {high} {unit}");
                 Some(Finding::of(most / least >= *above, measured))

@@ -135,7 +135,7 @@ fn widens(found: &Curves, of: &str, [curve, over]: [&str; 2], at: usize) -> Opti
     let (short, long): (Vec<_>, Vec<_>) = gaps.partition(|(size, _)| *size <= at);
     let most = short.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let least = long.into_iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let unit = found.unit(of).name();
+    let unit = found.unit(of).symbol();
     let shown =
         |(size, gap): (usize, f64)| format!("{} {unit} at {}", significant(gap), size_label(size));
     let at = size_label(at);
@@ -261,7 +261,7 @@ fn step(
             significant(before.1),
             size_label(before.0),
             significant(after.1),
-            found.unit(of).name(),
+            found.unit(of).symbol(),
             size_label(after.0)
         ),
     })

@@ -135,11 +135,11 @@ fn crossovers_may_be_off_by_a_factor_of_two() {
 #[test]
 fn steps_and_dips() {
     let down = r#"step-down = { of = "latency", curve = "rails", at = 16384 }"#;
-    decided(down, true, "rails: 10.0 at 16 KiB, 8.00 us at 32 KiB");
+    decided(down, true, "rails: 10.0 at 16 KiB, 8.00 µs at 32 KiB");
     decided(
         &down.replace("rails", "fdr"),
         false,
-        "fdr: 9.00 at 16 KiB, 11.0 us at 32 KiB",
+        "fdr: 9.00 at 16 KiB, 11.0 µs at 32 KiB",
     );
     let up = r#"step-up = { of = "bw", curve = "rails", at = 16384, above = 2.0 }"#;
     decided(up, true, "rails: 31.0 at 16 KiB, 64.0 MB/s at 32 KiB");
@@ -163,8 +163,8 @@ fn steps_and_dips() {
 #[test]
 fn values_and_peaks() {
     let value = r#"value = { of = "latency", curve = "rails", at = 4096, published = 5.5 }"#;
-    decided(value, true, "5.00 us (-9.1 %)");
-    decided(&value.replace("5.5", "5.6"), false, "5.00 us (-10.7 %)");
+    decided(value, true, "5.00 µs (-9.1 %)");
+    decided(&value.replace("5.5", "5.6"), false, "5.00 µs (-10.7 %)");
     let share =
         r#"peak-share = { of = "bw", curve = "rails", peak = "fdr", at = 8192, above = 0.5 }"#;
     decided(share, true, "rails at 8 KiB: 53 % of fdr's highest");
@@ -202,7 +202,7 @@ fn figures_are_compared_in_the_unit_of_the_publication() {
         r#"quotient = { of = "bw", curve = "fdr", over = "rails", at = 4096, published = 1.1 }"#;
     decided(quotient, false, "1.33 x (+21.2 %)");
     let difference = r#"difference = { of = "latency", curve = "fdr", over = "rails", at = 8192, published = 0.5 }"#;
-    decided(difference, true, "0.500 us (+0.0 %)");
+    decided(difference, true, "0.500 µs (+0.0 %)");
 }
 
 #[test]
@@ -252,12 +252,12 @@ fn differences_widen_and_packets_make_steps() {
     decided(
         widens,
         true,
-        "difference up to 16 KiB: at most 1.00 us at 16 KiB, above: at least 3.00 us at 32 KiB",
+        "difference up to 16 KiB: at most 1.00 µs at 16 KiB, above: at least 3.00 µs at 32 KiB",
     );
     decided(
         &widens.replace("16384", "8192"),
         false,
-        "difference up to 8 KiB: at most 1.00 us at 4 KiB, above: at least 1.00 us at 12 KiB",
+        "difference up to 8 KiB: at most 1.00 µs at 4 KiB, above: at least 1.00 µs at 12 KiB",
     );
     let steps = r#"steps = { of = "bw", curve = "rails", packet = 4096, deeper = 0.05 }"#;
     decided(steps, true, "rails falls by 6.1 % from 12 KiB to 16 KiB");

@@ -1,0 +1,162 @@
+//! The help of each benchmark: an example, and only the options that mean something there. All
+//! benchmarks take the same options, and those without a meaning are refused with a reason.
+
+use clap::Command;
+
+use crate::operation::{Collective, Form};
+use crate::plan::{Benchmark, Family};
+
+/// Options of modelled machines.
+const MODELLED: [&str; 5] = ["fabric", "own", "ppn", "seed", "trace"];
+/// Options of repeated iterations.
+const REPEATED: [&str; 4] = ["iterations", "seconds", "warmup", "percentiles"];
+
+/// The subcommands with their examples, and without the options that they refuse.
+pub(super) fn tailored(mut command: Command) -> Command {
+    let names = command
+        .get_subcommands()
+        .map(|sub| sub.get_name().to_owned());
+    let names: Vec<String> = names.collect();
+    for name in names {
+        command = command.mut_subcommand(&name, |sub| {
+            let hidden = hidden(&name);
+            let sub = sub.mut_args(|arg| match hidden.contains(&arg.get_id().as_str()) {
+                true => arg.hide(true),
+                false => arg,
+            });
+            let lines = examples(&name).into_iter();
+            let lines = lines.map(|words| format!("\n  fishplate bench {name}{words}"));
+            sub.after_help(format!("Example:{}", lines.collect::<String>()))
+        });
+    }
+    command
+}
+
+/// The benchmark of a subcommand. `None`: `limits` or `table`.
+fn benchmark(name: &str) -> Option<Benchmark> {
+    let single = [
+        Benchmark::Latency,
+        Benchmark::Bw,
+        Benchmark::Bibw,
+        Benchmark::MbwMr,
+        Benchmark::Init,
+        Benchmark::FirstTouch,
+        Benchmark::Sweep,
+        Benchmark::Sort,
+    ];
+    let found = single.into_iter().find(|one| one.name() == name);
+    found.or_else(|| Collective::named(name).map(Benchmark::Collective))
+}
+
+/// The options that a benchmark refuses.
+fn hidden(name: &str) -> Vec<&'static str> {
+    let Some(benchmark) = benchmark(name) else {
+        // `table` measures this machine.
+        return MODELLED.to_vec();
+    };
+    let mut all = Vec::new();
+    if benchmark.family() != Family::Bandwidth {
+        all.push("window_size");
+    }
+    if !benchmark.sized() {
+        all.extend(["message_size", "validation"]);
+    }
+    match benchmark.family() {
+        Family::Start => {
+            all.extend(REPEATED);
+            all.extend(MODELLED);
+            all.push("explain");
+        }
+        Family::FirstTouch => {
+            all.extend(REPEATED);
+            all.extend(MODELLED);
+        }
+        _ => {}
+    }
+    if let Benchmark::Collective(collective) = benchmark {
+        if !collective.operation.of_neighbours() {
+            all.push("topology");
+        }
+        match collective.form {
+            Form::Blocking => {}
+            Form::Nonblocking => all.push("form"),
+            Form::Persistent => all.extend(["form", "test_calls"]),
+        }
+    }
+    all
+}
+
+/// Words after the name of a benchmark.
+fn examples(name: &str) -> Vec<&'static str> {
+    match benchmark(name) {
+        None if name == "limits" => vec!["", " --rounds 1 --json"],
+        None => vec![" --against /opt/mpich/lib/libmpi_abi.so.1 --check"],
+        Some(Benchmark::Init) => vec![" -n 2,8", " -n 8 --rounds 20"],
+        Some(Benchmark::FirstTouch) => vec!["", " -m 4K:64K --messages 10,100"],
+        Some(Benchmark::Latency) => vec![
+            " -m 1:4K",
+            " -m 8:8 -z 50,99",
+            " --fabric qdr,fdr --plot latency.svg",
+            " --against /opt/mpich/lib/libmpi_abi.so.1",
+        ],
+        Some(Benchmark::MbwMr) => vec![" -n 4 -m 8:8", " -n 8 -W 128 --fabric qdr --ppn 4"],
+        Some(found) if found.family() == Family::Bandwidth => {
+            vec![" -m 4K:4M", " -m 1M:1M -W 16 --fabric qdr,2xqdr"]
+        }
+        Some(Benchmark::Collective(found)) if found.operation.of_neighbours() => {
+            vec![" -n 4 -m 8:1K --topology graph"]
+        }
+        Some(found) if found.sized() => vec![" -n 2,4 -m 8:64K", " -n 16 --fabric qdr --ppn 2"],
+        Some(_) => vec![" -n 2,4", " -n 16 --fabric qdr --ppn 2"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Parser};
+
+    use super::*;
+    use crate::cli::BenchArguments;
+
+    #[derive(Parser)]
+    struct Whole {
+        #[command(flatten)]
+        arguments: BenchArguments,
+    }
+
+    fn defined() -> Command {
+        BenchArguments::augment_args(Command::new("bench"))
+    }
+
+    #[test]
+    fn every_example_is_accepted() {
+        for sub in defined().get_subcommands() {
+            let name = sub.get_name();
+            let all = examples(name);
+            assert!(!all.is_empty());
+            for words in all {
+                let line = format!("bench {name}{words}");
+                let whole = Whole::try_parse_from(line.split(' '));
+                let whole = whole.unwrap_or_else(|error| panic!("{line}: {error}"));
+                let cases = whole.arguments.what.cases();
+                assert!(cases.is_ok(), "{line}: {:#}", cases.err().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn help_lists_the_options_that_mean_something() {
+        let shows = |name: &str, option: &str| {
+            let mut command = defined();
+            let sub = command.find_subcommand_mut(name).expect("a benchmark");
+            let help = sub.render_long_help().to_string();
+            assert!(help.contains("Example:\n  fishplate bench "), "{help}");
+            help.contains(option)
+        };
+        assert!(shows("bw", "--window-size") && !shows("latency", "--window-size"));
+        assert!(shows("bcast", "--message-size") && !shows("barrier", "--message-size"));
+        assert!(!shows("init", "--iterations") && !shows("init", "--fabric"));
+        assert!(!shows("table", "--fabric") && shows("table", "--against"));
+        assert!(shows("neighbor-alltoall", "--topology") && !shows("bcast", "--topology"));
+    }
+}
