@@ -46,9 +46,13 @@ pub enum Notice<'a> {
         /// The text.
         text: &'a str,
     },
-    /// A fatal error is about to end this rank. The launcher prints the text with the end of the
-    /// rank.
-    Fault(&'a str),
+    /// A fatal error ends this rank. The launcher prints the text and ends the job.
+    Fault {
+        /// The exit code of the job.
+        code: i32,
+        /// The error.
+        text: &'a str,
+    },
     /// The operation that this rank waits in: the answer to [`Bootstrap::status_requested`].
     Status(&'a RankStatus),
     /// All ranks of a modelled machine wait and no event is due. Every one of them reports it, with
@@ -104,6 +108,11 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// The number of ranks in the job.
     fn size(&self) -> usize {
         self.hosts().ranks()
+    }
+
+    /// The number of this rank's program in a job of several programs: `MPI_APPNUM`.
+    fn program(&self) -> usize {
+        0
     }
 
     /// Takes the file that the ranks of this host share: memory that belongs to the job, empty

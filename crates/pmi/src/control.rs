@@ -120,7 +120,8 @@ impl Control {
                 topic: topic.to_string(),
                 text: text.to_string(),
             }]),
-            Notice::Fault(text) => self.send(&[FromRank::Fault {
+            Notice::Fault { code, text } => self.send(&[FromRank::Fault {
+                code,
                 text: text.to_string(),
             }]),
             Notice::Status(status) => self.send(&lines_of(status)),

@@ -155,7 +155,7 @@ impl Bootstrap for InProcess {
             Notice::Initialized => "initialized".into(),
             Notice::Finalized => "finalized".into(),
             Notice::Warning { topic, text } => format!("warning {topic} {text}"),
-            Notice::Fault(text) => format!("fault {text}"),
+            Notice::Fault { code, text } => format!("fault {code} {text}"),
             Notice::Status(status) => format!("status {status}"),
             Notice::Deadlock(status) => format!("deadlock {status}"),
         };

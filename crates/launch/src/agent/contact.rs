@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use rustix::process::{Pid, getpid, getppid};
 
 use super::frame::{FrameLink, ProcessExit, StartOrder};
 use crate::verdict::exit_text;
-use crate::{Error, JobHost, Options, processes};
+use crate::{Error, Inherited, Input, JobHost, Options, processes};
 
 /// The longest time for an agent to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -82,25 +82,37 @@ fn start_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Res
     Ok(())
 }
 
+/// Whether this variable is a setting that no launcher sets.
+fn is_setting(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    SETTINGS.iter().any(|prefix| name.starts_with(prefix))
+        && pmi::CONTRACT.iter().all(|row| row.env != name)
+}
+
 fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartOrder {
-    let given = |name: &OsStr| options.variables.iter().any(|(other, _)| other == name);
-    let is_setting = |name: &OsString| {
-        let name = name.to_string_lossy();
-        SETTINGS.iter().any(|prefix| name.starts_with(prefix))
-            && pmi::CONTRACT.iter().all(|row| row.env != name)
-    };
-    let settings = std::env::vars_os().filter(|(name, _)| is_setting(name) && !given(name));
     // As on one host, ranks start in the launcher's working directory.
     let here = std::env::current_dir().ok();
-    let directory = match (&options.directory, here) {
-        (Some(directory), Some(here)) => Some(here.join(directory)),
-        (directory, here) => directory.clone().or(here),
-    };
+    let mut programs = options.programs.clone();
+    for program in &mut programs {
+        program.directory = match (program.directory.take(), &here) {
+            (Some(directory), Some(here)) => Some(here.join(directory)),
+            (directory, here) => directory.or(here.clone()),
+        };
+        let passed = std::env::vars_os().filter(|(name, _)| match program.inherited {
+            Inherited::All => is_setting(name),
+            Inherited::Only(_) => program.inherited.has(name),
+        });
+        let passed = passed.chain(options.variables.iter().cloned());
+        program.variables = passed.chain(program.variables.drain(..)).collect();
+    }
     StartOrder {
-        program: options.program.clone(),
-        arguments: options.arguments.clone(),
-        variables: settings.chain(options.variables.iter().cloned()).collect(),
-        directory: directory.map(PathBuf::into_os_string),
+        programs,
+        output: options.output.clone(),
+        input: match options.input {
+            Input::Rank(rank) => Some(rank),
+            Input::All | Input::None => None,
+        },
+        one_core_each: options.one_core_each,
         first,
         count,
         hosts: hosts.to_string(),

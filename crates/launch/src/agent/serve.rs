@@ -14,11 +14,11 @@ use rustix::process::{WaitOptions, wait};
 
 use super::frame::{FrameLink, FromAgent, HELLO, PIECE, StartOrder, ToAgent, WINDOW};
 use crate::kill_sequence::KillSequence;
-use crate::output::{OutputTarget, ReadOutcome};
+use crate::output::{OutputOptions, OutputTarget, ReadOutcome};
 use crate::rank::RankProcess;
 use crate::signals::Signals;
 use crate::start::{self, LocalShare};
-use crate::{Error, Options, library_directory, limits, processes, timespec};
+use crate::{Error, Input, Options, library_directory, limits, processes, timespec};
 
 /// The command's word for the agent: `fishplate agent`.
 pub const NAME: &str = "agent";
@@ -104,7 +104,8 @@ impl LocalRanks {
         let signals = Signals::take()?;
         let first = order.first;
         // Without the file the ranks do not count, and the profile says so.
-        let profile = order.counts.then(|| profile::create(order.ranks).ok());
+        let counts = order.counts && order.check().is_ok();
+        let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
         let (mut ranks, outcome) = start_ranks(order, profile.clone(), &signals);
         let refused = outcome.is_err();
@@ -411,20 +412,20 @@ fn start_ranks(
     profile: Option<Arc<OwnedFd>>,
     signals: &Signals,
 ) -> (Vec<RankProcess>, Result<(), Error>) {
-    let hosts = match Hosts::parse(&order.hosts, order.ranks) {
+    let parse = |()| Hosts::parse(&order.hosts, order.ranks).map_err(|why| why.to_string());
+    let hosts = match order.check().and_then(parse) {
         Ok(hosts) => hosts,
-        Err(why) => {
-            let why = why.to_string();
-            return (Vec::new(), Err(Error::BadFrame { why }));
-        }
+        Err(why) => return (Vec::new(), Err(Error::BadFrame { why })),
     };
     let options = Options {
-        ranks: order.ranks,
-        program: order.program,
-        arguments: order.arguments,
-        variables: order.variables,
-        directory: order.directory.map(Into::into),
-        tag_output: true,
+        programs: order.programs,
+        // The prefix of lines is the launcher's; here it stands for pipes.
+        output: OutputOptions {
+            tag: true,
+            ..order.output
+        },
+        input: order.input.map_or(Input::None, Input::Rank),
+        one_core_each: order.one_core_each,
         explain: order.explain,
         profile,
         library: std::env::current_exe()
@@ -436,7 +437,7 @@ fn start_ranks(
         first: order.first,
         count: order.count,
         hosts,
-        input: true,
+        relayed_input: true,
     };
     match limits::make_room(order.count, true) {
         Ok(descriptors) => start::start(&options, share, descriptors, signals.before()),

@@ -2,6 +2,7 @@
 
 mod ending;
 mod events;
+mod input;
 mod interrupt;
 mod remote;
 mod status_query;
@@ -24,7 +25,7 @@ use crate::start::LocalShare;
 use crate::stuck::StuckDetector;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
-use remote::InputRelay;
+use input::InputRelay;
 use status_query::StatusQuery;
 
 /// The end of a job.
@@ -42,9 +43,9 @@ pub struct JobEnd {
 /// The calling thread must outlive the job, because the ranks die with the thread that started
 /// them. The process must have no other children, because this function waits for all children.
 pub fn run(options: &Options) -> Result<JobEnd, Error> {
-    limits::check(options.ranks)?;
+    limits::check(options.ranks())?;
     let descriptors = match options.hosts.len() {
-        0 => limits::make_room(options.ranks, options.tag_output)?,
+        0 => limits::make_room(options.ranks(), options.needs_pipes())?,
         hosts => limits::make_room(hosts, true)?,
     };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -52,7 +53,7 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     let signals = Signals::take()?;
     let (ranks, agents, outcome) = match options.hosts.is_empty() {
         true => {
-            let share = LocalShare::all(options.ranks);
+            let share = LocalShare::all(options);
             let (ranks, outcome) = start::start(options, share, descriptors, signals.before());
             (ranks, Vec::new(), outcome)
         }
@@ -62,8 +63,9 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
         }
     };
     let mut job = RunningJob::new(options, ranks, agents, signals);
-    if outcome.is_err() {
-        job.end(&[Signal::SIGKILL]);
+    match &outcome {
+        Ok(()) => job.say_started(None),
+        Err(_) => job.end(&[Signal::SIGKILL]),
     }
     job.watch()?;
     outcome?;
@@ -79,7 +81,7 @@ fn remote_ranks(options: &Options, agents: usize) -> Vec<RankProcess> {
     let hosts = hosts.flat_map(|(host, at)| std::iter::repeat_n(host, at.ranks));
     let ranks = hosts.enumerate();
     ranks
-        .map(|(number, host)| RankProcess::remote(number, host, options.tag_output))
+        .map(|(number, host)| RankProcess::remote(number, host, &options.output))
         .collect()
 }
 
@@ -134,7 +136,7 @@ impl<'a> RunningJob<'a> {
             agents,
             input: InputRelay::default(),
             signals,
-            kvs: Kvs::new(options.ranks),
+            kvs: Kvs::new(options.ranks()),
             warned: HashSet::new(),
             stdout: OutputSink::new(OutputTarget::Stdout),
             stderr: OutputSink::new(OutputTarget::Stderr),
@@ -158,6 +160,7 @@ impl<'a> RunningJob<'a> {
             self.handle_ranks(&ready);
             self.reap();
             self.move_output(&ready);
+            self.move_input();
             self.handle_deadlines();
         }
         Ok(())
@@ -200,6 +203,7 @@ impl<'a> RunningJob<'a> {
         }
         wanted.push(PollFd::new(&self.signals, PollFlags::IN));
         wanted.extend(self.wanted_of_agents());
+        wanted.extend(self.wanted_of_input());
         let sinks = [&self.stdout, &self.stderr]
             .into_iter()
             .filter(|sink| !sink.is_empty());
@@ -236,6 +240,14 @@ impl<'a> RunningJob<'a> {
             self.stuck.as_ref().filter(|_| idle).map(|stuck| stuck.next),
         ];
         deadlines.into_iter().flatten().min()
+    }
+
+    /// Prints a line for each rank of a host that has started, if the user wants it.
+    fn say_started(&self, host: Option<usize>) {
+        let ranks = self.ranks.iter().filter(|rank| rank.host == host);
+        for rank in ranks.filter(|_| self.options.verbose) {
+            say(&format!("{}started", self.name(rank.number)));
+        }
     }
 
     fn move_output(&mut self, ready: &[usize]) {

@@ -71,7 +71,7 @@ fn what_a_rank_says_arrives() {
     let (launcher, control) = pair();
     control.notify(Notice::Initialized).unwrap();
     control.abort(-3, "two\nlines \u{1b}[31m").unwrap();
-    control.notify(Notice::Fault("")).unwrap();
+    control.notify(Notice::Fault { code: 7, text: "" }).unwrap();
     control.notify(Notice::Finalized).unwrap();
     let expected = [
         FromRank::Init {
@@ -81,7 +81,10 @@ fn what_a_rank_says_arrives() {
             code: -3,
             message: "two lines  [31m".into(),
         },
-        FromRank::Fault { text: "".into() },
+        FromRank::Fault {
+            code: 7,
+            text: "".into(),
+        },
         FromRank::Finalize,
     ];
     assert_eq!(lines(&launcher), expected);
@@ -177,7 +180,12 @@ fn the_death_of_the_launcher_is_told_and_kills_nobody() {
 fn a_launcher_that_does_not_read_holds_a_rank_for_a_second_at_most() {
     let (_launcher, control) = pair();
     let outcome = (0..1_000_000)
-        .map(|_| control.notify(Notice::Fault(&"x".repeat(4000))))
+        .map(|_| {
+            control.notify(Notice::Fault {
+                code: 1,
+                text: &"x".repeat(4000),
+            })
+        })
         .find(Result::is_err);
     assert_eq!(outcome, Some(Err(LauncherGone)));
 }
