@@ -1,7 +1,7 @@
 //! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
 //! it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -13,7 +13,9 @@
 mod agent;
 mod cache_topology;
 mod describe;
+mod elf;
 mod error;
+mod guard;
 mod hostfile;
 mod hosts;
 mod job;
@@ -21,6 +23,7 @@ mod kill_sequence;
 mod kvs;
 mod library;
 mod limits;
+mod linked;
 mod output;
 mod output_file;
 mod processes;

@@ -19,6 +19,9 @@ use rustix::process::{getpid, getppid, setrlimit};
 
 use crate::cache_topology;
 use crate::error::why_text;
+use crate::guard::JobMark;
+use crate::library::LIBRARY;
+use crate::linked::{LinkedLibrary, linked_library, remark};
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
 use crate::{Error, Inherited, Input, Options, OutputFile, Program};
@@ -34,17 +37,20 @@ pub(crate) struct LocalShare {
     /// Whether ranks that read input do so from [`RankProcess::input`] instead of this process's
     /// standard input.
     pub relayed_input: bool,
+    /// The mark of the job.
+    pub mark: JobMark,
 }
 
 impl LocalShare {
     /// All ranks of a job on one host.
-    pub(crate) fn all(options: &Options) -> Self {
+    pub(crate) fn all(options: &Options, mark: JobMark) -> Self {
         let ranks = options.ranks();
         LocalShare {
             first: 0,
             count: ranks,
             hosts: Hosts::one(ranks),
             relayed_input: options.input == Input::All,
+            mark,
         }
     }
 }
@@ -80,6 +86,8 @@ struct Starter<'a> {
     /// Whether the launcher reads from a terminal. Only the foreground process group can, so the
     /// rank that reads it then stays in the launcher's group.
     terminal: bool,
+    /// The library of each program of this share.
+    linked: Vec<(usize, LinkedLibrary)>,
     /// The cache distance of this machine's cores, unless the user has set it.
     cores: Option<&'static str>,
 }
@@ -92,11 +100,12 @@ impl<'a> Starter<'a> {
         signals: SigSet,
     ) -> Result<Self, Error> {
         let numbers = share.first..share.first + share.count;
-        let mut programs: Vec<&Program> = numbers.map(|rank| options.program(rank).1).collect();
-        programs.dedup();
+        let mut programs: Vec<(usize, &Program)> =
+            numbers.map(|rank| options.program(rank)).collect();
+        programs.dedup_by_key(|(at, _)| *at);
         for directory in programs
             .iter()
-            .filter_map(|program| program.directory.as_ref())
+            .filter_map(|(_, program)| program.directory.as_ref())
         {
             enter(directory).map_err(|why| Error::Directory {
                 directory: directory.clone(),
@@ -110,6 +119,7 @@ impl<'a> Starter<'a> {
                 cores: available,
             });
         }
+        let linked = linked_libraries(options, &share, &programs);
         let shared = shared_files(options).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
@@ -122,6 +132,7 @@ impl<'a> Starter<'a> {
             descriptors,
             signals,
             terminal: io::stdin().is_terminal(),
+            linked,
         })
     }
 
@@ -253,6 +264,15 @@ impl<'a> Starter<'a> {
         if let Some(path) = library_path(self.options, program) {
             command.env("LD_LIBRARY_PATH", path);
         }
+        let elsewhere = |(number, library): &(usize, LinkedLibrary)| {
+            *number == at && matches!(library, LinkedLibrary::Elsewhere(_))
+        };
+        if self.linked.iter().any(elsewhere)
+            && let Some(own) = &self.options.library
+        {
+            let given = given_variable(self.options, program, "LD_PRELOAD");
+            command.env("LD_PRELOAD", preload(given, &own.join(LIBRARY)));
+        }
         // A launcher that is itself a rank has some of these variables.
         for row in pmi::CONTRACT {
             command.env_remove(row.env);
@@ -261,6 +281,7 @@ impl<'a> Starter<'a> {
         let machine = self.options.machine.as_ref();
         let places = machine.map_or(&self.share.hosts, |machine| &machine.hosts);
         command.envs(pmi::place_variables(number, places));
+        command.env(pmi::JOB, self.share.mark.value());
         if self.options.programs.len() > 1 {
             command.env(pmi::APPNUM, at.to_string());
         }
@@ -389,6 +410,48 @@ fn enter(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
 }
 
+/// The MPI libraries of these programs. The process that starts the first rank of one reports a
+/// library that is not ours.
+fn linked_libraries(
+    options: &Options,
+    share: &LocalShare,
+    programs: &[(usize, &Program)],
+) -> Vec<(usize, LinkedLibrary)> {
+    let libraries = programs.iter().map(|&(at, program)| {
+        let library = linked_library(program, options.library.as_deref());
+        let first: usize = options.programs[..at]
+            .iter()
+            .map(|earlier| earlier.ranks)
+            .sum();
+        let is_alone = options.ranks() == 1 && matches!(library, LinkedLibrary::OtherAbi(_));
+        if let Some(text) = remark(program, &library).filter(|_| first >= share.first && !is_alone)
+        {
+            let _ = io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+        }
+        (at, library)
+    });
+    libraries.collect()
+}
+
+/// The value of a variable that the user or the environment gives the ranks of a program.
+fn given_variable(options: &Options, program: &Program, name: &str) -> Option<OsString> {
+    let variables = options.variables.iter().chain(&program.variables);
+    let mut given = variables.rev().filter(|(known, _)| known == name);
+    let own = || std::env::var_os(name).filter(|_| program.inherited.has(OsStr::new(name)));
+    let value = given.next().map(|(_, value)| value.clone()).or_else(own);
+    value.filter(|value| !value.is_empty())
+}
+
+/// LD_PRELOAD with our library after those of the user, which may wrap its procedures.
+fn preload(given: Option<OsString>, library: &Path) -> OsString {
+    let mut value = given.unwrap_or_default();
+    if !value.is_empty() {
+        value.push(":");
+    }
+    value.push(library);
+    value
+}
+
 /// Whether a program is named by a path, and not searched in PATH.
 fn is_path(program: &OsStr) -> bool {
     program.as_encoded_bytes().contains(&b'/')
@@ -396,14 +459,8 @@ fn is_path(program: &OsStr) -> bool {
 
 /// LD_LIBRARY_PATH with the folder of our library first.
 fn library_path(options: &Options, program: &Program) -> Option<OsString> {
-    const NAME: &str = "LD_LIBRARY_PATH";
     let mut path = options.library.clone()?.into_os_string();
-    let variables = options.variables.iter().chain(&program.variables);
-    let mut given = variables.rev().filter(|(name, _)| name == NAME);
-    let own = || std::env::var_os(NAME).filter(|_| program.inherited.has(OsStr::new(NAME)));
-    let rest = given.next().map(|(_, value)| value.clone()).or_else(own);
-    let rest = rest.filter(|rest| !rest.is_empty());
-    if let Some(rest) = rest {
+    if let Some(rest) = given_variable(options, program, "LD_LIBRARY_PATH") {
         path.push(":");
         path.push(rest);
     }

@@ -281,7 +281,8 @@ fn short(
     let begins_a_name =
         letter == 'x' && (value.contains('=') || !value.contains(char::is_lowercase));
     let is_value = option.is_some_and(takes_next_word) && (begins_a_number || begins_a_name);
-    is_value.then(|| OwnOption::words([own, value.to_string()]))
+    let joint = if own.starts_with("--") { "=" } else { "" };
+    is_value.then(|| OwnOption::words([format!("{own}{joint}{value}")]))
 }
 
 /// Open MPI's forms of output.

@@ -110,7 +110,7 @@ fn translate(words: Vec<OsString>, name: &str) -> Result<Translated, String> {
             program.extend(option.words);
             translated.notices.extend(option.notice);
         }
-        let mut arguments = words.by_ref();
+        let arguments = words.by_ref();
         let ended = match leaves_colons {
             true => {
                 program.extend(arguments);

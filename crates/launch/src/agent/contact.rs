@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid, getppid};
 
 use super::frame::{FrameLink, ProcessExit, StartOrder};
+use crate::guard::JobMark;
 use crate::verdict::exit_text;
 use crate::{Error, Inherited, Input, JobHost, Options, processes};
 
@@ -60,13 +61,22 @@ pub(crate) struct Agent {
 
 /// Starts the command of each host. After an error, the result holds the agents that were started
 /// before it.
-pub(crate) fn start(options: &Options, signals: SigSet) -> (Vec<Agent>, Result<(), Error>) {
+pub(crate) fn start(
+    options: &Options,
+    mark: &JobMark,
+    signals: SigSet,
+) -> (Vec<Agent>, Result<(), Error>) {
     let mut agents = Vec::with_capacity(options.hosts.len());
-    let outcome = start_all(options, signals, &mut agents);
+    let outcome = start_all(options, mark, signals, &mut agents);
     (agents, outcome)
 }
 
-fn start_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Result<(), Error> {
+fn start_all(
+    options: &Options,
+    mark: &JobMark,
+    signals: SigSet,
+    agents: &mut Vec<Agent>,
+) -> Result<(), Error> {
     let own = std::env::current_exe().map_err(|why| Error::System {
         what: "find this command's own path",
         why,
@@ -76,7 +86,7 @@ fn start_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Res
     let mut first = 0;
     for host in &options.hosts {
         let order = order(options, &hosts, first, host.ranks);
-        agents.push(start_command(host, &own, order, signals)?);
+        agents.push(start_command(host, &own, order, mark, signals)?);
         first += host.ranks;
     }
     Ok(())
@@ -126,6 +136,7 @@ fn start_command(
     host: &JobHost,
     own: &Path,
     order: StartOrder,
+    mark: &JobMark,
     signals: SigSet,
 ) -> Result<Agent, Error> {
     let words: Vec<&OsStr> = host.command.iter().map(OsString::as_os_str).collect();
@@ -144,6 +155,7 @@ fn start_command(
     let mut command = Command::new(all[0]);
     command
         .args(&all[1..])
+        .env(pmi::JOB, mark.value())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -13,6 +13,7 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{WaitOptions, wait};
 
 use super::frame::{FrameLink, FromAgent, HELLO, PIECE, StartOrder, ToAgent, WINDOW};
+use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
 use crate::output::{OutputOptions, OutputTarget, ReadOutcome};
 use crate::rank::RankProcess;
@@ -72,6 +73,8 @@ fn polled(link: &FrameLink) -> Vec<PollFd<'_>> {
 /// The ranks of this host, with their output and input.
 struct LocalRanks {
     link: FrameLink,
+    /// Ends all processes if this one is killed.
+    guard: Option<Guard>,
     signals: Signals,
     /// The number of the first rank.
     first: usize,
@@ -101,13 +104,15 @@ impl LocalRanks {
     fn start(mut link: FrameLink, order: StartOrder) -> Result<Self, Error> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(Error::system("become the reaper of orphans"))?;
+        let mark = JobMark::new();
+        let guard = Guard::start(&mark);
         let signals = Signals::take()?;
         let first = order.first;
         // Without the file the ranks do not count, and the profile says so.
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let (mut ranks, outcome) = start_ranks(order, profile.clone(), &signals);
+        let (mut ranks, outcome) = start_ranks(order, profile.clone(), mark, &signals);
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {
@@ -123,6 +128,7 @@ impl LocalRanks {
         let pipe = ranks.iter_mut().find_map(|rank| rank.input.take());
         let mut local = LocalRanks {
             link,
+            guard,
             signals,
             first,
             ranks,
@@ -309,7 +315,8 @@ impl LocalRanks {
             if self.childless {
                 continue;
             }
-            processes::to_all(&self.ranks, signal, false);
+            let guard = self.guard.as_ref().map(Guard::pid);
+            processes::to_all(&self.ranks, guard, signal, false);
             if signal == Signal::SIGKILL {
                 steps.repeat(signal, now);
             }
@@ -410,6 +417,7 @@ impl LocalRanks {
 fn start_ranks(
     order: StartOrder,
     profile: Option<Arc<OwnedFd>>,
+    mark: JobMark,
     signals: &Signals,
 ) -> (Vec<RankProcess>, Result<(), Error>) {
     let parse = |()| Hosts::parse(&order.hosts, order.ranks).map_err(|why| why.to_string());
@@ -438,6 +446,7 @@ fn start_ranks(
         count: order.count,
         hosts,
         relayed_input: true,
+        mark,
     };
     match limits::make_room(order.count, true) {
         Ok(descriptors) => start::start(&options, share, descriptors, signals.before()),

@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 
 use super::status_query::{QueryPurpose, StatusQuery};
 use super::{RunningJob, say};
+use crate::guard::Guard;
 use crate::kill_sequence::{GRACE, KillSequence};
 use crate::rank::RankProcess;
 use crate::verdict::{Cause, Verdict};
@@ -88,7 +89,8 @@ impl RunningJob<'_> {
             if self.childless || !self.agents.is_empty() {
                 continue;
             }
-            processes::to_all(&self.ranks, signal, had == Some(signal));
+            let guard = self.guard.as_ref().map(Guard::pid);
+            processes::to_all(&self.ranks, guard, signal, had == Some(signal));
             if signal == Signal::SIGKILL {
                 steps.repeat(signal, now);
             }

@@ -4,6 +4,7 @@ mod ending;
 mod events;
 mod input;
 mod interrupt;
+mod other_libraries;
 mod remote;
 mod status_query;
 
@@ -16,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::agent::contact::{self, Agent};
+use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
 use crate::kvs::Kvs;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
@@ -26,6 +28,7 @@ use crate::stuck::StuckDetector;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
 use input::InputRelay;
+use other_libraries::OtherLibraries;
 use status_query::StatusQuery;
 
 /// The end of a job.
@@ -50,24 +53,27 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Error::system("become the reaper of orphans"))?;
+    let mark = JobMark::new();
+    let guard = Guard::start(&mark);
     let signals = Signals::take()?;
     let (ranks, agents, outcome) = match options.hosts.is_empty() {
         true => {
-            let share = LocalShare::all(options);
+            let share = LocalShare::all(options, mark);
             let (ranks, outcome) = start::start(options, share, descriptors, signals.before());
             (ranks, Vec::new(), outcome)
         }
         false => {
-            let (agents, outcome) = contact::start(options, signals.before());
+            let (agents, outcome) = contact::start(options, &mark, signals.before());
             (remote_ranks(options, agents.len()), agents, outcome)
         }
     };
-    let mut job = RunningJob::new(options, ranks, agents, signals);
+    let mut job = RunningJob::new(options, ranks, agents, signals, guard);
     match &outcome {
         Ok(()) => job.say_started(None),
         Err(_) => job.end(&[Signal::SIGKILL]),
     }
     job.watch()?;
+    job.say_other_libraries();
     outcome?;
     Ok(JobEnd {
         explained: job.kvs.explanation().filter(|_| options.explain),
@@ -93,6 +99,10 @@ struct RunningJob<'a> {
     agents: Vec<Agent>,
     input: InputRelay,
     signals: Signals,
+    /// Ends all processes if this one is killed.
+    guard: Option<Guard>,
+    /// The search for other MPI libraries in the memory of ranks.
+    others: OtherLibraries,
     kvs: Kvs,
     /// The topics of warnings that have been printed.
     warned: HashSet<String>,
@@ -126,6 +136,7 @@ impl<'a> RunningJob<'a> {
         ranks: Vec<RankProcess>,
         agents: Vec<Agent>,
         signals: Signals,
+        guard: Option<Guard>,
     ) -> Self {
         let now = Instant::now();
         let patience = options.report_stuck.filter(|time| !time.is_zero());
@@ -136,6 +147,8 @@ impl<'a> RunningJob<'a> {
             agents,
             input: InputRelay::default(),
             signals,
+            guard,
+            others: OtherLibraries::new(options, now),
             kvs: Kvs::new(options.ranks()),
             warned: HashSet::new(),
             stdout: OutputSink::new(OutputTarget::Stdout),
@@ -235,6 +248,7 @@ impl<'a> RunningJob<'a> {
             self.query.as_ref().map(|query| query.until),
             self.ending.as_ref().and_then(KillSequence::next),
             self.deadline_of_agents(),
+            self.others.next,
             self.hopeless,
             self.timeout.filter(|_| self.ending.is_none()),
             self.stuck.as_ref().filter(|_| idle).map(|stuck| stuck.next),
