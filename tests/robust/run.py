@@ -3,10 +3,10 @@
 
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--list]
 
-The cases are in comparison.py, deaths.py, launcher.py, hosts.py, modelled.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount
-namespace (unshare) with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written
-for our prefix only: another library's launcher prints other messages. The seed of the random moments is printed and can be given.
-The last line is `N passed, N failed, N skipped`.
+The cases are in comparison.py, deaths.py, endings.py, launcher.py, libraries.py, hosts.py, modelled.py, summaries.py and
+surroundings.py; job.py watches a job. They run in a mount namespace (unshare) with an empty /tmp and /dev/shm, so every file found
+there was left by the job under test. They are written for our prefix only: another library's launcher prints other messages. The
+seed of the random moments is printed and can be given. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -23,8 +23,10 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 import comparison  # noqa: E402
 import deaths  # noqa: E402
+import endings  # noqa: E402
 import hosts  # noqa: E402
 import launcher  # noqa: E402
+import libraries  # noqa: E402
 import modelled  # noqa: E402
 import summaries  # noqa: E402
 import surroundings  # noqa: E402
@@ -64,7 +66,7 @@ def enter_namespace() -> None:
 def prepare(prefix: Path, work: Path, seed: int) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
-    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "crowd", "polls")} | {HERE / "refuse.c": ["cc", "-O1"]}
+    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "crowd", "polls", "ending")} | {HERE / "refuse.c": ["cc", "-O1"]}
     programs |= {HERE.parent / "c" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
     programs[HERE.parent.parent / "examples/heat.c"] = mpicc
     for source, compiler in programs.items():
@@ -78,7 +80,7 @@ def main() -> int:
     harness.add_case_options(parser)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    modules = (comparison, deaths, launcher, hosts, modelled, summaries, surroundings)
+    modules = (comparison, deaths, endings, launcher, libraries, hosts, modelled, summaries, surroundings)
     cases = [Case(name, run) for module in modules for name, run in module.tests()
              if options.only in name]
     if options.list:
