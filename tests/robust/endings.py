@@ -28,7 +28,7 @@ def misuse(how: str, *patterns: str):
         with Job(world.work, [world.mpiexec, "-n", RANKS, world.programs / "ending", how]) as job:
             if job.end(20) == 0:
                 raise Problem("exit status 0")
-            job.check_one_line(r"rank 1\b", *patterns)
+            job.check_says(r"rank 1\b", *patterns)
             if "fault of the library" in job.err:
                 raise Problem(f"the library takes the blame: {job.err}")
             job.check_gone()
@@ -69,7 +69,7 @@ def tests() -> list:
     return [
         *[fatal_error(how) for how in ("none", "barrier", "sleep", "finalize")],
         misuse("signal", "signal handler, which must not call MPI"),
-        misuse("descriptors", "descriptor"),
+        misuse("descriptors", "the program has closed the descriptor", "exited with code"),
         launcher_killed("below a wrapper", "-n", str(RANKS), "sh", "-c", wrapper),
         launcher_killed("in sessions of their own", "-n", str(RANKS), "sh", "-c", session),
         launcher_killed("with a job within a rank", "-n", "1", "{mpiexec}", "-n", str(RANKS), "sh", "-c", wrapper),

@@ -41,6 +41,7 @@ pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions};
 use explain::Explained;
 use results::Console;
+use results::arguments::usage;
 use rounds::{Measurement, Rounds, merge};
 
 /// Runs `fishplate bench` with these arguments. The executable that calls this function must also
@@ -48,11 +49,7 @@ use rounds::{Measurement, Rounds, merge};
 pub fn main(arguments: &BenchArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate bench: {why}");
-            ExitCode::FAILURE
-        }
+        Err(error) => results::arguments::report_failure(&error),
     }
 }
 
@@ -99,8 +96,8 @@ fn measure(
     options: &MeasureOptions,
     explained: &mut Explained,
 ) -> Result<Vec<Measurement>> {
-    let cases = what.cases()?;
-    let mut libraries = options.choice.libraries(command)?;
+    let cases = what.cases().map_err(usage)?;
+    let mut libraries = options.choice.libraries(command).map_err(usage)?;
     if options.explain {
         *explained = Explained::by(&mut libraries, options.output.json)?;
     }
@@ -108,7 +105,7 @@ fn measure(
         command,
         libraries: &libraries,
         rounds: options.choice.rounds(),
-        timeout: options.choice.timeout()?,
+        timeout: options.choice.timeout().map_err(usage)?,
     };
     let mut console = Console::new(rounds.steps(&cases));
     rounds.run(&cases, &mut console, |_| Ok(Vec::new()))
@@ -117,7 +114,9 @@ fn measure(
 fn show(output: &OutputOptions, measure: impl FnOnce() -> Result<Vec<Measurement>>) -> Result<()> {
     let plot = output.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.
-    plot.map(results::plot::ImageFormat::of).transpose()?;
+    plot.map(results::plot::ImageFormat::of)
+        .transpose()
+        .map_err(usage)?;
     let all = measure()?;
     let text = if output.json {
         all.iter()

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
+use results::arguments::usage;
 use results::sizes::size_label;
 use results::table::{distinct, number, ratio};
 use results::{Console, Unit, stats};
@@ -28,17 +29,19 @@ pub(crate) struct Report {
 
 pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     if options.choice.modelled() {
-        bail!("--fabric is not for table, which measures this machine");
+        let why = anyhow!("--fabric is not for table, which measures this machine");
+        return Err(usage(why));
     }
-    let libraries = options.choice.libraries(command)?;
+    let libraries = options.choice.libraries(command).map_err(usage)?;
     if libraries.len() < 2 {
-        bail!("table compares libraries: name at least one other with --against");
+        let why = anyhow!("table compares libraries: name at least one other with --against");
+        return Err(usage(why));
     }
     let rounds = Rounds {
         command,
         libraries: &libraries,
         rounds: options.choice.rounds(),
-        timeout: options.choice.timeout()?,
+        timeout: options.choice.timeout().map_err(usage)?,
     };
     let cases = cases()?;
     let steps = rounds.steps(&cases) + rounds.rounds * limits::STEPS;

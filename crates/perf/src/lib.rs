@@ -33,6 +33,7 @@ use device::Device;
 use fabric::System;
 use model::Faults;
 use results::Console;
+use results::arguments::usage;
 
 pub use cli::PerfArguments;
 use cli::{Chosen, CommonOptions};
@@ -58,23 +59,25 @@ const ACCEPT_FACTOR: u32 = 30;
 pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
     match run(arguments, readers) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate perf: {why}");
-            ExitCode::FAILURE
-        }
+        Err(error) => results::arguments::report_failure(&error),
     }
 }
 
 fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     let chosen = arguments.what.benchmark();
     let (plan, common) = match chosen {
-        Chosen::Device(benchmark, options) => (options.plan(benchmark)?, &options.common),
-        Chosen::Sockets(benchmark, options) => (options.plan(benchmark)?, &options.common),
+        Chosen::Device(benchmark, options) => {
+            (options.plan(benchmark).map_err(usage)?, &options.common)
+        }
+        Chosen::Sockets(benchmark, options) => {
+            (options.plan(benchmark).map_err(usage)?, &options.common)
+        }
     };
     let plot = common.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.
-    plot.map(results::plot::ImageFormat::of).transpose()?;
+    plot.map(results::plot::ImageFormat::of)
+        .transpose()
+        .map_err(usage)?;
     let found = match chosen {
         Chosen::Device(_, options) => match &options.device {
             Some(device) => real(&plan, common, device)?.map(|found| vec![found]),
@@ -105,7 +108,7 @@ fn modelled(
     fabrics: &[String],
     readers: &Readers,
 ) -> Result<Vec<TargetResults>> {
-    let words = |why: String| anyhow!(why);
+    let words = |why: String| usage(anyhow!(why));
     let faults = match &options.faults {
         Some(file) => (readers.faults)(file).map_err(words)?,
         None => Faults::default(),

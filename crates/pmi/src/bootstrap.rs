@@ -18,14 +18,24 @@ const FENCE_CHECK: Duration = Duration::from_millis(50);
 /// Sleep between two checks of a fence where no descriptor announces its end.
 const FENCE_POLL: Duration = Duration::from_millis(1);
 
-/// The launcher is gone, or there never was one. A rank without a launcher has nobody to report to
-/// and must end itself.
+/// The connection to the launcher is gone, or there never was one. A rank without a launcher has
+/// nobody to report to and must end itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LauncherGone;
+pub enum LauncherGone {
+    /// The launcher has died.
+    Dead,
+    /// The program has closed the descriptor of the connection.
+    Closed,
+}
 
 impl fmt::Display for LauncherGone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the launcher of this job has died")
+        f.write_str(match self {
+            LauncherGone::Dead => "the launcher of this job has died",
+            LauncherGone::Closed => {
+                "the program has closed the descriptor of the connection to the launcher, which it did not open"
+            }
+        })
     }
 }
 

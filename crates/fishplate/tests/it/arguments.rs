@@ -248,6 +248,32 @@ fn every_command_explains_itself_with_an_example() {
     );
 }
 
+/// One prefix, and one exit code.
+#[test]
+fn wrong_arguments_look_the_same_in_all_commands() {
+    for words in [
+        &["run", "-n", "0", "true"][..],
+        &["run", "--no-such-option", "true"],
+        &["run", "--fabric", "nothing", "true"],
+        &["bench", "latency", "-n", "3"],
+        &["bench", "latency", "--no-such-option"],
+        &["bench", "latency", "-z", "101"],
+        &["bench", "latency", "--fabric", "nothing"],
+        &["perf", "write-lat", "--fabric", "nothing"],
+        &["perf", "write-lat"],
+        &["fabric", "show", "nothing"],
+        &["knobs", "--no-such-option"],
+        &["info", "--fabric", "nothing"],
+        &["study", "no-such-study"],
+        &["compare", "--fabrics", "nothing", "-n", "2", "true"],
+    ] {
+        let ended = output(words);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.starts_with("fishplate: "), "{words:?}: {said}");
+    }
+}
+
 #[test]
 fn the_table_of_settings_is_complete_in_both_forms() {
     let text = String::from_utf8(output(&["knobs"]).stdout).unwrap();

@@ -171,9 +171,9 @@ fn the_death_of_the_launcher_is_told_and_kills_nobody() {
     let (launcher, control) = pair();
     control.notify(Notice::Initialized).unwrap();
     drop(launcher);
-    assert_eq!(control.status_requested(), Err(LauncherGone));
-    assert_eq!(control.next_value(), Err(KvsError::Gone(LauncherGone)));
-    assert_eq!(control.notify(Notice::Finalized), Err(LauncherGone));
+    assert_eq!(control.status_requested(), Err(LauncherGone::Dead));
+    assert_eq!(control.next_value(), Err(KvsError::Gone(LauncherGone::Dead)));
+    assert_eq!(control.notify(Notice::Finalized), Err(LauncherGone::Dead));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_launcher_that_does_not_read_holds_a_rank_for_a_second_at_most() {
             })
         })
         .find(Result::is_err);
-    assert_eq!(outcome, Some(Err(LauncherGone)));
+    assert_eq!(outcome, Some(Err(LauncherGone::Dead)));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_fence_is_entered_once_and_completed_once() {
     assert_eq!(control.fence(), Err(KvsError::InFence));
     assert_eq!(
         control.fence_is_complete(),
-        Err(KvsError::Gone(LauncherGone))
+        Err(KvsError::Gone(LauncherGone::Dead))
     );
 }
 
@@ -296,7 +296,7 @@ fn a_fence_blocks_until_the_launcher_ends_it() {
     });
     control.fence().unwrap();
     drop(launcher.join().unwrap());
-    assert_eq!(control.fence(), Err(KvsError::Gone(LauncherGone)));
+    assert_eq!(control.fence(), Err(KvsError::Gone(LauncherGone::Dead)));
 }
 
 #[test]
