@@ -70,9 +70,10 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard of this process, which must have one thread. Without it, if the system
+    /// Starts the guard of this process, which must have one thread. `speaks`: it reports its work
+    /// to the user, which the launcher does for an agent. Without it, if the system
     /// refuses another process, the job runs unguarded.
-    pub(crate) fn start(mark: &JobMark) -> Option<Guard> {
+    pub(crate) fn start(mark: &JobMark, speaks: bool) -> Option<Guard> {
         let (ended, alive) = pipe_with(PipeFlags::CLOEXEC).ok()?;
         let launcher = std::process::id();
         let before = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK);
@@ -84,7 +85,12 @@ impl Guard {
         let pid = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
         if pid == 0 {
             drop(alive);
-            watch(&ended, launcher, mark);
+            if is_orphaned(&ended) {
+                if speaks {
+                    say_killed(launcher);
+                }
+                end_all(mark);
+            }
             // SAFETY: the copy ends without the exit handlers of the launcher.
             unsafe { libc::_exit(0) }
         }
@@ -108,25 +114,27 @@ impl Drop for Guard {
     }
 }
 
-/// The life of the guard.
-fn watch(ended: &OwnedFd, launcher: u32, mark: &JobMark) {
+/// Waits for the end of the launcher. Returns whether it was killed.
+fn is_orphaned(ended: &OwnedFd) -> bool {
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"fishplate-guard");
     close_others(ended.as_raw_fd());
     let mut byte = [0];
     loop {
         match rustix::io::read(ended, &mut byte) {
-            Ok(0) => break,
+            Ok(0) => return true,
             Err(Errno::INTR) => {}
             // The launcher has ended properly.
-            _ => return,
+            _ => return false,
         }
     }
+}
+
+fn say_killed(launcher: u32) {
     let line = format!(
         "fishplate: the launcher (pid {launcher}) was killed: all its processes are ended\n"
     );
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
-    end_all(mark);
 }
 
 /// Closes all descriptors but standard error and this one.

@@ -105,7 +105,7 @@ impl LocalRanks {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(Error::system("become the reaper of orphans"))?;
         let mark = JobMark::new();
-        let guard = Guard::start(&mark);
+        let guard = Guard::start(&mark, false);
         let signals = Signals::take()?;
         let first = order.first;
         // Without the file the ranks do not count, and the profile says so.

@@ -54,7 +54,7 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Error::system("become the reaper of orphans"))?;
     let mark = JobMark::new();
-    let guard = Guard::start(&mark);
+    let guard = Guard::start(&mark, true);
     let signals = Signals::take()?;
     let (ranks, agents, outcome) = match options.hosts.is_empty() {
         true => {

@@ -172,7 +172,10 @@ fn the_death_of_the_launcher_is_told_and_kills_nobody() {
     control.notify(Notice::Initialized).unwrap();
     drop(launcher);
     assert_eq!(control.status_requested(), Err(LauncherGone::Dead));
-    assert_eq!(control.next_value(), Err(KvsError::Gone(LauncherGone::Dead)));
+    assert_eq!(
+        control.next_value(),
+        Err(KvsError::Gone(LauncherGone::Dead))
+    );
     assert_eq!(control.notify(Notice::Finalized), Err(LauncherGone::Dead));
 }
 
