@@ -12,6 +12,7 @@
 // Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
 #![cfg_attr(loom, allow(dead_code))]
 
+mod arena_growth;
 mod doorbell;
 mod error;
 mod piece_counter;

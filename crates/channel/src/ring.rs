@@ -20,6 +20,7 @@
 //! body goes to the start of the small arena again; long bodies walk through the wide arena, which
 //! is larger than a second-level cache.
 
+use crate::arena_growth::Growth;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
@@ -34,18 +35,6 @@ const LINE: usize = 64;
 const LEAST_WIDE: usize = 32 << 10;
 /// Bits of the fraction of an arena in use.
 const MOST_UNUSED: u8 = 15;
-/// Bodies shorter than this, in bytes, do not make the used part grow: new pages would cost such a
-/// pair more than the lines in a second cache.
-const LONG: usize = 4 << 10;
-/// Laps of such bodies through the used part before it grows without need: a page costs 2 to 5 µs
-/// where it is touched first, and this spreads them over many messages.
-const LAPS: u8 = 6;
-/// The same for bodies of at least [`PIECE`] bytes. They belong to messages that gain more by lines
-/// outside of second-level caches.
-const PIECE_LAPS: u8 = 3;
-/// Bytes of a long piece.
-const PIECE: usize = 16 << 10;
-
 /// The contents of a slot beside its flag.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
@@ -280,10 +269,11 @@ pub(crate) struct Sender<M> {
     used: [usize; 2],
     /// The wide arena is used to one half to the power of this.
     unused: u8,
-    /// Laps through the wide arena since its used part grew.
-    laps: u8,
+    growth: Growth,
     /// The receiver's tail, as far as it is known.
     tail: Tail,
+    /// Number of packets that the peer has reported to have taken, beside its tail.
+    reported: u32,
     /// The tail's word when it was last read.
     seen: u64,
     /// Number of packets of the other direction that this side has taken, as far as it is known.
@@ -303,8 +293,9 @@ impl<M: Memory> Sender<M> {
             arenas,
             used: [arenas.small, arenas.used(unused)],
             unused,
-            laps: 0,
+            growth: Growth::default(),
             tail: Tail::default(),
+            reported: 0,
             seen: 0,
             taken: 0,
             memory,
@@ -384,13 +375,13 @@ impl<M: Memory> Sender<M> {
         if which == Which::Small {
             return;
         }
-        self.laps = (self.laps + 1).min(LAPS);
-        let laps = match len {
-            0..LONG => u8::MAX,
-            LONG..PIECE => LAPS,
-            _ => PIECE_LAPS,
-        };
-        if self.laps >= laps {
+        let taken = [self.tail.packets, self.reported];
+        let in_flight = taken.map(|taken| self.head.wrapping_sub(taken));
+        let in_flight = in_flight[0].min(in_flight[1]);
+        if self
+            .growth
+            .end_lap(self.used[which as usize], len, in_flight)
+        {
             self.grow();
         }
         while len > self.used[Which::Wide as usize] && self.grow() {}
@@ -412,7 +403,6 @@ impl<M: Memory> Sender<M> {
         arena.lines = arena.lines.wrapping_add((skipped / LINE) as u16);
         arena.offset = self.used[wide];
         self.unused -= 1;
-        self.laps = 0;
         self.used[wide] = self.arenas.used(self.unused);
         true
     }
@@ -422,6 +412,7 @@ impl<M: Memory> Sender<M> {
     #[inline(always)]
     pub(crate) fn hear(&mut self, theirs: u32, ours: u32) {
         self.taken = ours;
+        self.reported = theirs;
         if theirs == self.head {
             // The peer has taken everything, so all lines are free too.
             self.tail = Tail {
