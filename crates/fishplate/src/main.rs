@@ -43,7 +43,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::RunArguments),
+    Run(Box<run::RunArguments>),
     Bench(bench::BenchArguments),
     Perf(perf::PerfArguments),
     Fabric(fabric::FabricArguments),
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         Err(error) => return parse_error(&error),
     };
     match command {
-        Command::Run(arguments) => run::main(arguments, Vec::new()),
+        Command::Run(arguments) => run::main(*arguments, Vec::new()),
         Command::Bench(arguments) => bench::main(arguments),
         Command::Perf(arguments) => perf::main(&arguments),
         Command::Fabric(arguments) => fabric::main(arguments),

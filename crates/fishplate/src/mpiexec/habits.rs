@@ -171,7 +171,7 @@ fn meaning(name: &str, is_long: bool) -> Option<&'static Meaning> {
     let is_typed = |known: &&str| *known == name && !(is_long && name.len() == 1);
     let row = HABITS
         .iter()
-        .find(|(names, _)| names.iter().any(|known| is_typed(&known)));
+        .find(|(names, _)| names.iter().any(|known| is_typed(known)));
     row.map(|(_, meaning)| meaning)
 }
 
