@@ -1,7 +1,7 @@
 //! The MPI library of a program: whether it is ours.
 //!
 //! A program of another ABI, or one whose own search path finds another library first, would run as
-//! many jobs of one rank. That is seen in its file before it starts, or in its memory while it runs.
+//! many jobs of one rank. Its file shows that before it starts, or its memory while it runs.
 
 use std::collections::BTreeSet;
 use std::fs::File;
