@@ -169,9 +169,7 @@ pub(super) fn translate(
 
 fn meaning(name: &str, is_long: bool) -> Option<&'static Meaning> {
     let is_typed = |known: &&str| *known == name && !(is_long && name.len() == 1);
-    let row = HABITS
-        .iter()
-        .find(|(names, _)| names.iter().any(|known| is_typed(known)));
+    let row = HABITS.iter().find(|(names, _)| names.iter().any(&is_typed));
     row.map(|(_, meaning)| meaning)
 }
 
