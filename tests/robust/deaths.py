@@ -30,7 +30,7 @@ def killed_while(where: str):
 
 def killed_at_random(world):
     """From the first sight of a rank's process to well after Init."""
-    for _ in range(25):
+    for _ in range(world.kills):
         with start(world, world.random.choice(["ring", "reduce", "wait"])) as job:
             job.wait_for("a rank was started", job.ranks)
             time.sleep(world.random.random() * 0.03)

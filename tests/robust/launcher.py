@@ -22,8 +22,9 @@ def killed_while(where: str):
 
 
 def killed_at_random(world):
-    for _ in range(25):
-        with Job(world.work, [world.mpiexec, "-n", RANKS, world.victim, "ring"]) as job:
+    for _ in range(world.kills):
+        wrapper = world.random.choice([[], ["sh", "-c", '"$0" "$@"; true']])
+        with Job(world.work, [world.mpiexec, "-n", RANKS, *wrapper, world.victim, "ring"]) as job:
             time.sleep(world.random.random() * 0.05)
             os.kill(job.process.pid, signal.SIGKILL)
             job.end()
@@ -62,6 +63,16 @@ def cannot_start(what: str, program: str, *patterns: str):
     return f"the program {what}", test
 
 
+def programs(world):
+    """One world of several programs; MPI_APPNUM counts them."""
+    place = world.programs / "place"
+    with Job(world.work, [world.mpiexec, "-n", 1, place, ":", "-n", 2, place]) as job:
+        if (code := job.end(10)) != 0:
+            raise Problem(f"exit status {code}: {job.err}")
+        if sorted(job.out.split("\n")) != ["", "0/3 0", "1/3 1", "2/3 1"]:
+            raise Problem(f"the ranks are {job.out!r}")
+
+
 def tests() -> list:
     return [
         *[killed_while(where) for where in ("before", "wait", "ring", "compute", "deaf")],
@@ -71,6 +82,7 @@ def tests() -> list:
         interrupted_by(signal.SIGINT, "deaf"),
         interrupted_by(signal.SIGHUP, "wait"),
         ("--timeout ends a job", timeout),
+        ("a job of several programs", programs),
         cannot_start("does not exist", "/nowhere/at-all", "/nowhere/at-all", "[Nn]o such file|not found"),
         cannot_start("is a folder", "{work}", "{work}".replace("{work}", "robust"), "."),
     ]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Jobs under failures: none hangs, falls silent or leaves anything behind.
 
-    tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--list]
+    tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--kills N] [--list]
 
-The cases are in binding.py, comparison.py, deaths.py, launcher.py, hosts.py, modelled.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount
-namespace (unshare) with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written
-for our prefix only: another library's launcher prints other messages. The seed of the random moments is printed and can be given.
-The last line is `N passed, N failed, N skipped`.
+The cases are in binding.py, comparison.py, deaths.py, endings.py, launcher.py, libraries.py, hosts.py, modelled.py, summaries.py
+and surroundings.py; job.py watches a job. They run in a mount namespace (unshare) with an empty /tmp and /dev/shm, so every file
+found there was left by the job under test. They are written for our prefix only: another library's launcher prints other messages.
+The seed of the random moments is printed and can be given. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -24,8 +24,10 @@ import harness  # noqa: E402
 import binding  # noqa: E402
 import comparison  # noqa: E402
 import deaths  # noqa: E402
+import endings  # noqa: E402
 import hosts  # noqa: E402
 import launcher  # noqa: E402
+import libraries  # noqa: E402
 import modelled  # noqa: E402
 import summaries  # noqa: E402
 import surroundings  # noqa: E402
@@ -48,6 +50,8 @@ class World:
     refuse: Path
     programs: Path
     random: random.Random
+    # Kills at random moments in each test of them.
+    kills: int
 
 
 def enter_namespace() -> None:
@@ -62,15 +66,16 @@ def enter_namespace() -> None:
     sys.exit(f"the tests need a mount namespace, and unshare says: {probe.stderr.strip()}")
 
 
-def prepare(prefix: Path, work: Path, seed: int) -> World:
+def prepare(prefix: Path, work: Path, options) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
-    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "crowd", "polls", "threads_compute")} | {HERE / "refuse.c": ["cc", "-O1"]}
+    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "crowd", "polls", "threads_compute", "ending", "place")}
+    programs |= {HERE / "refuse.c": ["cc", "-O1"]}
     programs |= {HERE.parent / "c" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
     programs[HERE.parent.parent / "examples/heat.c"] = mpicc
     for source, compiler in programs.items():
         subprocess.run([*compiler, "-o", str(work / source.stem), str(source), "-lm"], check=True)
-    return World(prefix / "bin/mpiexec", work, work / "victim", work / "refuse", work, random.Random(seed))
+    return World(prefix / "bin/mpiexec", work, work / "victim", work / "refuse", work, random.Random(options.seed), options.kills)
 
 
 def main() -> int:
@@ -78,8 +83,9 @@ def main() -> int:
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--kills", type=int, default=25, help="kills at random moments in each test of them")
     options = parser.parse_args()
-    modules = (binding, comparison, deaths, launcher, hosts, modelled, summaries, surroundings)
+    modules = (binding, comparison, deaths, endings, launcher, libraries, hosts, modelled, summaries, surroundings)
     cases = [Case(name, run) for module in modules for name, run in module.tests()
              if options.only in name]
     if options.list:
@@ -93,13 +99,13 @@ def main() -> int:
         surroundings.mount("--bind", str(root), ELSEWHERE)
         there = Path(ELSEWHERE)
         os.chdir(there)
-        again = ["--only", options.only, "--seed", str(options.seed), "--prefix", str(there / prefix.relative_to(root))]
+        again = ["--only", options.only, "--seed", str(options.seed), "--kills", str(options.kills), "--prefix", str(there / prefix.relative_to(root))]
         os.execv(sys.executable, [sys.executable, str(there / HERE.relative_to(root) / "run.py"), *again])
     if any(prefix.is_relative_to(folder) for folder in EMPTY):
         # Visible in this namespace only, so nothing is left behind.
         surroundings.mount("--bind", str(prefix), ELSEWHERE)
         prefix = Path(ELSEWHERE)
-    world = prepare(prefix, prefix / "tests" / "robust", options.seed)
+    world = prepare(prefix, prefix / "tests" / "robust", options)
     print(f"seed {options.seed}")
     for folder in EMPTY:
         surroundings.mount("-t", "tmpfs", "tmpfs", folder)

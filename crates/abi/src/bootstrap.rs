@@ -95,8 +95,8 @@ fn contents(file: &File) -> std::io::Result<Vec<u8>> {
 }
 
 fn say_who_is_stuck(rank: u32) {
-    eprintln!(
-        "fishplate: rank {rank} has run for {LONG} s without calling MPI, and on a modelled machine all others wait for it: \
+    crate::raise::say(&format!(
+        "rank {rank} has run for {LONG} s without calling MPI, and on a modelled machine all others wait for it: \
          what it computes takes no virtual time, but a loop that waits for something else than MPI never ends there"
-    );
+    ));
 }

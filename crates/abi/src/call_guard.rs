@@ -221,8 +221,8 @@ fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
 /// that is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
 #[cold]
 fn fatal(procedure: &str, error: &Error) -> ! {
-    eprintln!("fishplate: {procedure}: {error}");
-    std::process::exit(error.class.0)
+    crate::raise::say(&format!("{procedure}: {error}"));
+    crate::raise::leave(error.class.0.clamp(1, 255))
 }
 
 impl Object {

@@ -1,12 +1,16 @@
 //! The last steps of an error: the error handler of its object, or the end of the job.
 
 use crate::call_guard::Object;
+use crate::constants::MPI_ERR_OTHER;
 use crate::error::{Error, ErrorClass as Class};
 use crate::state::Rank;
+use mpi::Misuse;
 use mpi::comm;
 use mpi::errhandler::{ErrorAction, RETURN};
-use pmi::Notice;
+use pmi::{Bootstrap, Notice};
 use std::ffi::c_int;
+use std::io::Write;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// The time within which a launcher ends the job of a rank that is gone, with much to spare.
@@ -52,30 +56,65 @@ fn action(rank: &Rank, object: Object, code: c_int) -> ErrorAction {
 #[cold]
 pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
-    let reported = rank.lock().bootstrap.notify(Notice::Fault(&text)).is_ok();
+    let code = error.class.0.clamp(1, 255);
+    let fault = Notice::Fault { code, text: &text };
+    let reported = rank.lock().bootstrap.notify(fault).is_ok();
     if !reported {
-        eprintln!("fishplate: rank {}: {text}", rank.rank());
+        say(&format!("rank {}: {text}", rank.rank()));
     }
-    std::process::exit(error.class.0.clamp(1, 255))
+    leave(code)
 }
 
 /// Ends the job (MPI_Abort).
 #[cold]
 pub(crate) fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
-    let text = format!("rank {} called MPI_Abort with code {code}", rank.rank());
-    let reported = rank.lock().bootstrap.abort(code, &text).is_ok();
+    let reported = rank.lock().bootstrap.abort(code, "").is_ok();
     if !reported {
-        eprintln!("fishplate: {text}");
+        let number = rank.rank();
+        say(&format!("rank {number} called MPI_Abort with code {code}"));
     }
     // An exit code has eight bits, and an abort must not look like success.
-    std::process::exit(if code & 0xff == 0 { 1 } else { code & 0xff })
+    leave(if code & 0xff == 0 { 1 } else { code & 0xff })
 }
 
-/// Makes a panic print that the fault is the library's before the process aborts.
-pub(crate) fn on_panic(rank: usize) {
+/// Longest wait for the streams of C, which another thread may hold or a slow reader delay.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Ends the process. Its exit handlers do not run: MPI is open, and a handler that calls it could
+/// wait for ever. Buffered output of C is written first.
+pub(crate) fn leave(code: c_int) -> ! {
+    let (done, flushed) = mpsc::channel();
+    let flush = move || {
+        // SAFETY: NULL stands for all streams.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        let _ = done.send(());
+    };
+    if std::thread::Builder::new().spawn(flush).is_ok() {
+        let _ = flushed.recv_timeout(FLUSH_PATIENCE);
+    }
+    // SAFETY: nothing of this process is used afterwards.
+    unsafe { libc::_exit(code) }
+}
+
+/// Prints a message in one write, so that lines of several ranks never run together.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+}
+
+/// Makes a panic print that the fault is the library's before the process aborts, or end the job
+/// with the reason if the fault is the program's.
+pub(crate) fn on_panic(bootstrap: Arc<dyn Bootstrap>) {
     std::panic::set_hook(Box::new(move |panic| {
-        eprintln!(
-            "fishplate: rank {rank}: {panic}\nThis is a fault of the library, not of the program: please report it."
-        );
+        let rank = bootstrap.rank();
+        let Some(Misuse(text)) = panic.payload().downcast_ref() else {
+            return say(&format!(
+                "rank {rank}: {panic}\nThis is a fault of the library, not of the program: please report it."
+            ));
+        };
+        let code = MPI_ERR_OTHER;
+        if bootstrap.notify(Notice::Fault { code, text }).is_err() {
+            say(&format!("rank {rank}: {text}"));
+        }
+        leave(code)
     }));
 }

@@ -43,31 +43,17 @@ pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions};
 use explain::Explained;
 use results::Console;
+use results::arguments::usage;
 use results::terminal::fitted;
 use rounds::{Measurement, Rounds, merge};
 
 /// Runs `fishplate bench` with these arguments. The executable that calls this function must also
 /// provide the subcommand [`worker::SUBCOMMAND`].
 pub fn main(arguments: &BenchArguments) -> ExitCode {
-    if let Err(error) = arguments.what.cases() {
-        say(&error);
-        return ExitCode::from(USAGE);
-    }
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&error);
-            ExitCode::FAILURE
-        }
+        Err(error) => results::arguments::report_failure(&error),
     }
-}
-
-/// The exit code for arguments that cannot be used, as of all commands.
-const USAGE: u8 = 2;
-
-fn say(error: &anyhow::Error) {
-    let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-    eprintln!("fishplate: bench: {why}");
 }
 
 fn run(arguments: &BenchArguments) -> Result<()> {
@@ -113,8 +99,8 @@ fn measure(
     options: &MeasureOptions,
     explained: &mut Explained,
 ) -> Result<Vec<Measurement>> {
-    let cases = what.cases()?;
-    let mut libraries = options.choice.libraries(command)?;
+    let cases = what.cases().map_err(usage)?;
+    let mut libraries = options.choice.libraries(command).map_err(usage)?;
     if options.explain {
         *explained = Explained::by(&mut libraries, options.output.json)?;
     }
@@ -122,7 +108,7 @@ fn measure(
         command,
         libraries: &libraries,
         rounds: options.choice.rounds(),
-        timeout: options.choice.timeout()?,
+        timeout: options.choice.timeout().map_err(usage)?,
     };
     let mut console = Console::new(rounds.steps(&cases));
     rounds.run(&cases, &mut console, |_| Ok(Vec::new()))

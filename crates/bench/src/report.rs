@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use conditions::Machine;
+use results::arguments::usage;
 use results::output::OutputFile;
 use results::sizes::size_label;
 use results::table::{distinct, number, ratio};
@@ -30,11 +31,13 @@ pub(crate) struct Report {
 
 pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     if options.choice.modelled() {
-        bail!("--fabric is not for table, which measures this machine");
+        let why = anyhow!("--fabric is not for table, which measures this machine");
+        return Err(usage(why));
     }
-    let libraries = options.choice.libraries(command)?;
+    let libraries = options.choice.libraries(command).map_err(usage)?;
     if libraries.len() < 2 {
-        bail!("table compares libraries: name at least one other with --against");
+        let why = anyhow!("table compares libraries: name at least one other with --against");
+        return Err(usage(why));
     }
     let page = options.markdown.as_deref();
     let page = page.map(|path| OutputFile::open("--markdown", path));
@@ -43,7 +46,7 @@ pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
         command,
         libraries: &libraries,
         rounds: options.choice.rounds(),
-        timeout: options.choice.timeout()?,
+        timeout: options.choice.timeout().map_err(usage)?,
     };
     let cases = cases()?;
     let steps = rounds.steps(&cases) + rounds.rounds * limits::STEPS;

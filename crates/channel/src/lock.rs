@@ -121,9 +121,17 @@ impl<T> RankLock<T> {
     }
 }
 
+/// The payload of a panic for which the program is to blame, and not the library. Its text is for
+/// the user.
+#[derive(Debug)]
+pub struct Misuse(pub String);
+
 #[cold]
 fn held_twice(advice: &str) -> ! {
-    panic!("two threads entered the library at once: {advice}");
+    std::panic::panic_any(Misuse(format!(
+        "the program called MPI while another call was running: from a signal handler, which must not call MPI, or from \
+         a second thread ({advice})"
+    )));
 }
 
 /// Access to the state of a rank, until it is dropped.
@@ -179,10 +187,12 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "call from one thread")]
     fn a_second_borrow_is_caught_without_threads() {
         let lock = RankLock::new((), "call from one thread");
         let _held = lock.lock();
-        let _again = lock.lock();
+        let again = std::panic::AssertUnwindSafe(|| drop(lock.lock()));
+        let payload = std::panic::catch_unwind(again).unwrap_err();
+        let Misuse(text) = payload.downcast_ref().unwrap();
+        assert!(text.contains("(call from one thread)"), "{text}");
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use ::compare::{Comparison, Machine, Request, Runner};
 use clap::Args;
-use results::arguments::{POSITIVE, whole_number, without_error_numbers};
+use results::arguments::{POSITIVE, report_failure, whole_number};
 use results::output::OutputFile;
 
 use crate::refuse;
@@ -75,7 +75,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     let report = arguments.report.clone();
     let request = match request(arguments) {
         Ok(request) => request,
-        Err(why) => return refuse(&format!("compare: {why}")),
+        Err(why) => return refuse(&why),
     };
     let compared = compared(&request, report.as_deref());
     match compared {
@@ -89,11 +89,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
                 false => ExitCode::FAILURE,
             }
         }
-        Err(why) => {
-            let why = without_error_numbers(&format!("{why:#}"));
-            eprintln!("fishplate: compare: {why}");
-            ExitCode::FAILURE
-        }
+        Err(why) => report_failure(&why),
     }
 }
 

@@ -50,7 +50,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::RunArguments),
+    Run(Box<run::RunArguments>),
     Bench(bench::BenchArguments),
     Perf(perf::PerfArguments),
     Fabric(fabric::FabricArguments),
@@ -82,15 +82,15 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == launch::AGENT) {
         return ExitCode::from(launch::agent());
     }
-    let Cli { command } = match words.get(1).is_some_and(|word| word == "run") {
-        true => match mpiexec::translate(words.split_off(2)) {
-            Ok(rest) => Cli::parse_from(words.into_iter().chain(rest)),
-            Err(why) => return refuse(&why),
-        },
-        false => Cli::parse_from(words),
+    if words.get(1).is_some_and(|word| word == "run") {
+        return mpiexec::main("fishplate run", words.split_off(2));
+    }
+    let Cli { command } = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => return parse_error(&error),
     };
     match command {
-        Command::Run(arguments) => run::main(arguments),
+        Command::Run(arguments) => run::main(*arguments, Vec::new()),
         Command::Bench(arguments) => bench::main(arguments),
         Command::Perf(arguments) => perf::main(&arguments),
         Command::Fabric(arguments) => fabric::main(arguments),
@@ -101,6 +101,16 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => pages::completions(&arguments),
         Command::Man(arguments) => pages::man(&arguments),
     }
+}
+
+/// Shows the help that was asked for, or reports arguments that the parser cannot use.
+fn parse_error(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    refuse(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
 }
 
 /// Reports an argument that cannot be used.

@@ -1,7 +1,7 @@
 //! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
 //! it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -155,8 +155,7 @@ impl ModelledArguments {
         &self,
         ranks: usize,
         per_host: usize,
-        program: &OsStr,
-        arguments: &[impl AsRef<OsStr>],
+        program: String,
     ) -> Result<ModelledJob, String> {
         let Some(word) = &self.fabric else {
             return Ok(ModelledJob::default());
@@ -183,7 +182,6 @@ impl ModelledArguments {
         let ports = scene.faults.ports.check(&scene.system);
         ports.map_err(|why| format!("a fault on --fabric {word}: {why}"))?;
         scene.intra_host = self.intra_host.into();
-        let program = command_line(program, arguments);
         let (mut computed, mut record) = (None, None);
         scene.compute = match &self.compute {
             ComputeOption::None => Compute::Ignored,
@@ -212,6 +210,7 @@ impl ModelledArguments {
             .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
         Ok(ModelledJob {
             launched: Some(launch::ModelledMachine {
+                hosts: pmi::Hosts::new(scene.hosts.clone()),
                 scene: scene.encode(),
                 world: Arc::new(world),
                 computed,
@@ -240,11 +239,15 @@ fn say_settings(word: &str, settings: &[(&str, String)]) {
     }
 }
 
-/// The program and its arguments, as one line.
-pub(crate) fn command_line(program: &OsStr, arguments: &[impl AsRef<OsStr>]) -> String {
-    let words = std::iter::once(program).chain(arguments.iter().map(AsRef::as_ref));
-    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
-    words.join(" ").replace(char::is_control, "?")
+/// The programs of a job and their arguments, as one line.
+pub(crate) fn command_line(programs: &[launch::Program]) -> String {
+    let line = |program: &launch::Program| {
+        let words = std::iter::once(&program.program).chain(&program.arguments);
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    };
+    let lines: Vec<String> = programs.iter().map(line).collect();
+    lines.join(" : ").replace(char::is_control, "?")
 }
 
 fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, String> {

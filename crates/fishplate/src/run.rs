@@ -1,13 +1,14 @@
 //! `fishplate run`: starts a job from command-line arguments.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+mod environment;
+
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use knobs::{KnobValue, Knobs, Seconds};
+use knobs::{KnobValue, Seconds};
 use profile::JobFacts;
 use results::arguments::{ANY, whole_number, without_error_numbers};
 
@@ -21,35 +22,35 @@ use crate::summary::{SummaryArguments, WantedSummary};
 ///
 /// Rank 0 reads standard input. The exit code is that of the first rank that failed, or 128 plus
 /// the signal's number if a signal ended it. Ctrl-\ (SIGQUIT) prints what each rank is waiting for.
+///
+/// A lone `:` begins another program of the job, with its own -n, -x, --envlist, --envnone and
+/// --wdir; `--` before a program leaves colons to it. `--configfile FILE` reads programs from a
+/// file, one on a line. The spellings of MPICH, Intel MPI and Open MPI are accepted.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
-                        --timeout 60 python3 script.py\n  fishplate run -n 8 --fabric mpich2-2003 ./program\n  fishplate run -n 4 --bind-to core --report-bindings ./program\n  fishplate run -n 4 --hosts a,b \
-                        --launch-with 'ssh {host}' ./program"
+                        --timeout 60 python3 script.py\n  fishplate run -n 1 ./server : -n 3 ./client\n  fishplate run -n 8 \
+                        --fabric mpich2-2003 ./program\n  fishplate run -n 4 --bind-to core --report-bindings ./program\n  \
+                        fishplate run -n 4 --hosts a,b --launch-with 'ssh {host}' ./program"
 )]
 pub(crate) struct RunArguments {
-    /// Number of ranks
-    #[arg(
-        short = 'n',
-        long = "ranks",
-        visible_alias = "np",
-        value_name = "COUNT",
-        default_value_t = 1,
-        value_parser = |word: &str| whole_number::<usize>(word, ANY)
-    )]
-    ranks: usize,
+    #[command(flatten)]
+    program: ProgramArguments,
 
-    /// Set an environment variable for the ranks; NAME alone passes on the launcher's value
-    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
-    variables: Vec<OsString>,
+    /// Set an environment variable for the ranks of all programs, as -x does for one
+    #[arg(long, value_name = "NAME[=VALUE]", help_heading = "Environment")]
+    genv: Vec<OsString>,
 
-    /// Start the ranks in this directory
-    #[arg(long = "wdir", value_name = "DIRECTORY")]
-    directory: Option<PathBuf>,
+    /// Pass on only these of the launcher's environment variables, to all programs
+    #[arg(long, value_name = "NAME,...", help_heading = "Environment")]
+    genvlist: Option<String>,
 
-    /// Prefix each line of output with `[rank] `
-    #[arg(long)]
-    tag_output: bool,
+    /// Pass on none of the launcher's environment variables to any program
+    #[arg(long, conflicts_with = "genvlist", help_heading = "Environment")]
+    genvnone: bool,
+
+    #[command(flatten, next_help_heading = "Input and output")]
+    streams: StreamArguments,
 
     /// End the job after this many seconds, with exit code 124
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -58,6 +59,10 @@ pub(crate) struct RunArguments {
     /// After this many seconds without progress, print what each rank is waiting for
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
+
+    /// Print a line for each rank that is started
+    #[arg(short = 'v', long)]
+    verbose: bool,
 
     /// After the job, show rank 0's choices for its peers: by message size the protocol, the rails,
     /// and the predicted times of both and of the choices not taken. On standard error, or in FILE
@@ -68,28 +73,8 @@ pub(crate) struct RunArguments {
     #[arg(long, requires = "explain")]
     json: bool,
 
-    /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host
-    #[arg(
-        long,
-        value_name = "NAME[:RANKS],...",
-        conflicts_with = "fabric",
-        help_heading = "Several hosts"
-    )]
-    hosts: Option<String>,
-
-    /// Command that starts a program on a host, e.g. 'ssh {host}' [default: ssh in batch mode]
-    #[arg(
-        long,
-        value_name = "COMMAND WITH {host}",
-        requires = "hosts",
-        help_heading = "Several hosts"
-    )]
-    launch_with: Option<String>,
-
-    /// Ranks on each host (on a modelled machine: default 1)
-    #[arg(long, value_name = "COUNT", help_heading = "Several hosts",
-        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
-    ppn: Option<usize>,
+    #[command(flatten, next_help_heading = "Several hosts")]
+    hosts: HostArguments,
 
     #[command(flatten)]
     binding: BindingArguments,
@@ -99,26 +84,163 @@ pub(crate) struct RunArguments {
 
     #[command(flatten, next_help_heading = "Summary")]
     summary: SummaryArguments,
+}
 
-    /// Accepted and ignored: more ranks than cores are always allowed
-    #[arg(long, hide = true)]
-    oversubscribe: bool,
+/// The options of one program of a job.
+#[derive(Args)]
+pub(crate) struct ProgramArguments {
+    /// Number of ranks [default: 1, or the places of the hosts]
+    #[arg(
+        short = 'n',
+        long = "ranks",
+        visible_alias = "np",
+        value_name = "COUNT",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY)
+    )]
+    ranks: Option<usize>,
 
-    /// Accepted and ignored: root may always start jobs
-    #[arg(long, hide = true)]
-    allow_run_as_root: bool,
+    /// Start the ranks in this directory
+    #[arg(long = "wdir", value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+
+    /// Set an environment variable for the ranks; NAME alone passes on the launcher's value
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", help_heading = "Environment")]
+    variables: Vec<OsString>,
+
+    /// Pass on only these of the launcher's environment variables
+    #[arg(long, value_name = "NAME,...", help_heading = "Environment")]
+    envlist: Option<String>,
+
+    /// Pass on none of the launcher's environment variables
+    #[arg(long, conflicts_with = "envlist", help_heading = "Environment")]
+    envnone: bool,
 
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 
-pub(crate) fn main(arguments: RunArguments) -> ExitCode {
+/// The standard streams of the ranks.
+#[derive(Args)]
+struct StreamArguments {
+    /// Ranks that read standard input: a rank, `all` (on one host), or `none`
+    #[arg(long, value_name = "RANK|all|none", default_value = "0", value_parser = input)]
+    stdin: launch::Input,
+
+    /// Prefix each line of output with `[rank] `
+    #[arg(long)]
+    tag_output: bool,
+
+    /// Prefix each line of output with the time of day, in UTC
+    #[arg(long)]
+    timestamp_output: bool,
+
+    /// Send the ranks' standard error to standard output
+    #[arg(long)]
+    merge_stderr_to_stdout: bool,
+
+    /// Write each rank's output and errors to a file: NAME.RANK
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["outfile_pattern", "errfile_pattern"])]
+    output_filename: Option<String>,
+
+    /// Write each rank's standard output to a file; %r is the rank, %h its host
+    #[arg(long, value_name = "PATTERN", value_parser = launch::OutputFile::parse)]
+    outfile_pattern: Option<launch::OutputFile>,
+
+    /// Write each rank's standard error to a file; %r is the rank, %h its host
+    #[arg(long, value_name = "PATTERN", value_parser = launch::OutputFile::parse)]
+    errfile_pattern: Option<launch::OutputFile>,
+}
+
+impl StreamArguments {
+    fn output(&self) -> launch::OutputOptions {
+        let numbered = self.output_filename.as_deref();
+        let numbered = numbered.map(launch::OutputFile::numbered);
+        launch::OutputOptions {
+            tag: self.tag_output,
+            time: self.timestamp_output,
+            merge: self.merge_stderr_to_stdout,
+            stdout: numbered.clone().or(self.outfile_pattern.clone()),
+            stderr: numbered.or(self.errfile_pattern.clone()),
+        }
+    }
+}
+
+/// The hosts of a job.
+#[derive(Args)]
+struct HostArguments {
+    /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host
+    #[arg(long, value_name = "NAME[:RANKS],...", conflicts_with = "fabric")]
+    hosts: Option<String>,
+
+    /// Run on the hosts that this file names, one on a line: `a`, `a:2`, `a slots=2 max_slots=4`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fabric", "hosts"])]
+    hostfile: Option<PathBuf>,
+
+    /// Command that starts a program on a host, e.g. 'ssh {host}' [default: ssh in batch mode]
+    #[arg(long, value_name = "COMMAND WITH {host}")]
+    launch_with: Option<String>,
+
+    /// Most ranks on each host (on a modelled machine: default 1)
+    #[arg(long, value_name = "COUNT",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
+    ppn: Option<usize>,
+
+    /// Let hosts take more ranks than the places that --hosts or --hostfile gives them
+    #[arg(long)]
+    oversubscribe: bool,
+
+    /// Refuse more ranks on a host than it has cores
+    #[arg(long, conflicts_with = "oversubscribe")]
+    nooversubscribe: bool,
+}
+
+impl HostArguments {
+    /// Places the ranks: their number, and the hosts, none for this machine alone.
+    fn place(
+        &self,
+        ranks: Option<usize>,
+        is_modelled: bool,
+    ) -> Result<(usize, Vec<launch::JobHost>), String> {
+        let list = match (&self.hosts, &self.hostfile) {
+            (Some(list), _) => launch::HostList::parse(list)?,
+            (None, Some(file)) => launch::HostList::read(file)?,
+            (None, None) if self.launch_with.is_some() => {
+                return Err(
+                    "--launch-with starts programs on other hosts: name them by --hosts or --hostfile".into(),
+                );
+            }
+            (None, None) if is_modelled => return Ok((ranks.unwrap_or(1), Vec::new())),
+            (None, None) => return Ok((self.ranks_here(ranks)?, Vec::new())),
+        };
+        let wanted = launch::Places {
+            ranks,
+            per_host: self.ppn,
+            oversubscribe: self.oversubscribe,
+            launch_with: self.launch_with.as_deref(),
+        };
+        let hosts = launch::place(&list, wanted)?;
+        Ok((hosts.iter().map(|host| host.ranks).sum(), hosts))
+    }
+
+    /// The number of ranks on this machine alone.
+    fn ranks_here(&self, ranks: Option<usize>) -> Result<usize, String> {
+        match (ranks, self.ppn) {
+            (_, Some(0)) => Err("--ppn 0: a host needs at least one rank".into()),
+            (Some(ranks), Some(most)) if ranks > most && !self.oversubscribe => Err(format!(
+                "--ppn {most}: {ranks} ranks need more hosts than this one; name them by --hosts or --hostfile"
+            )),
+            (ranks, most) => Ok(ranks.or(most).unwrap_or(1)),
+        }
+    }
+}
+
+pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> ExitCode {
     let wanted = arguments.explain.clone();
     let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
     let prepared = wanted
         .transpose()
-        .and_then(|wanted| Ok((wanted, prepare(arguments)?)));
+        .and_then(|wanted| Ok((wanted, prepare(arguments, further)?)));
     let (wanted, job) = match prepared {
         Ok(all) => all,
         Err(why) => return refuse(&why),
@@ -172,64 +294,52 @@ impl PreparedJob {
     }
 }
 
-fn prepare(arguments: RunArguments) -> Result<PreparedJob, String> {
-    let variables = variables(&arguments.variables)?;
-    // The launcher checks settings, so that a misspelt one is reported once and not by every rank.
-    let environment =
-        std::env::vars_os().filter(|(name, _)| !variables.iter().any(|(other, _)| other == name));
-    let of_ranks = environment.chain(variables.iter().cloned());
-    let of_ranks: Vec<(String, String)> = knobs::decode(of_ranks).collect();
-    let knobs = Knobs::parse(of_ranks.iter().cloned()).map_err(|error| error.to_string())?;
-    for notice in knobs::notices(of_ranks.iter().cloned()) {
-        eprintln!("fishplate: {notice}");
-    }
-    let hosts = match &arguments.hosts {
-        None if arguments.ppn.is_some() && !arguments.modelled.is_wanted() => {
-            return Err(
-                "--ppn sets the number of ranks on each host: it needs --hosts or --fabric".into(),
-            );
-        }
-        None => Vec::new(),
-        Some(list) => {
-            let (ranks, ppn) = (arguments.ranks, arguments.ppn);
-            launch::place(list, ranks, ppn, arguments.launch_with.as_deref())?
-        }
+fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<PreparedJob, String> {
+    let (explain, verbose) = (arguments.explain.is_some(), arguments.verbose);
+    let (modelled, hosts) = (&arguments.modelled, &arguments.hosts);
+    let variables = environment::variables("--genv", &arguments.genv)?;
+    let inherited = environment::inherited(&arguments.genvlist, arguments.genvnone);
+    let further: Vec<launch::Program> = further
+        .into_iter()
+        .map(|other| other.program(&inherited))
+        .collect::<Result<_, String>>()?;
+    let others: usize = further.iter().map(|program| program.ranks).sum();
+    let wanted = match (arguments.program.ranks, further.is_empty()) {
+        (ranks, true) => ranks,
+        (ranks, false) => Some(ranks.unwrap_or(1).saturating_add(others)),
     };
-    let mut words = arguments.program.into_iter();
-    let program = words.next().ok_or("no program given")?;
-    let words: Vec<OsString> = words.collect();
-    let modelled = arguments.modelled.prepare(
-        arguments.ranks,
-        arguments.ppn.unwrap_or(1),
-        &program,
-        &words,
-    )?;
-    let defaults = modelled.defaults(&of_ranks);
+    let (ranks, placed) = hosts.place(wanted, modelled.is_wanted())?;
+    let mut first = arguments.program.program(&inherited)?;
+    first.ranks = ranks - others;
+    let programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
+    let input = arguments.streams.stdin;
+    check_input(input, ranks, placed.len())?;
+    let of_ranks = environment::of_ranks(&programs, &variables);
+    let knobs = environment::check(&of_ranks)?;
+
+    let command = command_line(&programs);
+    let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1), command.clone())?;
+    let defaults = modelled_job.defaults(&of_ranks.concat());
     let facts = JobFacts {
-        program: command_line(&program, &words),
-        ranks_per_host: per_host(
-            &hosts,
-            arguments.ranks,
-            arguments.ppn,
-            arguments.modelled.is_wanted(),
-        ),
-        fabric: arguments.modelled.fabric().map(str::to_string),
+        program: command,
+        ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
+        fabric: modelled.fabric().map(str::to_string),
         ..JobFacts::default()
     };
-    let summary = arguments.summary.prepare(arguments.ranks, facts)?;
+    let summary = arguments.summary.prepare(ranks, facts)?;
     let options = launch::Options {
-        ranks: arguments.ranks,
-        program,
-        arguments: words,
+        programs,
         variables: variables.into_iter().chain(defaults).collect(),
         binding: arguments.binding.request()?,
-        directory: arguments.directory,
-        hosts,
-        machine: modelled.launched.clone(),
+        output: arguments.streams.output(),
+        input,
+        verbose,
+        one_core_each: hosts.nooversubscribe,
+        hosts: placed,
+        machine: modelled_job.launched.clone(),
         profile: summary.counts(),
-        tag_output: arguments.tag_output,
         timeout: arguments.timeout,
-        explain: arguments.explain.is_some(),
+        explain,
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
         library: std::env::current_exe()
             .ok()
@@ -237,9 +347,49 @@ fn prepare(arguments: RunArguments) -> Result<PreparedJob, String> {
     };
     Ok(PreparedJob {
         options,
-        modelled,
+        modelled: modelled_job,
         summary,
     })
+}
+
+impl ProgramArguments {
+    /// The program, with the environment of the whole job unless it has one of its own.
+    fn program(self, inherited: &launch::Inherited) -> Result<launch::Program, String> {
+        let mut words = self.program.into_iter();
+        Ok(launch::Program {
+            ranks: self.ranks.unwrap_or(1),
+            program: words.next().ok_or("no program given")?,
+            arguments: words.collect(),
+            variables: environment::variables("-x", &self.variables)?,
+            inherited: match environment::inherited(&self.envlist, self.envnone) {
+                launch::Inherited::All => inherited.clone(),
+                own => own,
+            },
+            directory: self.directory,
+        })
+    }
+}
+
+fn check_input(input: launch::Input, ranks: usize, hosts: usize) -> Result<(), String> {
+    match input {
+        launch::Input::Rank(rank) if rank >= ranks && ranks > 0 => Err(format!(
+            "--stdin {rank}: the job has ranks 0 to {}",
+            ranks - 1
+        )),
+        launch::Input::All if hosts > 0 => {
+            Err("--stdin all works on one host: name one rank, or none".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn input(word: &str) -> Result<launch::Input, String> {
+    match (word, word.parse()) {
+        ("all", _) => Ok(launch::Input::All),
+        ("none", _) => Ok(launch::Input::None),
+        (_, Ok(rank)) => Ok(launch::Input::Rank(rank)),
+        _ => Err("valid are a rank, all and none".into()),
+    }
 }
 
 /// The largest number of ranks on a host.
@@ -248,37 +398,6 @@ fn per_host(hosts: &[launch::JobHost], ranks: usize, ppn: Option<usize>, modelle
         true => ppn.unwrap_or(1).min(ranks),
         false => hosts.iter().map(|host| host.ranks).max().unwrap_or(ranks),
     }
-}
-
-fn variables(words: &[OsString]) -> Result<Vec<(OsString, OsString)>, String> {
-    let mut variables: Vec<(OsString, OsString)> = Vec::new();
-    for word in words {
-        let (name, value) = match word.as_bytes().iter().position(|&byte| byte == b'=') {
-            Some(at) => {
-                let (name, value) = word.as_bytes().split_at(at);
-                (
-                    OsStr::from_bytes(name).to_owned(),
-                    OsString::from_vec(value[1..].to_vec()),
-                )
-            }
-            None => {
-                let value = std::env::var_os(word).ok_or_else(|| {
-                    let name = word.to_string_lossy();
-                    format!("-x {name}: this variable is not set; set it, or write -x {name}=VALUE")
-                })?;
-                (word.clone(), value)
-            }
-        };
-        if name.is_empty() {
-            return Err(format!(
-                "-x {}: the variable's name is missing: write -x NAME=VALUE",
-                word.to_string_lossy()
-            ));
-        }
-        variables.retain(|(other, _)| *other != name);
-        variables.push((name, value));
-    }
-    Ok(variables)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

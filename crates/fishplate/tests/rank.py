@@ -56,7 +56,7 @@ def step(name, value):
         say("abort " + value)
         time.sleep(1000)
     elif name == "fault":
-        say("fault " + value)
+        say("fault " + value)  # CODE TEXT
     elif name == "nonsense":
         say("nonsense", "init x", "status", "\x01\x02")
     elif name == "recv":

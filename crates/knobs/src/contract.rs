@@ -1,9 +1,20 @@
 //! The variables by which a launcher identifies a rank. They are no settings: users never set them.
 
+/// The most ranks of one job.
+pub const MOST_RANKS: usize = 4096;
+
 /// The number of this rank, from 0.
 pub const RANK: &str = "FISHPLATE_RANK";
 /// The number of ranks in the job.
 pub const SIZE: &str = "FISHPLATE_SIZE";
+/// The number of this rank among those of its host, from 0.
+pub const LOCAL_RANK: &str = "FISHPLATE_LOCAL_RANK";
+/// The number of ranks on this rank's host.
+pub const LOCAL_SIZE: &str = "FISHPLATE_LOCAL_SIZE";
+/// The number of this rank's program, from 0, in a job of several programs: `MPI_APPNUM`.
+pub const APPNUM: &str = "FISHPLATE_APPNUM";
+/// The mark of the job, by which its processes are found.
+pub const JOB: &str = "FISHPLATE_JOB";
 /// The host of each rank, such as `0*2,1*2`, in a job on several hosts.
 pub const HOSTS: &str = "FISHPLATE_HOSTS";
 /// The inherited descriptor of the segment, which the ranks of this host share.
@@ -43,6 +54,22 @@ pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: SIZE,
         doc: "number of ranks in the job",
+    },
+    ContractVariable {
+        env: LOCAL_RANK,
+        doc: "number of this rank among those of its host, from 0",
+    },
+    ContractVariable {
+        env: LOCAL_SIZE,
+        doc: "number of ranks on this rank's host",
+    },
+    ContractVariable {
+        env: APPNUM,
+        doc: "number of this rank's program, from 0 (in a job of several)",
+    },
+    ContractVariable {
+        env: JOB,
+        doc: "mark of the job, by which its processes are found",
     },
     ContractVariable {
         env: HOSTS,

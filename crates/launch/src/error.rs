@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use crate::limits::MOST_RANKS;
+use pmi::MOST_RANKS;
 
 /// Reason why a job could not be started. No process of the job is left when it is returned.
 #[derive(Debug)]
@@ -29,6 +29,20 @@ pub enum Error {
         directory: PathBuf,
         /// The reason.
         why: io::Error,
+    },
+    /// A file for the output of a rank cannot be created.
+    OutputFile {
+        /// Its name.
+        name: String,
+        /// The reason.
+        why: io::Error,
+    },
+    /// A host has fewer cores than ranks, and each rank is to have one.
+    TooFewCores {
+        /// The number of ranks on the host.
+        ranks: usize,
+        /// The number of cores.
+        cores: usize,
     },
     /// The number of ranks is zero, or more than a launcher can start.
     Ranks {
@@ -86,7 +100,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::NoProgram { .. } | Error::Directory { .. } | Error::Host { .. } => 127,
-            Error::AgentByHand => 2,
+            Error::AgentByHand | Error::Ranks { .. } => 2,
             Error::NotExecutable { .. } => 126,
             _ => 1,
         }
@@ -113,6 +127,17 @@ impl fmt::Display for Error {
                     why_text(why)
                 )
             }
+            Error::OutputFile { name, why } => {
+                write!(
+                    f,
+                    "cannot write a rank's output to {name}: {}",
+                    why_text(why)
+                )
+            }
+            Error::TooFewCores { ranks, cores } => write!(
+                f,
+                "{ranks} ranks on a host on which they may use {cores} cores: start fewer, or leave out --nooversubscribe"
+            ),
             Error::Ranks { ranks } => {
                 write!(
                     f,

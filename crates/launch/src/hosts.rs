@@ -20,86 +20,170 @@ const SSH: &str = "ssh -o BatchMode=yes {host}";
 /// The placeholder for the name of the host in a command.
 const NAME: &str = "{host}";
 
-/// Places `ranks` ranks on the hosts of a list such as `a,b:4`, in which a number gives the places
-/// of a host. `per_host` gives the places of every host. Without either, all hosts get equal
-/// shares. Hosts are filled in order; one without ranks is left out. `launch_with` is a command
-/// that contains `{host}`. An error is the text for the user.
-pub fn place(
-    list: &str,
-    ranks: usize,
-    per_host: Option<usize>,
-    launch_with: Option<&str>,
-) -> Result<Vec<JobHost>, String> {
-    let listed = listed(list)?;
-    let given = listed.iter().any(|(_, places)| places.is_some());
-    let places: Vec<usize> = match per_host {
-        Some(0) => return Err("--ppn 0: a host needs at least one rank".into()),
-        Some(_) if given => {
-            return Err(format!(
-                "--hosts {list} and --ppn both say how many ranks a host gets: leave one out"
-            ));
-        }
-        Some(count) => vec![count; listed.len()],
-        None if given => listed
-            .iter()
-            .map(|(_, places)| places.unwrap_or(1))
-            .collect(),
-        None => shares(ranks, listed.len()),
-    };
-    let room = places.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
-    if room < ranks {
-        return Err(format!(
-            "--hosts {list}: {ranks} ranks, and places for {room}; name more hosts, or give them more places (a:8, or \
-             --ppn 8)"
-        ));
+/// The hosts that a user has named, each with the number of its places, if it is given.
+#[derive(Debug, Clone)]
+pub struct HostList {
+    /// The option or the file that names them, for errors.
+    pub(crate) source: String,
+    pub(crate) hosts: Vec<ListedHost>,
+}
+
+/// A named host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListedHost {
+    pub name: String,
+    /// The number of its places, if it is given.
+    pub places: Option<usize>,
+    /// The most ranks that it may get, where it may get more than its places.
+    pub most: Option<usize>,
+}
+
+impl ListedHost {
+    /// Reads `HOST` or `HOST:RANKS`. None if it is neither.
+    pub(crate) fn parse(word: &str) -> Option<ListedHost> {
+        let (name, places) = match word.rsplit_once(':') {
+            None => (word, None),
+            Some((name, places)) => {
+                let places: Option<usize> = places.parse().ok().filter(|&places| places > 0);
+                (name, Some(places?))
+            }
+        };
+        // ssh would read a name with a hyphen before it as an option.
+        let is_name = !name.is_empty() && !name.starts_with('-');
+        is_name.then(|| ListedHost {
+            name: name.into(),
+            places,
+            most: None,
+        })
     }
-    let words = launch_with.map(words).transpose()?;
+}
+
+impl HostList {
+    /// Reads a list such as `a,b:4`, in which a number gives the places of a host. The places of a
+    /// repeated name add up. An error is the text for the user.
+    pub fn parse(list: &str) -> Result<HostList, String> {
+        let mut hosts = HostList::empty(format!("--hosts {list}"));
+        for word in list.split(',') {
+            let host = ListedHost::parse(word).ok_or_else(|| {
+                format!("--hosts {list}: `{word}` is not HOST or HOST:RANKS, such as b:2")
+            })?;
+            hosts.add(host);
+        }
+        Ok(hosts)
+    }
+
+    pub(crate) fn empty(source: String) -> HostList {
+        HostList {
+            source,
+            hosts: Vec::new(),
+        }
+    }
+
+    /// Adds a host. Its places are added to those that it has.
+    pub(crate) fn add(&mut self, host: ListedHost) {
+        let sum = |left: Option<usize>, right: Option<usize>| {
+            left.unwrap_or(1).saturating_add(right.unwrap_or(1))
+        };
+        match self.hosts.iter_mut().find(|known| known.name == host.name) {
+            None => self.hosts.push(host),
+            Some(known) => {
+                known.places = Some(sum(known.places, host.places));
+                known.most = match (known.most, host.most) {
+                    (None, None) => None,
+                    (left, right) => Some(sum(left, right)),
+                };
+            }
+        }
+    }
+}
+
+/// The placement that a user wants.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Places<'a> {
+    /// The number of ranks. None: as many as there are places, or one on each host.
+    pub ranks: Option<usize>,
+    /// The most ranks on a host.
+    pub per_host: Option<usize>,
+    /// Whether a host may get more ranks than places.
+    pub oversubscribe: bool,
+    /// The command that starts a program on a host, with `{host}` in it. None: ssh.
+    pub launch_with: Option<&'a str>,
+}
+
+/// Places ranks on hosts, which are filled in order; one without ranks is left out. Without any
+/// number, all hosts get equal shares. An error is the text for the user.
+pub fn place(list: &HostList, wanted: Places<'_>) -> Result<Vec<JobHost>, String> {
+    let words = wanted.launch_with.map(words).transpose()?;
+    let places = places(list, wanted)?;
+    let ranks = wanted.ranks.unwrap_or_else(|| total(&places));
     let used = places.iter().scan(ranks, |left, &places| {
         let taken = places.min(*left);
         *left -= taken;
         Some(taken)
     });
-    let used: Vec<(String, usize)> = listed.into_iter().map(|(name, _)| name).zip(used).collect();
-    let used: Vec<(String, usize)> = used.into_iter().filter(|(_, ranks)| *ranks > 0).collect();
+    let used: Vec<(&ListedHost, usize)> = list.hosts.iter().zip(used).collect();
+    let used: Vec<_> = used.into_iter().filter(|(_, ranks)| *ranks > 0).collect();
     let names = |words: &Vec<String>| words.iter().any(|word| word.contains(NAME));
     if used.len() > 1 && words.as_ref().is_some_and(|words| !names(words)) {
         return Err(format!(
             "--launch-with {}: {NAME} has to stand where the command wants the name of the host",
-            launch_with.unwrap_or_default()
+            wanted.launch_with.unwrap_or_default()
         ));
     }
-    let hosts = used.into_iter().map(|(name, ranks)| JobHost {
-        command: command(&name, words.as_deref()),
-        name,
+    let hosts = used.into_iter().map(|(host, ranks)| JobHost {
+        command: command(&host.name, words.as_deref()),
+        name: host.name.clone(),
         ranks,
     });
     Ok(hosts.collect())
 }
 
-/// The names of a list, each with its places. The places of a repeated name add up.
-fn listed(list: &str) -> Result<Vec<(String, Option<usize>)>, String> {
-    let mut hosts: Vec<(String, Option<usize>)> = Vec::new();
-    for word in list.split(',') {
-        let (name, places) = match word.rsplit_once(':') {
-            None => (word, None),
-            Some((name, places)) => {
-                let places: Option<usize> = places.parse().ok().filter(|&places| places > 0);
-                let places = places.ok_or_else(|| {
-                    format!("--hosts {list}: `{word}` is not HOST or HOST:RANKS, such as b:2")
-                })?;
-                (name, Some(places))
+/// The places of each host, enough for the ranks that are wanted.
+fn places(list: &HostList, wanted: Places<'_>) -> Result<Vec<usize>, String> {
+    let (source, hosts) = (&list.source, &list.hosts);
+    let given = hosts.iter().any(|host| host.places.is_some());
+    let each = |count: usize| {
+        let places = hosts.iter().map(|host| host.places.unwrap_or(count));
+        places.map(|places| places.min(count)).collect()
+    };
+    let mut places: Vec<usize> = match wanted.per_host {
+        Some(0) => return Err("--ppn 0: a host needs at least one rank".into()),
+        Some(count) => each(count),
+        None if given => hosts.iter().map(|host| host.places.unwrap_or(1)).collect(),
+        None => shares(wanted.ranks.unwrap_or(hosts.len()), hosts.len()),
+    };
+    let ranks = wanted.ranks.unwrap_or(0);
+    if wanted.oversubscribe {
+        add_places(&mut places, hosts, ranks);
+    }
+    let room = total(&places);
+    match room < ranks {
+        false => Ok(places),
+        true => Err(format!(
+            "{source}: {ranks} ranks, and places for {room}; name more hosts, give them more places (a:8), or let them \
+             take more ranks than places (--oversubscribe)"
+        )),
+    }
+}
+
+/// Adds a place to each host in turn, up to its most, until there are enough.
+fn add_places(places: &mut [usize], hosts: &[ListedHost], ranks: usize) {
+    let mut missing = ranks.saturating_sub(total(places));
+    let mut has_grown = true;
+    while missing > 0 && has_grown {
+        has_grown = false;
+        for (places, host) in places.iter_mut().zip(hosts) {
+            if missing > 0 && host.most.is_none_or(|most| *places < most) {
+                *places += 1;
+                missing -= 1;
+                has_grown = true;
             }
-        };
-        // ssh would read such a name as an option.
-        if name.is_empty() || name.starts_with('-') {
-            return Err(format!("--hosts {list}: `{word}` names no host"));
-        }
-        match hosts.iter_mut().find(|(known, _)| known == name) {
-            None => hosts.push((name.into(), places)),
-            Some((_, known)) => *known = Some(known.unwrap_or(1) + places.unwrap_or(1)),
         }
     }
-    Ok(hosts)
+}
+
+fn total(places: &[usize]) -> usize {
+    places.iter().fold(0, |sum, &n| sum.saturating_add(n))
 }
 
 fn shares(ranks: usize, hosts: usize) -> Vec<usize> {
@@ -139,7 +223,22 @@ mod tests {
     use super::*;
 
     fn placed(list: &str, ranks: usize, ppn: Option<usize>) -> Result<String, String> {
-        let hosts = place(list, ranks, ppn, Some("on {host}"))?;
+        placed_with(list, Some(ranks), ppn, false)
+    }
+
+    fn placed_with(
+        list: &str,
+        ranks: Option<usize>,
+        per_host: Option<usize>,
+        oversubscribe: bool,
+    ) -> Result<String, String> {
+        let wanted = Places {
+            ranks,
+            per_host,
+            oversubscribe,
+            launch_with: Some("on {host}"),
+        };
+        let hosts = place(&HostList::parse(list)?, wanted)?;
         let hosts = hosts.iter().map(|host| {
             let command = [OsString::from("on"), OsString::from(&host.name)];
             assert_eq!(host.command, command);
@@ -159,6 +258,9 @@ mod tests {
             ("a:3,b:2", 2, None, "a=2"),
             ("a,b", 3, Some(2), "a=2 b=1"),
             ("a,b,a", 3, None, "a=2 b=1"),
+            ("a:2,b", 2, Some(1), "a=1 b=1"),
+            ("a:2,b", 4, Some(3), "a=2 b=2"),
+            ("a:18446744073709551615,b,a", 3, None, "a=3"),
             ("u@a.b,::1:2", 3, None, "u@a.b=1 ::1=2"),
         ] {
             assert_eq!(placed(list, ranks, ppn).as_deref(), Ok(expected), "{list}");
@@ -170,13 +272,12 @@ mod tests {
         for (list, ranks, ppn, expected) in [
             ("a,b:2", 4, None, "4 ranks, and places for 3"),
             ("a,b", 5, Some(2), "5 ranks, and places for 4"),
-            ("a:2,b", 3, Some(2), "leave one out"),
             ("a,b", 3, Some(0), "at least one"),
             ("a,b:x", 3, None, "`b:x` is not HOST"),
             ("a,b:0", 3, None, "`b:0` is not HOST"),
-            ("a,,b", 3, None, "`` names no host"),
-            ("", 1, None, "names no host"),
-            ("-oProxyCommand=x", 1, None, "names no host"),
+            ("a,,b", 3, None, "`` is not HOST"),
+            ("", 1, None, "`` is not HOST"),
+            ("-oProxyCommand=x", 1, None, "is not HOST"),
         ] {
             let why = placed(list, ranks, ppn).unwrap_err();
             assert!(why.contains(expected), "{why}");
@@ -184,14 +285,40 @@ mod tests {
     }
 
     #[test]
+    fn without_a_number_of_ranks_places_are_filled() {
+        for (list, ppn, expected) in [
+            ("a:2,b", None, "a=2 b=1"),
+            ("a,b", None, "a=1 b=1"),
+            ("a,b", Some(3), "a=3 b=3"),
+        ] {
+            assert_eq!(placed_with(list, None, ppn, false).as_deref(), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn hosts_take_more_ranks_than_places_where_they_may() {
+        let placed = |list, ranks| placed_with(list, Some(ranks), None, true);
+        assert_eq!(placed("a:1,b:2", 6).as_deref(), Ok("a=3 b=3"));
+        assert_eq!(placed("a:1,b:2", 2).as_deref(), Ok("a=1 b=1"));
+    }
+
+    #[test]
     fn commands_are_split_as_a_shell_does() {
-        let hosts = place("h", 1, None, Some(r#"ssh -o "A B" 'u@{host}'"#)).unwrap();
+        let place = |list: &str, ranks, command| {
+            let wanted = Places {
+                ranks: Some(ranks),
+                launch_with: command,
+                ..Places::default()
+            };
+            place(&HostList::parse(list)?, wanted)
+        };
+        let hosts = place("h", 1, Some(r#"ssh -o "A B" 'u@{host}'"#)).unwrap();
         assert_eq!(hosts[0].command, ["ssh", "-o", "A B", "u@h"]);
         for (command, expected) in [("", "empty"), ("a 'b", "quote"), ("a b", "{host}")] {
-            let why = place("a,b", 2, None, Some(command)).unwrap_err();
+            let why = place("a,b", 2, Some(command)).unwrap_err();
             assert!(why.contains(expected), "{why}");
         }
-        let hosts = place("localhost,elsewhere", 2, None, None).unwrap();
+        let hosts = place("localhost,elsewhere", 2, None).unwrap();
         assert!(hosts[0].command.is_empty());
         assert_eq!(hosts[1].command[0], "ssh");
         assert_eq!(hosts[1].command.last().unwrap(), "elsewhere");

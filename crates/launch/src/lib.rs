@@ -14,15 +14,21 @@ mod agent;
 mod binding;
 mod cache_topology;
 mod describe;
+mod elf;
 mod error;
+mod guard;
+mod hostfile;
 mod hosts;
 mod job;
 mod kill_sequence;
 mod kvs;
 mod library;
 mod limits;
+mod linked;
 mod output;
+mod output_file;
 mod processes;
+mod program;
 mod rank;
 mod signals;
 mod start;
@@ -33,10 +39,13 @@ pub use agent::serve::{NAME as AGENT, main as agent};
 pub use binding::{BindTo, BindingRequest, CpuList, HardwareThread, Level, MapBy, Topology, quota};
 pub use describe::ranges;
 pub use error::Error;
-pub use hosts::{JobHost, place};
+pub use hosts::{HostList, JobHost, Places, place};
 pub use job::{JobEnd, run};
 pub use library::library_directory;
-pub use limits::MOST_RANKS;
+pub use output::OutputOptions;
+pub use output_file::OutputFile;
+pub use pmi::MOST_RANKS;
+pub use program::{Inherited, Program};
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -44,23 +53,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pmi::Hosts;
 use rustix::event::Timespec;
 
-/// The description of a job: the program and how to start it.
+/// The description of a job: its programs and how to start them.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The number of ranks.
-    pub ranks: usize,
-    /// The program: a path, or a name to find in PATH.
-    pub program: OsString,
-    /// The arguments of the program.
-    pub arguments: Vec<OsString>,
-    /// Variables for the ranks, in addition to those of this process.
+    /// The programs, in the order of their ranks.
+    pub programs: Vec<Program>,
+    /// Variables for all ranks, in addition to those of their program.
     pub variables: Vec<(OsString, OsString)>,
-    /// The working directory of the ranks. None: that of this process.
-    pub directory: Option<PathBuf>,
-    /// Whether each line of output begins with `[rank] `.
-    pub tag_output: bool,
+    /// The form and the place of the ranks' output.
+    pub output: OutputOptions,
+    /// The ranks that read this process's standard input.
+    pub input: Input,
+    /// Whether to print a line for each rank that is started.
+    pub verbose: bool,
+    /// Whether more ranks on a host than cores are an error.
+    pub one_core_each: bool,
     /// The time after which the job is ended.
     pub timeout: Option<Duration>,
     /// The time without progress after which the launcher prints what every rank waits for.
@@ -79,9 +89,52 @@ pub struct Options {
     pub profile: Option<Arc<OwnedFd>>,
 }
 
+impl Options {
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        let counts = self.programs.iter().map(|program| program.ranks);
+        counts.fold(0, usize::saturating_add)
+    }
+
+    /// Whether the launcher has pipes to the ranks of this host.
+    pub(crate) fn needs_pipes(&self) -> bool {
+        self.output.has_prefix() || self.input == Input::All
+    }
+
+    /// The program of a rank of this job, and its number.
+    pub(crate) fn program(&self, rank: usize) -> (usize, &Program) {
+        let mut end = 0;
+        let programs = self.programs.iter().enumerate();
+        let mut later = programs.skip_while(|(_, program)| {
+            end += program.ranks;
+            end <= rank
+        });
+        later.next().expect("a rank of this job")
+    }
+}
+
+/// The ranks that read the launcher's standard input. All others read nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// This rank.
+    Rank(usize),
+    /// Each rank reads all of it. Works on one host.
+    All,
+    /// None.
+    None,
+}
+
+impl Default for Input {
+    fn default() -> Self {
+        Input::Rank(0)
+    }
+}
+
 /// A modelled machine: the memory that ranks in virtual time share.
 #[derive(Debug, Clone)]
 pub struct ModelledMachine {
+    /// The modelled host of each rank.
+    pub hosts: Hosts,
     /// The encoded description of the machine.
     pub scene: Vec<u8>,
     /// The world: the memory in which the machine and its clock live. It outlives the job.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The name that programs are linked against.
-const LIBRARY: &str = "libmpi_abi.so.1";
+pub(crate) const LIBRARY: &str = "libmpi_abi.so.1";
 
 /// The folder of our library, found from the path of the command: `../lib` in an installed tree,
 /// `build/lib` in a checkout whose command is in `target/PROFILE/`.

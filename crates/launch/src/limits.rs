@@ -2,10 +2,9 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::Error;
+use pmi::MOST_RANKS;
 
-/// The most ranks of one job.
-pub const MOST_RANKS: usize = 4096;
+use crate::Error;
 
 /// Descriptors in addition to those for ranks: the standard streams, signals, the segment, and
 /// those of libraries.

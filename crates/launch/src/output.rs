@@ -1,4 +1,4 @@
-//! The output of ranks, with `[rank] ` before each line.
+//! The output of ranks, with `[rank] ` or the time before each line.
 //!
 //! Lines of different ranks are never mixed. The launcher must handle signals even while the reader
 //! of its output does not read. So it writes only where a write does not block, and stops reading
@@ -7,10 +7,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use crate::OutputFile;
 
 /// The longest line that is written whole; a longer one is written in pieces.
 const LINE_LIMIT: usize = 64 << 10;
@@ -28,10 +31,66 @@ pub(crate) enum OutputTarget {
     Stderr,
 }
 
+/// The form and the place of the ranks' output.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputOptions {
+    /// Whether each line begins with `[rank] `.
+    pub tag: bool,
+    /// Whether each line begins with the time.
+    pub time: bool,
+    /// Whether the ranks' standard error goes to standard output.
+    pub merge: bool,
+    /// The file of each rank for its standard output. None: the launcher's.
+    pub stdout: Option<OutputFile>,
+    /// The file of each rank for its standard error. None: the launcher's.
+    pub stderr: Option<OutputFile>,
+}
+
+impl OutputOptions {
+    /// Whether lines get a prefix, so that the launcher has to read them.
+    pub(crate) fn has_prefix(&self) -> bool {
+        self.tag || self.time
+    }
+}
+
+/// The prefix of each line of a rank's output.
+#[derive(Debug, Clone, Copy)]
+struct LinePrefix {
+    /// The rank, if it is shown.
+    rank: Option<usize>,
+    /// Whether the time is shown.
+    time: bool,
+}
+
+impl LinePrefix {
+    /// The prefix, if there is one.
+    fn of(rank: usize, options: &OutputOptions) -> Option<LinePrefix> {
+        options.has_prefix().then_some(LinePrefix {
+            rank: options.tag.then_some(rank),
+            time: options.time,
+        })
+    }
+
+    /// Its text for a line that is written at `now`: `[rank] ` and the time of day in UTC.
+    fn text(self, now: SystemTime) -> String {
+        let rank = self.rank.map_or(String::new(), |rank| format!("[{rank}] "));
+        if !self.time {
+            return rank;
+        }
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (seconds, millis) = (since.as_secs(), since.subsec_millis());
+        let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+        format!(
+            "{rank}{hours:02}:{minutes:02}:{:02}.{millis:03}Z ",
+            seconds % 60
+        )
+    }
+}
+
 /// One rank's stdout or stderr.
 pub(crate) struct OutputStream {
     /// The prefix of each line. None for output that is forwarded unchanged.
-    tag: Option<Vec<u8>>,
+    prefix: Option<LinePrefix>,
     pub target: OutputTarget,
     /// The pipe. None once the rank has closed it, and for a rank on another host.
     reader: Option<File>,
@@ -41,23 +100,28 @@ pub(crate) struct OutputStream {
 
 impl OutputStream {
     /// The standard output of a rank of this host.
-    pub(crate) fn stdout(rank: usize, reader: File) -> Self {
-        Self::new(rank, OutputTarget::Stdout, Some(reader), true)
+    pub(crate) fn stdout(rank: usize, reader: File, options: &OutputOptions) -> Self {
+        Self::new(rank, OutputTarget::Stdout, Some(reader), options)
     }
 
     /// The standard error of a rank of this host.
-    pub(crate) fn stderr(rank: usize, reader: File) -> Self {
-        Self::new(rank, OutputTarget::Stderr, Some(reader), true)
+    pub(crate) fn stderr(rank: usize, reader: File, options: &OutputOptions) -> Self {
+        Self::new(rank, OutputTarget::Stderr, Some(reader), options)
     }
 
     /// A stream of a rank on another host, whose agent reads it.
-    pub(crate) fn remote(rank: usize, target: OutputTarget, tagged: bool) -> Self {
-        Self::new(rank, target, None, tagged)
+    pub(crate) fn remote(rank: usize, target: OutputTarget, options: &OutputOptions) -> Self {
+        Self::new(rank, target, None, options)
     }
 
-    fn new(rank: usize, target: OutputTarget, reader: Option<File>, tagged: bool) -> Self {
+    fn new(
+        rank: usize,
+        target: OutputTarget,
+        reader: Option<File>,
+        options: &OutputOptions,
+    ) -> Self {
         OutputStream {
-            tag: tagged.then(|| format!("[{rank}] ").into_bytes()),
+            prefix: LinePrefix::of(rank, options),
             target,
             reader,
             partial: Vec::new(),
@@ -104,7 +168,7 @@ impl OutputStream {
 
     /// Adds output of the rank.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut OutputSink) {
-        match self.tag {
+        match self.prefix {
             Some(_) => self.split(bytes, sink),
             None => sink.push(&[bytes]),
         }
@@ -137,8 +201,9 @@ impl OutputStream {
     }
 
     fn write_line(&mut self, end: &[u8], sink: &mut OutputSink) {
-        let tag = self.tag.as_deref().unwrap_or_default();
-        sink.push(&[tag, &self.partial, end]);
+        let prefix = self.prefix.map(|prefix| prefix.text(SystemTime::now()));
+        let prefix = prefix.unwrap_or_default();
+        sink.push(&[prefix.as_bytes(), &self.partial, end]);
         self.partial.clear();
     }
 }
@@ -222,5 +287,29 @@ impl AsFd for OutputSink {
             OutputTarget::Stdout => rustix::stdio::stdout(),
             OutputTarget::Stderr => rustix::stdio::stderr(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_prefix_names_rank_and_time() {
+        let now = UNIX_EPOCH + Duration::from_millis(86_400_000 * 3 + 3_723_045);
+        let text = |tag, time| {
+            let options = OutputOptions {
+                tag,
+                time,
+                ..OutputOptions::default()
+            };
+            LinePrefix::of(7, &options).map(|prefix| prefix.text(now))
+        };
+        assert_eq!(text(false, false), None);
+        assert_eq!(text(true, false).as_deref(), Some("[7] "));
+        assert_eq!(text(false, true).as_deref(), Some("01:02:03.045Z "));
+        assert_eq!(text(true, true).as_deref(), Some("[7] 01:02:03.045Z "));
     }
 }

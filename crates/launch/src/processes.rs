@@ -30,14 +30,14 @@ pub(crate) fn to_ranks(ranks: &[RankProcess], signal: Signal, had: bool) {
     }
 }
 
-/// Sends a signal to all ranks and to the orphans they left behind. SIGCONT follows, because a
-/// stopped process handles signals only when it continues.
-pub(crate) fn to_all(ranks: &[RankProcess], signal: Signal, had: bool) {
+/// Sends a signal to all ranks and to the orphans they left behind, but not to `spared`. SIGCONT
+/// follows, because a stopped process handles signals only when it continues.
+pub(crate) fn to_all(ranks: &[RankProcess], spared: Option<Pid>, signal: Signal, had: bool) {
     to_ranks(ranks, signal, had);
     to_ranks(ranks, Signal::SIGCONT, false);
     let orphans = children()
         .into_iter()
-        .filter(|&pid| ranks.iter().all(|rank| rank.pid != Some(pid)));
+        .filter(|&pid| ranks.iter().all(|rank| rank.pid != Some(pid)) && spared != Some(pid));
     orphans.for_each(|pid| to_process(pid, signal));
 }
 
@@ -45,20 +45,32 @@ pub(crate) fn to_all(ranks: &[RankProcess], signal: Signal, had: bool) {
 /// its descendants.
 fn children() -> Vec<Pid> {
     let this = rustix::process::getpid();
+    those_with(|parent, _| parent == Some(this))
+}
+
+/// The processes in the process groups of these leaders.
+pub(crate) fn in_groups(leaders: &[Pid]) -> Vec<Pid> {
+    those_with(|_, group| group.is_some_and(|group| leaders.contains(&group)))
+}
+
+/// The processes whose parent and process group fit.
+fn those_with(fits: impl Fn(Option<Pid>, Option<Pid>) -> bool) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
     let pids = entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|&pid| parent(pid) == Some(this))
-        .filter_map(Pid::from_raw)
-        .collect()
+    let fitting = pids.filter(|&pid: &i32| {
+        parent_and_group(pid).is_some_and(|(parent, group)| fits(parent, group))
+    });
+    fitting.filter_map(Pid::from_raw).collect()
 }
 
-fn parent(pid: i32) -> Option<Pid> {
+fn parent_and_group(pid: i32) -> Option<(Option<Pid>, Option<Pid>)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain some; state and parent follow.
-    let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
-    Pid::from_raw(parent.parse().ok()?)
+    // The name is in parentheses and may contain some; state, parent and group follow.
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+    let mut next = || Some(Pid::from_raw(words.next()?.parse().ok()?));
+    Some((next()?, next()?))
 }

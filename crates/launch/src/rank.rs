@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::agent::frame::ProcessExit;
-use crate::output::{OutputStream, OutputTarget};
+use crate::output::{OutputOptions, OutputStream, OutputTarget};
 use crate::verdict::Cause;
 
 /// Packets to receive from one rank before the next rank's turn.
@@ -47,6 +47,8 @@ pub(crate) struct RankProcess {
     pub host: Option<usize>,
     /// The pipe to its standard input, if it does not read the launcher's own.
     pub input: Option<OwnedFd>,
+    /// Bytes that wait for room in that pipe.
+    pub unread: Vec<u8>,
     /// Whether it leads a process group. Otherwise it is in the launcher's, where it can read from
     /// the terminal.
     pub own_group: bool,
@@ -73,8 +75,8 @@ pub(crate) struct RankProcess {
     pub answer: Option<RankStatus>,
     /// Whether it has reported that it is in a deadlock, with its status.
     pub deadlocked: bool,
-    /// The fatal error that it has announced.
-    fault: Option<String>,
+    /// Whether it has announced a fatal error.
+    has_fault: bool,
     /// The lines of a status that is not complete yet.
     lines: Vec<String>,
 }
@@ -97,9 +99,9 @@ impl RankProcess {
     }
 
     /// A rank that an agent starts.
-    pub(crate) fn remote(number: usize, host: usize, tag_output: bool) -> Self {
+    pub(crate) fn remote(number: usize, host: usize, output: &OutputOptions) -> Self {
         let streams = [OutputTarget::Stdout, OutputTarget::Stderr]
-            .map(|target| OutputStream::remote(number, target, tag_output));
+            .map(|target| OutputStream::remote(number, target, output));
         RankProcess {
             host: Some(host),
             own_group: true,
@@ -114,6 +116,7 @@ impl RankProcess {
             pid: None,
             host: None,
             input: None,
+            unread: Vec::new(),
             own_group: false,
             control: None,
             outbox: VecDeque::new(),
@@ -127,7 +130,7 @@ impl RankProcess {
             lost: false,
             answer: None,
             deadlocked: false,
-            fault: None,
+            has_fault: false,
             lines: Vec::new(),
         }
     }
@@ -150,7 +153,7 @@ impl RankProcess {
 
     /// Its status when it ended by a fault, if it reported one.
     pub(crate) fn last_words(&self) -> Option<&RankStatus> {
-        self.fault.as_ref().and(self.answer.as_ref())
+        self.answer.as_ref().filter(|_| self.has_fault)
     }
 
     /// Whether it is between MPI_Init and MPI_Finalize.
@@ -160,7 +163,7 @@ impl RankProcess {
 
     /// Requests its status.
     pub(crate) fn request_status(&mut self) {
-        if self.fault.is_none() && !self.deadlocked {
+        if !self.has_fault && !self.deadlocked {
             self.answer = None;
         }
         self.lines.clear();
@@ -259,7 +262,10 @@ impl RankProcess {
             FromRank::Warning { topic, text } => {
                 return Some(RankEvent::Warning { topic, text });
             }
-            FromRank::Fault { text } => self.fault = Some(text),
+            FromRank::Fault { code, text } => {
+                self.has_fault = true;
+                return Some(RankEvent::Failure(Cause::Fault { code, text }));
+            }
             FromRank::Status { text } if self.lines.len() < STATUS_LINES => self.lines.push(text),
             FromRank::Status { .. } => {}
             FromRank::StatusEnd => {
@@ -296,21 +302,13 @@ impl RankProcess {
         self.program = None;
         let code = match exit {
             ProcessExit::Code(code) => code,
-            ProcessExit::Signal(signal) => {
-                let fault = self.fault.take();
-                return Some(Cause::Signal { signal, fault });
-            }
+            ProcessExit::Signal(signal) => return Some(Cause::Signal { signal }),
         };
         match code {
-            0 if self.init.is_some() && !self.finalized => Some(Cause::NoFinalize {
-                fault: self.fault.take(),
-            }),
+            0 if self.init.is_some() && !self.finalized => Some(Cause::NoFinalize),
             0 if self.init.is_none() && others_in_mpi => Some(Cause::NoInit),
             0 => None,
-            code => Some(Cause::Exit {
-                code,
-                fault: self.fault.take(),
-            }),
+            code => Some(Cause::Exit { code }),
         }
     }
 
@@ -330,9 +328,6 @@ impl RankProcess {
         self.program = None;
         self.program_is_gone = false;
         let pid = self.init.filter(|_| !self.finalized)?;
-        Some(Cause::ProgramGone {
-            pid,
-            fault: self.fault.take(),
-        })
+        Some(Cause::ProgramGone { pid })
     }
 }

@@ -1,8 +1,9 @@
 //! The start of ranks: their environment, streams and descriptors.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,9 +21,12 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::binding::HostBinding;
 use crate::cache_topology;
 use crate::error::why_text;
+use crate::guard::JobMark;
+use crate::library::LIBRARY;
+use crate::linked::{LinkedLibrary, linked_library, remark};
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
-use crate::{Error, Options};
+use crate::{Error, Inherited, Input, Options, OutputFile, Program};
 
 /// The ranks of a job that this process starts.
 pub(crate) struct LocalShare {
@@ -32,18 +36,23 @@ pub(crate) struct LocalShare {
     pub count: usize,
     /// The host of each rank of the job.
     pub hosts: Hosts,
-    /// Whether rank 0 reads from [`RankProcess::input`] instead of this process's standard input.
-    pub input: bool,
+    /// Whether ranks that read input do so from [`RankProcess::input`] instead of this process's
+    /// standard input.
+    pub relayed_input: bool,
+    /// The mark of the job.
+    pub mark: JobMark,
 }
 
 impl LocalShare {
     /// All ranks of a job on one host.
-    pub(crate) fn all(ranks: usize) -> Self {
+    pub(crate) fn all(options: &Options, mark: JobMark) -> Self {
+        let ranks = options.ranks();
         LocalShare {
             first: 0,
             count: ranks,
             hosts: Hosts::one(ranks),
-            input: false,
+            relayed_input: options.input == Input::All,
+            mark,
         }
     }
 }
@@ -86,10 +95,11 @@ struct Starter<'a> {
     descriptors: Option<Rlimit>,
     /// The signal mask for the ranks.
     signals: SigSet,
-    /// Whether the launcher reads from a terminal. Only the foreground process group can, so rank 0
-    /// then stays in the launcher's group.
+    /// Whether the launcher reads from a terminal. Only the foreground process group can, so the
+    /// rank that reads it then stays in the launcher's group.
     terminal: bool,
-    library_path: Option<std::ffi::OsString>,
+    /// The library of each program of this share.
+    linked: Vec<(usize, LinkedLibrary)>,
     binding: HostBinding,
     /// The cache distance of this machine's cores, unless the user has set it.
     cores: Option<&'static str>,
@@ -102,12 +112,27 @@ impl<'a> Starter<'a> {
         descriptors: Option<Rlimit>,
         signals: SigSet,
     ) -> Result<Self, Error> {
-        if let Some(directory) = &options.directory {
+        let numbers = share.first..share.first + share.count;
+        let mut programs: Vec<(usize, &Program)> =
+            numbers.map(|rank| options.program(rank)).collect();
+        programs.dedup_by_key(|(at, _)| *at);
+        for directory in programs
+            .iter()
+            .filter_map(|(_, program)| program.directory.as_ref())
+        {
             enter(directory).map_err(|why| Error::Directory {
                 directory: directory.clone(),
                 why,
             })?;
         }
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        if options.one_core_each && share.count > available {
+            return Err(Error::TooFewCores {
+                ranks: share.count,
+                cores: available,
+            });
+        }
+        let linked = linked_libraries(options, &share, &programs);
         let shared = shared_files(options).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
@@ -123,15 +148,16 @@ impl<'a> Starter<'a> {
             descriptors,
             signals,
             terminal: io::stdin().is_terminal(),
-            library_path: library_path(options),
+            linked,
         })
     }
 
     fn start(&self, number: usize) -> Result<RankProcess, Error> {
         let options = self.options;
+        let (_, program) = options.program(number);
         let failed = |why: io::Error| Error::Start {
             rank: number,
-            ranks: options.ranks,
+            ranks: options.ranks(),
             why,
         };
         let (control, theirs) = socketpair(
@@ -141,34 +167,25 @@ impl<'a> Starter<'a> {
             None,
         )
         .map_err(|errno| failed(errno.into()))?;
-        let mut command = Command::new(&options.program);
-        command.args(&options.arguments);
+        let mut command = self.command(program);
+        command.args(&program.arguments);
         self.set_environment(&mut command, number, theirs.as_raw_fd());
-        if let Some(directory) = &options.directory {
+        if let Some(directory) = &program.directory {
             command.current_dir(directory);
         }
         let mut input = None;
-        if number > 0 {
+        let reads = options.input == Input::All || options.input == Input::Rank(number);
+        if !reads {
             command.stdin(Stdio::null());
-        } else if self.share.input {
+        } else if self.share.relayed_input {
             let (reader, writer) =
                 pipe_with(PipeFlags::CLOEXEC).map_err(|why| failed(why.into()))?;
             rustix::io::ioctl_fionbio(&writer, true).map_err(|why| failed(why.into()))?;
             command.stdin(reader);
             input = Some(writer);
         }
-        let mut streams = Vec::new();
-        if options.tag_output {
-            let (stdout, writer) = pipe().map_err(failed)?;
-            command.stdout(writer);
-            let (stderr, writer) = pipe().map_err(failed)?;
-            command.stderr(writer);
-            streams = vec![
-                OutputStream::stdout(number, stdout),
-                OutputStream::stderr(number, stderr),
-            ];
-        }
-        let shares_group = number == 0 && self.terminal;
+        let streams = self.set_output(&mut command, number)?;
+        let shares_group = reads && self.terminal && !self.share.relayed_input;
         if !shares_group {
             command.process_group(0);
         }
@@ -192,19 +209,87 @@ impl<'a> Starter<'a> {
         Ok(rank)
     }
 
+    /// The command of a program. Without the launcher's PATH the system would not find it.
+    fn command(&self, program: &Program) -> Command {
+        let found = match program.inherited {
+            Inherited::All => None,
+            Inherited::Only(_) => program.file().filter(|_| !is_path(&program.program)),
+        };
+        match found {
+            Some(file) => {
+                let mut command = Command::new(file);
+                command.arg0(&program.program);
+                command
+            }
+            None => Command::new(&program.program),
+        }
+    }
+
+    /// Directs the output of a rank. Returns the streams that the launcher reads.
+    fn set_output(&self, command: &mut Command, number: usize) -> Result<Vec<OutputStream>, Error> {
+        let options = &self.options.output;
+        let failed = |why: io::Error| Error::Start {
+            rank: number,
+            ranks: self.options.ranks(),
+            why,
+        };
+        let file = |file: &OutputFile| {
+            file.create(number)
+                .map_err(|(name, why)| Error::OutputFile { name, why })
+        };
+        let mut streams = Vec::new();
+        let stdout = match &options.stdout {
+            Some(name) => Some(file(name)?),
+            None if options.has_prefix() => {
+                let (reader, writer) = pipe().map_err(failed)?;
+                streams.push(OutputStream::stdout(number, reader, options));
+                Some(writer)
+            }
+            None => None,
+        };
+        let stderr = match (&options.stderr, &stdout) {
+            (Some(name), _) => Some(file(name)?),
+            (None, Some(stdout)) if options.merge => Some(stdout.try_clone().map_err(failed)?),
+            (None, None) if options.merge => {
+                let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+                Some(stdout.into())
+            }
+            (None, _) if options.has_prefix() => {
+                let (reader, writer) = pipe().map_err(failed)?;
+                streams.push(OutputStream::stderr(number, reader, options));
+                Some(writer)
+            }
+            (None, _) => None,
+        };
+        stdout.map(|file| command.stdout(file));
+        stderr.map(|file| command.stderr(file));
+        Ok(streams)
+    }
+
     /// Sets the variables of a rank: the user's, then the launcher's.
     fn set_environment(&self, command: &mut Command, number: usize, control: RawFd) {
+        let (at, program) = self.options.program(number);
+        if let Inherited::Only(_) = program.inherited {
+            let own = std::env::vars_os();
+            command.env_clear();
+            command.envs(own.filter(|(name, _)| program.inherited.has(name)));
+        }
         if let Some(cores) = self.cores {
             command.env(CORES, cores);
         }
-        command.envs(
-            self.options
-                .variables
-                .iter()
-                .map(|(name, value)| (name, value)),
-        );
-        if let Some(path) = &self.library_path {
+        let variables = self.options.variables.iter().chain(&program.variables);
+        command.envs(variables.map(|(name, value)| (name, value)));
+        if let Some(path) = library_path(self.options, program) {
             command.env("LD_LIBRARY_PATH", path);
+        }
+        let elsewhere = |(number, library): &(usize, LinkedLibrary)| {
+            *number == at && matches!(library, LinkedLibrary::Elsewhere(_))
+        };
+        if self.linked.iter().any(elsewhere)
+            && let Some(own) = &self.options.library
+        {
+            let given = given_variable(self.options, program, "LD_PRELOAD");
+            command.env("LD_PRELOAD", preload(given, &own.join(LIBRARY)));
         }
         // A launcher that is itself a rank has some of these variables.
         for row in pmi::CONTRACT {
@@ -212,6 +297,13 @@ impl<'a> Starter<'a> {
         }
         command.envs(pmi::variables(number, &self.share.hosts, control));
         command.env(pmi::BINDING, self.binding.variable());
+        let machine = self.options.machine.as_ref();
+        let places = machine.map_or(&self.share.hosts, |machine| &machine.hosts);
+        command.envs(pmi::place_variables(number, places));
+        command.env(pmi::JOB, self.share.mark.value());
+        if self.options.programs.len() > 1 {
+            command.env(pmi::APPNUM, at.to_string());
+        }
         if self.options.explain && number == 0 {
             command.env(pmi::EXPLAIN, "1");
         }
@@ -222,9 +314,10 @@ impl<'a> Starter<'a> {
 
     /// Turns the system's answer to exec into advice for the user.
     fn explain(&self, number: usize, why: io::Error) -> Error {
-        let program = self.options.program.to_string_lossy().into_owned();
-        let directory = self.options.directory.as_deref().unwrap_or(Path::new("."));
-        let file = directory.join(&self.options.program);
+        let (_, started) = self.options.program(number);
+        let program = started.program.to_string_lossy().into_owned();
+        let directory = started.directory.as_deref().unwrap_or(Path::new("."));
+        let file = directory.join(&started.program);
         match Errno::from_io_error(&why) {
             Some(Errno::NOENT | Errno::NOTDIR) if program.contains('/') && file.exists() => Error::NoProgram {
                 hint: "the file exists, but the interpreter in its first line or the loader that it was linked for does not"
@@ -246,7 +339,7 @@ impl<'a> Starter<'a> {
             Some(Errno::ACCESS | Errno::PERM) => {
                 Error::NotExecutable { program, why: format!("{} (chmod +x?)", why_text(&why)) }
             }
-            _ => Error::Start { rank: number, ranks: self.options.ranks, why },
+            _ => Error::Start { rank: number, ranks: self.options.ranks(), why },
         }
     }
 }
@@ -328,7 +421,11 @@ const CORES: &str = "FISHPLATE_CORES";
 /// The cache distance of the cores for the ranks, if it matters and the user has not set it.
 /// `pair` are cores of two ranks, if ranks are bound.
 fn cores(options: &Options, ranks: usize, pair: Option<[usize; 2]>) -> Option<&'static str> {
-    let given = options.variables.iter().any(|(name, _)| name == CORES)
+    let programs = options.programs.iter();
+    let variables = programs.flat_map(|program| &program.variables);
+    let given = variables
+        .chain(&options.variables)
+        .any(|(name, _)| name == CORES)
         || std::env::var_os(CORES).is_some();
     let share_memory = ranks > 1 && options.machine.is_none();
     (share_memory && !given && cache_topology::cores_are_near(pair) == Some(true)).then_some("near")
@@ -339,11 +436,14 @@ fn unfit(options: &Options) -> Option<&'static str> {
     if options.machine.is_some() {
         return Some("the ranks of a modelled machine take turns");
     }
-    let name = Path::new(&options.program).file_name()?.to_str()?;
     // They run the threads of a program one after the other, in an order of their own.
     let interpreters = ["valgrind", "qemu-"];
-    let is_interpreter = interpreters.iter().any(|known| name.starts_with(known));
-    is_interpreter.then_some("the program runs in an interpreter")
+    let is_interpreted = options.programs.iter().any(|program| {
+        let name = Path::new(&program.program).file_name();
+        let name = name.and_then(|name| name.to_str()).unwrap_or_default();
+        interpreters.iter().any(|known| name.starts_with(known))
+    });
+    is_interpreted.then_some("the program runs in an interpreter")
 }
 
 /// Checks that a process could change to this directory.
@@ -354,18 +454,57 @@ fn enter(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
 }
 
+/// The MPI libraries of these programs. The process that starts the first rank of one reports a
+/// library that is not ours.
+fn linked_libraries(
+    options: &Options,
+    share: &LocalShare,
+    programs: &[(usize, &Program)],
+) -> Vec<(usize, LinkedLibrary)> {
+    let libraries = programs.iter().map(|&(at, program)| {
+        let library = linked_library(program, options.library.as_deref());
+        let first: usize = options.programs[..at]
+            .iter()
+            .map(|earlier| earlier.ranks)
+            .sum();
+        let is_alone = options.ranks() == 1 && matches!(library, LinkedLibrary::OtherAbi(_));
+        if let Some(text) = remark(program, &library).filter(|_| first >= share.first && !is_alone)
+        {
+            let _ = io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+        }
+        (at, library)
+    });
+    libraries.collect()
+}
+
+/// The value of a variable that the user or the environment gives the ranks of a program.
+fn given_variable(options: &Options, program: &Program, name: &str) -> Option<OsString> {
+    let variables = options.variables.iter().chain(&program.variables);
+    let mut given = variables.rev().filter(|(known, _)| known == name);
+    let own = || std::env::var_os(name).filter(|_| program.inherited.has(OsStr::new(name)));
+    let value = given.next().map(|(_, value)| value.clone()).or_else(own);
+    value.filter(|value| !value.is_empty())
+}
+
+/// LD_PRELOAD with our library after those of the user, which may wrap its procedures.
+fn preload(given: Option<OsString>, library: &Path) -> OsString {
+    let mut value = given.unwrap_or_default();
+    if !value.is_empty() {
+        value.push(":");
+    }
+    value.push(library);
+    value
+}
+
+/// Whether a program is named by a path, and not searched in PATH.
+fn is_path(program: &OsStr) -> bool {
+    program.as_encoded_bytes().contains(&b'/')
+}
+
 /// LD_LIBRARY_PATH with the folder of our library first.
-fn library_path(options: &Options) -> Option<std::ffi::OsString> {
+fn library_path(options: &Options, program: &Program) -> Option<OsString> {
     let mut path = options.library.clone()?.into_os_string();
-    let given = options
-        .variables
-        .iter()
-        .rfind(|(name, _)| name == "LD_LIBRARY_PATH")
-        .map(|(_, value)| value.clone());
-    let rest = given
-        .or_else(|| std::env::var_os("LD_LIBRARY_PATH"))
-        .filter(|rest| !rest.is_empty());
-    if let Some(rest) = rest {
+    if let Some(rest) = given_variable(options, program, "LD_LIBRARY_PATH") {
         path.push(":");
         path.push(rest);
     }

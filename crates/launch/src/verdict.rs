@@ -17,15 +17,15 @@ pub(crate) struct Verdict {
 /// The cause of a failure.
 pub(crate) enum Cause {
     /// The rank exited with a code other than 0.
-    Exit { code: i32, fault: Option<String> },
+    Exit { code: i32 },
     /// A signal killed the rank.
-    Signal { signal: i32, fault: Option<String> },
+    Signal { signal: i32 },
     /// The rank exited with 0 between MPI_Init and MPI_Finalize.
-    NoFinalize { fault: Option<String> },
+    NoFinalize,
     /// The rank exited with 0 before MPI_Init, and other ranks are in MPI.
     NoInit,
     /// The program that a wrapper started ended between MPI_Init and MPI_Finalize.
-    ProgramGone { pid: Pid, fault: Option<String> },
+    ProgramGone { pid: Pid },
     /// A second program completed MPI_Init within one rank.
     SecondProgram { pid: Pid },
     /// The rank broke a rule of the job's key-value store.
@@ -36,6 +36,8 @@ pub(crate) enum Cause {
     Host { host: String, why: String, code: u8 },
     /// All ranks of a modelled machine wait. `code` is the exit code of the first rank that ended.
     Deadlock { code: u8 },
+    /// A fatal error of MPI in the rank. Its process leaves by itself, if nothing holds it.
+    Fault { code: i32, text: String },
     /// The rank called MPI_Abort.
     Abort { code: i32, message: String },
     /// The job took longer than `--timeout`.
@@ -48,13 +50,14 @@ impl Cause {
     /// The exit code of the job.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Cause::Exit { code, .. } => low_byte(*code),
-            Cause::Abort { code, .. } => low_byte(*code),
-            Cause::Signal { signal, .. } => low_byte(128 + signal),
+            Cause::Exit { code } | Cause::Abort { code, .. } | Cause::Fault { code, .. } => {
+                low_byte(*code)
+            }
+            Cause::Signal { signal } => low_byte(128 + signal),
             Cause::Interrupt(signal) => low_byte(128 + *signal as i32),
             Cause::Timeout(_) => 124,
             Cause::Host { code, .. } | Cause::Deadlock { code } => *code,
-            Cause::NoFinalize { .. }
+            Cause::NoFinalize
             | Cause::NoInit
             | Cause::Kvs { .. }
             | Cause::LeftFence
@@ -71,18 +74,13 @@ impl Cause {
     /// The text after the name of the rank.
     pub(crate) fn text(&self) -> String {
         match self {
-            Cause::Exit { code, fault } => with(fault, format!("exited with code {code}")),
-            Cause::Signal { signal, fault } => {
-                with(fault, format!("was killed by {}", signal_text(*signal)))
-            }
-            Cause::NoFinalize { fault } => with(fault, "left without MPI_Finalize".into()),
+            Cause::Exit { code } => format!("exited with code {code}"),
+            Cause::Signal { signal } => format!("was killed by {}", signal_text(*signal)),
+            Cause::NoFinalize => "left without MPI_Finalize".into(),
             Cause::NoInit => "left without MPI_Init, which other ranks have called".into(),
-            Cause::ProgramGone { pid, fault } => with(
-                fault,
-                format!(
-                    "lost its program (pid {}), which left without MPI_Finalize",
-                    pid.as_raw_nonzero()
-                ),
+            Cause::ProgramGone { pid } => format!(
+                "lost its program (pid {}), which left without MPI_Finalize",
+                pid.as_raw_nonzero()
             ),
             Cause::SecondProgram { pid } => {
                 let pid = pid.as_raw_nonzero();
@@ -98,6 +96,7 @@ impl Cause {
             Cause::Deadlock { .. } => {
                 "deadlock: all ranks wait and nothing is on its way".to_string()
             }
+            Cause::Fault { code, text } => format!("failed: {text} (exit code {code})"),
             Cause::Abort { code, message } if message.is_empty() => {
                 format!("called MPI_Abort with code {code}")
             }
@@ -110,14 +109,6 @@ impl Cause {
             ),
             Cause::Interrupt(signal) => format!("ended by {signal}"),
         }
-    }
-}
-
-/// The rank's own message comes first: it names the reason.
-fn with(fault: &Option<String>, what: String) -> String {
-    match fault {
-        Some(fault) => format!("failed: {fault} ({what})"),
-        None => what,
     }
 }
 

@@ -58,6 +58,7 @@ mod wait;
 
 pub use bootstrap::Wiring;
 pub use calls::{Claimed, split_type};
+pub use channel::lock::Misuse;
 pub use dims::dims_create;
 pub use drive::Completion;
 pub use error::{Class, Error, Result};

@@ -100,7 +100,7 @@ pub(crate) struct FastPath {
     pub(crate) polls: u32,
 }
 /// Advice to the user after overlapping calls without threads.
-const OVERLAP: &str = "MPI_THREAD_MULTIPLE was not granted: ask for it with MPI_Init_thread, or call MPI from one thread at a time";
+const OVERLAP: &str = "threads may call at once if MPI_Init_thread grants MPI_THREAD_MULTIPLE";
 
 impl Rank {
     /// A rank of this job, or a job of one rank.

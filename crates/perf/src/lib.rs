@@ -34,6 +34,7 @@ use device::Device;
 use fabric::System;
 use model::Faults;
 use results::Console;
+use results::arguments::usage;
 use results::terminal::fitted;
 
 pub use cli::PerfArguments;
@@ -58,40 +59,19 @@ const ACCEPT_FACTOR: u32 = 30;
 
 /// Runs `fishplate perf` with these arguments.
 pub fn main(arguments: &PerfArguments, readers: &Readers) -> ExitCode {
-    let chosen = arguments.what.benchmark();
-    let plan = match chosen {
-        Chosen::Device(benchmark, options) => options.plan(benchmark),
-        Chosen::Sockets(benchmark, options) => options.plan(benchmark),
-    };
-    let plan = match plan {
-        Ok(plan) => plan,
-        Err(error) => {
-            say(&error);
-            return ExitCode::from(USAGE);
-        }
-    };
-    match run(chosen, plan, readers) {
+    match run(arguments, readers) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&error);
-            ExitCode::FAILURE
-        }
+        Err(error) => results::arguments::report_failure(&error),
     }
 }
 
-/// The exit code for arguments that cannot be used, as of all commands.
-const USAGE: u8 = 2;
-
-fn say(error: &anyhow::Error) {
-    let why = results::arguments::without_error_numbers(&format!("{error:#}"));
-    eprintln!("fishplate: perf: {why}");
-}
-
-fn run(chosen: Chosen, plan: PerfPlan, readers: &Readers) -> Result<()> {
-    let common = match chosen {
-        Chosen::Device(_, options) => &options.common,
-        Chosen::Sockets(_, options) => &options.common,
+fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
+    let chosen = arguments.what.benchmark();
+    let (plan, common) = match chosen {
+        Chosen::Device(benchmark, options) => (options.plan(benchmark), &options.common),
+        Chosen::Sockets(benchmark, options) => (options.plan(benchmark), &options.common),
     };
+    let plan = plan.map_err(usage)?;
     let plot = common.plot.as_deref();
     // A wrong file name is reported before minutes of measuring.
     let plot = plot.map(results::plot::PlotFile::create).transpose()?;
@@ -129,7 +109,7 @@ fn modelled(
     fabrics: &[String],
     readers: &Readers,
 ) -> Result<Vec<TargetResults>> {
-    let words = |why: String| anyhow!(why);
+    let words = |why: String| usage(anyhow!(why));
     let faults = match &options.faults {
         Some(file) => (readers.faults)(file).map_err(words)?,
         None => Faults::default(),

@@ -18,14 +18,24 @@ const FENCE_CHECK: Duration = Duration::from_millis(50);
 /// Sleep between two checks of a fence where no descriptor announces its end.
 const FENCE_POLL: Duration = Duration::from_millis(1);
 
-/// The launcher is gone, or there never was one. A rank without a launcher has nobody to report to
-/// and must end itself.
+/// The connection to the launcher is gone, or there never was one. A rank without a launcher has
+/// nobody to report to and must end itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LauncherGone;
+pub enum LauncherGone {
+    /// The launcher has died.
+    Dead,
+    /// The program has closed the descriptor of the connection.
+    Closed,
+}
 
 impl fmt::Display for LauncherGone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the launcher of this job has died")
+        f.write_str(match self {
+            LauncherGone::Dead => "the launcher of this job has died",
+            LauncherGone::Closed => {
+                "the program has closed the descriptor of the connection to the launcher, which it did not open"
+            }
+        })
     }
 }
 
@@ -49,9 +59,13 @@ pub enum Notice<'a> {
         /// The text.
         text: &'a str,
     },
-    /// A fatal error is about to end this rank. The launcher prints the text with the end of the
-    /// rank.
-    Fault(&'a str),
+    /// A fatal error ends this rank. The launcher prints the text and ends the job.
+    Fault {
+        /// The exit code of the job.
+        code: i32,
+        /// The error.
+        text: &'a str,
+    },
     /// The operation that this rank waits in: the answer to [`Bootstrap::status_requested`].
     Status(&'a RankStatus),
     /// All ranks of a modelled machine wait and no event is due. Every one of them reports it, with
@@ -107,6 +121,11 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// The number of ranks in the job.
     fn size(&self) -> usize {
         self.hosts().ranks()
+    }
+
+    /// The number of this rank's program in a job of several programs: `MPI_APPNUM`.
+    fn program(&self) -> usize {
+        0
     }
 
     /// Takes the file that the ranks of this host share: memory that belongs to the job, empty

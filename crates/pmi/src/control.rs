@@ -74,11 +74,11 @@ impl Control {
         let mut packet = [0; PACKET_LIMIT];
         let length = loop {
             match recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
-                Ok((_, 0)) => return Err(LauncherGone),
+                Ok((_, 0)) => return Err(LauncherGone::Dead),
                 Ok((_, length)) => break length.min(packet.len()),
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Ok(false),
-                Err(_) => return Err(LauncherGone),
+                Err(why) => return Err(gone(why)),
             }
         };
         let text = String::from_utf8_lossy(&packet[..length]);
@@ -123,7 +123,8 @@ impl Control {
                 topic: topic.to_string(),
                 text: text.to_string(),
             }]),
-            Notice::Fault(text) => self.send(&[FromRank::Fault {
+            Notice::Fault { code, text } => self.send(&[FromRank::Fault {
+                code,
                 text: text.to_string(),
             }]),
             Notice::Status(status) => self.send(&lines_of(status)),
@@ -185,7 +186,7 @@ impl Control {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.wait_for_room(deadline)?,
-                Err(_) => return Err(LauncherGone),
+                Err(why) => return Err(gone(why)),
             }
         }
     }
@@ -193,7 +194,7 @@ impl Control {
     fn wait_for_room(&self, deadline: Instant) -> Result<(), LauncherGone> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(LauncherGone);
+            return Err(LauncherGone::Dead);
         }
         let left = Timespec {
             tv_sec: left.as_secs() as i64,
@@ -202,7 +203,7 @@ impl Control {
         let wanted = &mut [PollFd::new(&self.socket, PollFlags::OUT)];
         match poll(wanted, Some(&left)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(_) => Err(LauncherGone),
+            Err(why) => Err(gone(why)),
         }
     }
 }
@@ -212,6 +213,15 @@ impl AsFd for Control {
         self.socket.as_fd()
     }
 }
+
+/// The reason why the socket failed. A program that closes it may open another file in its place.
+fn gone(why: Errno) -> LauncherGone {
+    match why {
+        Errno::BADF | Errno::NOTSOCK => LauncherGone::Closed,
+        _ => LauncherGone::Dead,
+    }
+}
+
 /// A status as lines of the protocol.
 fn lines_of(status: &RankStatus) -> Vec<FromRank> {
     let text = status.to_string();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use knobs::{HOSTS, RANK, SIZE};
+use knobs::{HOSTS, MOST_RANKS, RANK, SIZE};
 
 /// Reason why this process cannot tell which rank it is. The text names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,11 @@ pub enum Error {
         variable: &'static str,
         /// Its value.
         value: String,
+    },
+    /// The size is above that of any job.
+    TooManyRanks {
+        /// The number of ranks.
+        size: usize,
     },
     /// The rank is not below the size.
     RankBeyondSize {
@@ -84,6 +89,12 @@ impl fmt::Display for Error {
             Error::Missing { variable } => write!(f, "{RANK} is set, but {variable} is not")?,
             Error::NotANumber { variable, value } => {
                 write!(f, "{variable}={value} is not a number")?
+            }
+            Error::TooManyRanks { size } => {
+                write!(
+                    f,
+                    "{SIZE}={size} is more than the {MOST_RANKS} ranks of the largest job"
+                )?;
             }
             Error::RankBeyondSize { rank, size } => {
                 write!(f, "{RANK}={rank} is not below {SIZE}={size}")?;

@@ -4,7 +4,9 @@
 //! it would silently compute wrong results. So it is refused, unless that launcher's variables say
 //! that it is the only one.
 
-use crate::Error;
+use knobs::RANK;
+
+use crate::{Error, aliases};
 
 /// The traces of one launcher in the environment.
 struct ForeignLauncher {
@@ -114,6 +116,9 @@ fn in_slurm_step<'a>(find: &impl Fn(&str) -> Option<&'a str>) -> bool {
 pub fn launchers_seen<'a>(
     find: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<(&'static str, Vec<&'static str>)> {
+    // Our own launcher sets some of their variables too.
+    let is_rank = find(RANK).is_some();
+    let find = |name: &str| find(name).filter(|_| !(is_rank && aliases::is_alias(name)));
     let seen = LAUNCHERS.iter().filter(|launcher| launcher.started(&find));
     seen.map(|launcher| {
         (

@@ -156,7 +156,7 @@ impl Bootstrap for InProcess {
             Notice::Lock(address) => format!("lock {address}"),
             Notice::Finalized => "finalized".into(),
             Notice::Warning { topic, text } => format!("warning {topic} {text}"),
-            Notice::Fault(text) => format!("fault {text}"),
+            Notice::Fault { code, text } => format!("fault {code} {text}"),
             Notice::Status(status) => format!("status {status}"),
             Notice::Deadlock(status) => format!("deadlock {status}"),
         };

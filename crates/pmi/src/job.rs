@@ -4,7 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 
 use knobs::{
-    COMPUTED_FD, CONTROL_FD, HOSTS, PROFILE_FD, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
+    APPNUM, COMPUTED_FD, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SEGMENT_FD,
+    SIZE, WORLD_FD,
 };
 
 use crate::control::Control;
@@ -23,6 +24,8 @@ pub struct Job {
     /// The file of the job's profile, if its ranks are to count.
     pub profile: Option<OwnedFd>,
     segment: Mutex<Option<OwnedFd>>,
+    /// The number of this rank's program.
+    program: usize,
     control: Control,
 }
 
@@ -46,6 +49,7 @@ impl Job {
             hosts,
             model: None,
             profile: None,
+            program: 0,
             segment: Mutex::new(segment),
             control: Control::new(control),
         }
@@ -70,6 +74,9 @@ impl Job {
         }
         let want = |name: &'static str| find(name).ok_or(Error::Missing { variable: name });
         let size = number(SIZE, want(SIZE)?)?;
+        if size > MOST_RANKS {
+            return Err(Error::TooManyRanks { size });
+        }
         let rank = number(RANK, want(RANK)?)?;
         if rank >= size {
             return Err(Error::RankBeyondSize { rank, size });
@@ -78,6 +85,7 @@ impl Job {
             None => Hosts::one(size),
             Some(text) => Hosts::parse(text, size)?,
         };
+        let program = find(APPNUM).map_or(Ok(0), |value| number(APPNUM, value))?;
         let segment = want(SEGMENT_FD)?;
         let control = want(CONTROL_FD)?;
         if segment == control {
@@ -106,6 +114,7 @@ impl Job {
                 computed: computed.map(Inherited::take).transpose()?,
             });
         }
+        job.program = program;
         job.profile = profile.map(Inherited::take).transpose()?;
         Ok(Some(job))
     }
@@ -118,6 +127,10 @@ impl Bootstrap for Job {
 
     fn hosts(&self) -> &Hosts {
         &self.hosts
+    }
+
+    fn program(&self) -> usize {
+        self.program
     }
 
     fn take_segment(&self) -> Option<OwnedFd> {

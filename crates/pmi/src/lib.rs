@@ -12,6 +12,7 @@
 //! - a descriptor is adopted only after a check that it is what its variable claims;
 //! - nothing here raises SIGPIPE, and only [`Bootstrap::fence`] blocks for longer than a second.
 
+mod aliases;
 mod bootstrap;
 mod control;
 mod error;
@@ -27,6 +28,7 @@ mod segment;
 mod standalone;
 mod status;
 
+pub use aliases::place_variables;
 pub use bootstrap::{Bootstrap, LauncherGone, Notice};
 pub use error::Error;
 pub use explanation::{explanation, put_explanation};
@@ -35,8 +37,8 @@ pub use hosts::Hosts;
 pub use in_process::InProcess;
 pub use job::{Job, ModelFiles, variables};
 pub use knobs::{
-    BINDING, COMPUTED_FD, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, PROFILE_FD, RANK, SCENE_FD,
-    SEGMENT_FD, SIZE, WORLD_FD,
+    APPNUM, BINDING, COMPUTED_FD, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, JOB, LOCAL_RANK,
+    LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use kvs::{KEY_LIMIT, KvsError, VALUE_LIMIT, check_key, check_value, hex, unhex};
 pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};

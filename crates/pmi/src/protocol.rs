@@ -39,8 +39,10 @@ pub enum FromRank {
         /// The text.
         text: String,
     },
-    /// `fault TEXT`: a fatal error is about to end the rank.
+    /// `fault CODE TEXT`: a fatal error ends the rank, and so the job.
     Fault {
+        /// The exit code of the job.
+        code: i32,
         /// The error.
         text: String,
     },
@@ -93,7 +95,7 @@ impl fmt::Display for FromRank {
             FromRank::Finalize => write!(f, "finalize"),
             FromRank::Abort { code, message } => write!(f, "abort {code} {}", one_line(message)),
             FromRank::Warning { topic, text } => write!(f, "warning {topic} {}", one_line(text)),
-            FromRank::Fault { text } => write!(f, "fault {}", one_line(text)),
+            FromRank::Fault { code, text } => write!(f, "fault {code} {}", one_line(text)),
             FromRank::Status { text } => write!(f, "status {}", one_line(text)),
             FromRank::StatusEnd => write!(f, "status-end"),
             FromRank::Deadlock => write!(f, "deadlock"),
@@ -122,11 +124,8 @@ impl FromStr for FromRank {
             },
             "finalize" => FromRank::Finalize,
             "abort" => {
-                let (code, message) = rest.split_once(' ').unwrap_or((rest, ""));
-                FromRank::Abort {
-                    code: code.parse().map_err(drop)?,
-                    message: one_line(message.trim()),
-                }
+                let (code, message) = code_and_text(rest)?;
+                FromRank::Abort { code, message }
             }
             "warning" => {
                 let (topic, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -135,7 +134,10 @@ impl FromStr for FromRank {
                     text: one_line(text.trim()),
                 }
             }
-            "fault" => FromRank::Fault { text: text() },
+            "fault" => {
+                let (code, text) = code_and_text(rest)?;
+                FromRank::Fault { code, text }
+            }
             "status" => FromRank::Status { text: text() },
             "status-end" => FromRank::StatusEnd,
             "deadlock" => FromRank::Deadlock,
@@ -175,6 +177,12 @@ impl FromStr for FromLauncher {
             _ => Err(()),
         }
     }
+}
+
+/// Splits `CODE TEXT`; the text may be empty.
+fn code_and_text(line: &str) -> Result<(i32, String), ()> {
+    let (code, text) = line.split_once(' ').unwrap_or((line, ""));
+    Ok((code.parse().map_err(drop)?, one_line(text.trim())))
 }
 
 /// Splits `KEY VALUE`; a value may be empty. The receiver checks both, so that its error can name

@@ -57,10 +57,10 @@ impl Bootstrap for Standalone {
     }
 
     fn abort(&self, _code: i32, _message: &str) -> Result<(), LauncherGone> {
-        Err(LauncherGone)
+        Err(LauncherGone::Dead)
     }
 
     fn notify(&self, _notice: Notice<'_>) -> Result<(), LauncherGone> {
-        Err(LauncherGone)
+        Err(LauncherGone::Dead)
     }
 }

@@ -3,7 +3,9 @@
 //! Invariant: a message says what is valid, in words that are not those of the
 //! implementation.
 
+use std::fmt;
 use std::ops::RangeInclusive;
+use std::process::ExitCode;
 
 /// Any whole number that is not negative.
 pub const ANY: RangeInclusive<u64> = 0..=u64::MAX;
@@ -33,6 +35,30 @@ pub fn whole_number<T: TryFrom<u64>>(word: &str, range: RangeInclusive<u64>) -> 
 pub fn decimal(word: &str) -> Result<f64, String> {
     let number = word.parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| "valid are numbers such as 10 or 0.5".into())
+}
+
+/// A command line that cannot be carried out, in contrast to work that failed.
+#[derive(Debug)]
+pub struct UsageError(String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Makes an error one of the command line.
+pub fn usage(error: anyhow::Error) -> anyhow::Error {
+    UsageError(format!("{error:#}")).into()
+}
+
+/// Reports why a command ended. Returns its exit code: 2 for an error of the command line, else 1.
+pub fn report_failure(error: &anyhow::Error) -> ExitCode {
+    let why = without_error_numbers(&format!("{error:#}"));
+    eprintln!("fishplate: {why}");
+    ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
 }
 
 /// A message without the error numbers that the standard library adds: "(os error 2)".

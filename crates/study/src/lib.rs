@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Subcommand};
 use report::Page;
-use results::arguments::{whole_number, without_error_numbers};
+use results::arguments::{report_failure, whole_number};
 use results::output::OutputFile;
 
 use crate::experiments::Effort;
@@ -136,11 +136,7 @@ struct ScoreOptions {
 pub fn main(arguments: &StudyArguments) -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let why = without_error_numbers(&format!("{error:#}"));
-            eprintln!("fishplate: study: {why}");
-            ExitCode::FAILURE
-        }
+        Err(error) => report_failure(&error),
     }
 }
 

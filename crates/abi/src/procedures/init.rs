@@ -58,7 +58,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     let is_launched = job.is_some();
     if !is_launched {
         for notice in knobs::notices(variables()) {
-            eprintln!("fishplate: {notice}");
+            crate::raise::say(&notice);
         }
     }
     let (wiring, watch) = job
@@ -88,7 +88,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         rank.allow_threads();
     }
     PROVIDED.store(provided, Ordering::Relaxed);
-    crate::raise::on_panic(rank.rank());
+    crate::raise::on_panic(Arc::clone(&rank.lock().bootstrap));
     MAIN.get_or_init(|| std::thread::current().id());
     if is_launched {
         let bootstrap = &rank.lock().bootstrap;

@@ -110,15 +110,19 @@ fn the_count_of_ranks_has_limits() {
     for count in ["0", "4097"] {
         run(&["-n", count, "true"])
             .finish()
-            .code(1)
+            .code(2)
             .one_line(&[count, "from 1 to 4096"]);
     }
-    for count in ["-1", "x", "1.5", "99999999999999999999"] {
+    for count in ["-1", "1.5", "99999999999999999999"] {
         run(&[&format!("-n{count}"), "true"])
             .finish()
             .code(2)
-            .errors(&[count, "--ranks"]);
+            .errors(&["fishplate: ", count, "--ranks"]);
     }
+    run(&["-n", "x", "true"])
+        .finish()
+        .code(2)
+        .errors(&["fishplate: ", "'x'", "--ranks"]);
 }
 
 #[test]
@@ -173,22 +177,22 @@ fn the_other_names_take_the_other_spelling() {
         job.code(0).silent();
         assert_eq!(job.stdout, "-np 2\n-np 2\n");
         command(&link)
-            .arguments(&["-hostfile", "hosts", "true"])
+            .arguments(&["-hostfile", "/no/hosts", "true"])
             .finish()
             .code(2)
-            .one_line(&["-hostfile", "--hosts a,b:2"]);
+            .one_line(&["--hostfile /no/hosts: no such file"]);
+        command(&link)
+            .arguments(&["-gnev", "A", "1", "true"])
+            .finish()
+            .code(2)
+            .one_line(&["no option -gnev", "-genv", name]);
         command(&link)
             .arguments(&["-np", "2", "-hosts", "a,b:0", "true"])
             .finish()
             .code(2)
             .one_line(&["--hosts a,b:0", "b:0"]);
-        command(&link)
-            .arguments(&["-n", "1", "true", ":", "-n", "1", "true"])
-            .finish()
-            .code(2)
-            .one_line(&["`:`"]);
     }
-    let job = run(&["-np", "2", "echo", ":", "x"]).finish();
+    let job = run(&["-np", "2", "--", "echo", ":", "x"]).finish();
     assert_eq!(job.code(0).stdout, ": x\n: x\n");
 }
 
@@ -242,6 +246,32 @@ fn every_command_explains_itself_with_an_example() {
         version,
         concat!("fishplate ", env!("CARGO_PKG_VERSION"), "\n")
     );
+}
+
+/// One prefix, and one exit code.
+#[test]
+fn wrong_arguments_look_the_same_in_all_commands() {
+    for words in [
+        &["run", "-n", "0", "true"][..],
+        &["run", "--no-such-option", "true"],
+        &["run", "--fabric", "nothing", "true"],
+        &["bench", "latency", "-n", "3"],
+        &["bench", "latency", "--no-such-option"],
+        &["bench", "latency", "-z", "101"],
+        &["bench", "latency", "--fabric", "nothing"],
+        &["perf", "write-lat", "--fabric", "nothing"],
+        &["perf", "write-lat"],
+        &["fabric", "show", "nothing"],
+        &["knobs", "--no-such-option"],
+        &["info", "--fabric", "nothing"],
+        &["study", "no-such-study"],
+        &["compare", "--fabrics", "nothing", "-n", "2", "true"],
+    ] {
+        let ended = output(words);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.starts_with("fishplate: "), "{words:?}: {said}");
+    }
 }
 
 #[test]

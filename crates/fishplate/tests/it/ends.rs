@@ -114,18 +114,28 @@ fn abort_gives_its_code_and_message() {
 fn the_reason_that_a_rank_gave_is_in_the_line() {
     let steps = [
         "init",
-        "1:fault=MPI_Recv: message truncated",
-        "1:exit=15",
+        "1:fault=15 MPI_Recv: message truncated",
         "recv=1 tag=1",
     ];
     let parts = [
         "rank 1 ",
-        "failed: MPI_Recv: message truncated (exited with code 15)",
+        "failed: MPI_Recv: message truncated (exit code 15)",
+        "; 0: MPI_Recv from 1 tag 1 on",
     ];
     ranks(&["-n", "2"], &steps)
         .finish()
         .code(15)
         .one_line(&parts);
+}
+
+#[test]
+fn a_rank_that_hangs_after_a_fatal_error_is_ended_with_its_code() {
+    let steps = ["init", "meet", "ignore=SIGTERM", "1:fault=15 MPI_Recv: bad"];
+    let steps = [&steps[..], &["sleep=1000"]].concat();
+    ranks(&["-n", "2"], &steps)
+        .finish()
+        .code(15)
+        .one_line(&["rank 1 ", "failed: MPI_Recv: bad (exit code 15)"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod common;
 mod ends;
 mod explain;
 mod fabric;
+mod habits;
 mod perf;
 mod predicted;
 mod signals;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid, getppid};
 
 use super::frame::{FrameLink, ProcessExit, StartOrder};
+use crate::guard::JobMark;
 use crate::verdict::exit_text;
-use crate::{Error, JobHost, Options, processes};
+use crate::{Error, Inherited, Input, JobHost, Options, processes};
 
 /// The longest time for an agent to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -60,13 +61,22 @@ pub(crate) struct Agent {
 
 /// Starts the command of each host. After an error, the result holds the agents that were started
 /// before it.
-pub(crate) fn start(options: &Options, signals: SigSet) -> (Vec<Agent>, Result<(), Error>) {
+pub(crate) fn start(
+    options: &Options,
+    mark: &JobMark,
+    signals: SigSet,
+) -> (Vec<Agent>, Result<(), Error>) {
     let mut agents = Vec::with_capacity(options.hosts.len());
-    let outcome = start_all(options, signals, &mut agents);
+    let outcome = start_all(options, mark, signals, &mut agents);
     (agents, outcome)
 }
 
-fn start_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Result<(), Error> {
+fn start_all(
+    options: &Options,
+    mark: &JobMark,
+    signals: SigSet,
+    agents: &mut Vec<Agent>,
+) -> Result<(), Error> {
     let own = std::env::current_exe().map_err(|why| Error::System {
         what: "find this command's own path",
         why,
@@ -76,31 +86,43 @@ fn start_all(options: &Options, signals: SigSet, agents: &mut Vec<Agent>) -> Res
     let mut first = 0;
     for host in &options.hosts {
         let order = order(options, &hosts, first, host.ranks);
-        agents.push(start_command(host, &own, order, signals)?);
+        agents.push(start_command(host, &own, order, mark, signals)?);
         first += host.ranks;
     }
     Ok(())
 }
 
+/// Whether this variable is a setting that no launcher sets.
+fn is_setting(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    SETTINGS.iter().any(|prefix| name.starts_with(prefix))
+        && pmi::CONTRACT.iter().all(|row| row.env != name)
+}
+
 fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartOrder {
-    let given = |name: &OsStr| options.variables.iter().any(|(other, _)| other == name);
-    let is_setting = |name: &OsString| {
-        let name = name.to_string_lossy();
-        SETTINGS.iter().any(|prefix| name.starts_with(prefix))
-            && pmi::CONTRACT.iter().all(|row| row.env != name)
-    };
-    let settings = std::env::vars_os().filter(|(name, _)| is_setting(name) && !given(name));
     // As on one host, ranks start in the launcher's working directory.
     let here = std::env::current_dir().ok();
-    let directory = match (&options.directory, here) {
-        (Some(directory), Some(here)) => Some(here.join(directory)),
-        (directory, here) => directory.clone().or(here),
-    };
+    let mut programs = options.programs.clone();
+    for program in &mut programs {
+        program.directory = match (program.directory.take(), &here) {
+            (Some(directory), Some(here)) => Some(here.join(directory)),
+            (directory, here) => directory.or(here.clone()),
+        };
+        let passed = std::env::vars_os().filter(|(name, _)| match program.inherited {
+            Inherited::All => is_setting(name),
+            Inherited::Only(_) => program.inherited.has(name),
+        });
+        let passed = passed.chain(options.variables.iter().cloned());
+        program.variables = passed.chain(program.variables.drain(..)).collect();
+    }
     StartOrder {
-        program: options.program.clone(),
-        arguments: options.arguments.clone(),
-        variables: settings.chain(options.variables.iter().cloned()).collect(),
-        directory: directory.map(PathBuf::into_os_string),
+        programs,
+        output: options.output.clone(),
+        input: match options.input {
+            Input::Rank(rank) => Some(rank),
+            Input::All | Input::None => None,
+        },
+        one_core_each: options.one_core_each,
         first,
         count,
         hosts: hosts.to_string(),
@@ -115,6 +137,7 @@ fn start_command(
     host: &JobHost,
     own: &Path,
     order: StartOrder,
+    mark: &JobMark,
     signals: SigSet,
 ) -> Result<Agent, Error> {
     let words: Vec<&OsStr> = host.command.iter().map(OsString::as_os_str).collect();
@@ -133,6 +156,7 @@ fn start_command(
     let mut command = Command::new(all[0]);
     command
         .args(&all[1..])
+        .env(pmi::JOB, mark.value())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

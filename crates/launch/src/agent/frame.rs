@@ -7,17 +7,18 @@
 //! Invariant: neither end blocks on the other. Frames wait at the sender for room, and
 //! large data (output and input) is limited by a window that the receiver's confirmations reopen.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use pmi::MOST_RANKS;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::Program;
 use crate::binding::BindingRequest;
-use crate::output::OutputTarget;
+use crate::output::{OutputOptions, OutputTarget};
 
 /// The line by which an agent answers. Lines before it come from other programs.
 pub(crate) const HELLO: &str = concat!("fishplate agent ", env!("CARGO_PKG_VERSION"));
@@ -35,12 +36,14 @@ const FRAME_LIMIT: usize = 16 << 20;
 const AT_ONCE: usize = 16;
 
 /// The order to start the ranks of one host.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
-    pub program: OsString,
-    pub arguments: Vec<OsString>,
-    pub variables: Vec<(OsString, OsString)>,
-    pub directory: Option<OsString>,
+    pub programs: Vec<Program>,
+    pub output: OutputOptions,
+    /// The rank that reads the launcher's standard input.
+    pub input: Option<usize>,
+    /// Whether more ranks than cores are an error.
+    pub one_core_each: bool,
     /// The number of the first rank.
     pub first: usize,
     /// The number of ranks to start.
@@ -54,6 +57,23 @@ pub(crate) struct StartOrder {
     pub binding: BindingRequest,
     /// Whether the ranks count for the job's profile.
     pub counts: bool,
+}
+
+impl StartOrder {
+    /// Checks the numbers, which come from another process. The error is the reason.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let last = self.first.checked_add(self.count);
+        let programs = self.programs.iter().map(|program| program.ranks);
+        let places = programs.fold(0, usize::saturating_add);
+        let fits = self.count > 0 && last.is_some_and(|last| last <= self.ranks.min(places));
+        match fits && self.ranks <= MOST_RANKS {
+            true => Ok(()),
+            false => Err(format!(
+                "it orders {} ranks from {} of a job of {}, and a job has from 1 to {MOST_RANKS}",
+                self.count, self.first, self.ranks
+            )),
+        }
+    }
 }
 
 /// A frame from the launcher.
@@ -289,6 +309,32 @@ mod tests {
         here.close();
         there.pull();
         assert!(there.is_at_end());
+    }
+
+    #[test]
+    fn impossible_orders_are_refused() {
+        let most = usize::MAX;
+        for (first, count, ranks, is_valid) in [
+            (0, 2, 2, true),
+            (1, 4095, 4096, true),
+            (0, 0, 2, false),
+            (1, 2, 2, false),
+            (most, 1, 4, false),
+            (0, 1 << 62, 1 << 62, false),
+            (most, most, most, false),
+        ] {
+            let order = StartOrder {
+                first,
+                count,
+                ranks,
+                programs: vec![Program {
+                    ranks,
+                    ..Program::default()
+                }],
+                ..StartOrder::default()
+            };
+            assert_eq!(order.check().is_ok(), is_valid, "{first} {count} {ranks}");
+        }
     }
 
     #[test]

@@ -14,12 +14,13 @@ use rustix::process::{WaitOptions, wait};
 
 use super::frame::{FrameLink, FromAgent, HELLO, PIECE, StartOrder, ToAgent, WINDOW};
 use crate::binding::{HostBinding, ReleaseWatch};
+use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
-use crate::output::{OutputTarget, ReadOutcome};
+use crate::output::{OutputOptions, OutputTarget, ReadOutcome};
 use crate::rank::RankProcess;
 use crate::signals::Signals;
 use crate::start::{self, LocalShare, StartedRanks};
-use crate::{Error, Options, library_directory, limits, processes, timespec};
+use crate::{Error, Input, Options, library_directory, limits, processes, timespec};
 
 /// The command's word for the agent: `fishplate agent`.
 pub const NAME: &str = "agent";
@@ -73,6 +74,8 @@ fn polled(link: &FrameLink) -> Vec<PollFd<'_>> {
 /// The ranks of this host, with their output and input.
 struct LocalRanks {
     link: FrameLink,
+    /// Ends all processes if this one is killed.
+    guard: Option<Guard>,
     signals: Signals,
     /// The number of the first rank.
     first: usize,
@@ -106,13 +109,16 @@ impl LocalRanks {
     fn start(mut link: FrameLink, order: StartOrder) -> Result<Self, Error> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(Error::system("become the reaper of orphans"))?;
+        let mark = JobMark::new();
+        let guard = Guard::start(&mark, false);
         let signals = Signals::take()?;
         let first = order.first;
         // Without the file the ranks do not count, and the profile says so.
-        let profile = order.counts.then(|| profile::create(order.ranks).ok());
+        let counts = order.counts && order.check().is_ok();
+        let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
         let (StartedRanks { mut ranks, binding }, outcome) =
-            start_ranks(order, profile.clone(), &signals);
+            start_ranks(order, profile.clone(), mark, &signals);
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {
@@ -128,6 +134,7 @@ impl LocalRanks {
         let pipe = ranks.iter_mut().find_map(|rank| rank.input.take());
         let mut local = LocalRanks {
             link,
+            guard,
             signals,
             first,
             ranks,
@@ -325,7 +332,8 @@ impl LocalRanks {
             if self.childless {
                 continue;
             }
-            processes::to_all(&self.ranks, signal, false);
+            let guard = self.guard.as_ref().map(Guard::pid);
+            processes::to_all(&self.ranks, guard, signal, false);
             if signal == Signal::SIGKILL {
                 steps.repeat(signal, now);
             }
@@ -426,22 +434,23 @@ impl LocalRanks {
 fn start_ranks(
     order: StartOrder,
     profile: Option<Arc<OwnedFd>>,
+    mark: JobMark,
     signals: &Signals,
 ) -> (StartedRanks, Result<(), Error>) {
-    let hosts = match Hosts::parse(&order.hosts, order.ranks) {
+    let parse = |()| Hosts::parse(&order.hosts, order.ranks).map_err(|why| why.to_string());
+    let hosts = match order.check().and_then(parse) {
         Ok(hosts) => hosts,
-        Err(why) => {
-            let why = why.to_string();
-            return (StartedRanks::default(), Err(Error::BadFrame { why }));
-        }
+        Err(why) => return (StartedRanks::default(), Err(Error::BadFrame { why })),
     };
     let options = Options {
-        ranks: order.ranks,
-        program: order.program,
-        arguments: order.arguments,
-        variables: order.variables,
-        directory: order.directory.map(Into::into),
-        tag_output: true,
+        programs: order.programs,
+        // The prefix of lines is the launcher's; here it stands for pipes.
+        output: OutputOptions {
+            tag: true,
+            ..order.output
+        },
+        input: order.input.map_or(Input::None, Input::Rank),
+        one_core_each: order.one_core_each,
         explain: order.explain,
         binding: order.binding,
         profile,
@@ -454,7 +463,8 @@ fn start_ranks(
         first: order.first,
         count: order.count,
         hosts,
-        input: true,
+        relayed_input: true,
+        mark,
     };
     match limits::make_room(order.count, true) {
         Ok(descriptors) => start::start(&options, share, descriptors, signals.before()),

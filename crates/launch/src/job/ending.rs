@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 
 use super::status_query::{QueryPurpose, StatusQuery};
 use super::{RunningJob, say};
+use crate::guard::Guard;
 use crate::kill_sequence::{GRACE, KillSequence};
 use crate::rank::RankProcess;
 use crate::verdict::{Cause, Verdict};
@@ -88,7 +89,8 @@ impl RunningJob<'_> {
             if self.childless || !self.agents.is_empty() {
                 continue;
             }
-            processes::to_all(&self.ranks, signal, had == Some(signal));
+            let guard = self.guard.as_ref().map(Guard::pid);
+            processes::to_all(&self.ranks, guard, signal, had == Some(signal));
             if signal == Signal::SIGKILL {
                 steps.repeat(signal, now);
             }
@@ -97,23 +99,24 @@ impl RunningJob<'_> {
 
     /// The line that reports the verdict; `with_others` adds the states of the other ranks.
     pub(super) fn line(&self, verdict: &Verdict, with_others: bool) -> String {
-        let who = verdict.rank.map_or(String::new(), |number| {
-            let rank = &self.ranks[number];
-            let host = match rank.host {
-                Some(host) => self.agents[host].name.clone(),
-                None => {
-                    let own = rustix::system::uname();
-                    own.nodename().to_string_lossy().into_owned()
-                }
-            };
-            let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
-            format!(
-                "rank {number} (pid {pid}, {} on {host}) ",
-                self.options.program.to_string_lossy()
-            )
-        });
+        let who = verdict.rank.map_or(String::new(), |rank| self.name(rank));
         let others = describe::in_a_line(&self.ranks, verdict.rank).filter(|_| with_others);
         let others = others.map_or(String::new(), |others| format!("; {others}"));
         format!("{who}{}{others}", verdict.cause.text())
+    }
+
+    /// A rank with its process, program and host, as the beginning of a message.
+    pub(super) fn name(&self, number: usize) -> String {
+        let rank = &self.ranks[number];
+        let host = match rank.host {
+            Some(host) => self.agents[host].name.clone(),
+            None => {
+                let own = rustix::system::uname();
+                own.nodename().to_string_lossy().into_owned()
+            }
+        };
+        let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
+        let program = self.options.program(number).1.program.to_string_lossy();
+        format!("rank {number} (pid {pid}, {program} on {host}) ")
     }
 }

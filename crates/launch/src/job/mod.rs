@@ -2,7 +2,9 @@
 
 mod ending;
 mod events;
+mod input;
 mod interrupt;
+mod other_libraries;
 mod remote;
 mod status_query;
 
@@ -16,6 +18,7 @@ use rustix::io::Errno;
 
 use crate::agent::contact::{self, Agent};
 use crate::binding::{HostBinding, ReleaseWatch};
+use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
 use crate::kvs::Kvs;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
@@ -25,7 +28,8 @@ use crate::start::{LocalShare, StartedRanks};
 use crate::stuck::StuckDetector;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
-use remote::InputRelay;
+use input::InputRelay;
+use other_libraries::OtherLibraries;
 use status_query::StatusQuery;
 
 /// The end of a job.
@@ -43,22 +47,24 @@ pub struct JobEnd {
 /// The calling thread must outlive the job, because the ranks die with the thread that started
 /// them. The process must have no other children, because this function waits for all children.
 pub fn run(options: &Options) -> Result<JobEnd, Error> {
-    limits::check(options.ranks)?;
+    limits::check(options.ranks())?;
     let descriptors = match options.hosts.len() {
-        0 => limits::make_room(options.ranks, options.tag_output)?,
+        0 => limits::make_room(options.ranks(), options.needs_pipes())?,
         hosts => limits::make_room(hosts, true)?,
     };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Error::system("become the reaper of orphans"))?;
+    let mark = JobMark::new();
+    let guard = Guard::start(&mark, true);
     let signals = Signals::take()?;
     let (started, agents, outcome) = match options.hosts.is_empty() {
         true => {
-            let share = LocalShare::all(options.ranks);
+            let share = LocalShare::all(options, mark);
             let (started, outcome) = start::start(options, share, descriptors, signals.before());
             (started, Vec::new(), outcome)
         }
         false => {
-            let (agents, outcome) = contact::start(options, signals.before());
+            let (agents, outcome) = contact::start(options, &mark, signals.before());
             let started = StartedRanks {
                 ranks: remote_ranks(options, agents.len()),
                 ..StartedRanks::default()
@@ -66,11 +72,13 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
             (started, agents, outcome)
         }
     };
-    let mut job = RunningJob::new(options, started, agents, signals);
-    if outcome.is_err() {
-        job.end(&[Signal::SIGKILL]);
+    let mut job = RunningJob::new(options, started, agents, signals, guard);
+    match &outcome {
+        Ok(()) => job.say_started(None),
+        Err(_) => job.end(&[Signal::SIGKILL]),
     }
     job.watch()?;
+    job.say_other_libraries();
     outcome?;
     Ok(JobEnd {
         explained: job.kvs.explanation().filter(|_| options.explain),
@@ -84,7 +92,7 @@ fn remote_ranks(options: &Options, agents: usize) -> Vec<RankProcess> {
     let hosts = hosts.flat_map(|(host, at)| std::iter::repeat_n(host, at.ranks));
     let ranks = hosts.enumerate();
     ranks
-        .map(|(number, host)| RankProcess::remote(number, host, options.tag_output))
+        .map(|(number, host)| RankProcess::remote(number, host, &options.output))
         .collect()
 }
 
@@ -100,6 +108,10 @@ struct RunningJob<'a> {
     agents: Vec<Agent>,
     input: InputRelay,
     signals: Signals,
+    /// Ends all processes if this one is killed.
+    guard: Option<Guard>,
+    /// The search for other MPI libraries in the memory of ranks.
+    others: OtherLibraries,
     kvs: Kvs,
     /// The topics of warnings that have been printed.
     warned: HashSet<String>,
@@ -133,6 +145,7 @@ impl<'a> RunningJob<'a> {
         started: StartedRanks,
         agents: Vec<Agent>,
         signals: Signals,
+        guard: Option<Guard>,
     ) -> Self {
         let now = Instant::now();
         let StartedRanks { ranks, binding } = started;
@@ -146,7 +159,9 @@ impl<'a> RunningJob<'a> {
             agents,
             input: InputRelay::default(),
             signals,
-            kvs: Kvs::new(options.ranks),
+            guard,
+            others: OtherLibraries::new(options, now),
+            kvs: Kvs::new(options.ranks()),
             warned: HashSet::new(),
             stdout: OutputSink::new(OutputTarget::Stdout),
             stderr: OutputSink::new(OutputTarget::Stderr),
@@ -170,6 +185,7 @@ impl<'a> RunningJob<'a> {
             self.handle_ranks(&ready);
             self.reap();
             self.move_output(&ready);
+            self.move_input();
             self.handle_deadlines();
             self.look_after_binding();
         }
@@ -219,6 +235,7 @@ impl<'a> RunningJob<'a> {
         }
         wanted.push(PollFd::new(&self.signals, PollFlags::IN));
         wanted.extend(self.wanted_of_agents());
+        wanted.extend(self.wanted_of_input());
         let sinks = [&self.stdout, &self.stderr]
             .into_iter()
             .filter(|sink| !sink.is_empty());
@@ -251,11 +268,20 @@ impl<'a> RunningJob<'a> {
             self.ending.as_ref().and_then(KillSequence::next),
             self.deadline_of_agents(),
             self.watch.as_ref().and_then(|watch| watch.next),
+            self.others.next,
             self.hopeless,
             self.timeout.filter(|_| self.ending.is_none()),
             self.stuck.as_ref().filter(|_| idle).map(|stuck| stuck.next),
         ];
         deadlines.into_iter().flatten().min()
+    }
+
+    /// Prints a line for each rank of a host that has started, if the user wants it.
+    fn say_started(&self, host: Option<usize>) {
+        let ranks = self.ranks.iter().filter(|rank| rank.host == host);
+        for rank in ranks.filter(|_| self.options.verbose) {
+            say(&format!("{}started", self.name(rank.number)));
+        }
     }
 
     fn move_output(&mut self, ready: &[usize]) {

@@ -1,17 +1,15 @@
 //! A job on several hosts: the exchange of frames with its agents.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use super::{RunningJob, say};
 use crate::agent::contact::{Agent, PATIENCE};
-use crate::agent::frame::{FromAgent, PIECE, ToAgent, WINDOW};
+use crate::agent::frame::{FromAgent, ToAgent};
 use crate::kill_sequence::GRACE;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
 use crate::processes;
@@ -22,14 +20,6 @@ use crate::verdict::{Cause, Verdict};
 const EXIT: Duration = Duration::from_millis(300);
 /// The time for agents to end after the time for their ranks.
 const OVERDUE: Duration = Duration::from_secs(2);
-
-/// The launcher's standard input on its way to rank 0.
-#[derive(Default)]
-pub(super) struct InputRelay {
-    /// Bytes that rank 0's agent has not confirmed.
-    under_way: usize,
-    at_end: bool,
-}
 
 impl RunningJob<'_> {
     pub(super) fn is_remote(&self) -> bool {
@@ -45,19 +35,7 @@ impl RunningJob<'_> {
             let stderr = agent.stderr().filter(|_| agent.exit.is_none());
             wanted.extend(stderr.map(|fd| PollFd::new(fd, PollFlags::IN)));
         }
-        if self.wants_input() {
-            wanted.push(PollFd::from_borrowed_fd(
-                rustix::stdio::stdin(),
-                PollFlags::IN,
-            ));
-        }
         wanted
-    }
-
-    fn wants_input(&self) -> bool {
-        let started = self.agents.first().is_some_and(|agent| agent.has_started);
-        let open = !self.input.at_end && self.input.under_way < WINDOW && self.ending.is_none();
-        started && open && may_read_input()
     }
 
     /// The next deadline of an agent.
@@ -91,7 +69,6 @@ impl RunningJob<'_> {
             self.stderr.push(&[&text]);
             self.check_agent(host);
         }
-        self.move_input();
         self.find_early_leavers();
         let open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
         // The ranks of an agent that is gone have been marked as lost before.
@@ -127,6 +104,7 @@ impl RunningJob<'_> {
                     rank.pid = Pid::from_raw(pid);
                 }
                 self.agents[host].has_started = true;
+                self.say_started(Some(host));
             }
             FromAgent::Refused { why, code } => {
                 self.lose(host);
@@ -154,10 +132,8 @@ impl RunningJob<'_> {
                 let (stream, sink) = self.stream(number, target);
                 stream.close(sink);
             }
-            FromAgent::InputTaken(bytes) => {
-                self.input.under_way = self.input.under_way.saturating_sub(bytes);
-            }
-            FromAgent::InputClosed => self.input.at_end = true,
+            FromAgent::InputTaken(bytes) => self.input.confirm(bytes),
+            FromAgent::InputClosed => self.input.close(),
             FromAgent::Counted(at, bytes) => self.keep_counted(host, at, &bytes),
             // For a rank of another host.
             _ => {}
@@ -208,25 +184,6 @@ impl RunningJob<'_> {
                     agent.link.post(&ToAgent::Taken(target, taken));
                 }
             }
-        }
-    }
-
-    fn move_input(&mut self) {
-        while self.wants_input() && is_readable(rustix::stdio::stdin()) {
-            let mut bytes = vec![0; PIECE];
-            let frame = match rustix::io::read(rustix::stdio::stdin(), &mut bytes) {
-                Err(Errno::INTR | Errno::AGAIN) => return,
-                Ok(0) | Err(_) => {
-                    self.input.at_end = true;
-                    ToAgent::EndOfInput
-                }
-                Ok(length) => {
-                    bytes.truncate(length);
-                    self.input.under_way += length;
-                    ToAgent::Input(bytes)
-                }
-            };
-            self.agents[0].link.post(&frame);
         }
     }
 
@@ -334,21 +291,6 @@ impl RunningJob<'_> {
             agent.link.post(&ToAgent::Signal(signal as i32));
         }
     }
-}
-
-/// Whether this process may read its standard input: not from a terminal while in the background.
-fn may_read_input() -> bool {
-    let stdin = rustix::stdio::stdin();
-    match rustix::termios::tcgetpgrp(stdin) {
-        Ok(foreground) => foreground == rustix::process::getpgrp(),
-        Err(_) => true,
-    }
-}
-
-fn is_readable(fd: impl AsFd) -> bool {
-    let now = rustix::event::Timespec::default();
-    let mut wanted = [PollFd::new(&fd, PollFlags::IN)];
-    rustix::event::poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether a process was stopped because it used the terminal from the background.

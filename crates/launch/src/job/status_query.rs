@@ -55,6 +55,7 @@ impl RunningJob<'_> {
     /// Does what is due.
     pub(super) fn handle_deadlines(&mut self) {
         let now = Instant::now();
+        self.search_other_libraries(now);
         self.send_due_signals();
         self.end_overdue_agents(now);
         if self.timeout.is_some_and(|time| now >= time) && !self.is_ending() {

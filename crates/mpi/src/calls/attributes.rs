@@ -18,7 +18,7 @@ impl Rank {
             predefined::HOST => Some(PROC_NULL),
             // One machine has one clock.
             predefined::WTIME_IS_GLOBAL => Some(1),
-            predefined::APPNUM => Some(0),
+            predefined::APPNUM => Some(self.lock().bootstrap.program() as i32),
             predefined::UNIVERSE_SIZE => Some(self.size() as i32),
             _ => None,
         }

@@ -226,8 +226,8 @@ fn a_rank_without_a_launcher_reports_to_nobody() {
     let job = Standalone::alone();
     assert_eq!((job.rank(), job.size()), (0, 1));
     assert_eq!(job.status_requested(), Ok(false));
-    assert_eq!(job.notify(Notice::Finalized), Err(LauncherGone));
-    assert_eq!(job.abort(1, "text"), Err(LauncherGone));
+    assert_eq!(job.notify(Notice::Finalized), Err(LauncherGone::Dead));
+    assert_eq!(job.abort(1, "text"), Err(LauncherGone::Dead));
     assert_eq!(job.fence(), Err(KvsError::None));
     let message = job.put("key", "value").unwrap_err().to_string();
     assert!(message.contains("fishplate run"), "{message}");

@@ -72,7 +72,7 @@ fn what_a_rank_says_arrives() {
     control.notify(Notice::Initialized).unwrap();
     control.notify(Notice::Lock(usize::MAX)).unwrap();
     control.abort(-3, "two\nlines \u{1b}[31m").unwrap();
-    control.notify(Notice::Fault("")).unwrap();
+    control.notify(Notice::Fault { code: 7, text: "" }).unwrap();
     control.notify(Notice::Finalized).unwrap();
     let expected = [
         FromRank::Init {
@@ -83,7 +83,10 @@ fn what_a_rank_says_arrives() {
             code: -3,
             message: "two lines  [31m".into(),
         },
-        FromRank::Fault { text: "".into() },
+        FromRank::Fault {
+            code: 7,
+            text: "".into(),
+        },
         FromRank::Finalize,
     ];
     assert_eq!(lines(&launcher), expected);
@@ -170,18 +173,26 @@ fn the_death_of_the_launcher_is_told_and_kills_nobody() {
     let (launcher, control) = pair();
     control.notify(Notice::Initialized).unwrap();
     drop(launcher);
-    assert_eq!(control.status_requested(), Err(LauncherGone));
-    assert_eq!(control.next_value(), Err(KvsError::Gone(LauncherGone)));
-    assert_eq!(control.notify(Notice::Finalized), Err(LauncherGone));
+    assert_eq!(control.status_requested(), Err(LauncherGone::Dead));
+    assert_eq!(
+        control.next_value(),
+        Err(KvsError::Gone(LauncherGone::Dead))
+    );
+    assert_eq!(control.notify(Notice::Finalized), Err(LauncherGone::Dead));
 }
 
 #[test]
 fn a_launcher_that_does_not_read_holds_a_rank_for_a_second_at_most() {
     let (_launcher, control) = pair();
     let outcome = (0..1_000_000)
-        .map(|_| control.notify(Notice::Fault(&"x".repeat(4000))))
+        .map(|_| {
+            control.notify(Notice::Fault {
+                code: 1,
+                text: &"x".repeat(4000),
+            })
+        })
         .find(Result::is_err);
-    assert_eq!(outcome, Some(Err(LauncherGone)));
+    assert_eq!(outcome, Some(Err(LauncherGone::Dead)));
 }
 
 #[test]
@@ -274,7 +285,7 @@ fn a_fence_is_entered_once_and_completed_once() {
     assert_eq!(control.fence(), Err(KvsError::InFence));
     assert_eq!(
         control.fence_is_complete(),
-        Err(KvsError::Gone(LauncherGone))
+        Err(KvsError::Gone(LauncherGone::Dead))
     );
 }
 
@@ -290,7 +301,7 @@ fn a_fence_blocks_until_the_launcher_ends_it() {
     });
     control.fence().unwrap();
     drop(launcher.join().unwrap());
-    assert_eq!(control.fence(), Err(KvsError::Gone(LauncherGone)));
+    assert_eq!(control.fence(), Err(KvsError::Gone(LauncherGone::Dead)));
 }
 
 #[test]

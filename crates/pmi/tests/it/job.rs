@@ -36,6 +36,67 @@ fn job(segment: i32, control: i32) -> Vec<(&'static str, String)> {
 }
 
 #[test]
+fn a_rank_knows_its_place_and_its_program() {
+    let hosts = Hosts::parse("0*2,1,0", 4).unwrap();
+    let variables = pmi::place_variables(3, &hosts);
+    let of = |name: &str| {
+        let row = variables.iter().find(|(known, _)| *known == name);
+        row.unwrap_or_else(|| panic!("{name}")).1.clone()
+    };
+    for name in ["PMI_RANK", "OMPI_COMM_WORLD_RANK"] {
+        assert_eq!(of(name), "3");
+    }
+    for name in [
+        pmi::LOCAL_RANK,
+        "MPI_LOCALRANKID",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+    ] {
+        assert_eq!(of(name), "2");
+    }
+    for name in [
+        pmi::LOCAL_SIZE,
+        "MPI_LOCALNRANKS",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+    ] {
+        assert_eq!(of(name), "3");
+    }
+    assert_eq!(
+        (of("PMI_SIZE"), of("OMPI_COMM_WORLD_SIZE")),
+        ("4".into(), "4".into())
+    );
+
+    let (_launcher, rank) = sockets();
+    let mut vars = job(segment().into_raw_fd(), rank.into_raw_fd());
+    vars.extend(variables);
+    vars.push((pmi::APPNUM, "2".into()));
+    assert_eq!(read(&vars).unwrap().expect("a job").program(), 2);
+    // Our own variables under others' names are no other launcher.
+    let seen = |vars: &[(&str, String)]| {
+        let find = |name: &str| {
+            let row = vars.iter().find(|(known, _)| *known == name);
+            row.map(|(_, value)| value.as_str())
+        };
+        pmi::launchers_seen(find).len()
+    };
+    assert_eq!(seen(&vars), 0);
+    vars.push(("SLURM_PROCID", "0".into()));
+    vars.push(("SLURM_STEP_ID", "0".into()));
+    assert_eq!(seen(&vars), 1);
+}
+
+#[test]
+fn a_size_beyond_any_job_is_refused_before_memory_is_taken() {
+    let mut vars = job(3, 4);
+    for size in ["4097", "4294967295", "18446744073709551615"] {
+        let place = vars.iter_mut().find(|(name, _)| *name == pmi::SIZE);
+        place.unwrap().1 = size.into();
+        let message = message(&vars);
+        let expected = format!("FISHPLATE_SIZE={size} is more than the 4096 ranks");
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
+#[test]
 fn a_process_without_a_launcher_is_alone() {
     assert!(read(&[("PATH", "/bin".into())]).unwrap().is_none());
 }

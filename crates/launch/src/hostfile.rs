@@ -1,0 +1,110 @@
+//! Files that name the hosts of a job, in the forms of MPICH, Intel MPI and Open MPI.
+
+use std::path::Path;
+
+use crate::error::why_text;
+use crate::hosts::{HostList, ListedHost};
+
+/// The valid forms of a line, for errors.
+const FORMS: &str = "a line is HOST, HOST:RANKS, or HOST slots=RANKS max_slots=MOST";
+
+impl HostList {
+    /// Reads a file with one host on each line, as `HOST`, `HOST:RANKS` or `HOST slots=RANKS
+    /// max_slots=MOST`. Text after `#` is a comment. The places of a repeated host add up. An error
+    /// is the text for the user.
+    pub fn read(file: &Path) -> Result<HostList, String> {
+        let name = file.display();
+        let text = std::fs::read_to_string(file)
+            .map_err(|why| format!("--hostfile {name}: {}", why_text(&why)))?;
+        HostList::parse_lines(&text, &name.to_string())
+    }
+
+    /// Reads the text of such a file.
+    fn parse_lines(text: &str, name: &str) -> Result<HostList, String> {
+        let mut hosts = HostList::empty(name.into());
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let host = listed(line).map_err(|why| format!("{name}:{number}: {why}"))?;
+            hosts.add(host);
+        }
+        match hosts.hosts.is_empty() {
+            true => Err(format!("{name} names no host; {FORMS}")),
+            false => Ok(hosts),
+        }
+    }
+}
+
+/// Reads a line that is neither empty nor a comment.
+fn listed(line: &str) -> Result<ListedHost, String> {
+    let spaced = line.replace('=', " = ");
+    let mut words = spaced.split_whitespace();
+    let wrong = |word: &str| format!("`{word}`: {FORMS}");
+    let first = words.next().unwrap_or_default();
+    let mut host = ListedHost::parse(first).ok_or_else(|| wrong(first))?;
+    while let Some(key) = words.next() {
+        let value = match (words.next(), words.next()) {
+            (Some("="), Some(value)) => value,
+            _ => return Err(wrong(key)),
+        };
+        let place = match key {
+            "slots" => &mut host.places,
+            "max_slots" | "max-slots" => &mut host.most,
+            _ => return Err(wrong(key)),
+        };
+        let number = value.parse().ok().filter(|&number: &usize| number > 0);
+        *place = Some(number.ok_or_else(|| wrong(&format!("{key}={value}")))?);
+    }
+    match (host.places, host.most) {
+        (places, Some(most)) if places.unwrap_or(1) > most => Err(format!(
+            "`{line}`: more places than max_slots={most} allows"
+        )),
+        _ => Ok(host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_all_launchers_are_read() {
+        let text =
+            "# the hosts\n a \nb:2\n\nc slots=3 max_slots=4 # big\nd slots = 2\nb slots=1\n::1:2\n";
+        let hosts = HostList::parse_lines(text, "hosts").unwrap().hosts;
+        let of = |name: &str, places, most| ListedHost {
+            name: name.into(),
+            places,
+            most,
+        };
+        let expected = [
+            of("a", None, None),
+            of("b", Some(3), None),
+            of("c", Some(3), Some(4)),
+            of("d", Some(2), None),
+            of("::1", Some(2), None),
+        ];
+        assert_eq!(hosts, expected);
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        for (text, expected) in [
+            ("", "hosts names no host"),
+            ("# a\n", "hosts names no host"),
+            ("a\nb:0\n", "hosts:2: `b:0`: a line is HOST"),
+            ("a slots=x\n", "hosts:1: `slots=x`"),
+            ("a slots\n", "hosts:1: `slots`"),
+            ("a cpus=2\n", "hosts:1: `cpus`"),
+            ("\n\n-o slots=1\n", "hosts:3: `-o`"),
+            ("a slots=5 max_slots=4\n", "more places than max_slots=4"),
+        ] {
+            let why = HostList::parse_lines(text, "hosts").unwrap_err();
+            assert!(why.contains(expected), "{why}");
+        }
+        let why = HostList::read(Path::new("/no/such")).unwrap_err();
+        assert_eq!(why, "--hostfile /no/such: no such file or directory");
+    }
+}
