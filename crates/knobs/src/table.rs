@@ -209,8 +209,8 @@ knobs! {
     /// Mode of waiting for a message. `spin` polls without pause; `yield` lets other processes run
     /// between polls; `sleep` sleeps until a peer wakes the rank. `auto` spins while every rank of
     /// the host has a core of its own, and yields otherwise. It sleeps after the time in
-    /// FISHPLATE_SPIN, and at once where a peer was on the same core or tasks of other jobs take the
-    /// yielded core.
+    /// FISHPLATE_SPIN, and at once where a peer was on the same core, or where tasks of other jobs
+    /// take the yielded core.
     wait: Wait = Wait::Auto, "FISHPLATE_WAIT";
 
     /// With the wait mode `auto`: the time that a rank polls for a message before it sleeps. Ranks

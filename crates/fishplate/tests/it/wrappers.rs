@@ -161,7 +161,7 @@ fn the_parts_are_shown() {
     assert!(
         prefix
             .says("mpicc", &["-showme:version"])
-            .starts_with("mpicc: Fishplate ")
+            .starts_with("mpicc: MPI 5.0.0 ")
     );
     let refused = prefix
         .tool("mpicc")
