@@ -137,12 +137,12 @@ exec "$@"
 
 def bound(places: str, gives_way: bool):
     """Ranks bound to the first (a) or second (b) of two cores, or to none (-): who has a core spins, who shares one gives
-    way."""
+    way. The spin is longer than any wait of the program."""
     def test(world):
         cores = [place if place == "-" else str(CORES["ab".index(place)]) for place in places]
         expected = [f"{rank} {'gives way' if gives_way else 'spins'}" for rank in range(len(places))]
         command = ["taskset", "-c", ",".join(map(str, CORES)), world.mpiexec, "--bind-to", "none", "-n", len(places),
-                   "bash", "-c", BIND, "bash", *cores, "--", world.programs / "crowd"]
+                   "-x", "FISHPLATE_SPIN=10s", "bash", "-c", BIND, "bash", *cores, "--", world.programs / "crowd"]
         with Job(world.work, command) as job:
             code = job.end(60)
             if code != 0 or sorted(job.out.splitlines()) != expected:
@@ -256,8 +256,8 @@ def tests() -> list:
         ("64 ranks", many_ranks),
         bound("aa", gives_way=True),
         bound("---", gives_way=True),
-        *([bound("--", gives_way=False), bound("ab", gives_way=False), bound("b-", gives_way=False),
-           bound("abab", gives_way=True)] if len(CORES) > 1 else []),
+        # Ranks without a core of their own may meet on one, where they sleep.
+        *([bound("ab", gives_way=False), bound("abab", gives_way=True)] if len(CORES) > 1 else []),
         limited("descriptors", "--nofile=24:24", ranks=16),
         limited("address space", f"--as={256 << 20}"),
         limited("file size", "--fsize=65536"),
