@@ -37,7 +37,7 @@ pub(crate) struct JobOutcome {
     pub(crate) samples: Vec<Sample>,
     pub(crate) start: Option<Start>,
     pub(crate) memory: Option<PairMemory>,
-    /// What each rank met. Empty on modelled machines.
+    /// The disturbances of each rank. Empty on modelled machines.
     pub(crate) ranks: Vec<RankConditions>,
     /// Wall-clock time from the start of the launcher to its end.
     pub(crate) wall: Duration,

@@ -17,7 +17,7 @@ pub(crate) enum WorkerMessage {
     Sample(Sample),
     /// The cost of MPI_Init, measured in the ranks.
     Start(Start),
-    /// What each rank met, in the order of ranks.
+    /// The disturbances of each rank, in the order of ranks.
     Ranks { all: Vec<RankConditions> },
     /// Memory of a pair's messages.
     Memory(PairMemory),

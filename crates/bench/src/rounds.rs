@@ -52,7 +52,7 @@ pub(crate) struct Measurement {
     pub(crate) iterations: Vec<usize>,
     /// The percentiles with their values in each round.
     pub(crate) percentiles: Vec<(f64, Vec<f64>)>,
-    /// What disturbed each round. Empty on modelled machines.
+    /// The disturbances of each round. Empty on modelled machines.
     pub(crate) disturbances: Vec<Disturbances>,
     /// The hardware threads that each rank could use.
     pub(crate) binding: Vec<String>,

@@ -17,7 +17,7 @@ enum Meaning {
     WordAndFile(&'static str),
     /// A list of forms of output: Open MPI's `--output tag,file=NAME`.
     Forms,
-    /// What it asks for is always so.
+    /// Its request is always met here.
     Always,
     /// It has no effect, for this reason, and takes this many words.
     Ignored(usize, &'static str),

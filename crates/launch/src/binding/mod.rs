@@ -171,7 +171,7 @@ impl HostBinding {
         format!("{strength} binding, {cores} {name}: {threads} {list}")
     }
 
-    /// What watches the ranks of a soft binding, to release them.
+    /// The watch over the ranks of a soft binding, which releases them.
     pub(crate) fn watch(&self) -> Option<ReleaseWatch> {
         let topology = self.topology.as_ref()?;
         let soft = self.strength == Strength::Soft;

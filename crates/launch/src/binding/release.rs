@@ -69,7 +69,7 @@ struct WatchedRank {
     sampling: Option<Samples>,
 }
 
-/// What a rank that loses time has been found to do.
+/// The samples of a rank that loses time.
 #[derive(Debug, Default)]
 struct Samples {
     taken: u32,
@@ -79,7 +79,7 @@ struct Samples {
     ran: u64,
 }
 
-/// What a rank does at one moment.
+/// The activity of a rank at one moment.
 enum Sample {
     /// It sleeps, or has not run since the last sample.
     None,
@@ -262,7 +262,7 @@ impl Samples {
         }
     }
 
-    /// What a rank does now. `lock` is the address of its lock; a rank without one has not called
+    /// The activity of a rank now. `lock` is the address of its lock; a rank without one has not called
     /// MPI_Init.
     fn take(&mut self, pid: Pid, lock: Option<u64>) -> Sample {
         let ran = schedstat(pid, pid.as_raw_nonzero().get(), 0).unwrap_or(0);

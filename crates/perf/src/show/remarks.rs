@@ -2,7 +2,7 @@
 
 use conditions::{Conditions, Disturbances};
 
-/// What a run met: the machine, and the disturbances of this end.
+/// The circumstances of a run: the machine, and the disturbances of this end.
 pub(crate) type Met = (Conditions, Disturbances);
 
 /// The lines below a table: a remark if this end did not have its core, and the state of the cores.
