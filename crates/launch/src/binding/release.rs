@@ -262,8 +262,8 @@ impl Samples {
         }
     }
 
-    /// The activity of a rank now. `lock` is the address of its lock; a rank without one has not called
-    /// MPI_Init.
+    /// The activity of a rank now. `lock` is the address of its lock; a rank without one has not
+    /// called MPI_Init.
     fn take(&mut self, pid: Pid, lock: Option<u64>) -> Sample {
         let ran = schedstat(pid, pid.as_raw_nonzero().get(), 0).unwrap_or(0);
         // While a rank waits for its core, it stays where it was at the last sample.
