@@ -83,7 +83,7 @@ def quiet_suites(full: bool) -> list[Step]:
         Step("unit", python("rust.py", "unit")),
         Step("loom", python("rust.py", "loom")),
         # Killed ranks, full disks, wrong environments, things left behind.
-        Step("robust", python("robust/run.py", *PREFIX)),
+        Step("robust", python("robust/run.py", *PREFIX, *(["--releases"] if full else []))),
         # Example programs that check their own results.
         Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else []))),
         # Instructions of the hot paths.

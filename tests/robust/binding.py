@@ -261,6 +261,13 @@ def tests() -> list:
         refused("--map-by ppr:1:core", 3, "no place for 3 ranks on 2 cores"),
         ("--report-bindings", reported),
         ("ranks of several hosts", several_hosts),
+    ]
+    return [(f"binding: {name}", run) for name, run in cases]
+
+
+def releases() -> list:
+    """Tests of releases, which need a scheduler that gives a rank beside busy loops its share of a core."""
+    cases = [
         ("a rank that computes beside other work is released", released),
         ("a rank that computes on another host is released", released_on_another_host),
         ("all threads of a rank are released", all_threads_are_released),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Jobs under failures: none hangs, falls silent or leaves anything behind.
 
-    tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--kills N] [--list]
+    tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--kills N] [--releases] [--list]
 
 The cases are in binding.py, comparison.py, deaths.py, endings.py, launcher.py, libraries.py, hosts.py, modelled.py, summaries.py
 and surroundings.py; job.py watches a job. They run in a mount namespace (unshare) with an empty /tmp and /dev/shm, so every file
@@ -84,10 +84,11 @@ def main() -> int:
     harness.add_case_options(parser)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--kills", type=int, default=25, help="kills at random moments in each test of them")
+    parser.add_argument("--releases", action="store_true", help="also releases from a binding, which depend on the scheduler")
     options = parser.parse_args()
     modules = (binding, comparison, deaths, endings, launcher, libraries, hosts, modelled, summaries, surroundings)
-    cases = [Case(name, run) for module in modules for name, run in module.tests()
-             if options.only in name]
+    found = [*(case for module in modules for case in module.tests()), *(binding.releases() if options.releases else [])]
+    cases = [Case(name, run) for name, run in found if options.only in name]
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
@@ -99,7 +100,8 @@ def main() -> int:
         surroundings.mount("--bind", str(root), ELSEWHERE)
         there = Path(ELSEWHERE)
         os.chdir(there)
-        again = ["--only", options.only, "--seed", str(options.seed), "--kills", str(options.kills), "--prefix", str(there / prefix.relative_to(root))]
+        again = ["--only", options.only, "--seed", str(options.seed), "--kills", str(options.kills), "--prefix", str(there / prefix.relative_to(root)),
+                 *(["--releases"] if options.releases else [])]
         os.execv(sys.executable, [sys.executable, str(there / HERE.relative_to(root) / "run.py"), *again])
     if any(prefix.is_relative_to(folder) for folder in EMPTY):
         # Visible in this namespace only, so nothing is left behind.
