@@ -1,10 +1,11 @@
-//! The copy of a message into and out of packets: by stores through the cache or past it, forward
-//! or backward.
+//! The copy of a message into and out of packets: by vectors or string moves, through the cache or
+//! past it, forward or backward.
 
 use datatype::{Buffer, Direction};
 
 /// Bodies up to this length are written backward where the peer shares a cache, which takes a tenth
-/// less time; longer ones are faster forward.
+/// less time; longer ones are faster forward. They are written by vectors where the peer has taken
+/// everything before: such a body lies where the last one was, in the nearest cache.
 const BACKWARD_UP_TO: usize = 4 << 10;
 
 /// The stores that write the next body to a peer.
@@ -13,27 +14,36 @@ pub struct BodyStores {
     /// Smallest body to write with non-temporal stores, in bytes; `usize::MAX`: the peer shares a
     /// cache.
     non_temporal_from: usize,
+    /// The peer has taken all bodies before.
+    taken: bool,
 }
 
 impl BodyStores {
     /// Stores through the cache.
-    pub(crate) const CACHED: BodyStores = BodyStores {
-        non_temporal_from: usize::MAX,
-    };
+    pub(crate) const CACHED: BodyStores = BodyStores::new(usize::MAX, true);
 
-    /// Non-temporal stores for bodies of at least `non_temporal_from` bytes.
+    /// Non-temporal stores for bodies of at least `non_temporal_from` bytes. `taken`: the peer has
+    /// taken all bodies before.
     #[inline(always)]
-    pub(crate) fn non_temporal_from(non_temporal_from: usize) -> BodyStores {
-        BodyStores { non_temporal_from }
+    pub(crate) const fn new(non_temporal_from: usize, taken: bool) -> BodyStores {
+        BodyStores {
+            non_temporal_from,
+            taken,
+        }
+    }
+
+    #[inline(always)]
+    fn shares_cache(self) -> bool {
+        self.non_temporal_from == usize::MAX
     }
 
     /// The direction in which the peer should copy the body out. A core that shares the writer's
     /// cache copies backward: a forward copy prefetches lines that the writer is about to write.
     #[inline(always)]
     pub fn copy_out(self) -> Direction {
-        match self {
-            BodyStores::CACHED => Direction::Backward,
-            _ => Direction::Forward,
+        match self.shares_cache() {
+            true => Direction::Backward,
+            false => Direction::Forward,
         }
     }
 
@@ -42,10 +52,13 @@ impl BodyStores {
     pub fn fill(self, message: &Buffer, position: usize, body: &mut [u8]) {
         if body.len() >= self.non_temporal_from {
             message.pack_past_cache(position, body);
-        } else if self == BodyStores::CACHED && body.len() <= BACKWARD_UP_TO {
-            message.pack_in(Direction::Backward, position, body);
+        } else if self.shares_cache() && body.len() <= BACKWARD_UP_TO {
+            match self.taken {
+                true => message.pack_backward(position, body),
+                false => message.hand_over(Direction::Backward, position, body),
+            };
         } else {
-            message.pack(position, body);
+            message.hand_over(Direction::Forward, position, body);
         }
     }
 }

@@ -323,10 +323,9 @@ impl<M: Memory> Sender<M> {
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             slot.write(head, len, len, fill);
         } else {
-            let afresh = self.tail.packets == packets;
             let which = self.arenas.of_body(len);
             assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
-            if which == Which::Small && afresh {
+            if which == Which::Small && self.is_taken() {
                 self.handed_out[which as usize].offset = 0;
             }
             let arena = self.handed_out[which as usize];
@@ -420,6 +419,12 @@ impl<M: Memory> Sender<M> {
                 lines: self.handed_out.map(|arena| arena.lines),
             };
         }
+    }
+
+    /// The receiver is known to have taken all packets.
+    #[inline(always)]
+    pub(crate) fn is_taken(&self) -> bool {
+        self.tail.packets == self.head
     }
 
     /// The receiver has published a tail since the last call.

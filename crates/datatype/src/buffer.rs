@@ -3,7 +3,7 @@
 //! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest
 //! is safe. A send of contiguous data touches no reference count and no datatype.
 
-use crate::memcpy::{Direction, copy, stream};
+use crate::memcpy::{Direction, copy, hand_over, stream};
 use crate::pack::{Pack, Unpack};
 use crate::scratch::Spread;
 use crate::types::Type;
@@ -112,26 +112,45 @@ impl Buffer {
     /// bytes.
     #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
-        self.pack_in(Direction::Forward, position, out)
+        self.pack_by(position, out, |from, to, count| {
+            // SAFETY: both have `count` bytes, apart.
+            unsafe { copy(Direction::Forward, from, to, count) }
+        })
     }
 
-    /// [`Buffer::pack`] in the given direction, if the data is one run.
+    /// [`Buffer::pack`] from the last byte to the first, if the data is one run.
     #[inline(always)]
-    pub fn pack_in(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
+    pub fn pack_backward(&self, position: usize, out: &mut [u8]) -> usize {
+        self.pack_by(position, out, |from, to, count| {
+            // SAFETY: both have `count` bytes, apart.
+            unsafe { copy(Direction::Backward, from, to, count) }
+        })
+    }
+
+    /// [`Buffer::pack`] into memory that another core reads next. `direction` is that of
+    /// vectors, if they copy it.
+    #[inline(always)]
+    pub fn hand_over(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
+        self.pack_by(position, out, |from, to, count| {
+            // SAFETY: both have `count` bytes, apart.
+            unsafe { hand_over(direction, from, to, count) }
+        })
+    }
+
+    /// [`Buffer::pack`] with a copy of one run, which gets addresses of that number of bytes, apart.
+    #[inline(always)]
+    fn pack_by(
+        &self,
+        position: usize,
+        out: &mut [u8],
+        copy: impl FnOnce(*const u8, *mut u8, usize),
+    ) -> usize {
         if self.spread.is_some() {
             return self.pack_spread(position, out);
         }
         let count = self.len.saturating_sub(position).min(out.len());
-        // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the
-        // caller's alone.
-        unsafe {
-            copy(
-                direction,
-                at(self.at.wrapping_add(position)),
-                out.as_mut_ptr(),
-                count,
-            )
-        };
+        // `position + count <= len`, readable by the promise of `new`; `out` is the caller's alone.
+        copy(at(self.at.wrapping_add(position)), out.as_mut_ptr(), count);
         count
     }
 

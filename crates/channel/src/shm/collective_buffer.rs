@@ -16,7 +16,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use datatype::Buffer;
+use datatype::{Buffer, Direction};
 
 pub use super::buffer_pool::BufferOffer;
 use crate::doorbell::Doorbell;
@@ -326,7 +326,7 @@ impl Round<'_> {
             if non_temporal {
                 vector.pack_past_cache(0, room);
             } else {
-                vector.pack(0, room);
+                vector.hand_over(Direction::Forward, 0, room);
             }
         })
     }

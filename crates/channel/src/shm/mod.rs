@@ -26,6 +26,7 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
+use crate::body::BodyStores;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
@@ -196,23 +197,18 @@ impl Shm {
         self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
-    /// The cache distance of a peer, measured now and then when a body of `len` bytes is about to
-    /// be sent.
+    /// The stores for the next body to `peer`, which has `len` bytes. The cache distance of the peer
+    /// is measured now and then.
     #[inline]
-    fn reach(&mut self, peer: usize, len: usize) -> Option<&CacheDistance> {
-        let to = self.outbound.get_mut(peer)?.as_deref_mut()?;
+    pub(crate) fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
+        let Some(Some(to)) = self.outbound.get_mut(peer) else {
+            let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
+            return BodyStores::new(first.non_temporal_from(), true);
+        };
         if len >= ASKED {
             to.reach.look(|| to.ring.tail_has_changed());
         }
-        Some(&to.reach)
-    }
-
-    /// Smallest body, in bytes, to write to `peer` with non-temporal stores; `usize::MAX`: none.
-    /// `len`: the next body.
-    #[inline]
-    pub(crate) fn non_temporal_from(&mut self, peer: usize, len: usize) -> usize {
-        let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
-        self.reach(peer, len).unwrap_or(&first).non_temporal_from()
+        BodyStores::new(to.reach.non_temporal_from(), to.ring.is_taken())
     }
 
     /// The cores of this rank and `peer` share a cache, so long messages are best moved through the

@@ -2,7 +2,7 @@
 //! a note that names the call.
 
 use channel::collective_buffer::{MOST_BYTES, NOTES, Round, Wake};
-use datatype::Buffer;
+use datatype::{Buffer, Direction};
 
 use super::blocks::Blocks;
 use crate::algorithms::Collective;
@@ -64,7 +64,7 @@ impl SmallRound<'_> {
             for member in (0..size).filter(|member| *member != me) {
                 let block = blocks.part(member);
                 let (place, after) = rest.split_at_mut(block.len().min(rest.len()));
-                block.pack(0, place);
+                block.hand_over(Direction::Forward, 0, place);
                 rest = after;
             }
         })
