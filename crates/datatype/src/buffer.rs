@@ -238,23 +238,25 @@ impl Buffer {
         count
     }
 
-    /// Lends the bytes of a dense buffer, unless `other` overlaps it.
-    pub(crate) fn with_bytes_apart<R>(
+    /// Lends the bytes of a dense buffer, unless one of `others` overlaps it.
+    pub(crate) fn with_bytes_apart<R, const OTHERS: usize>(
         &self,
-        other: &[u8],
+        others: [&[u8]; OTHERS],
         then: impl FnOnce(&mut [u8]) -> R,
     ) -> Option<R> {
         let (address, len) = self.as_dense()?;
         if len == 0 {
             return Some(then(&mut []));
         }
-        let apart = address.wrapping_sub(other.as_ptr().addr()) >= other.len()
-            && other.as_ptr().addr().wrapping_sub(address) >= len;
-        if !apart {
+        let is_apart = |other: &[u8]| {
+            address.wrapping_sub(other.as_ptr().addr()) >= other.len()
+                && other.as_ptr().addr().wrapping_sub(address) >= len
+        };
+        if !others.iter().all(|other| is_apart(other)) {
             return None;
         }
         // SAFETY: writable and not used by anybody else during the operation, by the promise of
-        // `new`; `other` does not overlap it.
+        // `new`; no other overlaps it.
         Some(then(unsafe {
             std::slice::from_raw_parts_mut(at(address), len)
         }))

@@ -90,6 +90,23 @@ impl SmallRound<'_> {
         Ok(Some(published.bytes(self.len)))
     }
 
+    /// The vectors of two members, as [`vector`](Self::vector) returns one.
+    #[inline(always)]
+    pub(super) fn vectors(&mut self, members: [usize; 2]) -> Result<Option<[&[u8]; 2]>> {
+        let ours = self.note();
+        let (collective, len) = (self.collective, self.len);
+        let Some(published) = self.round.both_published(members) else {
+            return Ok(None);
+        };
+        for (member, vector) in members.iter().zip(&published) {
+            let theirs = vector.note();
+            if theirs != ours {
+                return Err(mismatch(*member, theirs, collective, len));
+            }
+        }
+        Ok(Some(published.map(|vector| vector.bytes(len))))
+    }
+
     /// Ends the round for this rank, and wakes members that may sleep until then.
     #[inline(always)]
     pub(super) fn end(self, wake: Wake) {

@@ -4,7 +4,7 @@
 //! Invariant: operands are combined in one order, so all ranks get the same bits.
 
 use channel::collective_buffer::Wake;
-use datatype::reduce::reduce_into;
+use datatype::reduce::{reduce_into, reduce_pair};
 use datatype::{Buffer, Elements, Op, Predefined};
 
 use super::blocks::Blocks;
@@ -368,21 +368,50 @@ impl Vectors {
     #[inline(always)]
     fn fold_down(&self, round: &mut SmallRound, left: &mut usize, last: usize) -> Result<bool> {
         let (me, size, len) = (round.me(), round.size(), round.len);
+        if *left == size && size >= last + 2 {
+            let (high, low) = (size - 1, size - 2);
+            let Some([highs, lows]) = round.vectors([high, low])? else {
+                return Ok(false);
+            };
+            self.instead(high == me, len, highs, |highs| {
+                self.instead(low == me, len, lows, |lows| self.pair(lows, highs))
+            })?;
+            *left -= 2;
+        }
         while *left > last {
             let member = *left - 1;
             let Some(bytes) = round.vector(member)? else {
                 return Ok(false);
             };
-            let fold = |bytes: &[u8]| self.fold(bytes, *left == size);
-            // This rank's published copy may be outside the cache; its source still is in it.
-            let own = member == me && self.stays;
-            match own.then(|| self.ours.with_dense(0, len, fold)).flatten() {
-                Some(done) => done?,
-                None => fold(bytes)?,
-            }
+            let first = *left == size;
+            self.instead(member == me, len, bytes, |bytes| self.fold(bytes, first))?;
             *left -= 1;
         }
         Ok(true)
+    }
+
+    /// Calls `then` with a published vector. `own`: it is this rank's; its copy may be outside the
+    /// cache, so its source is taken, which still is in it.
+    #[inline(always)]
+    fn instead(
+        &self,
+        own: bool,
+        len: usize,
+        bytes: &[u8],
+        then: impl Fn(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let own = own && self.stays;
+        let done = own.then(|| self.ours.with_dense(0, len, &then)).flatten();
+        done.unwrap_or_else(|| then(bytes))
+    }
+
+    /// Combines the vectors of the two highest ranks into the result.
+    #[inline(always)]
+    fn pair(&self, low: &[u8], high: &[u8]) -> Result<()> {
+        if let Some((op, ty)) = self.combine {
+            reduce_pair(op, ty, low, high, &self.result)?;
+        }
+        Ok(())
     }
 
     /// Combines a vector into the result; it comes from a lower rank than those before.
