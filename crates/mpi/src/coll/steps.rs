@@ -230,8 +230,10 @@ impl Step for Allgather<'_> {
             let Some(bytes) = round.vector(member)? else {
                 return Ok(false);
             };
-            if member != me || self.ours.is_some() {
+            if member != me {
                 self.all.part(member).unpack(0, bytes);
+            } else if let Some(ours) = self.ours {
+                ours.copy_to(&self.all.part(me));
             }
             self.left -= 1;
         }
@@ -326,6 +328,47 @@ impl Step for ReduceScatter<'_> {
     }
 }
 
+/// All publish their vectors, and each combines those of the members before it: the last one's is
+/// of no use to others.
+pub(super) struct Scan {
+    pub(super) vectors: Vectors,
+    /// The result leaves out this rank's contribution.
+    pub(super) exclusive: bool,
+    pub(super) left: usize,
+}
+
+impl Step for Scan {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let (me, len) = (round.me(), round.len);
+        let vectors = &self.vectors;
+        if me + 1 < round.size() && !round.publish(&vectors.ours) {
+            return Ok(false);
+        }
+        if me == 0 {
+            if !self.exclusive && vectors.stays {
+                vectors.ours.copy_to(&vectors.result);
+            }
+            round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        self.left = self.left.min(me);
+        while self.left > 0 {
+            let member = self.left - 1;
+            let Some(bytes) = round.vector(member)? else {
+                return Ok(false);
+            };
+            match (self.left == me, self.exclusive) {
+                (true, false) => vectors.fold_ours(bytes, len)?,
+                (first, _) => vectors.fold(bytes, first)?,
+            }
+            self.left -= 1;
+        }
+        // Members before this one may wait for the end of a round in which they publish only.
+        round.end(Wake::Everybody);
+        Ok(true)
+    }
+}
+
 /// The vectors that a reduction reads and writes.
 pub(super) struct Vectors {
     /// This rank's contribution.
@@ -405,13 +448,25 @@ impl Vectors {
         done.unwrap_or_else(|| then(bytes))
     }
 
-    /// Combines the vectors of the two highest ranks into the result.
+    /// Combines two vectors into the result, the lower rank's first.
     #[inline(always)]
     fn pair(&self, low: &[u8], high: &[u8]) -> Result<()> {
         if let Some((op, ty)) = self.combine {
             reduce_pair(op, ty, low, high, &self.result)?;
         }
         Ok(())
+    }
+
+    /// Combines a vector, as the first operand, with this rank's contribution.
+    fn fold_ours(&self, bytes: &[u8], len: usize) -> Result<()> {
+        let pair = |ours: &[u8]| self.pair(bytes, ours);
+        match self.stays.then(|| self.ours.with_dense(0, len, pair)) {
+            Some(Some(done)) => return done,
+            Some(None) => _ = self.ours.copy_to(&self.result),
+            // The result's memory has the contribution.
+            None => {}
+        }
+        self.fold(bytes, false)
     }
 
     /// Combines a vector into the result; it comes from a lower rank than those before.
