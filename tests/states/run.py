@@ -2,7 +2,7 @@
 """Compares MPI libraries within each state of the cores.
 
     tests/states/run.py BENCHMARK[,BENCHMARK...] --against NAME=LIBRARY[,...] [--prefix build] [--sizes 1:4M] [--rounds 15]
-                        [--variant NAME:VARIABLE=VALUE ...]
+                        [--variant 'NAME:VARIABLE=VALUE;...']
 
 The two cores of a virtual machine are threads of one core, cores that share a cache, or far cores, and the host moves them within
 milliseconds. So every job is short: one library, one benchmark, one round; the libraries take turns. A job counts for a state if the state was
@@ -123,7 +123,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("benchmarks")
     parser.add_argument("--against", default="", metavar="NAME=LIBRARY,…")
-    parser.add_argument("--variant", action="append", default=[], metavar="NAME:VARIABLE=VALUE")
+    parser.add_argument("--variant", action="append", default=[], metavar="NAME:VARIABLE=VALUE[;…]")
     parser.add_argument("--prefix", type=Path, default=Path("build"))
     parser.add_argument("--sizes", default="1:4M")
     parser.add_argument("--rounds", type=int, default=15)
@@ -134,7 +134,7 @@ def main() -> int:
     given = parser.parse_args()
     libraries = {OURS: None} | libraries_of(given.against)
     variants = [word.split(":", 1) for word in given.variant]
-    settings = {name: dict([setting.split("=", 1)]) for name, setting in variants}
+    settings = {name: dict(one.split("=", 1) for one in setting.split(";")) for name, setting in variants}
     libraries |= dict.fromkeys(settings)
     command = (given.prefix / "bin" / "fishplate").resolve()
     lines = defaultdict(list)

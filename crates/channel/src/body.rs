@@ -4,8 +4,7 @@
 use datatype::{Buffer, Direction};
 
 /// Bodies up to this length are written backward where the peer shares a cache, which takes a tenth
-/// less time; longer ones are faster forward. They are written by vectors where the peer has taken
-/// everything before: such a body lies where the last one was, in the nearest cache.
+/// less time; longer ones are faster forward.
 const BACKWARD_UP_TO: usize = 4 << 10;
 
 /// The stores that write the next body to a peer.
@@ -14,22 +13,16 @@ pub struct BodyStores {
     /// Smallest body to write with non-temporal stores, in bytes; `usize::MAX`: the peer shares a
     /// cache.
     non_temporal_from: usize,
-    /// The peer has taken all bodies before.
-    taken: bool,
 }
 
 impl BodyStores {
     /// Stores through the cache.
-    pub(crate) const CACHED: BodyStores = BodyStores::new(usize::MAX, true);
+    pub(crate) const CACHED: BodyStores = BodyStores::non_temporal_from(usize::MAX);
 
-    /// Non-temporal stores for bodies of at least `non_temporal_from` bytes. `taken`: the peer has
-    /// taken all bodies before.
+    /// Non-temporal stores for bodies of at least `non_temporal_from` bytes.
     #[inline(always)]
-    pub(crate) const fn new(non_temporal_from: usize, taken: bool) -> BodyStores {
-        BodyStores {
-            non_temporal_from,
-            taken,
-        }
+    pub(crate) const fn non_temporal_from(non_temporal_from: usize) -> BodyStores {
+        BodyStores { non_temporal_from }
     }
 
     #[inline(always)]
@@ -53,10 +46,7 @@ impl BodyStores {
         if body.len() >= self.non_temporal_from {
             message.pack_past_cache(position, body);
         } else if self.shares_cache() && body.len() <= BACKWARD_UP_TO {
-            match self.taken {
-                true => message.pack_backward(position, body),
-                false => message.hand_over(Direction::Backward, position, body),
-            };
+            message.hand_over(Direction::Backward, position, body);
         } else {
             message.hand_over(Direction::Forward, position, body);
         }

@@ -325,7 +325,7 @@ impl<M: Memory> Sender<M> {
         } else {
             let which = self.arenas.of_body(len);
             assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
-            if which == Which::Small && self.is_taken() {
+            if which == Which::Small && self.tail.packets == packets {
                 self.handed_out[which as usize].offset = 0;
             }
             let arena = self.handed_out[which as usize];
@@ -419,12 +419,6 @@ impl<M: Memory> Sender<M> {
                 lines: self.handed_out.map(|arena| arena.lines),
             };
         }
-    }
-
-    /// The receiver is known to have taken all packets.
-    #[inline(always)]
-    pub(crate) fn is_taken(&self) -> bool {
-        self.tail.packets == self.head
     }
 
     /// The receiver has published a tail since the last call.

@@ -118,15 +118,6 @@ impl Buffer {
         })
     }
 
-    /// [`Buffer::pack`] from the last byte to the first, if the data is one run.
-    #[inline(always)]
-    pub fn pack_backward(&self, position: usize, out: &mut [u8]) -> usize {
-        self.pack_by(position, out, |from, to, count| {
-            // SAFETY: both have `count` bytes, apart.
-            unsafe { copy(Direction::Backward, from, to, count) }
-        })
-    }
-
     /// [`Buffer::pack`] into memory that another core reads next. `direction` is that of
     /// vectors, if they copy it.
     #[inline(always)]

@@ -3,9 +3,9 @@
 //! Short runs are copied inline. On x86-64, runs up to [`BY_VECTORS`] are copied by vectors: the
 //! string move that C libraries use for such lengths is slow to start, and slow to read lines that
 //! another core holds. It is fast to write them, because it takes a line without reading it: so
-//! memory that another core reads next is written by string moves from [`BY_STRING`] on, where the
+//! memory that another core reads next is written by string moves beyond 2 KiB, where the
 //! processor starts them fast. (Between threads of one core a third less time for the way there
-//! and back from 2 KiB on, between cores without a common cache a tenth.)
+//! and back, between cores without a common cache a tenth.)
 
 use std::ptr;
 
@@ -14,9 +14,10 @@ const LINE: usize = 64;
 #[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 32 << 10;
 
-/// The shortest run that is written by a string move for another core, in bytes.
+/// The longest run that is written by vectors for another core, in bytes, where string moves start
+/// fast.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-const BY_STRING: usize = 2 << 10;
+const HANDED_OVER_BY_VECTORS: usize = 2 << 10;
 
 /// The direction in which a longer run is copied, where the library chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +168,7 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
 #[inline(always)]
 pub(crate) unsafe fn hand_over(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if len >= BY_STRING && string_moves_start_fast() {
+    if len > HANDED_OVER_BY_VECTORS && string_moves_start_fast() {
         // SAFETY: the caller promises `len` bytes on both sides, apart. The instruction changes
         // these three registers; the direction flag is clear by the rules of the ABI.
         unsafe {

@@ -203,12 +203,12 @@ impl Shm {
     pub(crate) fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
         let Some(Some(to)) = self.outbound.get_mut(peer) else {
             let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
-            return BodyStores::new(first.non_temporal_from(), true);
+            return BodyStores::non_temporal_from(first.non_temporal_from());
         };
         if len >= ASKED {
             to.reach.look(|| to.ring.tail_has_changed());
         }
-        BodyStores::new(to.reach.non_temporal_from(), to.ring.is_taken())
+        BodyStores::non_temporal_from(to.reach.non_temporal_from())
     }
 
     /// The cores of this rank and `peer` share a cache, so long messages are best moved through the
