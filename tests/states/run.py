@@ -24,6 +24,8 @@ import harness  # noqa: E402
 
 OURS = "fishplate"
 STATES = ["one-core", "near", "far"]
+# Jobs during which the state changed: their figures mix states.
+MIXED = "mixed"
 # Benchmarks of which more is better.
 RATES = {"bw", "bibw", "mbw-mr"}
 # Fewer jobs of a state say little.
@@ -64,12 +66,8 @@ class Table:
     def __init__(self, benchmark: str, lines: list[dict]):
         self.benchmark = benchmark
         self.found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-        self.mixed = 0
         for line in lines:
-            at = line["state"]
-            if at is None:
-                self.mixed += 1
-                continue
+            at = line["state"] or MIXED
             self.found[at][line.get("size", 0)][line["of"]].append(line["median"])
 
     def medians(self, of_state: str, size: int) -> dict:
@@ -128,10 +126,15 @@ def main() -> int:
     parser.add_argument("--sizes", default="1:4M")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.01, help="time limit of each size")
+    parser.add_argument("--mixed", action="store_true", help="show jobs during which the state changed, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add every job to this file")
     parser.add_argument("--page", action="store_true", help="measure nothing: tables of the file's jobs")
-    parser.add_argument("more", nargs="*")
-    given = parser.parse_args()
+    words = sys.argv[1:]
+    cut = words.index("--") if "--" in words else len(words)
+    given = parser.parse_args(words[:cut])
+    given.more = words[cut + 1:]
+    if given.mixed:
+        STATES.append(MIXED)
     libraries = {OURS: None} | libraries_of(given.against)
     variants = [word.split(":", 1) for word in given.variant]
     settings = {name: dict(one.split("=", 1) for one in setting.split(";")) for name, setting in variants}
