@@ -128,7 +128,7 @@ impl Buffer {
         })
     }
 
-    /// [`Buffer::pack`] with a copy of one run, which gets addresses of that number of bytes, apart.
+    /// [`Buffer::pack`] with this copy of one run: it gets addresses of a number of bytes, apart.
     #[inline(always)]
     fn pack_by(
         &self,

@@ -188,8 +188,8 @@ pub(crate) unsafe fn hand_over(direction: Direction, from: *const u8, to: *mut u
 
 /// The processor has fast short string moves (CPUID leaf 7, EDX bit 4).
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-fn string_moves_start_fast() -> bool {
+#[inline]
+pub fn string_moves_start_fast() -> bool {
     use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
     const UNKNOWN: u8 = 2;
     static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -204,6 +204,12 @@ fn string_moves_start_fast() -> bool {
         UNKNOWN => ask(),
         known => known == 1,
     }
+}
+
+/// The processor has no string moves that this crate uses.
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+pub fn string_moves_start_fast() -> bool {
+    false
 }
 
 /// `copy_nonoverlapping` by non-temporal stores, visible to other cores when it returns.

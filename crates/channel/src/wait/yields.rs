@@ -13,8 +13,8 @@ const CHEAP: u64 = 50_000;
 const CHEAP_AMONG_RANKS: u64 = 1_000_000;
 /// Waits without a yield after the first dear one.
 const FIRST_REST: u32 = 16;
-/// Most waits without a yield: together some tens of slices, so that trying again costs little beside
-/// loops, and what happened while the job started is soon over.
+/// Most waits without a yield: together some tens of slices, so that trying again costs little
+/// beside loops, and the disturbances of the start are soon over.
 const LONGEST_REST: u32 = 512;
 /// Cheap yields in a row after which dear ones are forgotten.
 const FORGET_AFTER: u32 = 256;

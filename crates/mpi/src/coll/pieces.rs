@@ -119,6 +119,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// The piece of elements or bytes `at`.
+    // Over 80 lines: an arm for each kind of operation.
     fn cut(&mut self, at: Range<usize>) -> Piece {
         let slice = |buffer: &Buffer| buffer.slice(at.start, at.len());
         let blocks = |blocks: &Blocks| {
