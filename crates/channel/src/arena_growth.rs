@@ -2,7 +2,8 @@
 //!
 //! A page costs 2 to 5 µs where it is touched first, and lines in a second-level cache are slow to
 //! change hands. So a pair begins with little memory, and takes more only where that pays: at once
-//! where a stream keeps many packets in flight, otherwise once so many long bodies have walked
+//! where a stream keeps many packets in flight; after some laps of pieces while so few of them fit
+//! that sender and receiver wait for each other; otherwise once so many long bodies have walked
 //! through the used part that their gain has the price of the pages.
 
 /// Bodies shorter than this, in bytes, gain nothing from lines outside of second-level caches.
@@ -16,6 +17,11 @@ const PIECE_LAPS: u8 = 3;
 /// Packets in flight at the end of a lap of a stream. A message in pieces in each direction has
 /// fewer.
 const STREAM: u32 = 12;
+/// A used part in which pieces never wait for room, in bytes.
+const ROOMY: usize = 256 << 10;
+/// Laps of pieces through less than that before it grows: a wait costs a microsecond or more, and
+/// the pages of a lap some tens.
+const NARROW_LAPS: usize = 16;
 /// Bytes of pieces without a stream before the used part grows: a piece saves about 0.03 ns a byte,
 /// and the pages of the whole arena cost about a millisecond at each end.
 const MATURE: usize = 48 << 20;
@@ -25,7 +31,9 @@ const MATURE: usize = 48 << 20;
 pub(crate) struct Growth {
     /// Laps of the stream since the last growth.
     laps: u8,
-    /// Bytes of laps that ended with a piece.
+    /// Laps since the last growth that ended with a piece.
+    piece_laps: usize,
+    /// Bytes of all laps that ended with a piece.
     moved: usize,
 }
 
@@ -42,11 +50,13 @@ impl Growth {
             false => self.laps = 0,
         }
         if len >= PIECE {
+            self.piece_laps += 1;
             self.moved = self.moved.saturating_add(used);
         }
-        let grows = self.laps >= laps || len >= PIECE && self.moved >= MATURE;
+        let is_narrow = used < ROOMY && self.piece_laps >= NARROW_LAPS;
+        let grows = self.laps >= laps || len >= PIECE && (is_narrow || self.moved >= MATURE);
         if grows {
-            self.laps = 0;
+            (self.laps, self.piece_laps) = (0, 0);
         }
         grows
     }
@@ -73,8 +83,14 @@ mod tests {
 
     #[test]
     fn messages_in_turn_grow_once_the_pages_have_paid() {
-        assert_eq!(laps(64 << 10, PIECE, STREAM - 1), MATURE / (64 << 10));
-        assert_eq!(laps(64 << 10, PIECE - 1, STREAM - 1), 10_000);
+        assert_eq!(laps(ROOMY, PIECE, STREAM - 1), MATURE / ROOMY);
+        assert_eq!(laps(ROOMY, PIECE - 1, STREAM - 1), 10_000);
+    }
+
+    #[test]
+    fn pieces_that_wait_for_room_get_it_soon() {
+        assert_eq!(laps(ROOMY / 2, PIECE, 1), NARROW_LAPS);
+        assert_eq!(laps(ROOMY / 2, PIECE - 1, 1), 10_000);
     }
 
     #[test]
@@ -91,7 +107,7 @@ mod tests {
     #[test]
     fn a_mature_pair_grows_with_every_lap() {
         let mut growth = Growth::default();
-        while !growth.end_lap(64 << 10, PIECE, 1) {}
-        assert!(growth.end_lap(128 << 10, PIECE, 1));
+        while !growth.end_lap(ROOMY, PIECE, 1) {}
+        assert!(growth.end_lap(2 * ROOMY, PIECE, 1));
     }
 }
