@@ -109,6 +109,18 @@ def show(table: Table, libraries: list[str]) -> str:
     return "\n".join([*lines, ""])
 
 
+def head(line: dict, libraries: dict) -> str:
+    seen = line["conditions"]
+    return f"""# Figures by state of the cores
+
+*By `tests/states/run.py`: jobs of one library, one benchmark and one short round, in turns. A job counts for a state if the state was the same before and after
+it; each cell is the median of at least {FEWEST} jobs. Ratios divide our figure by the best of the others: above 1 is better for bandwidths, below 1 for times.
+The host can move the cores within a job, so single cells still mix states.*
+
+{seen["cpu"]}, {seen["kernel"]}, from {seen["date"]}; libraries: {", ".join(libraries)}.
+"""
+
+
 def libraries_of(words: str) -> dict:
     pairs = [word.split("=", 1) for word in words.split(",") if word]
     for pair in pairs:
@@ -159,7 +171,9 @@ def main() -> int:
                             print(json.dumps(line), file=out)
         if os.isatty(2):
             print(f"\rround {round_ + 1} of {given.rounds}", end="", file=sys.stderr)
-    for benchmark in given.benchmarks.split(","):
+    if given.page:
+        print(head(next(iter(lines.values()))[0], libraries))
+    for benchmark in given.benchmarks.split(",") if given.benchmarks != "all" else lines:
         print(show(Table(benchmark, lines[benchmark]), list(libraries)))
     return 0
 
