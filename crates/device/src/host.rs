@@ -105,3 +105,15 @@ impl InterfaceAddress {
         }
     }
 }
+
+/// The number of an IP network, for [`Attributes::subnet`](crate::Attributes::subnet): the 128 bits
+/// of an address without its host part. `prefix` is the length of the prefix, of 128.
+pub fn network(address: u128, prefix: u8) -> u64 {
+    let host = u128::MAX.checked_shr(prefix.into()).unwrap_or(0);
+    let network = address & !host;
+    match Ipv6Addr::from(address).to_ipv4_mapped() {
+        Some(_) => network as u64,
+        // Both halves count where the prefix is longer than one.
+        None => (network >> 64) as u64 ^ (network as u64).rotate_left(1),
+    }
+}

@@ -18,7 +18,7 @@ pub mod wr_table;
 use std::os::fd::OwnedFd;
 
 pub use accounting::{Accounting, Charges, Effort, VirtualTime};
-pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES};
+pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
 pub use immediates::with_immediates;
 pub use types::*;
 

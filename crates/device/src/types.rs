@@ -61,6 +61,8 @@ pub enum LinkLayer {
     InfiniBand,
     /// Ethernet: RoCE and iWARP.
     Ethernet,
+    /// Any link that carries IP: the device works over TCP.
+    Internet,
 }
 
 /// A change of a port, as its device reports it.
