@@ -1,0 +1,3 @@
+//! IP networks as rails.
+
+pub mod interfaces;
