@@ -175,13 +175,10 @@ fn bridges_a_card(bridge: &Path) -> bool {
     let Ok(ports) = fs::read_dir(bridge.join("brif")) else {
         return false;
     };
+    // An entry leads to the folder `brport` in the folder of the port's interface.
     let is_card = |port: PathBuf| {
-        let port = port.join("port").canonicalize().ok();
-        let interface = port
-            .as_deref()
-            .and_then(Path::parent)
-            .map(Path::to_path_buf);
-        interface.is_some_and(|interface| rests_on_a_card(&interface))
+        let port = port.canonicalize().ok();
+        port.is_some_and(|port| port.parent().is_some_and(rests_on_a_card))
     };
     ports.flatten().any(|port| is_card(port.path()))
 }
