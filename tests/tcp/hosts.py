@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import harness
@@ -120,6 +121,7 @@ class Hosts:
             getattr(self, f"make_{self.kind}")(rail)
             for host in self.all:
                 self.configure(host, rail)
+        self.wait_for_links()
 
     def make_veth(self, rail: int) -> None:
         ends = [("netns", self.host(host), "name", f"eth{rail}") for host in (0, 1)]
@@ -150,6 +152,16 @@ class Hosts:
         elif self.family == 6:
             ip("-n", namespace, "addr", "add", f"{self.address(host, rail)}/64", "dev", name, "nodad")
         ip("-n", namespace, "link", "set", name, "mtu", self.mtu, "up")
+
+    def wait_for_links(self) -> None:
+        """Waits until the kernel says that all links work, which it does a moment later."""
+        end = time.monotonic() + 5
+        waiting = [(host, rail) for host in self.all for rail in range(self.rails)]
+        while waiting := [(host, rail) for host, rail in waiting
+                          if not re.search("state (UP|UNKNOWN)", ip("-n", self.host(host), "link", "show", f"eth{rail}"))]:
+            if time.monotonic() > end:
+                raise Problem(f"links between namespaces do not come up: {waiting}")
+            time.sleep(0.02)
 
     def inside(self, namespace: str, *command, seconds: float = 60, env: dict | None = None) -> Outcome:
         return harness.run(["ip", "netns", "exec", namespace, *map(str, command)], seconds=seconds, env=env)

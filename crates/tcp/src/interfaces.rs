@@ -1,9 +1,10 @@
 //! The IP interfaces of this host: those that carry a job, the address of each, and the reasons.
 //!
-//! Every interface with an address is a rail, unless a reason stands against it: its link is down,
-//! or it is a virtual bridge, a tunnel or the loopback, which rarely reach another host. Of these
-//! three the best kind serves where there is nothing else. The choice is a pure function of the
-//! kernel's facts.
+//! Every interface with an address is a rail, unless a reason stands against it: its link is down;
+//! its only address is link-local, as every interface has one by itself, also that of a host's
+//! management processor; or it is a tunnel, a virtual bridge, a port of a bridge or the loopback,
+//! which rarely reach another host. Of all but the first the best kind serves where there is
+//! nothing else. The choice is a pure function of the kernel's facts.
 
 mod kernel;
 
@@ -59,7 +60,7 @@ pub enum Verdict {
 impl Interface {
     /// The reason why a job uses this address of the interface.
     pub fn why_this_address(&self) -> &'static str {
-        match (kind(self.address), self.others.is_empty()) {
+        match (reach(self.address), self.others.is_empty()) {
             (_, true) => "its only address",
             (Reach::GlobalV4, _) => "its first IPv4 address",
             (Reach::GlobalV6, _) => "an IPv6 address; it has no IPv4 address",
@@ -140,8 +141,12 @@ struct Found {
 enum Kind {
     #[default]
     Plain,
+    /// Without another address than a link-local one.
+    LinkLocal,
     Tunnel,
     Bridge,
+    /// A port of a bridge.
+    Port,
     Loopback,
 }
 
@@ -155,7 +160,13 @@ enum Link {
 }
 
 /// Chooses among the interfaces: those of the best kind there is, whose link is up.
-fn judge(found: Vec<Found>) -> Vec<Interface> {
+fn judge(mut found: Vec<Found>) -> Vec<Interface> {
+    for one in found.iter_mut().filter(|one| one.kind == Kind::Plain) {
+        let mut reaches = one.addresses.iter().map(|at| reach(at.address));
+        if reaches.all(|reach| matches!(reach, Reach::LinkV4 | Reach::LinkV6)) {
+            one.kind = Kind::LinkLocal;
+        }
+    }
     let up = found
         .iter()
         .filter(|one| one.link == Link::Up && !one.addresses.is_empty());
@@ -166,7 +177,11 @@ fn judge(found: Vec<Found>) -> Vec<Interface> {
         (Link::Up, kind) if Some(kind) == best => Verdict::Used,
         (Link::Up, Kind::Loopback) => Verdict::LeftOut("the loopback reaches this host only"),
         (Link::Up, Kind::Bridge) => Verdict::LeftOut("a bridge without a network card"),
+        (Link::Up, Kind::Port) => Verdict::LeftOut("a port of a bridge"),
         (Link::Up, Kind::Tunnel) => Verdict::LeftOut("a tunnel through other interfaces"),
+        (Link::Up, Kind::LinkLocal) => {
+            Verdict::LeftOut("it has only a link-local address, as unused interfaces do")
+        }
         // A plain interface is of the best kind.
         (Link::Up, Kind::Plain) => Verdict::Used,
     };
@@ -174,7 +189,7 @@ fn judge(found: Vec<Found>) -> Vec<Interface> {
         let verdict = verdict(&one);
         let mut addresses = one.addresses;
         // Stable: the kernel's order decides between equals.
-        addresses.sort_by_key(|address| kind(address.address));
+        addresses.sort_by_key(|address| reach(address.address));
         let mut addresses = addresses.into_iter();
         let first = addresses.next()?;
         Some(Interface {
@@ -201,7 +216,7 @@ enum Reach {
     LinkV6,
 }
 
-fn kind(address: IpAddr) -> Reach {
+fn reach(address: IpAddr) -> Reach {
     match address {
         IpAddr::V4(address) if address.is_link_local() => Reach::LinkV4,
         IpAddr::V4(_) => Reach::GlobalV4,

@@ -163,6 +163,9 @@ pub(super) fn kind(flags: u32, folder: Option<&Path>) -> Kind {
     {
         return Kind::Tunnel;
     }
+    if folder.join("brport").is_dir() {
+        return Kind::Port;
+    }
     if folder.join("bridge").is_dir() && !bridges_a_card(folder) {
         return Kind::Bridge;
     }

@@ -9,7 +9,7 @@ use super::*;
 
 fn at(text: &str) -> Address {
     let address: IpAddr = text.parse().unwrap();
-    let (scope, prefix) = match kind(address) {
+    let (scope, prefix) = match reach(address) {
         Reach::GlobalV4 | Reach::LinkV4 => (0, 24),
         Reach::GlobalV6 => (0, 64),
         Reach::LinkV6 => (7, 64),
@@ -52,7 +52,7 @@ fn every_interface_of_a_usual_host_is_a_rail_but_the_virtual_ones() {
         found("docker0", Kind::Bridge, &["172.17.0.1"]),
         found("wg0", Kind::Tunnel, &["10.8.0.1"]),
     ]);
-    assert_eq!(used(&interfaces), ["eth0", "eth1", "eth2"]);
+    assert_eq!(used(&interfaces), ["eth0", "eth1"]);
     let addresses = interfaces.iter().map(|one| one.address.to_string());
     let expected = [
         "127.0.0.1",
@@ -85,16 +85,18 @@ fn a_link_that_is_down_is_never_used() {
 }
 
 #[test]
-fn tunnels_then_bridges_then_the_loopback_serve_where_nothing_else_is() {
+fn the_next_best_kind_serves_where_nothing_else_is() {
     let mut all = vec![
         found("lo", Kind::Loopback, &["127.0.0.1"]),
         found("virbr0", Kind::Bridge, &["192.168.122.1"]),
         found("tun0", Kind::Tunnel, &["10.8.0.1"]),
+        found("usb0", Kind::Plain, &["169.254.3.1", "fe80::7"]),
+        found("port0", Kind::Port, &["fe80::8"]),
         found("eth0", Kind::Plain, &["10.0.0.1"]),
         // A card without an address stands in nobody's way.
         found("eth1", Kind::Plain, &[]),
     ];
-    for best in ["eth0", "tun0", "virbr0", "lo"] {
+    for best in ["eth0", "usb0", "tun0", "virbr0", "port0", "lo"] {
         assert_eq!(used(&judge(all.clone())), [best]);
         let one = all.iter_mut().find(|one| one.name == best).unwrap();
         one.link = Link::NoCarrier;
@@ -144,6 +146,7 @@ fn the_kind_of_an_interface_is_read_from_its_folder() {
         fs::write(path, text).unwrap();
     };
     file("eth0/type", "1\n");
+    file("eth1/type", "1\n");
     file("eth0/device/vendor", "0x15b3\n");
     file("eth0/brport/port_id", "0x8001\n");
     file("bond0/lower_eth0/device/vendor", "0x15b3\n");
@@ -159,8 +162,9 @@ fn the_kind_of_an_interface_is_read_from_its_folder() {
         std::os::unix::fs::symlink(target, ports.join(port)).unwrap();
     }
     for (name, expected) in [
-        ("eth0", Kind::Plain),
-        ("veth0", Kind::Plain),
+        ("eth0", Kind::Port),
+        ("eth1", Kind::Plain),
+        ("veth0", Kind::Port),
         ("br0", Kind::Plain),
         ("br1", Kind::Plain),
         ("docker0", Kind::Bridge),
@@ -198,7 +202,13 @@ fn any_found() -> impl Strategy<Value = Found> {
         "192.168.1.1",
     ];
     let addresses = proptest::sample::subsequence(addresses.to_vec(), 0..=5).prop_shuffle();
-    let kinds = [Kind::Plain, Kind::Tunnel, Kind::Bridge, Kind::Loopback];
+    let kinds = [
+        Kind::Plain,
+        Kind::Tunnel,
+        Kind::Bridge,
+        Kind::Port,
+        Kind::Loopback,
+    ];
     let links = [Link::Up, Link::NoCarrier, Link::Down];
     let kinds = proptest::sample::select(kinds.to_vec());
     (addresses, kinds, proptest::sample::select(links.to_vec())).prop_map(
@@ -218,14 +228,20 @@ proptest! {
         let interfaces = judge(all.clone());
         prop_assert_eq!(interfaces.len(), with_address.len());
         let chosen = choose(&interfaces);
-        let best = with_address.iter().filter(|one| one.link == Link::Up).map(|one| one.kind).min();
+        let standing = |one: &Found| {
+            let is_local = |at: &Address| reach(at.address) > Reach::GlobalV6;
+            let is_lesser = one.kind == Kind::Plain && one.addresses.iter().all(is_local);
+            if is_lesser { Kind::LinkLocal } else { one.kind }
+        };
+        let best = with_address.iter().filter(|one| one.link == Link::Up);
+        let best = best.map(|one| standing(one)).min();
         for (place, one) in with_address.iter().enumerate() {
-            let expected = one.link == Link::Up && Some(one.kind) == best;
+            let expected = one.link == Link::Up && Some(standing(one)) == best;
             prop_assert_eq!(chosen.contains(&place), expected);
         }
         for interface in &interfaces {
-            let own = kind(interface.address);
-            prop_assert!(interface.others.iter().all(|other| own <= kind(other.address)));
+            let own = reach(interface.address);
+            prop_assert!(interface.others.iter().all(|other| own <= reach(other.address)));
         }
     }
 }
