@@ -1,5 +1,6 @@
 //! `fishplate info`: the resources of this machine that ranks can use.
 
+mod interfaces;
 mod modelled;
 mod processor;
 mod rails;
@@ -20,12 +21,12 @@ use crate::refuse;
 use modelled::ModelledRails;
 
 /// Show what ranks can use on this machine: cores, shared memory, limits, other launchers, RDMA
-/// devices.
+/// devices, IP interfaces.
 ///
 /// For each RDMA device it shows whether a job would use it and if not, why; its address; and the
 /// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices. The ports in use
 /// are rails: for each it shows the network, the bandwidth, and the rails of other hosts with which
-/// it pairs.
+/// it pairs. Each IP interface with an address is a rail, too, unless a reason stands against it.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
@@ -55,19 +56,26 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     let (wanted, most) = (settings.device, settings.rails.most());
     let facts = facts();
     let rdma = rdma::find(&wanted, most);
+    let interfaces = interfaces::find();
     if arguments.json {
         let mut object: serde_json::Map<String, Value> = facts
             .into_iter()
             .map(|(key, _, value)| (key.to_string(), value))
             .collect();
         object.insert("rdma".into(), rdma.object());
+        object.insert("ip".into(), interfaces.object());
         say!("{}", Value::from(object));
     } else {
         for (_, words, value) in facts {
             say!("{}", beside(words, LABEL, &plain(&value), width()));
         }
         say!("{}", beside("RDMA devices", LABEL, &rdma.line(), width()));
+        say!(
+            "{}",
+            beside("IP interfaces", LABEL, &interfaces.line(), width())
+        );
         rdma.print();
+        interfaces.print();
     }
     match set {
         Err(error) => refuse(&error.to_string()),

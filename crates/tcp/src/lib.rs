@@ -24,10 +24,12 @@
 //! [`RetryExceeded`]: device::Status::RetryExceeded
 
 mod calls;
+mod choice;
 mod device;
 mod events;
 mod frame;
 mod hosted;
+pub mod interfaces;
 mod pair;
 mod port;
 mod progress;
@@ -36,4 +38,5 @@ mod regions;
 mod wire;
 
 pub use self::device::TcpDevice;
+pub use choice::{open, ports};
 pub use port::Port;
