@@ -233,7 +233,9 @@ impl Wire {
 
     /// Delivers everything, until nothing moves.
     fn settle(&mut self) {
-        loop {
+        let mut still = 0;
+        // Bytes that have come may lead to bytes that go.
+        while still < 3 {
             let before = self.ways.each_ref().map(VecDeque::len);
             for end in 0..2 {
                 self.now += BUSY_NS;
@@ -245,8 +247,9 @@ impl Wire {
                 self.deliver(end, usize::MAX, 64).unwrap();
             }
             let is_still = self.machines.iter().all(|one| one.outgoing().is_empty());
-            if is_still && self.ways.each_ref().map(VecDeque::len) == before {
-                return;
+            match is_still && self.ways.each_ref().map(VecDeque::len) == before {
+                true => still += 1,
+                false => still = 0,
             }
         }
     }
@@ -287,8 +290,8 @@ fn post_randomly(
     let bytes = wire.ends[from].memory[at..at + len].to_vec();
     let signaled = random.below(3) == 0;
     let immediate = (random.below(2) == 0).then_some(id as u32);
-    let place = random.below(20_000);
-    let result = RESULT + random.below(10_000);
+    let place = random.below(19_000);
+    let result = RESULT + random.below(7000);
     let (operation, of) = match random.below(5) {
         0 | 1 => (
             Operation::Write {
@@ -419,7 +422,7 @@ fn run(seed: u64) {
     // Later results may lie over earlier ones; the last is whole.
     for (end, model) in wire.ends.iter().zip(&models) {
         if let Some((at, bytes)) = model.results.last() {
-            assert_eq!(&end.memory[*at..at + bytes.len()], bytes, "seed {seed}");
+            assert!(end.memory[*at..at + bytes.len()] == bytes[..], "seed {seed}");
         }
     }
 }
