@@ -39,6 +39,11 @@ pub trait HostDevice: Device + Send {
     /// Appends its reports since the last call.
     fn take_notes(&mut self, notes: &mut VecDeque<String>);
 
+    /// Takes its reports that the user should see though nothing has failed.
+    fn take_warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Takes the changes of the port since the last call.
     fn take_changes(&mut self) -> Vec<PortChange>;
 

@@ -108,6 +108,11 @@ pub trait Node: Send {
         Vec::new()
     }
 
+    /// Takes reports that the user should see though nothing has failed, each with its rail.
+    fn warnings(&mut self) -> Vec<(usize, String)> {
+        Vec::new()
+    }
+
     /// Takes the changes of ports since the last call, in their order.
     fn port_events(&mut self) -> Vec<PortEvent> {
         Vec::new()

@@ -61,6 +61,8 @@ pub struct TcpDevice {
     pub(super) is_fresh: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,
+    /// Words about strangers for the user.
+    pub(super) warnings: Vec<String>,
 }
 
 impl TcpDevice {
@@ -99,11 +101,24 @@ impl TcpDevice {
             is_fresh: false,
             has_connected: false,
             notes: VecDeque::new(),
+            warnings: Vec::new(),
         })
     }
 
     pub(super) fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Keeps words about the first stranger for the user.
+    pub(super) fn warn(&mut self, words: Option<String>) {
+        let name = &self.attributes.name;
+        self.warnings
+            .extend(words.map(|words| format!("{name}: {words}")));
+    }
+
+    /// The number of connections that were dropped because they proved nothing.
+    pub fn strangers(&self) -> u64 {
+        self.calls.strangers()
     }
 
     /// Keeps words for the owner.

@@ -55,6 +55,10 @@ impl HostDevice for TcpDevice {
         notes.append(&mut self.notes);
     }
 
+    fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
     fn take_changes(&mut self) -> Vec<PortChange> {
         Vec::new()
     }
