@@ -706,9 +706,8 @@ impl TcpDevice {
         };
         let peer = peer_of(pair);
         let all = self.pairs.iter().flatten();
-        let others = all.filter(|other| {
-            other.qp != pair.qp && other.is_ready && peer_of(other) == peer
-        });
+        let others =
+            all.filter(|other| other.qp != pair.qp && other.is_ready && peer_of(other) == peer);
         others.map(|other| other.qp.0).collect()
     }
 
@@ -717,7 +716,10 @@ impl TcpDevice {
     fn hears_otherwise(&self, at: u32) -> bool {
         let others = self.others(at);
         others.into_iter().any(|other| {
-            let pair = self.pairs.get(other as usize).and_then(|pair| pair.as_ref());
+            let pair = self
+                .pairs
+                .get(other as usize)
+                .and_then(|pair| pair.as_ref());
             let line = pair.map(|pair| &pair.line);
             let Some(Line::Open(socket)) = line else {
                 return false;
