@@ -69,6 +69,7 @@ impl TcpDevice {
     #[inline]
     pub(super) fn progress(&mut self) {
         self.is_fresh = false;
+        self.has_read = false;
         self.polls = self.polls.wrapping_add(1);
         for at in (0..self.hot.len()).rev() {
             let pair = self.hot[at];
@@ -160,6 +161,7 @@ impl TcpDevice {
                 }
             }
         }
+        self.has_read |= taken > 0;
         self.become_ready(at);
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return taken > 0;
