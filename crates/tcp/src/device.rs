@@ -61,6 +61,8 @@ pub struct TcpDevice {
     /// queue need not; and the other way round.
     pub(super) is_fresh: bool,
     pub(super) memory_is_fresh: bool,
+    /// The owner sleeps after the next poll, if that finds nothing.
+    pub(super) sleeps_soon: bool,
     /// The last poll of the connections has found something.
     pub(super) has_read: bool,
     pub(super) has_connected: bool,
@@ -104,6 +106,7 @@ impl TcpDevice {
             looked_at: 0,
             is_fresh: false,
             memory_is_fresh: false,
+            sleeps_soon: false,
             has_read: false,
             has_connected: false,
             notes: VecDeque::new(),

@@ -79,8 +79,12 @@ impl TcpDevice {
             self.serve_others();
         }
         if !self.owing.is_empty() {
-            self.acknowledge();
+            match self.sleeps_soon {
+                true => self.acknowledge_all(),
+                false => self.acknowledge(),
+            }
         }
+        self.sleeps_soon = false;
         if !self.stalled.is_empty() {
             self.resume();
         }
@@ -128,6 +132,13 @@ impl TcpDevice {
         };
         match pair.line {
             Line::Calling(_) => return self.go_on_calling(at),
+            // Nothing is asked for: only an error is reported.
+            Line::Open(ref socket) if pair.machine.is_stalled() => {
+                if wire::outcome(socket).is_err() {
+                    self.broken(at, Break::Lost);
+                    return;
+                }
+            }
             Line::Open(_) => {}
             _ => return,
         }
