@@ -37,7 +37,9 @@ pub(crate) fn find(wanted: Option<&str>, most: usize) -> PortChoice {
     let listed = list();
     let choice = match wanted {
         Some(wanted) => listed.clone().and_then(|ports| choose(ports, wanted)),
-        None => Err(Error::Invalid("FISHPLATE_DEVICE names IP interfaces only".into())),
+        None => Err(Error::Invalid(
+            "FISHPLATE_DEVICE names IP interfaces only".into(),
+        )),
     };
     let wanted = wanted.unwrap_or_default();
     let memlock = getrlimit(Resource::Memlock).current;
