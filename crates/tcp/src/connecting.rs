@@ -201,7 +201,9 @@ impl TcpDevice {
         let is_free = match &pair.line {
             // The newer call is of the current life of the caller.
             Line::Open(_) => !pair.is_ready,
-            Line::Waiting { .. } | Line::Gone => true,
+            Line::Waiting { .. } => true,
+            // The peer is in its next life, and this end is not yet.
+            Line::Gone => false,
             Line::Idle | Line::Resting { .. } | Line::Calling(_) => false,
         };
         match is_peer && is_free && !pair.is_caller {

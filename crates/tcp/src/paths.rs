@@ -55,7 +55,7 @@ impl TcpDevice {
         let pairs = &self.pairs;
         let answers = |at: u32| {
             let pair = pairs.get(at as usize).and_then(|pair| pair.as_ref());
-            pair.is_some_and(|pair| pair.state != State::Error)
+            pair.is_some_and(|pair| pair.state != State::Error && !matches!(pair.line, Line::Gone))
         };
         let refused = self
             .calls

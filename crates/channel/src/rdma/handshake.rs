@@ -87,7 +87,7 @@ impl Hello {
                 LinkLayer::Ethernet => ETHERNET,
                 LinkLayer::Internet => INTERNET,
             };
-            bytes.push(layer | u8::from(link.by_completion) * BY_COMPLETION);
+            bytes.push(layer | (u8::from(link.by_completion) * BY_COMPLETION));
             bytes.extend(link.network.subnet.to_le_bytes());
             bytes.extend(link.bandwidth.to_le_bytes());
             bytes.extend(link.latency_ns.to_le_bytes());

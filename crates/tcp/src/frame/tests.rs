@@ -270,8 +270,8 @@ struct Model {
     results: Vec<(usize, Vec<u8>)>,
 }
 
-/// An operation of one of five kinds, with the kind of its completion. Reads are from `at`, all else
-/// goes to `place` among the targets.
+/// An operation of one of five kinds, with the kind of its completion. Reads are from `at`, all
+/// else goes to `place` among the targets.
 fn some_operation(
     kind: usize,
     (at, place): (usize, usize),
