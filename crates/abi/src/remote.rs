@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use device::{Error, Node, Result};
+use device::{Error, HostDevice, Node, Result};
+use host::{Directory, HostNode};
 use knobs::Knobs;
 use pmi::{Bootstrap, hex, unhex};
-use verbs::{Directory, VerbsNode};
 
 /// Opens the devices by which this rank reaches those on other hosts: those that the settings name,
 /// or that would be used, and no more than the rails in use.
@@ -24,15 +24,15 @@ pub(crate) fn node(
     })
 }
 
-fn open(job: &Arc<dyn Bootstrap>, wanted: &str, rails: usize) -> Result<VerbsNode> {
-    let mut devices = verbs::open(wanted)?;
-    devices.truncate(rails);
+fn open(job: &Arc<dyn Bootstrap>, wanted: &str, rails: usize) -> Result<HostNode> {
+    let devices = verbs::open(wanted)?.into_iter().take(rails);
+    let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
     let cards = Cards {
         bootstrap: Arc::clone(job),
         known: BTreeMap::new(),
         asked: BTreeSet::new(),
     };
-    let mut node = VerbsNode::new(devices, job.rank(), job.size(), Box::new(cards))?;
+    let mut node = HostNode::new(devices.collect(), job.rank(), job.size(), Box::new(cards))?;
     if !job.get_waits() {
         job.fence().map_err(lost)?;
     }

@@ -1,0 +1,136 @@
+//! A queue pair: its queues, its machine, and the connection that carries its frames.
+
+use std::os::fd::OwnedFd;
+
+use device::{Address, Qp, QpWanted, State};
+use secret::hello::{ANSWER, CALL, Caller};
+
+use super::frame::Machine;
+use super::queues::ReceiveQueue;
+
+/// A queue pair.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub qp: Qp,
+    pub wanted: QpWanted,
+    pub state: State,
+    pub machine: Machine,
+    pub line: Line,
+    pub peer: Option<Address>,
+    /// Places of the send queue in use.
+    pub held: usize,
+    /// Unused with a shared queue.
+    pub receives: ReceiveQueue,
+    /// Bytes behind a frame that waits for a receive.
+    pub rest: Vec<u8>,
+    /// Frames have gone in either direction since the connection was made.
+    pub is_used: bool,
+    /// Polls without an arrival after which the connection is no longer read directly.
+    pub heat: u32,
+    /// The events that are asked for.
+    pub interest: Interest,
+    /// It is in the list of those whose peers wait for acknowledgements.
+    pub is_owing: bool,
+}
+
+/// The connection of a queue pair.
+#[derive(Debug)]
+pub(crate) enum Line {
+    /// There is none.
+    Idle,
+    /// The peer calls, or has not called yet. The time since which this end waits.
+    Waiting { since: u64, is_heard: bool },
+    /// This end will call again.
+    Resting { until: u64, tries: u32 },
+    /// This end calls.
+    Calling(Box<Call>),
+    /// Frames go.
+    Open(OwnedFd),
+    /// The peer has ended it, or cannot be reached.
+    Gone,
+}
+
+/// A call under way.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub socket: OwnedFd,
+    pub since: u64,
+    pub tries: u32,
+    pub stage: CallStage,
+}
+
+/// The stage of a call.
+#[derive(Debug)]
+pub(crate) enum CallStage {
+    /// The kernels connect.
+    Connecting,
+    /// The peer is to prove that it belongs to the job.
+    Hello(Option<Caller>, [u8; ANSWER], usize),
+}
+
+/// The events of a socket that are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Interest {
+    pub input: bool,
+    pub output: bool,
+}
+
+/// The introduction of a caller: the queue pair that it calls, and its own address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Introduction {
+    pub to: u32,
+    pub from: Address,
+}
+
+impl Introduction {
+    pub(crate) fn encode(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&self.to.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.from.qp.to_le_bytes());
+        bytes[8..24].copy_from_slice(&self.from.port.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; 32]) -> Introduction {
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        Introduction {
+            to: word(0),
+            from: Address {
+                qp: word(4),
+                port: u128::from_le_bytes(std::array::from_fn(|i| bytes[8 + i])),
+            },
+        }
+    }
+}
+
+/// The longest message of a hello, in bytes.
+pub(crate) const HELLO: usize = CALL;
+
+impl Pair {
+    pub(crate) fn new(qp: Qp, wanted: &QpWanted) -> Pair {
+        Pair {
+            qp,
+            wanted: wanted.clone(),
+            state: State::Reset,
+            machine: Machine::new(wanted.sends),
+            line: Line::Idle,
+            peer: None,
+            held: 0,
+            receives: ReceiveQueue::new(wanted.receives),
+            rest: Vec::new(),
+            is_used: false,
+            heat: 0,
+            interest: Interest::default(),
+            is_owing: false,
+        }
+    }
+
+    /// Forgets everything that was posted and that has come.
+    pub(crate) fn begin_anew(&mut self) {
+        self.machine = Machine::new(self.wanted.sends);
+        self.held = 0;
+        self.receives.clear();
+        self.rest.clear();
+        self.is_used = false;
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the device over TCP between ranks of one process, over the loopback interface.
+
+mod makers;
+mod suite;
