@@ -13,7 +13,9 @@ mod node;
 mod oob;
 mod reliable_datagram;
 mod socket;
+mod wanted;
 
 pub use board::Board;
 pub use node::HostNode;
 pub use oob::Directory;
+pub use wanted::{Wanted, wanted};

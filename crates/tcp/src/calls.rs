@@ -33,7 +33,8 @@ pub(crate) struct Calls {
     secret: Secret,
     unproven: VecDeque<Unproven>,
     next: u32,
-    parked: HashMap<Introduction, OwnedFd>,
+    /// Proved calls, each with the time of its arrival.
+    parked: HashMap<Introduction, (OwnedFd, u64)>,
     /// Connections that were dropped because they proved nothing.
     strangers: u64,
 }
@@ -121,7 +122,10 @@ impl Calls {
     }
 
     /// Goes on with the hello of a connection.
-    pub(crate) fn hear(&mut self, number: u32) -> (Option<(Introduction, OwnedFd)>, Option<String>) {
+    pub(crate) fn hear(
+        &mut self,
+        number: u32,
+    ) -> (Option<(Introduction, OwnedFd)>, Option<String>) {
         let Some(at) = self.unproven.iter().position(|one| one.number == number) else {
             return (None, None);
         };
@@ -139,9 +143,9 @@ impl Calls {
         }
     }
 
-    /// No connection is without a proof.
-    pub(crate) fn all_proven(&self) -> bool {
-        self.unproven.is_empty()
+    /// No call waits for anything.
+    pub(crate) fn all_settled(&self) -> bool {
+        self.unproven.is_empty() && self.parked.is_empty()
     }
 
     /// Drops the connections that have taken too long. What has come of their hellos must have been
@@ -163,22 +167,38 @@ impl Calls {
     /// Counts a stranger. The first is named.
     fn drop_stranger(&mut self, one: &Unproven, why: &str) -> Option<String> {
         self.strangers += 1;
-        let from = one.from.map_or("an unknown address".into(), |from| from.to_string());
+        let from = one
+            .from
+            .map_or("an unknown address".into(), |from| from.to_string());
         (self.strangers == 1).then(|| {
             format!("a connection from {from} was dropped: {why}; later ones are only counted")
         })
     }
 
     /// Keeps a call until its queue pair takes it.
-    pub(crate) fn park(&mut self, call: Introduction, socket: OwnedFd) {
+    pub(crate) fn park(&mut self, call: Introduction, socket: OwnedFd, now: u64) {
         if self.parked.len() < MOST_PARKED || self.parked.contains_key(&call) {
-            self.parked.insert(call, socket);
+            self.parked.insert(call, (socket, now));
         }
     }
 
-    /// Takes a call that has come before.
+    /// Takes a call that has come before. One that has ended since is of no use.
     pub(crate) fn unpark(&mut self, call: &Introduction) -> Option<OwnedFd> {
-        self.parked.remove(call)
+        let (socket, _) = self.parked.remove(call)?;
+        (!wire::is_over(&socket)).then_some(socket)
+    }
+
+    /// Takes the calls from before a time to queue pairs that answer none.
+    pub(crate) fn unanswered(
+        &mut self,
+        before: u64,
+        answers: impl Fn(u32) -> bool,
+    ) -> Vec<OwnedFd> {
+        let is_hopeless = |call: &Introduction, (_, since): &mut (OwnedFd, u64)| {
+            *since < before && !answers(call.to)
+        };
+        let hopeless = self.parked.extract_if(is_hopeless);
+        hopeless.map(|(_, (socket, _))| socket).collect()
     }
 
     /// Drops the calls to a queue pair that is gone.

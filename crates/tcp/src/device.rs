@@ -7,16 +7,16 @@ use std::time::Instant;
 
 use device::check;
 use device::{
-    Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Error, InterfaceAddress,
-    MOST_NOTES, Operation, Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Transport,
-    Work,
+    Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Error,
+    InterfaceAddress, MOST_NOTES, Operation, Qp, QpWanted, ReceiveQueue, Region, Result, Slice,
+    Srq, State, Transport, Work,
 };
 use secret::Secret;
 
 use super::calls::Calls;
 use super::events::Poller;
 use super::frame::{Break, Done, Host, MOST_REQUESTS, RECEIVE_SLICES, Receive, Right};
-use super::pair::{Introduction, Line, Pair};
+use super::pair::{Introduction, LastCall, Line, Pair};
 use super::port::Port;
 use super::queues::{self, CompletionQueue, Place, Written};
 use super::regions::Regions;
@@ -53,6 +53,8 @@ pub struct TcpDevice {
     pub(super) stalled: Vec<u32>,
     /// Connections that have ended here and not yet at the peer, with the time of the end.
     pub(super) ending: VecDeque<(OwnedFd, u64)>,
+    /// Calls that only tell the peers that their queue pairs have ended.
+    pub(super) last_calls: Vec<LastCall>,
     pub(super) polls: u32,
     pub(super) looked_at: u64,
     /// The last poll of a completion queue may rely on a poll of the connections just before.
@@ -91,6 +93,7 @@ impl TcpDevice {
             owing: Vec::new(),
             stalled: Vec::new(),
             ending: VecDeque::new(),
+            last_calls: Vec::new(),
             polls: 0,
             looked_at: 0,
             is_fresh: false,
@@ -124,10 +127,10 @@ impl TcpDevice {
         }
     }
 
-    fn own_address(&self, qp: Qp) -> Address {
+    pub(super) fn own_address(&self, qp: u32) -> Address {
         Address {
             port: self.own.bits(),
-            qp: u32::from(self.calls.port) << 16 | qp.0,
+            qp: u32::from(self.calls.port) << 16 | qp,
         }
     }
 
@@ -141,7 +144,7 @@ impl TcpDevice {
             line,
             receives,
             rest,
-            is_used,
+            is_ready,
             ..
         } = &mut **self.pairs.get_mut(at as usize)?.as_mut()?;
         let receives = match wanted.srq {
@@ -152,7 +155,7 @@ impl TcpDevice {
             machine,
             line,
             rest,
-            is_used,
+            is_ready: *is_ready,
             staging: &mut self.staging,
             start: self.start,
             place: Place {
@@ -177,15 +180,22 @@ impl TcpDevice {
         let line = std::mem::replace(&mut pair.line, Line::Idle);
         self.hot.retain(|hot| *hot != at);
         self.stalled.retain(|stalled| *stalled != at);
-        match line {
-            Line::Open(socket) => {
+        let call = pair.peer.map(|from| Introduction { to: at, from });
+        let is_caller = pair.is_caller;
+        let was_ready = std::mem::take(&mut pair.is_ready);
+        match (line, call) {
+            (Line::Open(socket), Some(call)) if !was_ready && !is_caller => {
+                // The caller may be in its next life already, and this end soon.
+                self.poller.forget(&socket);
+                self.calls.park(call, socket, now);
+            }
+            (Line::Open(socket), _) => {
                 self.poller.forget(&socket);
                 wire::end(&socket);
                 self.ending.push_back((socket, now));
             }
-            // A socket that is closed leaves the poller.
-            Line::Calling(_) => {}
-            Line::Idle | Line::Waiting { .. } | Line::Resting { .. } | Line::Gone => {}
+            (Line::Calling(call), _) => self.call_in_vain(at, call),
+            (Line::Idle | Line::Waiting { .. } | Line::Resting { .. } | Line::Gone, _) => {}
         }
     }
 
@@ -218,7 +228,9 @@ impl TcpDevice {
         }
         if let Break::Protocol(what) = why {
             let qp = at;
-            self.note(format!("queue pair {qp}: the peer broke the protocol: {what}"));
+            self.note(format!(
+                "queue pair {qp}: the peer broke the protocol: {what}"
+            ));
         }
         self.end_line(at);
         self.has_connected = true;
@@ -284,7 +296,8 @@ pub(super) struct Split<'a> {
     pub machine: &'a mut super::frame::Machine,
     pub line: &'a mut Line,
     pub rest: &'a mut Vec<u8>,
-    pub is_used: &'a mut bool,
+    /// Frames may leave.
+    pub is_ready: bool,
     pub staging: &'a mut [u8],
     pub start: Instant,
     pub place: Place<'a>,
@@ -375,7 +388,10 @@ impl Device for TcpDevice {
         if !has(wanted.send_cq) || !has(wanted.receive_cq) {
             return self.invalid("a completion queue that is not of this device".into());
         }
-        if wanted.srq.is_some_and(|srq| srq.0 as usize >= self.srqs.len()) {
+        if wanted
+            .srq
+            .is_some_and(|srq| srq.0 as usize >= self.srqs.len())
+        {
             return self.invalid("a shared receive queue that is not of this device".into());
         }
         if self.pairs.len() == PAIRS {
@@ -398,12 +414,12 @@ impl Device for TcpDevice {
 
     fn address(&self, qp: Qp) -> Result<Address> {
         self.pair(qp)?;
-        Ok(self.own_address(qp))
+        Ok(self.own_address(qp.0))
     }
 
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
         let state = self.pair(qp)?.state;
-        let own = self.own_address(qp);
+        let own = self.own_address(qp.0);
         let number = qp.0;
         let connected = check::connect(Transport::Rc, state, peer);
         connected.or_else(|why| self.invalid(format!("queue pair {number}: {why}")))?;
@@ -416,21 +432,14 @@ impl Device for TcpDevice {
             pair.peer = Some(peer);
             pair.state = State::Rts;
             pair.line = Line::Waiting {
-                since: now,
-                is_heard: false,
+                until: Some(now + super::progress::SILENCE_NS),
             };
+            // The peer makes the same comparison.
+            pair.is_caller = (own.port, own.qp) < (peer.port, peer.qp);
         }
-        // The peer makes the same comparison.
-        if (own.port, own.qp) < (peer.port, peer.qp) {
-            self.call(number, 0);
-            return Ok(());
-        }
-        let call = Introduction {
-            to: number,
-            from: peer,
-        };
-        if let Some(socket) = self.calls.unpark(&call) {
-            self.attach(number, socket);
+        match (own.port, own.qp) < (peer.port, peer.qp) {
+            true => self.call(number, 0),
+            false => self.take_parked(number),
         }
         Ok(())
     }
@@ -512,9 +521,8 @@ impl Device for TcpDevice {
             ReceiveQueue::Shared(srq) => match self.srqs.get_mut(srq.0 as usize) {
                 Some(own) => own.add(receive),
                 None => {
-                    return self.invalid(
-                        "a shared receive queue that is not of this device".into(),
-                    );
+                    return self
+                        .invalid("a shared receive queue that is not of this device".into());
                 }
             },
             ReceiveQueue::Own(qp) => {

@@ -23,6 +23,8 @@ pub(crate) enum Tag {
     Unproven(u32),
     /// The connection of a queue pair, or the call to its peer.
     Pair(u32),
+    /// A call that its queue pair no longer needs, by its number.
+    Last(u32),
 }
 
 impl Tag {
@@ -31,6 +33,7 @@ impl Tag {
             Tag::Listener => (0u64, 0),
             Tag::Unproven(number) => (1, number),
             Tag::Pair(number) => (2, number),
+            Tag::Last(number) => (3, number),
         };
         EventData::new_u64(kind << NUMBER_BITS | u64::from(number))
     }
@@ -40,7 +43,8 @@ impl Tag {
         match data >> NUMBER_BITS {
             0 => Tag::Listener,
             1 => Tag::Unproven(number),
-            _ => Tag::Pair(number),
+            2 => Tag::Pair(number),
+            _ => Tag::Last(number),
         }
     }
 }
@@ -55,9 +59,7 @@ impl Poller {
     pub(crate) fn new(listener: &OwnedFd) -> io::Result<Poller> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, listener, Tag::Listener.encode(), EventFlags::IN)?;
-        Ok(Poller {
-            epoll,
-        })
+        Ok(Poller { epoll })
     }
 
     /// A descriptor that is readable while there is news.

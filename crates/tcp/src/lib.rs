@@ -24,6 +24,7 @@
 //! [`RetryExceeded`]: device::Status::RetryExceeded
 
 mod calls;
+mod choice;
 mod device;
 mod events;
 mod frame;
@@ -37,4 +38,5 @@ mod regions;
 mod wire;
 
 pub use self::device::TcpDevice;
+pub use choice::{open, ports};
 pub use port::Port;

@@ -23,8 +23,13 @@ pub(crate) struct Pair {
     pub receives: ReceiveQueue,
     /// Bytes behind a frame that waits for a receive.
     pub rest: Vec<u8>,
-    /// Frames have gone in either direction since the connection was made.
-    pub is_used: bool,
+    /// Both ends have heard a frame of the other over this connection, so neither is of an earlier
+    /// life of its queue pair.
+    pub is_ready: bool,
+    /// This end calls its peer.
+    pub is_caller: bool,
+    /// The number of its calls.
+    pub tries: u32,
     /// Polls without an arrival after which the connection is no longer read directly.
     pub heat: u32,
     /// The events that are asked for.
@@ -38,8 +43,8 @@ pub(crate) struct Pair {
 pub(crate) enum Line {
     /// There is none.
     Idle,
-    /// The peer calls, or has not called yet. The time since which this end waits.
-    Waiting { since: u64, is_heard: bool },
+    /// The peer is to call, and by this time, if there is one, to have begun.
+    Waiting { until: Option<u64> },
     /// This end will call again.
     Resting { until: u64, tries: u32 },
     /// This end calls.
@@ -55,7 +60,6 @@ pub(crate) enum Line {
 pub(crate) struct Call {
     pub socket: OwnedFd,
     pub since: u64,
-    pub tries: u32,
     pub stage: CallStage,
 }
 
@@ -66,6 +70,15 @@ pub(crate) enum CallStage {
     Connecting,
     /// The peer is to prove that it belongs to the job.
     Hello(Option<Caller>, [u8; ANSWER], usize),
+}
+
+/// A call that its queue pair no longer needs. It goes on, because the peer waits for it, and ends
+/// as soon as it is made.
+#[derive(Debug)]
+pub(crate) struct LastCall {
+    pub number: u32,
+    pub call: Box<Call>,
+    pub introduction: Introduction,
 }
 
 /// The events of a socket that are asked for.
@@ -118,7 +131,9 @@ impl Pair {
             held: 0,
             receives: ReceiveQueue::new(wanted.receives),
             rest: Vec::new(),
-            is_used: false,
+            is_ready: false,
+            is_caller: false,
+            tries: 0,
             heat: 0,
             interest: Interest::default(),
             is_owing: false,
@@ -131,6 +146,5 @@ impl Pair {
         self.held = 0;
         self.receives.clear();
         self.rest.clear();
-        self.is_used = false;
     }
 }

@@ -43,7 +43,11 @@ impl Port {
 
     pub(crate) fn attributes(&self) -> Attributes {
         let is_ipv4 = self.address.ip.is_ipv4();
-        let bits = if is_ipv4 { 96 + self.prefix } else { self.prefix };
+        let bits = if is_ipv4 {
+            96 + self.prefix
+        } else {
+            self.prefix
+        };
         Attributes {
             name: self.name.clone(),
             mtu: 4096,

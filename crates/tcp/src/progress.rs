@@ -9,15 +9,14 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use device::State;
+use device::{State, Work};
 use secret::hello::{ANSWER, Caller};
 
 use super::device::{Split, TcpDevice, words};
 use super::events::Tag;
-use super::frame::{Break, Piece};
-use super::pair::{Call, CallStage, Interest, Introduction, Line, Pair};
+use super::frame::{Break, Machine, Piece};
+use super::pair::{Call, CallStage, Interest, Introduction, LastCall, Line};
 use super::wire;
-use device::{Address, Work};
 
 /// The memory for bytes whose place is not known yet, in bytes.
 pub(super) const STAGING: usize = 16 << 10;
@@ -40,10 +39,17 @@ const LOOK_NS: u64 = 100_000_000;
 /// The longest time for the kernels to connect, in nanoseconds.
 const CONNECT_NS: u64 = 2_000_000_000;
 /// The longest wait for the first sign of a caller while requests wait, in nanoseconds.
-const SILENCE_NS: u64 = 10_000_000_000;
+pub(super) const SILENCE_NS: u64 = 10_000_000_000;
+/// As `SILENCE_NS`, of a caller that has given up a connection before its use.
+const SECOND_CALL_NS: u64 = 1_000_000_000;
+/// The time after which a call to a queue pair that has failed is refused, in nanoseconds: it may be
+/// on its way to its next life.
+const FAILED_NS: u64 = 300_000_000;
 /// The first pause before a call is repeated, in nanoseconds, and the number of calls in all.
 const PAUSE_NS: u64 = 10_000_000;
 const TRIES: u32 = 10;
+/// The most calls that go on for the peers only.
+const MOST_LAST_CALLS: usize = 256;
 /// The number of repetitions in vain, and of questions without an answer, from which on a path is
 /// dead: about 0.6 s where the round trip is short.
 const RESENT: u32 = 2;
@@ -84,7 +90,11 @@ impl TcpDevice {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;
         };
-        pair.heat = if came { HEAT } else { pair.heat.saturating_sub(1) };
+        pair.heat = if came {
+            HEAT
+        } else {
+            pair.heat.saturating_sub(1)
+        };
         if pair.heat == 0 && self.hot.get(position) == Some(&at) {
             self.hot.remove(position);
         }
@@ -100,6 +110,7 @@ impl TcpDevice {
                 Tag::Listener => self.accept(),
                 Tag::Unproven(number) => self.hear(number),
                 Tag::Pair(at) => self.serve(at),
+                Tag::Last(number) => self.go_on_in_vain(number),
             }
         }
     }
@@ -138,16 +149,13 @@ impl TcpDevice {
                         break;
                     }
                 }
-                Err(Break::Lost) => {
-                    self.lose(at);
-                    return true;
-                }
                 Err(why) => {
-                    self.fail(at, why);
+                    self.broken(at, why);
                     return true;
                 }
             }
         }
+        self.become_ready(at);
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return taken > 0;
         };
@@ -236,11 +244,7 @@ impl TcpDevice {
             return;
         }
         if has_output && let Err(why) = self.flush(at) {
-            match why {
-                Break::Lost => self.lose(at),
-                why => self.fail(at, why),
-            }
-            return;
+            return self.broken(at, why);
         }
         self.update_interest(at);
     }
@@ -250,7 +254,7 @@ impl TcpDevice {
             machine,
             line: Line::Open(socket),
             place,
-            is_used,
+            is_ready: true,
             ..
         }) = self.split(at)
         else {
@@ -262,7 +266,6 @@ impl TcpDevice {
             let wanted: usize = pieces[..count].iter().map(Piece::len).sum();
             let sent = wire::send(socket.as_fd(), &pieces[..count]).map_err(|_| Break::Lost)?;
             machine.sent(sent);
-            *is_used |= sent > 0;
             if sent < wanted {
                 break;
             }
@@ -280,7 +283,7 @@ impl TcpDevice {
         };
         let interest = Interest {
             input: !pair.machine.is_stalled(),
-            output: !pair.machine.outgoing().is_empty(),
+            output: pair.is_ready && !pair.machine.outgoing().is_empty(),
         };
         if interest != pair.interest {
             pair.interest = interest;
@@ -295,13 +298,13 @@ impl TcpDevice {
             machine,
             line,
             place,
-            is_used,
+            is_ready,
             ..
         }) = self.split(at)
         else {
             return;
         };
-        let waits = !machine.outgoing().is_empty();
+        let waits = !is_ready || !machine.outgoing().is_empty();
         let head = machine.begin(work, len);
         let is_sent_from = matches!(
             work.operation,
@@ -317,7 +320,6 @@ impl TcpDevice {
                 Ok(bytes) => sent = bytes,
                 Err(_) => is_lost = true,
             }
-            *is_used = true;
         }
         if is_lost {
             return self.lose(at);
@@ -329,27 +331,80 @@ impl TcpDevice {
         }
     }
 
+    /// Frames may leave over a connection once both ends have heard the other.
+    #[inline]
+    fn become_ready(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        if pair.is_ready || !pair.machine.has_heard() {
+            return;
+        }
+        pair.is_ready = true;
+        self.has_connected = true;
+        // The peer waits for the first frame. Any will do.
+        if pair.is_caller && pair.machine.outgoing().is_empty() {
+            pair.machine.tell();
+        }
+        self.write(at);
+    }
+
+    /// A connection has ended, for this reason.
+    #[cold]
+    fn broken(&mut self, at: u32, why: Break) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        match (why, pair.is_ready, pair.is_caller) {
+            (Break::Lost, true, _) => self.lose(at),
+            // The peer has given up this connection, and may call again.
+            (Break::Lost, false, false) => {
+                if let Line::Open(socket) = std::mem::replace(&mut pair.line, Line::Idle) {
+                    self.poller.forget(&socket);
+                }
+                let until = self.now() + SECOND_CALL_NS;
+                self.wait_for_call(at, until);
+                self.take_parked(at);
+            }
+            // It may be between two lives.
+            (Break::Lost, false, true) => {
+                if let Line::Open(socket) = std::mem::replace(&mut pair.line, Line::Idle) {
+                    self.poller.forget(&socket);
+                }
+                let tries = pair.tries;
+                self.call_again(at, tries, "the peer ended the connection");
+            }
+            // Its queue pair has failed.
+            (Break::Refused(_), false, _) => self.lose(at),
+            _ => self.fail(at, why),
+        }
+    }
+
+    fn wait_for_call(&mut self, at: u32, until: u64) {
+        if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
+            pair.line = Line::Waiting { until: Some(until) };
+        }
+    }
+
+    /// Takes a call of the peer that has come before this end was ready for it.
+    pub(super) fn take_parked(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get(at as usize) else {
+            return;
+        };
+        let call = pair.peer.map(|from| Introduction { to: at, from });
+        if let Some(socket) = call.and_then(|call| self.calls.unpark(&call)) {
+            self.attach(at, socket);
+        }
+    }
+
     /// The peer has ended the connection, or cannot be reached.
     #[cold]
     pub(super) fn lose(&mut self, at: u32) {
         self.end_line(at);
-        let now = self.now();
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;
         };
         if pair.state != State::Rts {
-            return;
-        }
-        let calls_here = self.calls_first(at);
-        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
-            return;
-        };
-        // A connection of an earlier life of the peer, which the peer has ended before it was used.
-        if !pair.is_used && !calls_here {
-            pair.line = Line::Waiting {
-                since: now,
-                is_heard: true,
-            };
             return;
         }
         pair.line = Line::Gone;
@@ -357,25 +412,6 @@ impl TcpDevice {
             self.fail(at, Break::Lost);
         }
         self.has_connected = true;
-    }
-
-    /// This end calls its peer.
-    fn calls_first(&self, at: u32) -> bool {
-        let Some(Some(Pair {
-            peer: Some(peer), ..
-        })) = self.pairs.get(at as usize).map(|pair| pair.as_deref())
-        else {
-            return false;
-        };
-        let own = self.address_of(at);
-        (own.port, own.qp) < (peer.port, peer.qp)
-    }
-
-    fn address_of(&self, at: u32) -> Address {
-        Address {
-            port: self.own.bits(),
-            qp: u32::from(self.calls.port) << 16 | at,
-        }
     }
 
     /// Calls the peer of a queue pair.
@@ -388,10 +424,10 @@ impl TcpDevice {
         let to = self.own.reach(peer.port, (peer.qp >> 16) as u16);
         match wire::dial(self.own.at(0), to) {
             Ok(socket) if self.poller.add(Tag::Pair(at), &socket, Interest::OUTPUT) => {
+                pair.tries = tries + 1;
                 pair.line = Line::Calling(Box::new(Call {
                     socket,
                     since: now,
-                    tries: tries + 1,
                     stage: CallStage::Connecting,
                 }));
             }
@@ -406,13 +442,11 @@ impl TcpDevice {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;
         };
-        let to = pair.peer.map(|peer| self.own.reach(peer.port, (peer.qp >> 16) as u16));
+        let to = pair
+            .peer
+            .map(|peer| self.own.reach(peer.port, (peer.qp >> 16) as u16));
         let to = to.map_or(String::new(), |to| format!(" {to}"));
         self.note(format!("no connection to{to}: {why}"));
-        // Used: the peer has no other life that would call.
-        if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
-            pair.is_used = true;
-        }
         self.lose(at);
     }
 
@@ -430,24 +464,22 @@ impl TcpDevice {
 
     /// Goes on with a call.
     fn go_on_calling(&mut self, at: u32) {
-        let own = self.address_of(at);
+        let Some(introduction) = self.introduction(at) else {
+            return;
+        };
         let secret = self.calls.secret().clone();
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;
         };
-        let Some(peer) = pair.peer else { return };
         let Line::Calling(call) = &mut pair.line else {
             return;
         };
-        let tries = call.tries;
-        let introduction = Introduction {
-            to: peer.qp & 0xffff,
-            from: own,
-        };
+        let tries = pair.tries;
         match call.go_on(&secret, &introduction) {
             Ok(CallEnd::Waits) => {}
             Ok(CallEnd::Hello) => {
-                self.poller.change(Tag::Pair(at), &call.socket, Interest::INPUT);
+                self.poller
+                    .change(Tag::Pair(at), &call.socket, Interest::INPUT);
             }
             Ok(CallEnd::Done) => {
                 if let Line::Calling(call) = std::mem::replace(&mut pair.line, Line::Idle) {
@@ -460,22 +492,84 @@ impl TcpDevice {
         }
     }
 
+    /// The introduction of a queue pair to its peer.
+    fn introduction(&self, at: u32) -> Option<Introduction> {
+        let peer = self.pairs.get(at as usize)?.as_ref()?.peer?;
+        Some(Introduction {
+            to: peer.qp & 0xffff,
+            from: self.own_address(at),
+        })
+    }
+
+    /// A call is needed no more. It goes on for the peer, which would wait for it.
+    pub(super) fn call_in_vain(&mut self, at: u32, call: Box<Call>) {
+        let Some(introduction) = self.introduction(at) else {
+            return;
+        };
+        if self.last_calls.len() == MOST_LAST_CALLS {
+            self.last_calls.remove(0);
+        }
+        let number = self.polls;
+        let interest = match call.stage {
+            CallStage::Connecting => Interest::OUTPUT,
+            CallStage::Hello(..) => Interest::INPUT,
+        };
+        self.poller
+            .change(Tag::Last(number), &call.socket, interest);
+        self.last_calls.push(LastCall {
+            number,
+            call,
+            introduction,
+        });
+    }
+
+    fn go_on_in_vain(&mut self, number: u32) {
+        let now = self.now();
+        let mut at = 0;
+        // The same number may name several: each is asked.
+        while at < self.last_calls.len() {
+            let last = &mut self.last_calls[at];
+            if last.number != number {
+                at += 1;
+                continue;
+            }
+            match last.call.go_on(self.calls.secret(), &last.introduction) {
+                Ok(CallEnd::Waits) => at += 1,
+                Ok(CallEnd::Hello) => {
+                    let socket = &last.call.socket;
+                    self.poller
+                        .change(Tag::Last(number), socket, Interest::INPUT);
+                    at += 1;
+                }
+                Ok(CallEnd::Done) => {
+                    let last = self.last_calls.remove(at);
+                    self.poller.forget(&last.call.socket);
+                    wire::end(&last.call.socket);
+                    self.ending.push_back((last.call.socket, now));
+                }
+                Err(_) => {
+                    self.last_calls.remove(at);
+                }
+            }
+        }
+    }
+
     /// Takes connections from the kernel.
     fn accept(&mut self) {
         let now = self.now();
         let poller = &self.poller;
-        let watch = |number, socket: &OwnedFd| {
-            poller.add(Tag::Unproven(number), socket, Interest::INPUT)
-        };
+        let watch =
+            |number, socket: &OwnedFd| poller.add(Tag::Unproven(number), socket, Interest::INPUT);
         let (origins, words) = self.calls.accept(now, watch);
         for from in origins {
             let waiting = self.pairs.iter_mut().flatten();
             for pair in waiting {
                 let peer = pair.peer.map(|peer| self.own.reach(peer.port, 0).ip());
-                if let Line::Waiting { is_heard, .. } = &mut pair.line
+                if let Line::Waiting { until } = &mut pair.line
                     && peer == Some(from.ip())
                 {
-                    *is_heard = true;
+                    // However long it computes now, it is there.
+                    *until = None;
                 }
             }
         }
@@ -495,10 +589,19 @@ impl TcpDevice {
         let Some(Some(pair)) = self.pairs.get(call.to as usize) else {
             return;
         };
-        let is_awaited = matches!(pair.line, Line::Waiting { .. }) && pair.peer == Some(call.from);
-        match is_awaited {
+        let is_peer = pair.state == State::Rts && pair.peer == Some(call.from);
+        let is_free = match &pair.line {
+            // The newer call is of the current life of the caller.
+            Line::Open(_) => !pair.is_ready,
+            Line::Waiting { .. } | Line::Gone => true,
+            Line::Idle | Line::Resting { .. } | Line::Calling(_) => false,
+        };
+        match is_peer && is_free && !pair.is_caller {
             true => self.attach(call.to, socket),
-            false => self.calls.park(call, socket),
+            false => {
+                let now = self.now();
+                self.calls.park(call, socket, now);
+            }
         }
     }
 
@@ -509,14 +612,18 @@ impl TcpDevice {
             return;
         };
         let is_watched = self.poller.add(Tag::Pair(at), &socket, Interest::INPUT);
+        // The caller begins when it hears this. A new connection has room for it.
+        let is_greeted =
+            pair.is_caller || wire::send_frame(socket.as_fd(), &Machine::greeting(), &[]).is_ok();
+        // An earlier connection leaves the poller as it is closed.
         pair.line = Line::Open(socket);
         pair.interest = Interest::INPUT;
-        match is_watched {
-            true => self.write(at),
-            false => {
-                self.note("the system watches no more sockets".into());
-                self.lose(at);
-            }
+        pair.is_ready = false;
+        if !is_watched {
+            self.note("the system watches no more sockets".into());
+            self.lose(at);
+        } else if !is_greeted {
+            self.broken(at, Break::Lost);
         }
     }
 
@@ -531,9 +638,27 @@ impl TcpDevice {
             self.note(words);
         }
         let is_over = |since: u64| now.saturating_sub(since) > ENDING_NS;
-        while self.ending.front().is_some_and(|(_, since)| is_over(*since)) {
+        while self
+            .ending
+            .front()
+            .is_some_and(|(_, since)| is_over(*since))
+        {
             self.ending.pop_front();
         }
+        let pairs = &self.pairs;
+        let answers = |at: u32| {
+            let pair = pairs.get(at as usize).and_then(|pair| pair.as_ref());
+            pair.is_some_and(|pair| pair.state != State::Error)
+        };
+        let refused = self
+            .calls
+            .unanswered(now.saturating_sub(FAILED_NS), answers);
+        for socket in refused {
+            let _ = wire::send_frame(socket.as_fd(), &Machine::farewell(), &[]);
+            wire::end(&socket);
+            self.ending.push_back((socket, now));
+        }
+        self.last_calls.retain(|last| !is_over(last.call.since));
         for at in 0..self.pairs.len() as u32 {
             self.look_at(at, now);
         }
@@ -555,9 +680,8 @@ impl TcpDevice {
                     _ => {}
                 }
             }
-            Line::Waiting { since, is_heard } => {
-                let is_late = now.saturating_sub(*since) > SILENCE_NS;
-                if is_late && !is_heard && pair.machine.is_awaiting() {
+            Line::Waiting { until: Some(until) } => {
+                if now > *until && pair.machine.is_awaiting() {
                     self.call_failed(at, "it has not called");
                 }
             }
@@ -575,7 +699,7 @@ impl TcpDevice {
             Line::Open(_) | Line::Waiting { .. } => awaits,
             Line::Idle | Line::Gone => false,
         });
-        waits || !self.calls.all_proven() || !self.ending.is_empty()
+        waits || !self.calls.all_settled()
     }
 
     /// Waits until the peers' kernels have what has left, and leaves.
@@ -615,10 +739,10 @@ impl Split<'_> {
             machine,
             line: Line::Open(socket),
             rest,
-            is_used,
             staging,
             start,
             mut place,
+            ..
         } = self
         else {
             return Ok(Read::Nothing);
@@ -641,7 +765,6 @@ impl Split<'_> {
             Ok(None) => return Ok(Read::Nothing),
             Ok(Some(count)) => count,
         };
-        *is_used = true;
         let placed = direct.map_or(0, |(_, len)| count.min(len));
         if placed > 0 {
             machine.received(placed, now, &mut place)?;

@@ -144,7 +144,13 @@ mod tests {
         let read = regions.add(1000, 100, READ).unwrap();
         let allows = |key, address, len| regions.allows(key, address, len, Right::RemoteWrite);
         assert!(allows(all.rkey, 1000, 100) && allows(all.rkey, 1100, 0));
-        for (address, len) in [(999, 1), (1000, 101), (1100, 1), (u64::MAX, 2), (1001, u64::MAX)] {
+        for (address, len) in [
+            (999, 1),
+            (1000, 101),
+            (1100, 1),
+            (u64::MAX, 2),
+            (1001, u64::MAX),
+        ] {
             assert!(!allows(all.rkey, address, len), "{address} {len}");
         }
         assert!(!allows(read.rkey, 1000, 1));

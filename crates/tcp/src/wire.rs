@@ -44,7 +44,12 @@ fn new(at: SocketAddr) -> io::Result<OwnedFd> {
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?)
+    Ok(rustix::net::socket_with(
+        family,
+        SocketType::STREAM,
+        flags,
+        None,
+    )?)
 }
 
 /// Takes a connection that somebody has made to a listener, with its origin.
@@ -78,7 +83,12 @@ pub(crate) fn outcome(socket: &OwnedFd) -> io::Result<()> {
 
 /// Sends as much of the pieces as the socket takes. Zero: it takes nothing now.
 pub(crate) fn send(socket: BorrowedFd, pieces: &[Piece]) -> io::Result<usize> {
-    let mut parts = [const { libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 } }; PIECES];
+    let mut parts = [const {
+        libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        }
+    }; PIECES];
     for (part, piece) in parts.iter_mut().zip(pieces) {
         (part.iov_base, part.iov_len) = match *piece {
             Piece::Bytes(bytes) => (bytes.as_ptr() as *mut _, bytes.len()),
@@ -91,7 +101,12 @@ pub(crate) fn send(socket: BorrowedFd, pieces: &[Piece]) -> io::Result<usize> {
 /// Sends as much of a frame as the socket takes. Zero: it takes nothing now.
 #[inline]
 pub(crate) fn send_frame(socket: BorrowedFd, head: &[u8], payload: &[Slice]) -> io::Result<usize> {
-    let mut parts = [const { libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 } }; PIECES];
+    let mut parts = [const {
+        libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        }
+    }; PIECES];
     (parts[0].iov_base, parts[0].iov_len) = (head.as_ptr() as *mut _, head.len());
     for (part, slice) in parts[1..].iter_mut().zip(payload) {
         (part.iov_base, part.iov_len) = (slice.address as *mut _, slice.len as usize);
@@ -161,6 +176,15 @@ fn or_none(answer: isize) -> io::Result<Option<usize>> {
         _ if why.raw_os_error() == Some(libc::ENOBUFS) => Ok(None),
         _ => Err(why),
     }
+}
+
+/// The peer has ended the connection, and nothing of it is left to be read.
+pub(crate) fn is_over(socket: &OwnedFd) -> bool {
+    let mut byte = 0u8;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
+    // SAFETY: an open socket, and memory for a byte.
+    let answer = unsafe { libc::recv(socket.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
+    !matches!(or_none(answer), Ok(None | Some(1)))
 }
 
 /// The kernel's account of a path.

@@ -189,7 +189,7 @@ impl Rdma {
             rank,
             layout: Layout::of(&config),
             by_completion,
-            watch: RingWatch::on(&*node).filter(|_| !by_completion),
+            watch: RingWatch::on(&mut *node).filter(|_| !by_completion),
             rails,
             in_use,
             endpoints: Endpoints::new(ranks),
@@ -247,6 +247,12 @@ impl Rdma {
         }
     }
 
+    /// A device in use works only while its owner polls it.
+    pub(super) fn needs_polls(&self) -> bool {
+        let mut in_use = self.in_use.iter();
+        in_use.any(|rail| self.rails[rail].polled())
+    }
+
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
     pub fn needs_processors(&self) -> bool {
         let mut in_use = self.in_use.iter();
@@ -286,7 +292,9 @@ impl Rdma {
         self.send_grants()?;
         self.probe()?;
         self.node.arm()?;
-        Ok(self.by_completion)
+        let mut in_use = self.in_use.iter();
+        let raises = |rail: &Rail| rail.by_completion() || rail.polled();
+        Ok(self.by_completion || in_use.all(|rail| raises(&self.rails[rail])))
     }
 
     /// Does what must be done before the rings are polled.

@@ -12,6 +12,8 @@ pub(super) struct Incoming {
     header: [u8; HEADER],
     /// The bytes of the header that have come.
     have: usize,
+    /// A frame has come.
+    has_heard: bool,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +51,10 @@ impl Incoming {
             && let Some(receive) = payload.receive
         {
             let of = payload.header.received_as();
-            host.complete(Done::of_receive(&receive, of, status, 0, None), receive.is_shared);
+            host.complete(
+                Done::of_receive(&receive, of, status, 0, None),
+                receive.is_shared,
+            );
         }
     }
 }
@@ -60,8 +65,13 @@ impl Machine {
         matches!(self.incoming.stage, Stage::Stalled(_))
     }
 
+    /// The header of a frame has come.
+    pub(crate) fn has_heard(&self) -> bool {
+        self.incoming.has_heard
+    }
+
     /// No byte of a frame has come that is not executed.
-    pub(crate) fn is_between_frames(&self) -> bool {
+    fn is_between_frames(&self) -> bool {
         matches!(self.incoming.stage, Stage::Header) && self.incoming.have == 0
     }
 
@@ -89,6 +99,7 @@ impl Machine {
                         return Ok(used);
                     }
                     self.incoming.have = 0;
+                    self.incoming.has_heard = true;
                     let header = Header::decode(&self.incoming.header);
                     let header = header.ok_or(Break::Protocol("it sent what is no frame"))?;
                     self.heed(&header, host)?;
@@ -229,7 +240,10 @@ impl Machine {
         let Stage::Payload(payload) = &self.incoming.stage else {
             return Ok(());
         };
-        let slices = payload.receive.iter().flat_map(|one| &one.into[..one.slices]);
+        let slices = payload
+            .receive
+            .iter()
+            .flat_map(|one| &one.into[..one.slices]);
         for Slice { address, len, lkey } in slices.filter(|slice| slice.len > 0) {
             if !host.allows(*lkey, *address, u64::from(*len), Right::LocalWrite) {
                 return Err(Break::Refuse(Status::RemoteOperation));
@@ -280,12 +294,7 @@ impl Machine {
     }
 
     /// Places bytes of the payload.
-    fn place(
-        &mut self,
-        bytes: &[u8],
-        is_checked: bool,
-        host: &mut impl Host,
-    ) -> Result<(), Break> {
+    fn place(&mut self, bytes: &[u8], is_checked: bool, host: &mut impl Host) -> Result<(), Break> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let Stage::Payload(payload) = &self.incoming.stage else {

@@ -306,6 +306,16 @@ impl Machine {
         self.outgoing.bytes(&header.encode());
     }
 
+    /// A frame that says nothing new: both ends of a new connection begin with one.
+    pub(crate) fn greeting() -> [u8; header::HEADER] {
+        Header::of(Kind::Acknowledgement, 0).encode()
+    }
+
+    /// A frame that refuses a connection whose queue pair has failed.
+    pub(crate) fn farewell() -> [u8; header::HEADER] {
+        Header::of(Kind::Refusal, 0).encode()
+    }
+
     /// The number of the peer's last executed request, for a frame that leaves now.
     #[inline]
     fn acknowledge(&mut self) -> u16 {

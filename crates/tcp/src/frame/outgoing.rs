@@ -30,10 +30,7 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 enum Chunk {
     Copied(Vec<u8>),
-    Memory {
-        from: Slice,
-        right: Right,
-    },
+    Memory { from: Slice, right: Right },
 }
 
 /// A piece of what is to be sent.

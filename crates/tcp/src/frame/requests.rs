@@ -89,7 +89,10 @@ impl Requests {
             return Ok(());
         }
         let new = number.wrapping_sub(self.executed);
-        let last = self.first.wrapping_add(self.all.len() as u16).wrapping_sub(1);
+        let last = self
+            .first
+            .wrapping_add(self.all.len() as u16)
+            .wrapping_sub(1);
         if new > last.wrapping_sub(self.executed) {
             return Err(Break::Protocol("it acknowledges what was not sent"));
         }
@@ -124,7 +127,10 @@ impl Requests {
             self.unreported += 1;
             if request.signaled {
                 let bytes = request.answer.as_ref().map_or(0, |(_, len)| *len);
-                host.complete(Done::of(request, Status::Success, bytes, self.unreported), false);
+                host.complete(
+                    Done::of(request, Status::Success, bytes, self.unreported),
+                    false,
+                );
                 self.unreported = 0;
             }
             self.all.pop_front();
