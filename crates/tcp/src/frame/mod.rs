@@ -20,7 +20,7 @@ mod incoming;
 mod outgoing;
 mod requests;
 #[cfg(test)]
-mod tests {}
+mod tests;
 
 use device::{Completed, Operation, Slice, Status, Work};
 

@@ -60,6 +60,12 @@ impl Requests {
         !self.all.is_empty()
     }
 
+    /// The number of requests in flight.
+    #[cfg(test)]
+    pub(super) fn in_flight(&self) -> usize {
+        self.all.len()
+    }
+
     /// Adds a request behind all others.
     #[inline]
     pub(super) fn add(&mut self, request: Request) {
