@@ -170,6 +170,12 @@ impl Router {
         }
     }
 
+    /// Takes the warnings of the devices since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        let rdma = self.rdma.as_mut();
+        rdma.map_or_else(Vec::new, |rdma| rdma.take_warnings())
+    }
+
     /// Takes the rails that have failed since the last call, with the words about each.
     pub fn take_rail_reports(&mut self) -> Vec<(usize, String)> {
         let rdma = self.rdma.as_mut();

@@ -108,6 +108,12 @@ pub trait Node: Send {
         Vec::new()
     }
 
+    /// Takes the warnings of the devices since the last call: facts that the user should know
+    /// though no request has failed, such as the attempt of a stranger to connect.
+    fn warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Takes the changes of ports since the last call, in their order.
     fn port_events(&mut self) -> Vec<PortEvent> {
         Vec::new()

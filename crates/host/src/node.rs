@@ -301,6 +301,14 @@ impl Node for HostNode {
         self.notes.drain(..).collect()
     }
 
+    fn warnings(&mut self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for device in &mut self.devices {
+            device.take_warnings(&mut warnings);
+        }
+        warnings
+    }
+
     fn port_events(&mut self) -> Vec<PortEvent> {
         let mut events = Vec::new();
         for (rail, device) in self.devices.iter_mut().enumerate() {

@@ -34,9 +34,16 @@ impl Rank {
 }
 
 impl State {
-    /// Reports rails that have failed to the launcher.
+    /// Reports rails that have failed, and warnings of their devices, to the launcher.
     #[cold]
     pub(crate) fn report_rails(&mut self) {
+        for text in self.router.take_warnings() {
+            // A launcher that is gone needs no report.
+            let _ = self.bootstrap.notify(Notice::Warning {
+                topic: "device",
+                text: &text,
+            });
+        }
         for (rail, text) in self.router.take_rail_reports() {
             let topic = format!("rail-{rail}");
             let (topic, text) = (&topic, &text);

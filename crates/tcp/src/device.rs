@@ -61,6 +61,8 @@ pub struct TcpDevice {
     pub(super) is_fresh: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,
+    /// Words about a stranger, of whom the first is named.
+    pub(super) warnings: Vec<String>,
 }
 
 impl TcpDevice {
@@ -99,6 +101,7 @@ impl TcpDevice {
             is_fresh: false,
             has_connected: false,
             notes: VecDeque::new(),
+            warnings: Vec::new(),
         })
     }
 
@@ -113,6 +116,12 @@ impl TcpDevice {
         }
         let name = &self.attributes.name;
         self.notes.push_back(format!("{name}: {words}"));
+    }
+
+    /// Keeps words for the user.
+    pub(super) fn warn(&mut self, words: String) {
+        let name = &self.attributes.name;
+        self.warnings.push(format!("{name}: {words}"));
     }
 
     fn invalid<T>(&self, what: String) -> Result<T> {

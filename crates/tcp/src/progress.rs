@@ -574,7 +574,7 @@ impl TcpDevice {
             }
         }
         if let Some(words) = words {
-            self.note(words);
+            self.warn(words);
         }
     }
 
@@ -582,7 +582,7 @@ impl TcpDevice {
     fn hear(&mut self, number: u32) {
         let (call, words) = self.calls.hear(number);
         if let Some(words) = words {
-            self.note(words);
+            self.warn(words);
         }
         let Some((call, socket)) = call else { return };
         self.poller.forget(&socket);
@@ -635,7 +635,7 @@ impl TcpDevice {
         }
         self.looked_at = now;
         if let Some(words) = self.calls.expire(now) {
-            self.note(words);
+            self.warn(words);
         }
         let is_over = |since: u64| now.saturating_sub(since) > ENDING_NS;
         while self

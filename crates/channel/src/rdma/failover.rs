@@ -125,6 +125,11 @@ impl Rdma {
         }
     }
 
+    /// Takes the warnings of the devices since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.node.warnings()
+    }
+
     /// Takes the rails that have failed since the last call, with the words about each.
     pub fn take_reports(&mut self) -> Vec<(usize, String)> {
         std::mem::take(&mut self.attention.reports)
