@@ -54,7 +54,7 @@ macro_rules! delegate_to_node {
             self.node().notes()
         }
 
-        fn warnings(&mut self) -> Vec<String> {
+        fn warnings(&mut self) -> Vec<(usize, String)> {
             self.node().warnings()
         }
 

@@ -39,10 +39,9 @@ pub trait HostDevice: Device + Send {
     /// Appends its reports since the last call.
     fn take_notes(&mut self, notes: &mut VecDeque<String>);
 
-    /// Appends its warnings since the last call: facts that the user should know though no request
-    /// has failed.
-    fn take_warnings(&mut self, warnings: &mut Vec<String>) {
-        let _ = warnings;
+    /// Takes its reports that the user should see though nothing has failed.
+    fn take_warnings(&mut self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Takes the changes of the port since the last call.

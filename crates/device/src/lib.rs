@@ -108,9 +108,8 @@ pub trait Node: Send {
         Vec::new()
     }
 
-    /// Takes the warnings of the devices since the last call: facts that the user should know
-    /// though no request has failed, such as the attempt of a stranger to connect.
-    fn warnings(&mut self) -> Vec<String> {
+    /// Takes reports that the user should see though nothing has failed, each with its rail.
+    fn warnings(&mut self) -> Vec<(usize, String)> {
         Vec::new()
     }
 

@@ -301,12 +301,13 @@ impl Node for HostNode {
         self.notes.drain(..).collect()
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for device in &mut self.devices {
-            device.take_warnings(&mut warnings);
-        }
-        warnings
+    fn warnings(&mut self) -> Vec<(usize, String)> {
+        let devices = self.devices.iter_mut().enumerate();
+        let of = |(rail, device): (usize, &mut Box<dyn HostDevice>)| {
+            let warnings = device.take_warnings().into_iter();
+            warnings.map(move |words| (rail, words))
+        };
+        devices.flat_map(of).collect()
     }
 
     fn port_events(&mut self) -> Vec<PortEvent> {

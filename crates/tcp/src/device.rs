@@ -61,7 +61,7 @@ pub struct TcpDevice {
     pub(super) is_fresh: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,
-    /// Words about a stranger, of whom the first is named.
+    /// Words about strangers for the user.
     pub(super) warnings: Vec<String>,
 }
 
@@ -109,6 +109,18 @@ impl TcpDevice {
         self.start.elapsed().as_nanos() as u64
     }
 
+    /// Keeps words about the first stranger for the user.
+    pub(super) fn warn(&mut self, words: Option<String>) {
+        let name = &self.attributes.name;
+        self.warnings
+            .extend(words.map(|words| format!("{name}: {words}")));
+    }
+
+    /// The number of connections that were dropped because they proved nothing.
+    pub fn strangers(&self) -> u64 {
+        self.calls.strangers()
+    }
+
     /// Keeps words for the owner.
     pub(super) fn note(&mut self, words: String) {
         if self.notes.len() == MOST_NOTES {
@@ -116,12 +128,6 @@ impl TcpDevice {
         }
         let name = &self.attributes.name;
         self.notes.push_back(format!("{name}: {words}"));
-    }
-
-    /// Keeps words for the user.
-    pub(super) fn warn(&mut self, words: String) {
-        let name = &self.attributes.name;
-        self.warnings.push(format!("{name}: {words}"));
     }
 
     fn invalid<T>(&self, what: String) -> Result<T> {

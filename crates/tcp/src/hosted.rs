@@ -55,8 +55,8 @@ impl HostDevice for TcpDevice {
         notes.append(&mut self.notes);
     }
 
-    fn take_warnings(&mut self, warnings: &mut Vec<String>) {
-        warnings.append(&mut self.warnings);
+    fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     fn take_changes(&mut self) -> Vec<PortChange> {

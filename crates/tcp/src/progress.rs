@@ -15,7 +15,7 @@ use secret::hello::{ANSWER, Caller};
 use super::device::{Split, TcpDevice, words};
 use super::events::Tag;
 use super::frame::{Break, Machine, Piece};
-use super::pair::{Call, CallStage, Interest, Introduction, LastCall, Line};
+use super::pair::{Call, CallStage, Interest, Introduction, LastCall, Line, Pair};
 use super::wire;
 
 /// The memory for bytes whose place is not known yet, in bytes.
@@ -51,9 +51,14 @@ const TRIES: u32 = 10;
 /// The most calls that go on for the peers only.
 const MOST_LAST_CALLS: usize = 256;
 /// The number of repetitions in vain, and of questions without an answer, from which on a path is
-/// dead: about 0.6 s where the round trip is short.
+/// dead, about 0.6 s where the round trip is short, unless the peer's host is heard on another
+/// connection: with many frames lost, some are lost several times.
 const RESENT: u32 = 2;
 const UNANSWERED: u32 = 3;
+/// The time since the last sign of a host within which it counts as heard, in milliseconds.
+const HEARD_MS: u32 = 350;
+/// The number of repetitions in vain from which on a path is dead in any case: about 13 s.
+const HOPELESS: u32 = 6;
 /// The longest time that an ended connection is kept for the peer, in nanoseconds.
 const ENDING_NS: u64 = 2_000_000_000;
 /// The longest wait of a closing device until the peers' kernels have everything, in nanoseconds.
@@ -573,17 +578,13 @@ impl TcpDevice {
                 }
             }
         }
-        if let Some(words) = words {
-            self.warn(words);
-        }
+        self.warn(words);
     }
 
     /// Goes on with the hello of a caller.
     fn hear(&mut self, number: u32) {
         let (call, words) = self.calls.hear(number);
-        if let Some(words) = words {
-            self.warn(words);
-        }
+        self.warn(words);
         let Some((call, socket)) = call else { return };
         self.poller.forget(&socket);
         let Some(Some(pair)) = self.pairs.get(call.to as usize) else {
@@ -634,9 +635,8 @@ impl TcpDevice {
             return;
         }
         self.looked_at = now;
-        if let Some(words) = self.calls.expire(now) {
-            self.warn(words);
-        }
+        let words = self.calls.expire(now);
+        self.warn(words);
         let is_over = |since: u64| now.saturating_sub(since) > ENDING_NS;
         while self
             .ending
@@ -685,8 +685,58 @@ impl TcpDevice {
                     self.call_failed(at, "it has not called");
                 }
             }
-            Line::Open(socket) if pair.machine.is_awaiting() && is_dead(socket) => self.lose(at),
+            Line::Open(socket) if pair.machine.is_awaiting() => {
+                let path = wire::path(socket).unwrap_or_default();
+                let is_bad = path.resent >= RESENT || path.unanswered >= UNANSWERED;
+                if path.resent >= HOPELESS || is_bad && !self.hears_otherwise(at) {
+                    self.lose(at);
+                } else if path.resent > 0 {
+                    self.ask_otherwise(at);
+                }
+            }
             _ => {}
+        }
+    }
+
+    /// The other connections of this device to the host of a queue pair's peer.
+    fn others(&self, at: u32) -> Vec<u32> {
+        let peer_of = |pair: &Pair| pair.peer.map(|peer| peer.port);
+        let Some(Some(pair)) = self.pairs.get(at as usize) else {
+            return Vec::new();
+        };
+        let peer = peer_of(pair);
+        let all = self.pairs.iter().flatten();
+        let others = all.filter(|other| {
+            other.qp != pair.qp && other.is_ready && peer_of(other) == peer
+        });
+        others.map(|other| other.qp.0).collect()
+    }
+
+    /// The kernel of a peer's host has answered lately on another connection: what is lost is lost
+    /// by chance.
+    fn hears_otherwise(&self, at: u32) -> bool {
+        let others = self.others(at);
+        others.into_iter().any(|other| {
+            let pair = self.pairs.get(other as usize).and_then(|pair| pair.as_ref());
+            let line = pair.map(|pair| &pair.line);
+            let Some(Line::Open(socket)) = line else {
+                return false;
+            };
+            wire::path(socket).is_ok_and(|path| path.heard_ms < HEARD_MS)
+        })
+    }
+
+    /// Sends a frame that says nothing over other connections to a peer's host, so that its kernel
+    /// answers.
+    fn ask_otherwise(&mut self, at: u32) {
+        for other in self.others(at) {
+            let Some(Some(pair)) = self.pairs.get_mut(other as usize) else {
+                continue;
+            };
+            if pair.machine.outgoing().is_empty() {
+                pair.machine.tell();
+                self.write(other);
+            }
         }
     }
 

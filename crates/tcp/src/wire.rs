@@ -188,12 +188,14 @@ pub(crate) fn is_over(socket: &OwnedFd) -> bool {
 }
 
 /// The kernel's account of a path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
     /// The number of times in a row that it has sent the same bytes again.
     pub resent: u32,
     /// The number of questions in a row that have had no answer.
     pub unanswered: u32,
+    /// Milliseconds since the last acknowledgement.
+    pub heard_ms: u32,
 }
 
 /// The kernel's account of a connection's path.
@@ -215,6 +217,7 @@ pub(crate) fn path(socket: &OwnedFd) -> io::Result<Path> {
         0 => Ok(Path {
             resent: info.tcpi_retransmits.into(),
             unanswered: info.tcpi_probes.into(),
+            heard_ms: info.tcpi_last_ack_recv,
         }),
         _ => Err(io::Error::last_os_error()),
     }

@@ -247,8 +247,14 @@ impl Rdma {
         }
     }
 
+    /// The next poll must not be left out: this rank is about to sleep, or moves long messages.
+    #[inline]
+    pub(crate) fn must_poll(&self) -> bool {
+        self.attention.all || self.bulk.is_moving()
+    }
+
     /// A device in use works only while its owner polls it.
-    pub(super) fn needs_polls(&self) -> bool {
+    pub(crate) fn needs_polls(&self) -> bool {
         let mut in_use = self.in_use.iter();
         in_use.any(|rail| self.rails[rail].polled())
     }
