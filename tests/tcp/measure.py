@@ -77,21 +77,31 @@ def remote_shell(hosts: Hosts, work: Path) -> Path:
     return script
 
 
+# Other libraries: the name of a row, the library's folder, and its own settings. All ranks have one host name, so memory would be shared
+# without them. MPICH's wheel has two ways over TCP.
+PEERS = [
+    ("mpich-ofi", "mpich", ["MPIR_CVAR_CH4_NETMOD=ofi", "MPIR_CVAR_NOLOCAL=1", "FI_PROVIDER=tcp", "FI_TCP_IFACE=eth0"]),
+    ("mpich-ucx", "mpich", ["MPIR_CVAR_CH4_NETMOD=ucx", "MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0"]),
+    ("impi", "impi", ["I_MPI_FABRICS=ofi", "I_MPI_PIN=0", "FI_PROVIDER=tcp", "FI_TCP_IFACE=eth0"]),
+]
+
+
 def peer_launchers(hosts: Hosts, peers: Path, work: Path) -> dict:
-    """For each other library that is there: its name, and the launcher that starts it in the namespaces."""
+    """For each other library that is there: a path to it that has its name, and the launcher that starts it in the namespaces."""
     shell, found = remote_shell(hosts, work), {}
     addresses = ",".join(hosts.address(host) for host in range(hosts.count))
-    for name in ("mpich", "impi"):
-        folder = peers / name
-        if not (folder / "bin/mpiexec.hydra").exists():
+    for name, folder, settings in PEERS:
+        if not (peers / folder / "bin/mpiexec.hydra").exists():
             continue
-        # The namespaces have one host name, so memory would be shared. Intel's wheel has no libfabric of its own.
-        path = f"{folder}/lib:{peers}/mpich/lib/mpich"
-        variables = [f"LD_LIBRARY_PATH={path}", "FI_PROVIDER=tcp", "FI_TCP_IFACE=eth0", f"I_MPI_ROOT={folder}", "I_MPI_FABRICS=ofi", "MPIR_CVAR_NOLOCAL=1",
-                     "I_MPI_PIN=0"]
-        words = ["ip", "netns", "exec", hosts.host(0), "env", *variables, folder / "bin/mpiexec.hydra", "-launcher", "ssh",
-                 "-launcher-exec", shell, "-iface", "eth0", "-hosts", addresses, "-ppn", "1", "-n", "{ranks}"]
-        found[folder / "lib/libmpi_abi.so.1"] = " ".join(map(str, words))
+        alias = work / name
+        if not alias.is_symlink():
+            alias.symlink_to(peers / folder)
+        # Intel's wheel has no libfabric of its own.
+        path = f"{peers / folder}/lib:{peers}/mpich/lib/mpich"
+        words = ["ip", "netns", "exec", hosts.host(0), "env", f"LD_LIBRARY_PATH={path}", f"I_MPI_ROOT={peers / folder}", *settings,
+                 peers / folder / "bin/mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell, "-iface", "eth0", "-hosts", addresses,
+                 "-ppn", "1", "-n", "{ranks}"]
+        found[alias / "lib/libmpi_abi.so.1"] = " ".join(map(str, words))
     return found
 
 
