@@ -57,8 +57,12 @@ pub struct TcpDevice {
     pub(super) last_calls: Vec<LastCall>,
     pub(super) polls: u32,
     pub(super) looked_at: u64,
-    /// The last poll of a completion queue may rely on a poll of the connections just before.
+    /// The connections have just been polled for the memory, so that the next poll of a completion
+    /// queue need not; and the other way round.
     pub(super) is_fresh: bool,
+    pub(super) memory_is_fresh: bool,
+    /// The last poll of the connections has found something.
+    pub(super) has_read: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,
     /// Words about strangers for the user.
@@ -99,6 +103,8 @@ impl TcpDevice {
             polls: 0,
             looked_at: 0,
             is_fresh: false,
+            memory_is_fresh: false,
+            has_read: false,
             has_connected: false,
             notes: VecDeque::new(),
             warnings: Vec::new(),
@@ -574,6 +580,7 @@ impl Device for TcpDevice {
         }
         if self.cqs[cq.0 as usize].is_empty() && !std::mem::take(&mut self.is_fresh) {
             self.progress();
+            self.memory_is_fresh = self.has_read;
         }
         let mut count = 0;
         while count < into.len()
@@ -592,8 +599,10 @@ impl Device for TcpDevice {
 
     #[inline]
     fn sync_memory(&mut self) {
-        self.progress();
-        self.is_fresh = true;
+        if !std::mem::take(&mut self.memory_is_fresh) {
+            self.progress();
+            self.is_fresh = true;
+        }
     }
 }
 

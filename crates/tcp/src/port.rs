@@ -1,5 +1,7 @@
 //! A network interface with one of its addresses, as a rail.
 
+use std::net::IpAddr;
+
 use device::{Attributes, InterfaceAddress, LinkLayer, Placement, network};
 
 /// The longest message, in bytes.
@@ -32,6 +34,17 @@ pub struct Port {
 }
 
 impl Port {
+    /// A port of the loopback interface, for ranks of one host.
+    pub fn loopback(ip: IpAddr) -> Port {
+        Port {
+            name: "tcp:lo".into(),
+            address: InterfaceAddress { ip, scope: 0 },
+            prefix: 8,
+            speed_mbps: None,
+            mtu: 65536,
+        }
+    }
+
     /// Payload that the interface carries in one direction, in bytes per second: an estimate.
     fn bandwidth(&self) -> u64 {
         let Some(mbps) = self.speed_mbps.filter(|mbps| *mbps > 0) else {

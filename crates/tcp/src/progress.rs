@@ -69,6 +69,7 @@ impl TcpDevice {
     #[inline]
     pub(super) fn progress(&mut self) {
         self.is_fresh = false;
+        self.has_read = false;
         self.polls = self.polls.wrapping_add(1);
         for at in (0..self.hot.len()).rev() {
             let pair = self.hot[at];
@@ -160,6 +161,7 @@ impl TcpDevice {
                 }
             }
         }
+        self.has_read |= taken > 0;
         self.become_ready(at);
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return taken > 0;
@@ -706,9 +708,8 @@ impl TcpDevice {
         };
         let peer = peer_of(pair);
         let all = self.pairs.iter().flatten();
-        let others = all.filter(|other| {
-            other.qp != pair.qp && other.is_ready && peer_of(other) == peer
-        });
+        let others =
+            all.filter(|other| other.qp != pair.qp && other.is_ready && peer_of(other) == peer);
         others.map(|other| other.qp.0).collect()
     }
 
@@ -717,7 +718,10 @@ impl TcpDevice {
     fn hears_otherwise(&self, at: u32) -> bool {
         let others = self.others(at);
         others.into_iter().any(|other| {
-            let pair = self.pairs.get(other as usize).and_then(|pair| pair.as_ref());
+            let pair = self
+                .pairs
+                .get(other as usize)
+                .and_then(|pair| pair.as_ref());
             let line = pair.map(|pair| &pair.line);
             let Some(Line::Open(socket)) = line else {
                 return false;

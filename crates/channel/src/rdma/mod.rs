@@ -442,6 +442,8 @@ mod rail_tests;
 #[cfg(test)]
 mod ring_tests;
 #[cfg(test)]
+mod tcp_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod verbs_tests;

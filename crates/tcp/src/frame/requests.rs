@@ -11,6 +11,8 @@ use super::{Break, Done, Host};
 
 /// The most requests in flight.
 pub(crate) const MOST_REQUESTS: usize = 1 << 14;
+/// The depth of a short queue.
+const SHORT: usize = 16;
 
 /// A request in flight.
 #[derive(Debug)]
@@ -78,10 +80,12 @@ impl Requests {
     }
 
     /// The newest request wants its acknowledgement at once: half of the queue is in flight, and no
-    /// such wish for a while.
+    /// such wish for a while. The owner of a very short queue sends one request at a time, and the
+    /// answer brings the acknowledgement.
     #[inline]
     pub(super) fn is_pressing(&mut self) -> bool {
-        let pressing = 2 * self.all.len() >= self.depth && 4 * self.patient >= self.depth;
+        let depth = self.depth.max(SHORT);
+        let pressing = 2 * self.all.len() >= depth && 4 * self.patient >= depth;
         if pressing {
             self.patient = 0;
         }

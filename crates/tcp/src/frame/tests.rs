@@ -301,12 +301,7 @@ fn post_randomly(
             Completed::Write,
         ),
         2 => (Operation::Send { immediate }, Completed::Send),
-        3 => (
-            Operation::Read {
-                from: remote(at),
-            },
-            Completed::Read,
-        ),
+        3 => (Operation::Read { from: remote(at) }, Completed::Read),
         _ => (
             Operation::FetchAndAdd {
                 at: remote(TARGET + place / 8 * 8),
@@ -422,7 +417,10 @@ fn run(seed: u64) {
     // Later results may lie over earlier ones; the last is whole.
     for (end, model) in wire.ends.iter().zip(&models) {
         if let Some((at, bytes)) = model.results.last() {
-            assert!(end.memory[*at..at + bytes.len()] == bytes[..], "seed {seed}");
+            assert!(
+                end.memory[*at..at + bytes.len()] == bytes[..],
+                "seed {seed}"
+            );
         }
     }
 }
@@ -551,7 +549,11 @@ fn a_refused_request_fails_and_those_behind_it_are_flushed() {
     let why = wire.deliver(0, usize::MAX, usize::MAX).unwrap_err();
     assert_eq!(why, Break::Refused(Status::RemoteAccess));
     wire.machines[0].fail(why, &mut wire.ends[0]);
-    let done: Vec<_> = wire.ends[0].done.iter().map(|one| (one.id, one.status)).collect();
+    let done: Vec<_> = wire.ends[0]
+        .done
+        .iter()
+        .map(|one| (one.id, one.status))
+        .collect();
     let expected = [
         (1, Status::Success),
         (2, Status::RemoteAccess),

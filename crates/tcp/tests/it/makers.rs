@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use device::{HostDevice, InterfaceAddress, Node};
+use device::{HostDevice, Node};
 use host::{Board, HostNode};
 use secret::Secret;
 use tcp::{Port, TcpDevice};
@@ -18,23 +18,12 @@ pub(crate) enum Tcp {
     V6,
 }
 
-/// The port of the loopback interface with this address.
-pub(crate) fn loopback(ip: IpAddr) -> Port {
-    Port {
-        name: "tcp:lo".into(),
-        address: InterfaceAddress { ip, scope: 0 },
-        prefix: 8,
-        speed_mbps: None,
-        mtu: 65536,
-    }
-}
-
 /// The nodes of `ranks` ranks with a device at each of these addresses.
 pub(crate) fn nodes(ranks: usize, at: &[IpAddr]) -> Vec<HostNode> {
     let board = Board::new(ranks);
     let secret = Secret::from_bytes([7; 32]);
     let node = |rank| {
-        let open = |ip: &IpAddr| TcpDevice::open(&loopback(*ip), &secret).unwrap();
+        let open = |ip: &IpAddr| TcpDevice::open(&Port::loopback(*ip), &secret).unwrap();
         let devices = at.iter().map(open);
         let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
         HostNode::new(devices.collect(), rank, ranks, board.of(rank)).unwrap()
