@@ -8,6 +8,7 @@ the next begins.
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -168,10 +169,15 @@ class Hosts:
 
     # Jobs
 
+    def on_host(self) -> str:
+        """The words before a command on the host `{host}` of a launcher, which has a host name of its own."""
+        named = 'hostname "$0" && exec "$@"'
+        return f"ip netns exec {self.name('{host}')} unshare --uts sh -c {shlex.quote(named)} host{{host}}"
+
     def launcher(self, ranks: int | str, *command, per_host: int | None = None) -> list:
         """The command of a job over all hosts: the same number of ranks on each."""
         hosts = ",".join(str(host) if per_host is None else f"{host}:{per_host}" for host in range(self.count))
-        agent = f"ip netns exec {self.name('{host}')}"
+        agent = self.on_host()
         return [self.prefix / "bin/fishplate", "run", "-n", ranks, "--hosts", hosts, "--launch-with", agent, *command]
 
     def environment(self, env: dict | None = None) -> dict:

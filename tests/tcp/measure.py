@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -108,8 +109,7 @@ def peer_launchers(hosts: Hosts, peers: Path, work: Path) -> dict:
 def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, more: tuple = ()) -> dict:
     """One round of `fishplate bench` over all libraries: for each library and size the median."""
     fishplate = hosts.prefix / "bin/fishplate"
-    agent = f"ip netns exec {hosts.name('{host}')}"
-    own = f"{fishplate} run -n {{ranks}} --hosts 0,1 --launch-with '{agent}'"
+    own = f"{fishplate} run -n {{ranks}} --hosts 0,1 --launch-with {shlex.quote(hosts.on_host())}"
     command = [fishplate, "bench", name, "-m", sizes, "--seconds", seconds, "--rounds", 1, "--json", "--launcher", own, *more]
     if launchers:
         command += ["--against", ",".join(map(str, launchers))]
