@@ -23,6 +23,8 @@ OURS = re.compile(r"fishplate-(\d+)-\S+")
 # The burst of a limited interface, which holds the longest segments that the kernel hands down at once.
 BURST = "256kb"
 SETTINGS = {
+    # The default of Linux. Others, such as bbr, pace what they send, and are not made for such networks.
+    "net/ipv4/tcp_congestion_control": "cubic",
     # Duplicates are not looked for, so an address can be used at once.
     "net/ipv6/conf/all/accept_dad": "0", "net/ipv6/conf/default/accept_dad": "0",
     # Addresses of IPv6 stay where a link goes down, as those of IPv4 do.

@@ -289,8 +289,7 @@ def main() -> int:
                 ROWS[name](world)
             except Problem as why:
                 print(f"{name}: NOT MEASURED: {why}", flush=True)
-    print(f"medians of {options.rounds} rounds (least–most); congestion control "
-          f"{Path('/proc/sys/net/ipv4/tcp_congestion_control').read_text().strip()}")
+    print(f"medians of {options.rounds} rounds (least–most)")
     print(world.table())
     if options.json:
         options.json.write_text(json.dumps({name: row.values for name, row in world.rows.items()}, indent=1) + "\n")
