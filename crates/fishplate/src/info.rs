@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conditions::Machine;
+use host::Wanted;
 use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use results::terminal::{beside, width};
@@ -55,7 +56,8 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     let settings = set.clone().unwrap_or_default();
     let (wanted, most) = (settings.device, settings.rails.most());
     let facts = facts();
-    let rdma = rdma::find(&wanted, most);
+    let named = host::wanted(&wanted);
+    let rdma = rdma::find(rdma_names(&named).as_deref(), most);
     let interfaces = interfaces::find();
     if arguments.json {
         let mut object: serde_json::Map<String, Value> = facts
@@ -80,10 +82,29 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     match set {
         Err(error) => refuse(&error.to_string()),
         // No device at all is fine; a missing device that the user named is an error.
-        Ok(_) => match rdma.problem().filter(|_| !wanted.is_empty()) {
+        Ok(_) if wanted.is_empty() => ExitCode::SUCCESS,
+        Ok(_) => match named.iter().find_map(|one| problem(one, &rdma)) {
             Some(problem) => refuse(&format!("FISHPLATE_DEVICE={wanted}: {problem}")),
             None => ExitCode::SUCCESS,
         },
+    }
+}
+
+/// The RDMA devices that a setting names, as a list. None: it names others only.
+fn rdma_names(named: &[Wanted]) -> Option<String> {
+    let names = named.iter().filter_map(|one| match one {
+        Wanted::Verbs(names) => Some(names.as_str()),
+        Wanted::Tcp(_) => None,
+    });
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+/// The reason why a device that the user has named cannot be used.
+fn problem(named: &Wanted, rdma: &rdma::PortChoice) -> Option<String> {
+    match named {
+        Wanted::Verbs(_) => rdma.problem().map(String::from),
+        Wanted::Tcp(name) => tcp::ports(name.as_deref()).err().map(|why| why.to_string()),
     }
 }
 

@@ -231,9 +231,12 @@ impl Node for HostNode {
     }
 
     fn written(&mut self, keys: &mut Vec<u32>) -> bool {
-        let devices = self.devices.iter_mut();
+        let mut known = true;
         // Every device is asked, so that none keeps old keys.
-        devices.fold(true, |known, one| one.written(keys) && known)
+        for device in &mut self.devices {
+            known &= device.written(keys);
+        }
+        known
     }
 
     fn wait(&mut self, nanos: u64) -> Result<()> {

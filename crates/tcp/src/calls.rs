@@ -81,8 +81,8 @@ impl Calls {
         self.strangers
     }
 
-    /// Takes connections from the kernel. `watch` gets the number and the socket of each;
-    /// the result are their origins, and words about a stranger that is dropped, if it is the first.
+    /// Takes connections from the kernel. `watch` gets the number and the socket of each; the
+    /// result are their origins, and words about a stranger that is dropped, if it is the first.
     pub(crate) fn accept(
         &mut self,
         now: u64,

@@ -44,6 +44,7 @@ impl HostDevice for TcpDevice {
     fn arm(&mut self) -> Result<bool> {
         self.acknowledge_all();
         self.look();
+        self.sleeps_soon = true;
         Ok(false)
     }
 

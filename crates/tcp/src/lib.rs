@@ -2,7 +2,8 @@
 //!
 //! A queue pair is a connection, a request a frame ([`frame`](self)): the bytes of a write are
 //! received straight into the registered memory that they are for. The owner's polls do all the
-//! work; no thread runs beside it. [`TcpDevice`] is one network interface with one of its addresses.
+//! work; no thread runs beside it. [`TcpDevice`] is one network interface with one of its
+//! addresses.
 //!
 //! **Connections.** Each device listens at its interface's address. When both ends of a connection
 //! have been told of each other, the one with the lower address calls. Before any frame both prove
@@ -25,16 +26,19 @@
 
 mod calls;
 mod choice;
+mod connecting;
 mod device;
 mod events;
 mod frame;
 mod hosted;
 pub mod interfaces;
 mod pair;
+mod paths;
 mod port;
 mod progress;
 mod queues;
 mod regions;
+mod verbs;
 mod wire;
 
 pub use self::device::TcpDevice;

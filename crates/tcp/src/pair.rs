@@ -69,7 +69,16 @@ pub(crate) enum CallStage {
     /// The kernels connect.
     Connecting,
     /// The peer is to prove that it belongs to the job.
-    Hello(Option<Caller>, [u8; ANSWER], usize),
+    Hello(Box<Hello>),
+}
+
+/// The answer of the peer, as far as it has come.
+#[derive(Debug)]
+pub(crate) struct Hello {
+    /// None: it has been heard.
+    pub caller: Option<Caller>,
+    pub bytes: [u8; ANSWER],
+    pub have: usize,
 }
 
 /// A call that its queue pair no longer needs. It goes on, because the peer waits for it, and ends

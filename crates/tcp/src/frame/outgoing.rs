@@ -11,8 +11,8 @@ use super::{Break, Host, MOST_REQUESTS, Right};
 const COPIED: usize = 1024;
 /// The length from which a chunk of copied bytes grows no more, so that what was sent is freed.
 const CHUNK: usize = 64 << 10;
-/// The copied bytes with which a peer that takes no answers gets no more of them: far above those of
-/// any full send queue.
+/// The copied bytes with which a peer that takes no answers gets no more of them: far above those
+/// of any full send queue.
 const FLOOD: usize = 64 << 20;
 
 /// Bytes to be sent, in order.

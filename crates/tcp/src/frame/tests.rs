@@ -270,6 +270,34 @@ struct Model {
     results: Vec<(usize, Vec<u8>)>,
 }
 
+/// An operation of one of five kinds, with the kind of its completion. Reads are from `at`, all else
+/// goes to `place` among the targets.
+fn some_operation(
+    kind: usize,
+    (at, place): (usize, usize),
+    immediate: Option<u32>,
+    id: u64,
+) -> (Operation, Completed) {
+    match kind {
+        0 | 1 => (
+            Operation::Write {
+                to: remote(TARGET + place),
+                immediate,
+            },
+            Completed::Write,
+        ),
+        2 => (Operation::Send { immediate }, Completed::Send),
+        3 => (Operation::Read { from: remote(at) }, Completed::Read),
+        _ => (
+            Operation::FetchAndAdd {
+                at: remote(TARGET + place / 8 * 8),
+                add: id,
+            },
+            Completed::Atomic,
+        ),
+    }
+}
+
 /// Posts a random request of an end, and notes what must come of it.
 fn post_randomly(
     wire: &mut Wire,
@@ -292,24 +320,7 @@ fn post_randomly(
     let immediate = (random.below(2) == 0).then_some(id as u32);
     let place = random.below(19_000);
     let result = RESULT + random.below(7000);
-    let (operation, of) = match random.below(5) {
-        0 | 1 => (
-            Operation::Write {
-                to: remote(TARGET + place),
-                immediate,
-            },
-            Completed::Write,
-        ),
-        2 => (Operation::Send { immediate }, Completed::Send),
-        3 => (Operation::Read { from: remote(at) }, Completed::Read),
-        _ => (
-            Operation::FetchAndAdd {
-                at: remote(TARGET + place / 8 * 8),
-                add: id,
-            },
-            Completed::Atomic,
-        ),
-    };
+    let (operation, of) = some_operation(random.below(5), (at, place), immediate, id);
     let mut reported = 0;
     let mut own = local;
     match operation {
@@ -392,13 +403,11 @@ fn run(seed: u64) {
             }
         }
     }
-    for end in 0..2 {
-        while models[end].posted < models[end].needed {
-            let number = models[end].posted;
-            models[end].posted += 1;
-            let into = [slice(RESULT + 12_000, 5000)];
-            wire.ends[end].receives.push_back(receive(number, &into));
-        }
+    for (end, model) in wire.ends.iter_mut().zip(&models) {
+        let into = [slice(RESULT + 12_000, 5000)];
+        let missing = model.posted..model.needed;
+        end.receives
+            .extend(missing.map(|number| receive(number, &into)));
     }
     wire.settle();
     for (end, model) in wire.ends.iter().zip(&models) {
