@@ -8,6 +8,7 @@ the next begins.
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -22,6 +23,8 @@ OURS = re.compile(r"fishplate-(\d+)-\S+")
 # The burst of a limited interface, which holds the longest segments that the kernel hands down at once.
 BURST = "256kb"
 SETTINGS = {
+    # The default of Linux. Others, such as bbr, pace what they send, and are not made for such networks.
+    "net/ipv4/tcp_congestion_control": "cubic",
     # Duplicates are not looked for, so an address can be used at once.
     "net/ipv6/conf/all/accept_dad": "0", "net/ipv6/conf/default/accept_dad": "0",
     # Addresses of IPv6 stay where a link goes down, as those of IPv4 do.
@@ -168,10 +171,15 @@ class Hosts:
 
     # Jobs
 
+    def on_host(self) -> str:
+        """The words before a command on the host `{host}` of a launcher, which has a host name of its own."""
+        named = 'hostname "$0" && exec "$@"'
+        return f"ip netns exec {self.name('{host}')} unshare --uts sh -c {shlex.quote(named)} host{{host}}"
+
     def launcher(self, ranks: int | str, *command, per_host: int | None = None) -> list:
         """The command of a job over all hosts: the same number of ranks on each."""
         hosts = ",".join(str(host) if per_host is None else f"{host}:{per_host}" for host in range(self.count))
-        agent = f"ip netns exec {self.name('{host}')}"
+        agent = self.on_host()
         return [self.prefix / "bin/fishplate", "run", "-n", ranks, "--hosts", hosts, "--launch-with", agent, *command]
 
     def environment(self, env: dict | None = None) -> dict:

@@ -24,7 +24,7 @@ import strangers  # noqa: E402
 
 # In the order in which they run.
 MODULES = [shown, programs, rails, strangers]
-TOOLS = ("ip", "tc", "ss", "cc")
+TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 
 
 @dataclass

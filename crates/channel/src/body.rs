@@ -1,5 +1,5 @@
-//! The copy of a message into and out of packets: by stores through the cache or past it, forward
-//! or backward.
+//! The copy of a message into and out of packets: by vectors or string moves, through the cache or
+//! past it, forward or backward.
 
 use datatype::{Buffer, Direction};
 
@@ -17,23 +17,26 @@ pub struct BodyStores {
 
 impl BodyStores {
     /// Stores through the cache.
-    pub(crate) const CACHED: BodyStores = BodyStores {
-        non_temporal_from: usize::MAX,
-    };
+    pub(crate) const CACHED: BodyStores = BodyStores::non_temporal_from(usize::MAX);
 
     /// Non-temporal stores for bodies of at least `non_temporal_from` bytes.
     #[inline(always)]
-    pub(crate) fn non_temporal_from(non_temporal_from: usize) -> BodyStores {
+    pub(crate) const fn non_temporal_from(non_temporal_from: usize) -> BodyStores {
         BodyStores { non_temporal_from }
+    }
+
+    #[inline(always)]
+    fn shares_cache(self) -> bool {
+        self.non_temporal_from == usize::MAX
     }
 
     /// The direction in which the peer should copy the body out. A core that shares the writer's
     /// cache copies backward: a forward copy prefetches lines that the writer is about to write.
     #[inline(always)]
     pub fn copy_out(self) -> Direction {
-        match self {
-            BodyStores::CACHED => Direction::Backward,
-            _ => Direction::Forward,
+        match self.shares_cache() {
+            true => Direction::Backward,
+            false => Direction::Forward,
         }
     }
 
@@ -42,10 +45,10 @@ impl BodyStores {
     pub fn fill(self, message: &Buffer, position: usize, body: &mut [u8]) {
         if body.len() >= self.non_temporal_from {
             message.pack_past_cache(position, body);
-        } else if self == BodyStores::CACHED && body.len() <= BACKWARD_UP_TO {
-            message.pack_in(Direction::Backward, position, body);
+        } else if self.shares_cache() && body.len() <= BACKWARD_UP_TO {
+            message.hand_over(Direction::Backward, position, body);
         } else {
-            message.pack(position, body);
+            message.hand_over(Direction::Forward, position, body);
         }
     }
 }

@@ -323,10 +323,9 @@ impl<M: Memory> Sender<M> {
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             slot.write(head, len, len, fill);
         } else {
-            let afresh = self.tail.packets == packets;
             let which = self.arenas.of_body(len);
             assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
-            if which == Which::Small && afresh {
+            if which == Which::Small && self.tail.packets == packets {
                 self.handed_out[which as usize].offset = 0;
             }
             let arena = self.handed_out[which as usize];

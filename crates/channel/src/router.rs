@@ -133,7 +133,7 @@ impl Router {
     #[inline]
     pub fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
         match self.shm_to_mut(peer) {
-            Some(shm) => BodyStores::non_temporal_from(shm.non_temporal_from(peer, len)),
+            Some(shm) => shm.stores(peer, len),
             None => BodyStores::CACHED,
         }
     }

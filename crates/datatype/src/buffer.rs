@@ -3,7 +3,7 @@
 //! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest
 //! is safe. A send of contiguous data touches no reference count and no datatype.
 
-use crate::memcpy::{Direction, copy, stream};
+use crate::memcpy::{Direction, copy, hand_over, stream};
 use crate::pack::{Pack, Unpack};
 use crate::scratch::Spread;
 use crate::types::Type;
@@ -112,26 +112,36 @@ impl Buffer {
     /// bytes.
     #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
-        self.pack_in(Direction::Forward, position, out)
+        self.pack_by(position, out, |from, to, count| {
+            // SAFETY: both have `count` bytes, apart.
+            unsafe { copy(Direction::Forward, from, to, count) }
+        })
     }
 
-    /// [`Buffer::pack`] in the given direction, if the data is one run.
+    /// [`Buffer::pack`] into memory that another core reads next. `direction` is that of
+    /// vectors, if they copy it.
     #[inline(always)]
-    pub fn pack_in(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
+    pub fn hand_over(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
+        self.pack_by(position, out, |from, to, count| {
+            // SAFETY: both have `count` bytes, apart.
+            unsafe { hand_over(direction, from, to, count) }
+        })
+    }
+
+    /// [`Buffer::pack`] with this copy of one run: it gets addresses of a number of bytes, apart.
+    #[inline(always)]
+    fn pack_by(
+        &self,
+        position: usize,
+        out: &mut [u8],
+        copy: impl FnOnce(*const u8, *mut u8, usize),
+    ) -> usize {
         if self.spread.is_some() {
             return self.pack_spread(position, out);
         }
         let count = self.len.saturating_sub(position).min(out.len());
-        // SAFETY: `position + count <= len`, readable by the promise of `new`; `out` is the
-        // caller's alone.
-        unsafe {
-            copy(
-                direction,
-                at(self.at.wrapping_add(position)),
-                out.as_mut_ptr(),
-                count,
-            )
-        };
+        // `position + count <= len`, readable by the promise of `new`; `out` is the caller's alone.
+        copy(at(self.at.wrapping_add(position)), out.as_mut_ptr(), count);
         count
     }
 
@@ -219,23 +229,25 @@ impl Buffer {
         count
     }
 
-    /// Lends the bytes of a dense buffer, unless `other` overlaps it.
-    pub(crate) fn with_bytes_apart<R>(
+    /// Lends the bytes of a dense buffer, unless one of `others` overlaps it.
+    pub(crate) fn with_bytes_apart<R, const OTHERS: usize>(
         &self,
-        other: &[u8],
+        others: [&[u8]; OTHERS],
         then: impl FnOnce(&mut [u8]) -> R,
     ) -> Option<R> {
         let (address, len) = self.as_dense()?;
         if len == 0 {
             return Some(then(&mut []));
         }
-        let apart = address.wrapping_sub(other.as_ptr().addr()) >= other.len()
-            && other.as_ptr().addr().wrapping_sub(address) >= len;
-        if !apart {
+        let is_apart = |other: &[u8]| {
+            address.wrapping_sub(other.as_ptr().addr()) >= other.len()
+                && other.as_ptr().addr().wrapping_sub(address) >= len
+        };
+        if !others.iter().all(|other| is_apart(other)) {
             return None;
         }
         // SAFETY: writable and not used by anybody else during the operation, by the promise of
-        // `new`; `other` does not overlap it.
+        // `new`; no other overlaps it.
         Some(then(unsafe {
             std::slice::from_raw_parts_mut(at(address), len)
         }))

@@ -45,7 +45,7 @@ pub use buffer::Buffer;
 pub use elements::Elements;
 pub use envelope::{Combiner, Contents, Envelope, Order};
 pub use error::{Error, Result};
-pub use memcpy::Direction;
+pub use memcpy::{Direction, string_moves_start_fast};
 pub use op::Op;
 pub use predefined::{Class, Predefined};
 pub use scratch::Pool;

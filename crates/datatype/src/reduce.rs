@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::predefined::{Format, Predefined};
 use crate::types::Type;
-use kernel::{complex, float, integer, located};
+use kernel::{Apart, InPlace, Operands, complex, float, integer, located};
 use long_double::LongDouble as CLongDouble;
 
 /// Combines packed elements. If the lengths differ, the whole elements in both are combined.
@@ -28,7 +28,7 @@ pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> R
     match op {
         Op::NoOp => {}
         Op::Replace => inout.copy_from_slice(input),
-        _ => compute(op, ty, input, inout),
+        _ => compute(op, ty, InPlace { input, inout }),
     }
     Ok(())
 }
@@ -51,7 +51,8 @@ pub fn reduce_into(
         target.unpack(0, &input[..len]);
         return Ok(());
     }
-    if let Some(result) = target.with_bytes_apart(input, |inout| reduce_bytes(op, ty, input, inout))
+    if let Some(result) =
+        target.with_bytes_apart([input], |inout| reduce_bytes(op, ty, input, inout))
     {
         return result;
     }
@@ -66,6 +67,39 @@ pub fn reduce_into(
         done += len;
     }
     Ok(())
+}
+
+/// Combines two vectors of packed elements into a buffer of any type whose basic type is `ty`:
+/// result\[i\] = first\[i\] op second\[i\], as far as all three have whole elements.
+pub fn reduce_pair(
+    op: Op,
+    ty: Predefined,
+    first: &[u8],
+    second: &[u8],
+    result: &Buffer,
+) -> Result<()> {
+    if !op.permits(ty) {
+        return Err(Error::Operation { op, ty });
+    }
+    let len = first.len().min(second.len()).min(result.len());
+    let len = len - len % ty.bytes();
+    let (first, second, result) = (&first[..len], &second[..len], result.slice(0, len));
+    let computed = !matches!(op, Op::NoOp | Op::Replace);
+    let done = computed.then(|| {
+        result.with_bytes_apart([first, second], |result| {
+            let operands = Apart {
+                first,
+                second,
+                result,
+            };
+            compute(op, ty, operands);
+        })
+    });
+    if let Some(Some(())) = done {
+        return Ok(());
+    }
+    result.unpack(0, second);
+    reduce_into(op, ty, first, &result, 0)
 }
 
 /// Combines elements: inout\[i\] = input\[i\] op inout\[i\], up to the shorter length.
@@ -139,32 +173,32 @@ pub fn reduce_buffers(op: Op, ty: Predefined, input: &Buffer, inout: &Buffer) ->
 /// The size of a chunk in bytes: two of them fit the first-level cache.
 const CHUNK: usize = 8192;
 
-fn compute(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) {
+fn compute(op: Op, ty: Predefined, operands: impl Operands) {
     use Format::*;
     match ty.format() {
-        I8 => integer::<i8>(op, input, inout),
-        I16 => integer::<i16>(op, input, inout),
-        I32 => integer::<i32>(op, input, inout),
-        I64 => integer::<i64>(op, input, inout),
-        I128 => integer::<i128>(op, input, inout),
-        U8 => integer::<u8>(op, input, inout),
-        U16 => integer::<u16>(op, input, inout),
-        U32 => integer::<u32>(op, input, inout),
-        U64 => integer::<u64>(op, input, inout),
-        F32 => float::<f32>(op, input, inout),
-        F64 => float::<f64>(op, input, inout),
-        ComplexF32 => complex::<f32>(op, input, inout),
-        ComplexF64 => complex::<f64>(op, input, inout),
-        F32I32 => located::<f32, i32>(op, input, inout),
-        F64I32 => located::<f64, i32>(op, input, inout),
-        I64I32 => located::<i64, i32>(op, input, inout),
-        I32I32 => located::<i32, i32>(op, input, inout),
-        I16I32 => located::<i16, i32>(op, input, inout),
-        F32F32 => located::<f32, f32>(op, input, inout),
-        F64F64 => located::<f64, f64>(op, input, inout),
-        LongDouble => float::<CLongDouble>(op, input, inout),
-        ComplexLongDouble => complex::<CLongDouble>(op, input, inout),
-        LongDoubleI32 => located::<CLongDouble, i32>(op, input, inout),
+        I8 => integer::<i8>(op, operands),
+        I16 => integer::<i16>(op, operands),
+        I32 => integer::<i32>(op, operands),
+        I64 => integer::<i64>(op, operands),
+        I128 => integer::<i128>(op, operands),
+        U8 => integer::<u8>(op, operands),
+        U16 => integer::<u16>(op, operands),
+        U32 => integer::<u32>(op, operands),
+        U64 => integer::<u64>(op, operands),
+        F32 => float::<f32>(op, operands),
+        F64 => float::<f64>(op, operands),
+        ComplexF32 => complex::<f32>(op, operands),
+        ComplexF64 => complex::<f64>(op, operands),
+        F32I32 => located::<f32, i32>(op, operands),
+        F64I32 => located::<f64, i32>(op, operands),
+        I64I32 => located::<i64, i32>(op, operands),
+        I32I32 => located::<i32, i32>(op, operands),
+        I16I32 => located::<i16, i32>(op, operands),
+        F32F32 => located::<f32, f32>(op, operands),
+        F64F64 => located::<f64, f64>(op, operands),
+        LongDouble => float::<CLongDouble>(op, operands),
+        ComplexLongDouble => complex::<CLongDouble>(op, operands),
+        LongDoubleI32 => located::<CLongDouble, i32>(op, operands),
         Unsupported => unreachable!("`permits` refuses types without a size"),
     }
 }

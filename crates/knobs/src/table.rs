@@ -107,8 +107,10 @@ knobs! {
         within Bytes(512), Bytes::mib(1024);
 
     /// Whether a long message between ranks of one host is copied once, straight from the sender's
-    /// memory (process_vm_readv). `auto` and `on` try it once for each peer, and copy through
-    /// shared memory where the system refuses it; `off` never tries it.
+    /// memory (process_vm_readv). `on` tries it once for each peer, and copies through shared
+    /// memory where the system refuses it; `off` never tries it. `auto` is `on`, except that
+    /// messages go through shared memory where the processor starts string moves fast (FSRM) and no
+    /// limit is set below: two such copies are faster than one by the kernel.
     single_copy: SingleCopyMode = SingleCopyMode::Auto, "FISHPLATE_SINGLE_COPY";
 
     /// The shortest message that is copied once, where that is possible.

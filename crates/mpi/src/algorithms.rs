@@ -150,8 +150,6 @@ pub enum Needs {
     HostsUniform,
     /// Shared memory, blocks of one size, and a predefined operation if any.
     SharedMemory,
-    /// Two members that share memory.
-    Pair,
     /// Several members that share memory, more than two.
     Crowd,
     /// Shared memory, and access of each member to the memory of all.
@@ -250,7 +248,6 @@ const BCAST: &[Row] = &[
     hosts(A::TwoLevelParts, N::HostsFull),
     row(A::Direct, NEVER, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Binomial, 8 << 10, 2, N::Pair),
 ];
 
 const GATHER: &[Row] = &[
@@ -260,7 +257,6 @@ const GATHER: &[Row] = &[
     hosts(A::TwoLevel, N::HostsEven),
     row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Linear, 128 << 10, 2, N::Pair),
 ];
 
 const SCATTER: &[Row] = &[
@@ -270,7 +266,6 @@ const SCATTER: &[Row] = &[
     hosts(A::TwoLevel, N::HostsEven),
     row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Linear, 256 << 10, 2, N::Pair),
     row(A::Linear, 32 << 10, 3, N::Crowd),
 ];
 
@@ -284,7 +279,6 @@ const ALLGATHER: &[Row] = &[
     hosts(A::TwoLevelParts, N::HostsUniform),
     row(A::Direct, 512 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Ring, 16 << 10, 2, N::Pair),
 ];
 
 const ALLTOALL: &[Row] = &[
@@ -294,7 +288,6 @@ const ALLTOALL: &[Row] = &[
     row(A::Pairwise, 32 << 10, 0, N::Nothing),
     hosts(A::TwoLevel, N::HostsEven),
     row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Linear, 8 << 10, 2, N::Pair),
     row(A::Direct, 512 << 10, 3, N::SingleCopy),
 ];
 
@@ -315,7 +308,6 @@ const ALLREDUCE: &[Row] = &[
     hosts(A::TwoLevelParts, N::HostsCommutative),
     row(A::Direct, 8 << 10, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Rabenseifner, 64 << 10, 2, N::Pair),
 ];
 
 const REDUCE_SCATTER: &[Row] = &[
@@ -333,6 +325,7 @@ const SCAN: &[Row] = &[
     row(A::Chain, NEVER, 0, N::Nothing),
     row(A::RecursiveDoubling, 0, 0, N::Nothing),
     hosts(A::TwoLevel, N::HostsBlocks),
+    row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
 /// The facts of a call that decide on its algorithm.
@@ -426,7 +419,6 @@ impl Row {
                 case.spread.has_levels() && case.even && contiguous && least == most
             }
             Needs::SharedMemory => case.shared && case.published < usize::MAX,
-            Needs::Pair => case.shared && case.ranks == 2,
             Needs::Crowd => case.shared && case.ranks > 2,
             Needs::SingleCopy => case.direct,
         }

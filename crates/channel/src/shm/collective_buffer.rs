@@ -16,7 +16,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use datatype::Buffer;
+use datatype::{Buffer, Direction};
 
 pub use super::buffer_pool::BufferOffer;
 use crate::doorbell::Doorbell;
@@ -326,7 +326,7 @@ impl Round<'_> {
             if non_temporal {
                 vector.pack_past_cache(0, room);
             } else {
-                vector.pack(0, room);
+                vector.hand_over(Direction::Forward, 0, room);
             }
         })
     }
@@ -362,9 +362,25 @@ impl Round<'_> {
     /// The vector of a member, if the member has published it in this round.
     #[inline(always)]
     pub fn published(&mut self, member: usize) -> Option<Published<'_>> {
+        let note = self.see(member)?;
+        Some(self.seen(member, note))
+    }
+
+    /// The vectors of two members, if both have published theirs in this round.
+    #[inline(always)]
+    pub fn both_published(&mut self, members: [usize; 2]) -> Option<[Published<'_>; 2]> {
+        let [first, second] = members;
+        let notes = [self.see(first)?, self.see(second)?];
+        Some([self.seen(first, notes[0]), self.seen(second, notes[1])])
+    }
+
+    /// The note of a member, if the member has published its vector in this round.
+    #[inline(always)]
+    fn see(&mut self, member: usize) -> Option<u32> {
         let round = self.number();
-        let from = &self.buffer.members[member];
-        let flag = from.flag(round).load(Ordering::Acquire);
+        let flag = self.buffer.members[member]
+            .flag(round)
+            .load(Ordering::Acquire);
         if flag >> NOTE_BITS != round << NOTE_BITS >> NOTE_BITS {
             self.buffer.missing = Missing::Vector(member);
             return None;
@@ -374,12 +390,18 @@ impl Round<'_> {
         } else if member + 1 == self.buffer.unseen {
             self.buffer.unseen = member;
         }
-        Some(Published {
-            member: from,
-            round,
-            note: flag as u32 & (NOTES - 1),
+        Some(flag as u32 & (NOTES - 1))
+    }
+
+    /// The vector that a member has published in this round with this note.
+    #[inline(always)]
+    fn seen(&self, member: usize, note: u32) -> Published<'_> {
+        Published {
+            member: &self.buffer.members[member],
+            round: self.number(),
+            note,
             _round: PhantomData,
-        })
+        }
     }
 
     /// Ends the round for this rank, and wakes members that may sleep until then.

@@ -26,13 +26,14 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
+use crate::body::BodyStores;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
-    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    RemoteKey, Result, SingleCopyUse, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
@@ -118,7 +119,7 @@ impl Shm {
         segment: Segment,
         rank: usize,
         local: LocalRanks,
-        single_copy: bool,
+        used_for: SingleCopyUse,
         cores: Cores,
     ) -> Result<Shm> {
         let here = local.count();
@@ -131,7 +132,7 @@ impl Shm {
             .into());
         };
         crate::sync::join_heavy_fences();
-        let single_copy = SingleCopy::new(&segment, place, local.job(), single_copy);
+        let single_copy = SingleCopy::new(&segment, place, local.job(), used_for);
         Ok(Shm {
             place,
             board: segment.board_ref(place),
@@ -196,23 +197,18 @@ impl Shm {
         self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
-    /// The cache distance of a peer, measured now and then when a body of `len` bytes is about to
-    /// be sent.
+    /// The stores for the next body to `peer`, which has `len` bytes. The peer's cache distance is
+    /// measured now and then.
     #[inline]
-    fn reach(&mut self, peer: usize, len: usize) -> Option<&CacheDistance> {
-        let to = self.outbound.get_mut(peer)?.as_deref_mut()?;
+    pub(crate) fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
+        let Some(Some(to)) = self.outbound.get_mut(peer) else {
+            let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
+            return BodyStores::non_temporal_from(first.non_temporal_from());
+        };
         if len >= ASKED {
             to.reach.look(|| to.ring.tail_has_changed());
         }
-        Some(&to.reach)
-    }
-
-    /// Smallest body, in bytes, to write to `peer` with non-temporal stores; `usize::MAX`: none.
-    /// `len`: the next body.
-    #[inline]
-    pub(crate) fn non_temporal_from(&mut self, peer: usize, len: usize) -> usize {
-        let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
-        self.reach(peer, len).unwrap_or(&first).non_temporal_from()
+        BodyStores::non_temporal_from(to.reach.non_temporal_from())
     }
 
     /// The cores of this rank and `peer` share a cache, so long messages are best moved through the
@@ -315,7 +311,7 @@ impl Transport for Shm {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let single_copy = self.single_copy_works(peer);
+        let single_copy = self.single_copy.serves_messages() && self.single_copy_works(peer);
         Capabilities {
             transport: "shared memory",
             longest_packet: self.longest_packet(peer),

@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use super::segment::{Board, Segment};
 use crate::sync::Ordering;
-use crate::{Fault, Result, Transfer};
+use crate::{Fault, Result, SingleCopyUse, Transfer};
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Standing {
@@ -22,16 +22,20 @@ enum Standing {
 
 /// The single copies of a rank, and its access to its peers.
 pub(crate) struct SingleCopy {
-    allowed: bool,
+    used_for: SingleCopyUse,
     standing: Vec<Standing>,
     /// The secret by which peers probe their access.
     _token: Box<u64>,
 }
 
 impl SingleCopy {
-    /// Shows the token of the rank at `place` to its peers in a job of `job` ranks. If not
-    /// `allowed`, no peer is read.
-    pub(crate) fn new(segment: &Segment, place: usize, job: usize, allowed: bool) -> SingleCopy {
+    /// Shows the token of the rank at `place` to its peers in a job of `job` ranks.
+    pub(crate) fn new(
+        segment: &Segment,
+        place: usize,
+        job: usize,
+        used_for: SingleCopyUse,
+    ) -> SingleCopy {
         let mut secret = [0u8; 8];
         // SAFETY: the buffer is eight bytes long.
         unsafe {
@@ -45,7 +49,7 @@ impl SingleCopy {
             u64::from_ne_bytes(secret) ^ u64::from(std::process::id()) << 17 ^ place as u64,
         );
         // Where the Yama module restricts tracing to children, siblings need this rank's consent.
-        if allowed {
+        if used_for != SingleCopyUse::Never {
             consent(libc::PR_SET_PTRACER_ANY);
         }
         let board = segment.board(place);
@@ -55,19 +59,28 @@ impl SingleCopy {
             .store(&raw const *token as u64, Ordering::Relaxed);
         board.pid.store(std::process::id(), Ordering::Release);
         SingleCopy {
-            allowed,
+            used_for,
             standing: vec![Standing::default(); job],
             _token: token,
         }
+    }
+
+    fn is_allowed(&self) -> bool {
+        self.used_for != SingleCopyUse::Never
+    }
+
+    /// Messages may be copied once, where a peer permits it.
+    pub(crate) fn serves_messages(&self) -> bool {
+        self.used_for == SingleCopyUse::Always
     }
 
     pub(crate) fn works(&mut self, peer: usize, board: &Board) -> bool {
         if self.standing[peer] == Standing::Unknown {
             if board.pid.load(Ordering::Acquire) == 0 {
                 // The peer has not joined the memory yet: it can be asked later.
-                return self.allowed;
+                return self.is_allowed();
             }
-            self.standing[peer] = if self.allowed && probe(board) {
+            self.standing[peer] = if self.is_allowed() && probe(board) {
                 Standing::Works
             } else {
                 Standing::Refused
@@ -108,7 +121,7 @@ impl SingleCopy {
 
     /// This rank's memory needs no copies any more: takes its consent back.
     pub(crate) fn close(&mut self) {
-        if std::mem::take(&mut self.allowed) {
+        if std::mem::replace(&mut self.used_for, SingleCopyUse::Never) != SingleCopyUse::Never {
             consent(0);
         }
     }
@@ -221,7 +234,7 @@ mod tests {
     /// The answer to a copy from a process that could be read before.
     fn copy_from(pid: u32) -> Result<Transfer> {
         let segment = one_segment(2);
-        let mut copies = SingleCopy::new(&segment, 0, 2, true);
+        let mut copies = SingleCopy::new(&segment, 0, 2, SingleCopyUse::Always);
         copies.standing[1] = Standing::Works;
         let board = segment.board(1);
         board.pid.store(pid, Ordering::Release);

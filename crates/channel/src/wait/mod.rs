@@ -335,9 +335,12 @@ impl Waiter {
 
     /// Yields the core, and notes the price.
     fn give_way(&self) {
+        let turn = self.cores.as_ref().map(|cores| (cores, cores.begin_turn()));
         let before = self.clock.now();
         std::thread::yield_now();
-        self.yields.took(self.clock.now().saturating_sub(before));
+        let nanos = self.clock.now().saturating_sub(before);
+        let among_ranks = turn.is_some_and(|(cores, turn)| cores.others_had(&turn));
+        self.yields.took(nanos, among_ranks);
     }
 
     /// Sleeps for a short time between two nonblocking calls.

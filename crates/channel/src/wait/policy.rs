@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Polls before the first yield, where ranks share cores.
-const EAGER_POLLS: u32 = 8;
+const EAGER_POLLS: u32 = 2;
 /// Polls before the first yield where this host's processors work the devices: longer than an
 /// answer takes, because a rank that returns from a yield just after the answer sees it late.
 const PATIENT_POLLS: u32 = 1024;

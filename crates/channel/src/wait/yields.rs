@@ -1,6 +1,7 @@
 //! The price of yields. A yield between ranks of one job is cheap, but to a task of another job it
 //! gives a whole slice of milliseconds. So each yield is timed, and after a dear one the rank
-//! sleeps instead for a number of waits, which doubles while yields stay dear.
+//! sleeps instead for a number of waits, which doubles while yields stay dear. Where other ranks of
+//! the job had the core meanwhile, the time may be that of their copies, and more of it is cheap.
 //!
 //! Threads of a rank share the counts: a lost update delays a decision only.
 
@@ -8,9 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The longest cheap yield, in nanoseconds: longer than a sleep and a wake-up.
 const CHEAP: u64 = 50_000;
+/// The longest cheap yield to other ranks of the job, in nanoseconds: shorter than a slice.
+const CHEAP_AMONG_RANKS: u64 = 1_000_000;
 /// Waits without a yield after the first dear one.
 const FIRST_REST: u32 = 16;
-const LONGEST_REST: u32 = 16 << 10;
+/// Most waits without a yield: together some tens of slices, so that trying again costs little
+/// beside loops, and the disturbances of the start are soon over.
+const LONGEST_REST: u32 = 512;
 /// Cheap yields in a row after which dear ones are forgotten.
 const FORGET_AFTER: u32 = 256;
 
@@ -46,9 +51,13 @@ impl Yields {
         self.rest.store(rest.saturating_sub(1), Relaxed);
     }
 
-    /// A yield has taken this many nanoseconds.
-    pub(super) fn took(&self, nanos: u64) {
-        if nanos > CHEAP {
+    /// A yield has taken this many nanoseconds. `among_ranks`: other ranks of the job had the core.
+    pub(super) fn took(&self, nanos: u64, among_ranks: bool) {
+        let cheap = match among_ranks {
+            true => CHEAP_AMONG_RANKS,
+            false => CHEAP,
+        };
+        if nanos > cheap {
             let rest = self.next_rest.load(Relaxed);
             self.rest.store(rest, Relaxed);
             self.next_rest.store((2 * rest).min(LONGEST_REST), Relaxed);
@@ -81,7 +90,8 @@ mod tests {
     fn cheap_yields_stay() {
         let yields = Yields::new();
         for _ in 0..1000 {
-            yields.took(CHEAP);
+            yields.took(CHEAP, false);
+            yields.took(CHEAP_AMONG_RANKS, true);
             assert!(yields.are_cheap());
         }
     }
@@ -91,9 +101,9 @@ mod tests {
         let yields = Yields::new();
         let mut rests = Vec::new();
         for _ in 0..13 {
-            yields.took(CHEAP + 1);
+            yields.took(CHEAP + 1, false);
             rests.push(rest(&yields));
-            yields.took(0);
+            yields.took(0, false);
         }
         let doubled: Vec<u32> = (0..13)
             .map(|at| (FIRST_REST << at).min(LONGEST_REST))
@@ -105,13 +115,13 @@ mod tests {
     fn cheap_yields_make_dear_ones_forgotten() {
         let yields = Yields::new();
         for _ in 0..5 {
-            yields.took(CHEAP + 1);
+            yields.took(CHEAP + 1, false);
         }
         rest(&yields);
         for _ in 0..FORGET_AFTER {
-            yields.took(0);
+            yields.took(0, false);
         }
-        yields.took(CHEAP + 1);
+        yields.took(CHEAP + 1, false);
         assert_eq!(rest(&yields), FIRST_REST);
     }
 }

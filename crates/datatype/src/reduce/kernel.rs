@@ -1,5 +1,6 @@
 //! The loops, one for each operation and kind of number. Elements are loaded and stored as bytes,
-//! so alignment does not matter, and the compiler vectorises the simple ones.
+//! so alignment does not matter, and the compiler vectorises the simple ones: with the vectors that
+//! every processor has, and with AVX2 for long operands where the processor has that.
 
 use crate::op::Op;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
@@ -33,36 +34,91 @@ struct Complex<T>(T, T);
 #[derive(Clone, Copy)]
 struct Located<V, I>(V, I);
 
-pub(super) fn integer<T: Integer>(op: Op, input: &[u8], inout: &mut [u8]) {
+/// Packed operands and the place of the result, all of one length.
+pub(super) trait Operands {
+    /// Bytes of an operand.
+    fn len(&self) -> usize;
+    /// Combines element by element.
+    fn each<T: Element>(self, combine: impl Fn(T, T) -> T);
+}
+
+/// The result replaces the second operand.
+pub(super) struct InPlace<'a> {
+    pub(super) input: &'a [u8],
+    pub(super) inout: &'a mut [u8],
+}
+
+impl Operands for InPlace<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.inout.len()
+    }
+
+    #[inline(always)]
+    fn each<T: Element>(self, combine: impl Fn(T, T) -> T) {
+        let inputs = self.input.chunks_exact(T::SIZE);
+        for (a, b) in inputs.zip(self.inout.chunks_exact_mut(T::SIZE)) {
+            combine(T::load(a), T::load(b)).store(b);
+        }
+    }
+}
+
+/// The result goes elsewhere.
+pub(super) struct Apart<'a> {
+    pub(super) first: &'a [u8],
+    pub(super) second: &'a [u8],
+    pub(super) result: &'a mut [u8],
+}
+
+impl Operands for Apart<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.result.len()
+    }
+
+    #[inline(always)]
+    fn each<T: Element>(self, combine: impl Fn(T, T) -> T) {
+        let (firsts, seconds) = (
+            self.first.chunks_exact(T::SIZE),
+            self.second.chunks_exact(T::SIZE),
+        );
+        let results = self.result.chunks_exact_mut(T::SIZE);
+        for ((a, b), result) in firsts.zip(seconds).zip(results) {
+            combine(T::load(a), T::load(b)).store(result);
+        }
+    }
+}
+
+pub(super) fn integer<T: Integer>(op: Op, operands: impl Operands) {
     match op {
-        Op::Sum => each(input, inout, T::plus),
-        Op::Prod => each(input, inout, T::times),
-        Op::Min => each(input, inout, T::min),
-        Op::Max => each(input, inout, T::max),
-        Op::Band => each(input, inout, |a: T, b| a & b),
-        Op::Bor => each(input, inout, |a: T, b| a | b),
-        Op::Bxor => each(input, inout, |a: T, b| a ^ b),
-        Op::Land => each(input, inout, |a: T, b| T::from(a.is_true() & b.is_true())),
-        Op::Lor => each(input, inout, |a: T, b| T::from(a.is_true() | b.is_true())),
-        Op::Lxor => each(input, inout, |a: T, b| T::from(a.is_true() ^ b.is_true())),
+        Op::Sum => each(operands, T::plus),
+        Op::Prod => each(operands, T::times),
+        Op::Min => each(operands, T::min),
+        Op::Max => each(operands, T::max),
+        Op::Band => each(operands, |a: T, b| a & b),
+        Op::Bor => each(operands, |a: T, b| a | b),
+        Op::Bxor => each(operands, |a: T, b| a ^ b),
+        Op::Land => each(operands, |a: T, b| T::from(a.is_true() & b.is_true())),
+        Op::Lor => each(operands, |a: T, b| T::from(a.is_true() | b.is_true())),
+        Op::Lxor => each(operands, |a: T, b| T::from(a.is_true() ^ b.is_true())),
         _ => not_for("integers", op),
     }
 }
 
-pub(super) fn float<T: Float>(op: Op, input: &[u8], inout: &mut [u8]) {
+pub(super) fn float<T: Float>(op: Op, operands: impl Operands) {
     match op {
-        Op::Sum => each(input, inout, |a: T, b| a + b),
-        Op::Prod => each(input, inout, |a: T, b| a * b),
-        Op::Min => each(input, inout, |a: T, b| if a < b { a } else { b }),
-        Op::Max => each(input, inout, |a: T, b| if a > b { a } else { b }),
+        Op::Sum => each(operands, |a: T, b| a + b),
+        Op::Prod => each(operands, |a: T, b| a * b),
+        Op::Min => each(operands, |a: T, b| if a < b { a } else { b }),
+        Op::Max => each(operands, |a: T, b| if a > b { a } else { b }),
         _ => not_for("floating-point numbers", op),
     }
 }
 
-pub(super) fn complex<T: Float>(op: Op, input: &[u8], inout: &mut [u8]) {
+pub(super) fn complex<T: Float>(op: Op, operands: impl Operands) {
     match op {
-        Op::Sum => each(input, inout, |a: T, b| a + b),
-        Op::Prod => each(input, inout, |a: Complex<T>, b| {
+        Op::Sum => each(operands, |a: T, b| a + b),
+        Op::Prod => each(operands, |a: Complex<T>, b| {
             Complex(a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
         }),
         _ => not_for("complex numbers", op),
@@ -72,8 +128,7 @@ pub(super) fn complex<T: Float>(op: Op, input: &[u8], inout: &mut [u8]) {
 /// MINLOC and MAXLOC: of equal values, the one with the lower index wins.
 pub(super) fn located<V: Element + PartialOrd, I: Element + PartialOrd>(
     op: Op,
-    input: &[u8],
-    inout: &mut [u8],
+    operands: impl Operands,
 ) {
     let pick = |wins: bool, a: Located<V, I>, b: Located<V, I>| {
         if wins || (a.0 == b.0 && a.1 < b.1) {
@@ -83,20 +138,31 @@ pub(super) fn located<V: Element + PartialOrd, I: Element + PartialOrd>(
         }
     };
     match op {
-        Op::Minloc => each(input, inout, |a: Located<V, I>, b| pick(a.0 < b.0, a, b)),
-        Op::Maxloc => each(input, inout, |a: Located<V, I>, b| pick(a.0 > b.0, a, b)),
+        Op::Minloc => each(operands, |a: Located<V, I>, b| pick(a.0 < b.0, a, b)),
+        Op::Maxloc => each(operands, |a: Located<V, I>, b| pick(a.0 > b.0, a, b)),
         _ => not_for("pairs", op),
     }
 }
 
+/// Bytes of an operand from which on wider vectors pay for the question whether there are any.
+#[cfg(target_arch = "x86_64")]
+const LONG: usize = 1 << 10;
+
 #[inline(always)]
-fn each<T: Element>(input: &[u8], inout: &mut [u8], combine: impl Fn(T, T) -> T) {
-    for (a, b) in input
-        .chunks_exact(T::SIZE)
-        .zip(inout.chunks_exact_mut(T::SIZE))
-    {
-        combine(T::load(a), T::load(b)).store(b);
+fn each<T: Element>(operands: impl Operands, combine: impl Fn(T, T) -> T) {
+    #[cfg(target_arch = "x86_64")]
+    if operands.len() >= LONG && is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { each_by_avx2(operands, combine) };
     }
+    operands.each(combine);
+}
+
+/// [`each`], compiled for AVX2. No operation changes its result: nothing is contracted.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn each_by_avx2<T: Element>(operands: impl Operands, combine: impl Fn(T, T) -> T) {
+    operands.each(combine);
 }
 
 /// Panics: `Op::permits` is checked before any loop starts, so this is a mistake in this crate.

@@ -270,7 +270,7 @@ fn packing_past_the_cache_or_backward_is_packing() {
                 let out = &mut room[start..start + len];
                 let packed = match past_cache {
                     true => buffer.pack_past_cache(position, out),
-                    false => buffer.pack_in(Direction::Backward, position, out),
+                    false => buffer.hand_over(Direction::Backward, position, out),
                 };
                 assert_eq!(packed, len);
                 assert_eq!(room[start..start + len], source[position..position + len]);
@@ -290,5 +290,8 @@ fn packing_past_the_cache_or_backward_is_packing() {
         }
     }
     assert_eq!(buffer.pack_past_cache(1990, &mut [0; 100]), 10);
-    assert_eq!(buffer.pack_in(Direction::Backward, 1990, &mut [0; 100]), 10);
+    assert_eq!(
+        buffer.hand_over(Direction::Backward, 1990, &mut [0; 100]),
+        10
+    );
 }

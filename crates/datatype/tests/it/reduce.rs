@@ -1,6 +1,6 @@
 //! Every predefined operation on every predefined type, against arithmetic on wide scalars.
 
-use datatype::reduce::{reduce_buffers, reduce_bytes, reduce_into};
+use datatype::reduce::{reduce_buffers, reduce_bytes, reduce_into, reduce_pair};
 use datatype::{Buffer, Class, Error, Op, Predefined, Type};
 use std::collections::BTreeMap;
 
@@ -287,6 +287,35 @@ fn bytes_at_any_alignment() {
     }
 }
 
+/// Long vectors are combined by wider instructions where the processor has them: each element gets
+/// the bits that it gets in a short one.
+#[test]
+fn long_vectors_get_the_bits_of_short_ones() {
+    const TIMES: usize = if cfg!(miri) { 3 } else { 400 };
+    let mut numbers = Numbers(3);
+    for (op, ty) in permitted() {
+        let short: Vec<_> = (0..TIMES)
+            .map(|_| (numbers.elements(ty), numbers.elements(ty)))
+            .collect();
+        let mut expected = Vec::new();
+        for (input, inout) in &short {
+            let mut result = inout.clone();
+            reduce_bytes(op, ty, input, &mut result).unwrap();
+            expected.extend(result);
+        }
+        let input: Vec<u8> = short.iter().flat_map(|(input, _)| input).copied().collect();
+        let inout: Vec<u8> = short.iter().flat_map(|(_, inout)| inout).copied().collect();
+        let mut result = inout.clone();
+        reduce_bytes(op, ty, &input, &mut result).unwrap();
+        assert_eq!(result, expected, "{op:?} {ty:?}");
+        let mut place = vec![0; result.len()];
+        // SAFETY: the place outlives the buffer, which alone writes to it.
+        let buffer = unsafe { Buffer::dense(place.as_mut_ptr(), place.len()) };
+        reduce_pair(op, ty, &input, &inout, &buffer).unwrap();
+        assert_eq!(place, expected, "{op:?} {ty:?} of a pair");
+    }
+}
+
 /// Into elements with gaps between them, from a packed buffer and from another with gaps.
 #[test]
 fn buffers_of_any_shape() {
@@ -312,6 +341,11 @@ fn buffers_of_any_shape() {
             let mut out = vec![0; expected.len()];
             target.pack(0, &mut out);
             assert_eq!(out, expected, "{op:?} {ty:?}");
+            // The result goes elsewhere, and replaces one of the operands.
+            assert_eq!(target.unpack(0, &input), input.len());
+            reduce_pair(op, ty, &input, &inout, target).unwrap();
+            target.pack(0, &mut out);
+            assert_eq!(out, expected, "{op:?} {ty:?} of a pair");
         }
         packed_buffer.unpack(0, &input);
         gaps_buffer.unpack(0, &inout);

@@ -2,7 +2,7 @@
 //! a note that names the call.
 
 use channel::collective_buffer::{MOST_BYTES, NOTES, Round, Wake};
-use datatype::Buffer;
+use datatype::{Buffer, Direction};
 
 use super::blocks::Blocks;
 use crate::algorithms::Collective;
@@ -64,7 +64,7 @@ impl SmallRound<'_> {
             for member in (0..size).filter(|member| *member != me) {
                 let block = blocks.part(member);
                 let (place, after) = rest.split_at_mut(block.len().min(rest.len()));
-                block.pack(0, place);
+                block.hand_over(Direction::Forward, 0, place);
                 rest = after;
             }
         })
@@ -88,6 +88,23 @@ impl SmallRound<'_> {
             return Err(mismatch(member, theirs, self.collective, self.len));
         }
         Ok(Some(published.bytes(self.len)))
+    }
+
+    /// The vectors of two members, as [`vector`](Self::vector) returns one.
+    #[inline(always)]
+    pub(super) fn vectors(&mut self, members: [usize; 2]) -> Result<Option<[&[u8]; 2]>> {
+        let ours = self.note();
+        let (collective, len) = (self.collective, self.len);
+        let Some(published) = self.round.both_published(members) else {
+            return Ok(None);
+        };
+        for (member, vector) in members.iter().zip(&published) {
+            let theirs = vector.note();
+            if theirs != ours {
+                return Err(mismatch(*member, theirs, collective, len));
+            }
+        }
+        Ok(Some(published.map(|vector| vector.bytes(len))))
     }
 
     /// Ends the round for this rank, and wakes members that may sleep until then.

@@ -65,7 +65,9 @@ impl<'a> Pieces<'a> {
     pub(super) fn of(rank: &Rank, work: &'a Work, me: usize, size: usize) -> Result<Pieces<'a>> {
         let room = |element: usize| (MOST_BYTES / element.max(1)).max(1);
         let (all, each) = match work {
-            Work::Reduce { reduction, .. } | Work::Allreduce(reduction) => match reduction.ours() {
+            Work::Reduce { reduction, .. }
+            | Work::Allreduce(reduction)
+            | Work::Scan { reduction, .. } => match reduction.ours() {
                 Some(ours) => (ours.count(), room(ours.ty().size())),
                 None => (0, 1),
             },
@@ -117,6 +119,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// The piece of elements or bytes `at`.
+    // Over 80 lines: an arm for each kind of operation.
     fn cut(&mut self, at: Range<usize>) -> Piece {
         let slice = |buffer: &Buffer| buffer.slice(at.start, at.len());
         let blocks = |blocks: &Blocks| {
@@ -183,6 +186,18 @@ impl<'a> Pieces<'a> {
                 }
                 let len = bytes(&piece);
                 (Work::Allreduce(piece), len)
+            }
+            Work::Scan {
+                reduction,
+                exclusive,
+            } => {
+                let (reduction, exclusive) = (cut_reduction(reduction, &at), *exclusive);
+                let len = bytes(&reduction);
+                let work = Work::Scan {
+                    reduction,
+                    exclusive,
+                };
+                (work, len)
             }
             other => (other.clone(), 0),
         };

@@ -13,7 +13,7 @@ use super::buffer_round::SmallRound;
 use super::lane_turn::LaneTurn;
 use super::pieces::{self, Pieces};
 use super::steps::{
-    All, Allgather, Alltoall, Bcast, Gather, OneForAll, Reduce, ReduceScatter, Scatter, Step,
+    All, Allgather, Alltoall, Bcast, Gather, OneForAll, Reduce, ReduceScatter, Scan, Scatter, Step,
     Vectors, gone,
 };
 use super::work::{SharedCall, Work};
@@ -109,6 +109,17 @@ macro_rules! with_step {
                     counts,
                     element: reduction.ours().map_or(0, |ours| ours.ty().size()),
                     own: None,
+                    left: $size,
+                };
+                $run
+            }
+            Work::Scan {
+                reduction,
+                exclusive,
+            } => {
+                let mut $step = Scan {
+                    vectors: Vectors::of(reduction),
+                    exclusive: *exclusive,
                     left: $size,
                 };
                 $run

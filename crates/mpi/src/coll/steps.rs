@@ -4,7 +4,7 @@
 //! Invariant: operands are combined in one order, so all ranks get the same bits.
 
 use channel::collective_buffer::Wake;
-use datatype::reduce::reduce_into;
+use datatype::reduce::{reduce_into, reduce_pair};
 use datatype::{Buffer, Elements, Op, Predefined};
 
 use super::blocks::Blocks;
@@ -230,8 +230,10 @@ impl Step for Allgather<'_> {
             let Some(bytes) = round.vector(member)? else {
                 return Ok(false);
             };
-            if member != me || self.ours.is_some() {
+            if member != me {
                 self.all.part(member).unpack(0, bytes);
+            } else if let Some(ours) = self.ours {
+                ours.copy_to(&self.all.part(me));
             }
             self.left -= 1;
         }
@@ -326,6 +328,47 @@ impl Step for ReduceScatter<'_> {
     }
 }
 
+/// All publish their vectors, and each combines those of the members before it: the last one's is
+/// of no use to others.
+pub(super) struct Scan {
+    pub(super) vectors: Vectors,
+    /// The result leaves out this rank's contribution.
+    pub(super) exclusive: bool,
+    pub(super) left: usize,
+}
+
+impl Step for Scan {
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        let (me, len) = (round.me(), round.len);
+        let vectors = &self.vectors;
+        if me + 1 < round.size() && !round.publish(&vectors.ours) {
+            return Ok(false);
+        }
+        if me == 0 {
+            if !self.exclusive && vectors.stays {
+                vectors.ours.copy_to(&vectors.result);
+            }
+            round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        self.left = self.left.min(me);
+        while self.left > 0 {
+            let member = self.left - 1;
+            let Some(bytes) = round.vector(member)? else {
+                return Ok(false);
+            };
+            match (self.left == me, self.exclusive) {
+                (true, false) => vectors.fold_ours(bytes, len)?,
+                (first, _) => vectors.fold(bytes, first)?,
+            }
+            self.left -= 1;
+        }
+        // Members before this one may wait for the end of a round in which they publish only.
+        round.end(Wake::Everybody);
+        Ok(true)
+    }
+}
+
 /// The vectors that a reduction reads and writes.
 pub(super) struct Vectors {
     /// This rank's contribution.
@@ -368,21 +411,62 @@ impl Vectors {
     #[inline(always)]
     fn fold_down(&self, round: &mut SmallRound, left: &mut usize, last: usize) -> Result<bool> {
         let (me, size, len) = (round.me(), round.size(), round.len);
+        if *left == size && size >= last + 2 {
+            let (high, low) = (size - 1, size - 2);
+            let Some([highs, lows]) = round.vectors([high, low])? else {
+                return Ok(false);
+            };
+            self.instead(high == me, len, highs, |highs| {
+                self.instead(low == me, len, lows, |lows| self.pair(lows, highs))
+            })?;
+            *left -= 2;
+        }
         while *left > last {
             let member = *left - 1;
             let Some(bytes) = round.vector(member)? else {
                 return Ok(false);
             };
-            let fold = |bytes: &[u8]| self.fold(bytes, *left == size);
-            // This rank's published copy may be outside the cache; its source still is in it.
-            let own = member == me && self.stays;
-            match own.then(|| self.ours.with_dense(0, len, fold)).flatten() {
-                Some(done) => done?,
-                None => fold(bytes)?,
-            }
+            let first = *left == size;
+            self.instead(member == me, len, bytes, |bytes| self.fold(bytes, first))?;
             *left -= 1;
         }
         Ok(true)
+    }
+
+    /// Calls `then` with a published vector. `own`: it is this rank's; its copy may be outside the
+    /// cache, so its source is taken, which still is in it.
+    #[inline(always)]
+    fn instead(
+        &self,
+        own: bool,
+        len: usize,
+        bytes: &[u8],
+        then: impl Fn(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let own = own && self.stays;
+        let done = own.then(|| self.ours.with_dense(0, len, &then)).flatten();
+        done.unwrap_or_else(|| then(bytes))
+    }
+
+    /// Combines two vectors into the result, the lower rank's first.
+    #[inline(always)]
+    fn pair(&self, low: &[u8], high: &[u8]) -> Result<()> {
+        if let Some((op, ty)) = self.combine {
+            reduce_pair(op, ty, low, high, &self.result)?;
+        }
+        Ok(())
+    }
+
+    /// Combines a vector, as the first operand, with this rank's contribution.
+    fn fold_ours(&self, bytes: &[u8], len: usize) -> Result<()> {
+        let pair = |ours: &[u8]| self.pair(bytes, ours);
+        match self.stays.then(|| self.ours.with_dense(0, len, pair)) {
+            Some(Some(done)) => return done,
+            Some(None) => _ = self.ours.copy_to(&self.result),
+            // The result's memory has the contribution.
+            None => {}
+        }
+        self.fold(bytes, false)
     }
 
     /// Combines a vector into the result; it comes from a lower rank than those before.

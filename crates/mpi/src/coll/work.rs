@@ -219,6 +219,7 @@ impl Work {
             Work::ReduceScatter { reduction, .. } => {
                 SharedCall::reduction(Collective::ReduceScatter, reduction)
             }
+            Work::Scan { reduction, .. } => SharedCall::reduction(Collective::Scan, reduction),
             Work::Gather {
                 send,
                 receive,

@@ -70,7 +70,8 @@ const LENGTHS: [usize; 14] = [
 #[test]
 fn the_protocols_for_every_kind_of_peer_are_listed() {
     use Protocol::*;
-    run_shared(2, &[("FISHPLATE_CORES", "near")], |rank| {
+    let settings = [("FISHPLATE_CORES", "near"), ("FISHPLATE_SINGLE_COPY", "on")];
+    run_shared(2, &settings, |rank| {
         // A peer's memory can be copied from after the peer has joined and until it leaves.
         meet(rank);
         let peer = explained(rank, 1 - rank.rank());
