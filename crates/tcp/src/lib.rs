@@ -1,6 +1,6 @@
 //! A device over TCP: hosts without RDMA hardware run the protocols of RDMA.
 //!
-//! A queue pair is a connection, a request a frame ([`frame`](self)): the bytes of a write are
+//! A queue pair is a connection, a request a frame (`frame`): the bytes of a write are
 //! received straight into the registered memory that they are for. The owner's polls do all the
 //! work; no thread runs beside it. [`TcpDevice`] is one network interface with one of its
 //! addresses.

@@ -27,7 +27,7 @@ const MOST_HOT: usize = 2;
 /// The number of polls without an arrival after which a connection is hot no more.
 const HEAT: u32 = 4096;
 /// The number of polls of hot connections from one question for all others to the next.
-const SELDOM: u32 = 16;
+const SELDOM: u32 = 64;
 /// The number of polls from one look at the clock for rare duties to the next.
 const CLOCK: u32 = 256;
 
