@@ -88,6 +88,8 @@ def quiet_suites(full: bool) -> list[Step]:
         Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else []))),
         # Instructions of the hot paths.
         Step("counts", python("counts/run.py", *PREFIX)),
+        # TCP between network namespaces.
+        Step("tcp", python("tcp/run.py", *PREFIX, *short)),
         # A real verbs stack, in a virtual machine.
         Step("verbs", python("verbs/run.py", *PREFIX, *short)),
     ]

@@ -1,71 +1,7 @@
 """A job that runs while a test breaks rails under it."""
 
-import os
-import signal
-import subprocess
-import tempfile
-import time
-
-import harness
 import programs
-from harness import Problem
-
-# The most that a job may take on an emulated processor, and that it may take to say what each rank waits for.
-SECONDS, ANSWER = 120, 3
-
-
-class Job:
-    """A command that runs, such as a C program over both hosts that says "under way" while it sends messages."""
-
-    def __init__(self, command: list, env: dict | None = None, seconds: float = SECONDS):
-        self.out, self.err, self.seconds = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+"), seconds
-        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
-                                        env=os.environ | (env or {}), start_new_session=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        harness.kill_session(self.process.pid)
-        self.process.wait()
-        self.out.close()
-        self.err.close()
-
-    @staticmethod
-    def said(stream) -> str:
-        stream.seek(0)
-        return stream.read()
-
-    def until(self, holds, complaint: str) -> None:
-        end = time.monotonic() + self.seconds
-        while not holds():
-            if time.monotonic() > end or (self.process.poll() is not None and not holds()):
-                raise Problem(f"{complaint}: {self.said(self.out)}{self.said(self.err)}")
-            time.sleep(0.05)
-
-    def is_under_way(self) -> None:
-        self.until(lambda: "under way" in self.said(self.out), "it has not begun")
-
-    def waits_for(self) -> str:
-        """Standard error after the launcher was asked what each rank waits for."""
-        self.process.send_signal(signal.SIGQUIT)
-        time.sleep(ANSWER)
-        return self.said(self.err)
-
-    def ends(self, seconds: float | None = None) -> tuple[int, str, str]:
-        """Exit status and output. Without `seconds` the limit of the job holds, from now on."""
-        end = time.monotonic() + (seconds or self.seconds)
-        while self.process.poll() is None:
-            if time.monotonic() > end:
-                raise Problem(f"it has not ended: {self.said(self.out)}{self.waits_for()}")
-            time.sleep(0.05)
-        return self.process.returncode, self.said(self.out), self.said(self.err)
-
-    def ends_well(self) -> str:
-        code, out, err = self.ends()
-        if code != 0 or " ok\n" not in out:
-            raise Problem(f"exit status {code}: {out}{err}")
-        return out
+from running import SECONDS, Job  # noqa: F401
 
 
 def program(world, name: str, *arguments, ranks: int, env: dict | None = None) -> Job:

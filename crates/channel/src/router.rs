@@ -22,6 +22,7 @@ pub struct Router {
     pub(crate) loopback: Loopback,
     pub(crate) shm: Option<Shm>,
     pub(crate) rdma: Option<Box<Rdma>>,
+    pace: DevicePace,
     /// The rank has left its modelled machine.
     pub(crate) left: bool,
     /// Every rank of this host has a core and may occupy it, so two ranks may copy one message
@@ -48,6 +49,11 @@ impl Router {
             rank,
             loopback: Loopback::of(rank),
             shm,
+            pace: DevicePace {
+                is_dear: rdma.as_ref().is_some_and(Rdma::needs_polls),
+                since_shm: u32::MAX,
+                polls: 0,
+            },
             rdma: rdma.map(Box::new),
             left: false,
             may_spin: false,
@@ -170,8 +176,8 @@ impl Router {
         }
     }
 
-    /// Takes the rails that have failed since the last call, with the words about each.
-    pub fn take_rail_reports(&mut self) -> Vec<(usize, String)> {
+    /// Takes the reports about rails since the last call: a topic, and the words.
+    pub fn take_rail_reports(&mut self) -> Vec<(String, String)> {
         let rdma = self.rdma.as_mut();
         rdma.map_or_else(Vec::new, |rdma| rdma.take_reports())
     }
@@ -224,11 +230,46 @@ impl Router {
         let Some(rdma) = &mut self.rdma else {
             return self.check_not_left().map(|()| 0);
         };
-        let mut packets = Transport::poll(&mut **rdma, &mut handler)?;
+        let mut packets = 0;
+        if self.pace.polls_now() || rdma.must_poll() {
+            packets = Transport::poll(&mut **rdma, &mut handler)?;
+        }
         if let Some(shm) = self.shm.as_mut().filter(|shm| !shm.has_nothing()) {
-            packets += shm.poll(&mut handler)?;
+            let moved = shm.poll(&mut handler)?;
+            if moved > 0 {
+                self.pace.since_shm = 0;
+            }
+            packets += moved;
         }
         Ok(packets)
+    }
+}
+
+/// The pace of polls of devices whose poll is a system call, which takes longer than a packet in
+/// shared memory: while those come, devices are polled seldom.
+struct DevicePace {
+    /// A poll of the devices is a system call.
+    is_dear: bool,
+    /// Polls since the last packet in shared memory.
+    since_shm: u32,
+    polls: u32,
+}
+
+/// Polls without a packet in shared memory after which devices are polled each time.
+const SHM_MOVES: u32 = 1024;
+/// Polls from one of the devices to the next, while packets come in shared memory.
+const SELDOM: u32 = 128;
+
+impl DevicePace {
+    /// The devices are to be polled now.
+    #[inline]
+    fn polls_now(&mut self) -> bool {
+        if !self.is_dear || self.since_shm >= SHM_MOVES {
+            return true;
+        }
+        self.since_shm += 1;
+        self.polls = self.polls.wrapping_add(1);
+        self.polls.is_multiple_of(SELDOM)
     }
 }
 

@@ -54,6 +54,10 @@ macro_rules! delegate_to_node {
             self.node().notes()
         }
 
+        fn warnings(&mut self) -> Vec<(usize, String)> {
+            self.node().warnings()
+        }
+
         fn port_events(&mut self) -> Vec<$crate::PortEvent> {
             self.node().port_events()
         }

@@ -10,6 +10,7 @@
 mod accounting;
 pub mod check;
 mod delegate;
+mod host;
 mod immediates;
 mod types;
 pub mod wr_table;
@@ -17,6 +18,7 @@ pub mod wr_table;
 use std::os::fd::OwnedFd;
 
 pub use accounting::{Accounting, Charges, Effort, VirtualTime};
+pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
 pub use immediates::with_immediates;
 pub use types::*;
 
@@ -103,6 +105,11 @@ pub trait Node: Send {
     /// Takes the reports of the devices since the last call, such as a port that went down. They
     /// explain the error of a failed request.
     fn notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Takes reports that the user should see though nothing has failed, each with its rail.
+    fn warnings(&mut self) -> Vec<(usize, String)> {
         Vec::new()
     }
 
@@ -210,4 +217,8 @@ pub trait Device {
 
     /// Takes as many completions as are available and fit; returns their number.
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize>;
+
+    /// As [`Node::sync_memory`] for the writes that come over this device. A device that works only
+    /// while it is polled ([`Attributes::polled`]) takes here what has arrived.
+    fn sync_memory(&mut self) {}
 }

@@ -30,6 +30,10 @@ pub struct Attributes {
     pub answered: bool,
     /// The device is software that runs on this host's processors: a spinning rank slows it down.
     pub by_processor: bool,
+    /// The device works only while its owner polls it, by [`poll`](crate::Device::poll) or
+    /// [`sync_memory`](crate::Device::sync_memory): a peer's request is executed then, and reads
+    /// are answered. Every arrival raises an event, a plain write too.
+    pub polled: bool,
     /// A queue pair can go back to RESET and be connected again. If not, destroy it and create
     /// another.
     pub resets: bool,
@@ -57,6 +61,8 @@ pub enum LinkLayer {
     InfiniBand,
     /// Ethernet: RoCE and iWARP.
     Ethernet,
+    /// Any link that carries IP: the device works over TCP.
+    Internet,
 }
 
 /// A change of a port, as its device reports it.

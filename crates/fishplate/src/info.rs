@@ -1,5 +1,6 @@
 //! `fishplate info`: the resources of this machine that ranks can use.
 
+mod interfaces;
 mod modelled;
 mod processor;
 mod rails;
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conditions::Machine;
+use host::Wanted;
 use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use results::terminal::{beside, width};
@@ -20,12 +22,12 @@ use crate::refuse;
 use modelled::ModelledRails;
 
 /// Show what ranks can use on this machine: cores, shared memory, limits, other launchers, RDMA
-/// devices.
+/// devices, IP interfaces.
 ///
 /// For each RDMA device it shows whether a job would use it and if not, why; its address; and the
 /// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices. The ports in use
 /// are rails: for each it shows the network, the bandwidth, and the rails of other hosts with which
-/// it pairs.
+/// it pairs. Each IP interface with an address is a rail, too, unless a reason stands against it.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
@@ -54,28 +56,55 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     let settings = set.clone().unwrap_or_default();
     let (wanted, most) = (settings.device, settings.rails.most());
     let facts = facts();
-    let rdma = rdma::find(&wanted, most);
+    let named = host::wanted(&wanted);
+    let rdma = rdma::find(rdma_names(&named).as_deref(), most);
+    let interfaces = interfaces::find();
     if arguments.json {
         let mut object: serde_json::Map<String, Value> = facts
             .into_iter()
             .map(|(key, _, value)| (key.to_string(), value))
             .collect();
         object.insert("rdma".into(), rdma.object());
+        object.insert("ip".into(), interfaces.object());
         say!("{}", Value::from(object));
     } else {
         for (_, words, value) in facts {
             say!("{}", beside(words, LABEL, &plain(&value), width()));
         }
         say!("{}", beside("RDMA devices", LABEL, &rdma.line(), width()));
+        say!(
+            "{}",
+            beside("IP interfaces", LABEL, &interfaces.line(), width())
+        );
         rdma.print();
+        interfaces.print();
     }
     match set {
         Err(error) => refuse(&error.to_string()),
         // No device at all is fine; a missing device that the user named is an error.
-        Ok(_) => match rdma.problem().filter(|_| !wanted.is_empty()) {
+        Ok(_) if wanted.is_empty() => ExitCode::SUCCESS,
+        Ok(_) => match named.iter().find_map(|one| problem(one, &rdma)) {
             Some(problem) => refuse(&format!("FISHPLATE_DEVICE={wanted}: {problem}")),
             None => ExitCode::SUCCESS,
         },
+    }
+}
+
+/// The RDMA devices that a setting names, as a list. None: it names others only.
+fn rdma_names(named: &[Wanted]) -> Option<String> {
+    let names = named.iter().filter_map(|one| match one {
+        Wanted::Verbs(names) => Some(names.as_str()),
+        Wanted::Tcp(_) => None,
+    });
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+/// The reason why a device that the user has named cannot be used.
+fn problem(named: &Wanted, rdma: &rdma::PortChoice) -> Option<String> {
+    match named {
+        Wanted::Verbs(_) => rdma.problem().map(String::from),
+        Wanted::Tcp(name) => tcp::ports(name.as_deref()).err().map(|why| why.to_string()),
     }
 }
 

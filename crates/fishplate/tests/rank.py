@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 RANK = int(os.environ["FISHPLATE_RANK"])
 control = socket.socket(fileno=int(os.environ["FISHPLATE_CONTROL_FD"]))
@@ -43,6 +44,32 @@ def meet():
     os.pwrite(segment, bytes([meetings]), RANK)
     while len(marks := os.pread(segment, size, 0)) < size or min(marks) < meetings:
         time.sleep(0.001)
+
+
+def processes_that_show(secret):
+    """Processes of this machine with the secret, as bytes or in hexadecimal digits, on their command line or in their environment."""
+    seen = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        for file in (folder / "cmdline", folder / "environ"):
+            try:
+                text = file.read_bytes()
+            except OSError:  # The process has ended, or has no such text.
+                continue
+            if secret in text or secret.hex().encode() in text.lower():
+                seen.append(str(file))
+    return seen
+
+
+def show_secret():
+    """Prints the job's secret, the processes that show it, and whether its file can be changed."""
+    file = int(os.environ["FISHPLATE_SECRET_FD"])
+    secret = os.pread(file, 1000, 0)
+    try:
+        os.pwrite(file, b"x", 0)
+        state = "writable"
+    except PermissionError:
+        state = "sealed"
+    print("secret", RANK, secret.hex(), state, *processes_that_show(secret), flush=True)
 
 
 def step(name, value):
@@ -109,6 +136,8 @@ def step(name, value):
         print("pid", RANK, os.getpid(), flush=True)
     elif name == "stdin":
         print("stdin", RANK, repr(sys.stdin.read()), flush=True)
+    elif name == "secret":
+        show_secret()
     elif name == "child":
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     elif name == "daemon":

@@ -21,6 +21,8 @@ pub const HOSTS: &str = "FISHPLATE_HOSTS";
 pub const SEGMENT_FD: &str = "FISHPLATE_SEGMENT_FD";
 /// The inherited descriptor of the control socket, which leads to the launcher.
 pub const CONTROL_FD: &str = "FISHPLATE_CONTROL_FD";
+/// The inherited descriptor of the job's secret, by which ranks on several hosts know each other.
+pub const SECRET_FD: &str = "FISHPLATE_SECRET_FD";
 /// The inherited descriptor of the modelled machine's description.
 pub const SCENE_FD: &str = "FISHPLATE_SCENE_FD";
 /// The inherited descriptor of the modelled machine's world.
@@ -82,6 +84,10 @@ pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: CONTROL_FD,
         doc: "inherited descriptor of the socket to the launcher",
+    },
+    ContractVariable {
+        env: SECRET_FD,
+        doc: "inherited descriptor of the job's secret",
     },
     ContractVariable {
         env: SCENE_FD,

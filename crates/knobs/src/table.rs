@@ -120,8 +120,10 @@ knobs! {
     /// where every rank has a core of its own.
     together_limit: Bytes = Bytes::kib(128), "FISHPLATE_TOGETHER_LIMIT";
 
-    /// The RDMA devices to use, separated by commas, such as `rxe0` or `mlx5_0:1`. Empty: the
-    /// device that `fishplate info` names as the one to be used.
+    /// The devices to use between hosts, separated by commas: RDMA devices, such as `rxe0` or
+    /// `mlx5_0:1`, and IP interfaces, such as `tcp:eth0` or `tcp:10.0.0.1`; `tcp` means all that
+    /// `fishplate info` names. Empty: the RDMA devices that `fishplate info` names, or `tcp` where
+    /// there are none.
     device: String = String::new(), "FISHPLATE_DEVICE";
 
     /// Design of the RDMA transport. `basic` writes data and then the head pointer, and writes the

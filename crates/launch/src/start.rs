@@ -17,6 +17,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Resource, Rlimit};
 use rustix::process::{getpid, getppid, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use secret::Secret;
 
 use crate::binding::HostBinding;
 use crate::cache_topology;
@@ -41,11 +42,13 @@ pub(crate) struct LocalShare {
     pub relayed_input: bool,
     /// The mark of the job.
     pub mark: JobMark,
+    /// The secret of the job.
+    pub secret: Secret,
 }
 
 impl LocalShare {
     /// All ranks of a job on one host.
-    pub(crate) fn all(options: &Options, mark: JobMark) -> Self {
+    pub(crate) fn all(options: &Options, mark: JobMark, secret: Secret) -> Self {
         let ranks = options.ranks();
         LocalShare {
             first: 0,
@@ -53,6 +56,7 @@ impl LocalShare {
             hosts: Hosts::one(ranks),
             relayed_input: options.input == Input::All,
             mark,
+            secret,
         }
     }
 }
@@ -133,7 +137,7 @@ impl<'a> Starter<'a> {
             });
         }
         let linked = linked_libraries(options, &share, &programs);
-        let shared = shared_files(options).map_err(|why| Error::System {
+        let shared = shared_files(options, &share.secret).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
         })?;
@@ -390,8 +394,11 @@ impl ChildSetup {
 }
 
 /// The memory files that the ranks share. Only the processes of ranks inherit them.
-fn shared_files(options: &Options) -> io::Result<Vec<(&'static str, OwnedFd)>> {
-    let mut files = vec![(pmi::SEGMENT_FD, pmi::empty_segment()?)];
+fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static str, OwnedFd)>> {
+    let mut files = vec![
+        (pmi::SEGMENT_FD, pmi::empty_segment()?),
+        (pmi::SECRET_FD, pmi::secret_file(secret)?),
+    ];
     if let Some(machine) = &options.machine {
         files.push((pmi::SCENE_FD, memory("fishplate-scene", &machine.scene)?));
         files.push((pmi::WORLD_FD, machine.world.try_clone()?));

@@ -43,6 +43,7 @@ impl ModelDevice {
                 datagrams: true,
                 answered: true,
                 by_processor: false,
+                polled: false,
                 resets: true,
                 link_layer: LinkLayer::InfiniBand,
                 subnet: own.subnet.into(),

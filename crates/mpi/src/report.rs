@@ -34,11 +34,10 @@ impl Rank {
 }
 
 impl State {
-    /// Reports rails that have failed to the launcher.
+    /// Reports rails that have failed, and strangers, to the launcher.
     #[cold]
     pub(crate) fn report_rails(&mut self) {
-        for (rail, text) in self.router.take_rail_reports() {
-            let topic = format!("rail-{rail}");
+        for (topic, text) in self.router.take_rail_reports() {
             let (topic, text) = (&topic, &text);
             // A launcher that is gone needs no report.
             let _ = self.bootstrap.notify(Notice::Warning { topic, text });

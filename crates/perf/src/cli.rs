@@ -128,7 +128,8 @@ pub(crate) struct BenchmarkOptions {
         required_unless_present = "device"
     )]
     pub(crate) fabric: Vec<String>,
-    /// Run on this device; the peer is another process, on another machine or on this one
+    /// Run on this device, such as mlx5_0 or tcp:eth0; the peer is another process, on another
+    /// machine or on this one
     #[arg(long, value_name = "NAME[:PORT]", conflicts_with = "fabric")]
     pub(crate) device: Option<String>,
     #[command(flatten)]

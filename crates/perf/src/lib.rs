@@ -28,14 +28,17 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use conditions::RunStart;
 use device::Device;
 use fabric::System;
+use host::Wanted;
 use model::Faults;
 use results::Console;
 use results::arguments::usage;
 use results::terminal::fitted;
+use secret::Secret;
+use tcp::TcpDevice;
 
 pub use cli::PerfArguments;
 use cli::{Chosen, CommonOptions};
@@ -156,13 +159,7 @@ fn modelled(
 /// Measures between this process and another. `None` on the side that does not show the results.
 fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
-    let open = || -> Result<_> {
-        let mut device = verbs::open_port(name).context("--device")?;
-        if let Some(mtu) = plan.mtu {
-            device.limit_mtu(mtu)?;
-        }
-        Ok(device)
-    };
+    let open = || open_device(name, plan.mtu);
     // A wrong name is reported before the wait for the other side.
     let steps = plan.sizes(open()?.attributes().mtu)?.len();
     let links = links(plan, options, timeout)?;
@@ -175,13 +172,35 @@ fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<T
         }
     };
     let samples = pairs::run(links, step, |link, seat, step| {
-        remote::run_pair(&mut open()?, link, (client, seat), timeout, plan, step)
+        remote::run_pair(&mut *open()?, link, (client, seat), timeout, plan, step)
     })?;
     Ok(client.then(|| TargetResults {
         label: name.to_owned(),
         modelled: false,
         samples,
     }))
+}
+
+/// Opens the device with this name, with packets of at most `mtu` bytes.
+fn open_device(name: &str, mtu: Option<usize>) -> Result<Box<dyn Device>> {
+    let [Wanted::Tcp(interface)] = &host::wanted(name)[..] else {
+        let mut device = verbs::open_port(name).context("--device")?;
+        if let Some(mtu) = mtu {
+            device.limit_mtu(mtu)?;
+        }
+        return Ok(Box::new(device));
+    };
+    if mtu.is_some() {
+        bail!("--mtu: TCP chooses the length of its packets itself");
+    }
+    let ports = tcp::ports(interface.as_deref()).context("--device")?;
+    let [port] = &ports[..] else {
+        let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
+        bail!("--device {name}: name one of {}", names.join(", "));
+    };
+    // The control connection has no proof of the other side either.
+    let secret = Secret::from_bytes([0; Secret::LENGTH]);
+    Ok(Box::new(TcpDevice::open(port, &secret)?))
 }
 
 /// A control connection to the other side for each pair.

@@ -10,6 +10,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use secret::Secret;
 
 use crate::{Hosts, KvsError, RankStatus};
 
@@ -131,6 +132,12 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// Takes the file that the ranks of this host share: memory that belongs to the job, empty
     /// until a rank extends it. None if the launcher passed none, and from the second call on.
     fn take_segment(&self) -> Option<OwnedFd> {
+        None
+    }
+
+    /// The secret that the launcher drew for this job, the same for all of its ranks. None if the
+    /// launcher gives none, so that processes on a network cannot know each other.
+    fn secret(&self) -> Option<Secret> {
         None
     }
 

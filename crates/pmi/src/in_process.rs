@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use secret::Secret;
+
 use crate::{Bootstrap, Hosts, KvsError, LauncherGone, Notice, check_key, check_value};
 
 /// One rank of a job whose ranks are threads of one process: a launcher for tests, and the
@@ -12,6 +14,7 @@ pub struct InProcess {
     rank: usize,
     hosts: Hosts,
     job: Arc<Mutex<SharedJob>>,
+    secret: Option<Secret>,
 }
 
 /// State that the ranks of a job share.
@@ -41,8 +44,10 @@ impl InProcess {
             ranks: vec![RankState::default(); hosts.ranks()],
             ..SharedJob::default()
         }));
+        let secret = Secret::draw().ok();
         let rank = |rank| InProcess {
             rank,
+            secret: secret.clone(),
             hosts: hosts.clone(),
             job: Arc::clone(&job),
         };
@@ -79,6 +84,10 @@ impl Bootstrap for InProcess {
 
     fn hosts(&self) -> &Hosts {
         &self.hosts
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        self.secret.clone()
     }
 
     fn put(&self, key: &str, value: &str) -> Result<(), KvsError> {

@@ -83,6 +83,11 @@ impl Inherited {
         }
     }
 
+    /// The number of the descriptor.
+    pub(crate) fn number(&self) -> RawFd {
+        self.number
+    }
+
     /// Adopts the descriptor, and sets close-on-exec.
     pub(crate) fn take(self) -> Result<OwnedFd, Error> {
         let Inherited {

@@ -4,12 +4,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 
 use knobs::{
-    APPNUM, COMPUTED_FD, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SEGMENT_FD,
-    SIZE, WORLD_FD,
+    APPNUM, COMPUTED_FD, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SECRET_FD,
+    SEGMENT_FD, SIZE, WORLD_FD,
 };
+use secret::Secret;
 
 use crate::control::Control;
 use crate::inherit::{Inherited, InheritedKind};
+use crate::secret_file::read_secret;
 use crate::{Bootstrap, Error, Hosts, KvsError, LauncherGone, Notice, foreign, hosts};
 
 /// One rank of a job that our own launcher started: [`Bootstrap`] over the environment and the
@@ -24,6 +26,7 @@ pub struct Job {
     /// The file of the job's profile, if its ranks are to count.
     pub profile: Option<OwnedFd>,
     segment: Mutex<Option<OwnedFd>>,
+    secret: Option<Secret>,
     /// The number of this rank's program.
     program: usize,
     control: Control,
@@ -51,6 +54,7 @@ impl Job {
             profile: None,
             program: 0,
             segment: Mutex::new(segment),
+            secret: None,
             control: Control::new(control),
         }
     }
@@ -105,6 +109,7 @@ impl Job {
             }
         };
         let profile = find(PROFILE_FD).map(|_| memory(PROFILE_FD)).transpose()?;
+        let secret = find(SECRET_FD).map(|_| memory(SECRET_FD)).transpose()?;
         let (control, segment) = (control.take()?, segment.take()?);
         let mut job = Job::new(rank, hosts, control, Some(segment));
         if let Some((scene, world, computed)) = model {
@@ -115,6 +120,7 @@ impl Job {
             });
         }
         job.program = program;
+        job.secret = secret.map(adopt_secret).transpose()?;
         job.profile = profile.map(Inherited::take).transpose()?;
         Ok(Some(job))
     }
@@ -131,6 +137,10 @@ impl Bootstrap for Job {
 
     fn program(&self) -> usize {
         self.program
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        self.secret.clone()
     }
 
     fn take_segment(&self) -> Option<OwnedFd> {
@@ -188,6 +198,19 @@ pub fn variables(rank: usize, hosts: &Hosts, control: RawFd) -> Vec<(&'static st
         (CONTROL_FD, control.to_string()),
     ];
     always.into_iter().chain(hosts::variable(hosts)).collect()
+}
+
+/// Reads the secret and closes its descriptor.
+fn adopt_secret(file: Inherited) -> Result<Secret, Error> {
+    let number = file.number();
+    let refuse = |why: String| Error::Descriptor {
+        variable: SECRET_FD,
+        number,
+        why,
+    };
+    let file = file.take()?;
+    let secret = read_secret(&file).map_err(|errno| refuse(errno.to_string()))?;
+    secret.ok_or_else(|| refuse(format!("it does not hold {} bytes", Secret::LENGTH)))
 }
 
 fn number(variable: &'static str, value: &str) -> Result<usize, Error> {

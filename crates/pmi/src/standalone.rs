@@ -1,5 +1,9 @@
 //! A rank without a launcher.
 
+use std::sync::OnceLock;
+
+use secret::Secret;
+
 use crate::{Bootstrap, Hosts, KvsError, LauncherGone, Notice};
 
 /// A rank that no launcher started. It knows its identity, has no key-value store, and has nobody
@@ -8,6 +12,8 @@ use crate::{Bootstrap, Hosts, KvsError, LauncherGone, Notice};
 pub struct Standalone {
     rank: usize,
     hosts: Hosts,
+    /// Drawn when it is first asked for. None if the system gives no random bytes.
+    secret: OnceLock<Option<Secret>>,
 }
 
 impl Standalone {
@@ -19,7 +25,11 @@ impl Standalone {
     /// One of several ranks that were tied together without a launcher, as in tests.
     pub fn new(rank: usize, hosts: Hosts) -> Self {
         debug_assert!(rank < hosts.ranks());
-        Standalone { rank, hosts }
+        Standalone {
+            rank,
+            hosts,
+            secret: OnceLock::new(),
+        }
     }
 }
 
@@ -30,6 +40,13 @@ impl Bootstrap for Standalone {
 
     fn hosts(&self) -> &Hosts {
         &self.hosts
+    }
+
+    /// The only rank of a job draws the secret itself; several have none in common.
+    fn secret(&self) -> Option<Secret> {
+        let is_alone = self.size() == 1;
+        let secret = self.secret.get_or_init(|| Secret::draw().ok());
+        secret.clone().filter(|_| is_alone)
     }
 
     fn put(&self, _key: &str, _value: &str) -> Result<(), KvsError> {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::mem::zeroed;
-use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -122,16 +121,6 @@ impl VerbsDevice {
     /// `wanted` slices, or the device's limit if that is less.
     fn slices(&self, wanted: usize) -> u32 {
         (wanted as u32).min(self.limits.max_sge.max(1) as u32)
-    }
-
-    /// The address of the network interface below, for iWARP.
-    pub(super) fn ip(&self) -> u128 {
-        self.path.address
-    }
-
-    /// A descriptor that is readable when a queue pair of iWARP has been connected.
-    pub(super) fn exchange_fd(&self) -> Option<RawFd> {
-        self.exchange.as_ref().map(Exchange::fd)
     }
 
     pub(super) fn invalid<T>(&self, what: String) -> Result<T> {

@@ -76,21 +76,14 @@ fn coded(rate: Rate) -> f64 {
     rate.gbit() * 1e9 / 8.0 * coding
 }
 
-/// The number of an IP network: the address without its host part. `bits` is the length of the
-/// prefix, of 128.
+/// The number of an IP network. `bits` is the length of the prefix, of 128.
 fn network(address: u128, bits: Option<u8>) -> u64 {
     let is_ipv4 = internet::is_ipv4(address);
     let bits = bits.unwrap_or(match is_ipv4 {
         true => 96 + ASSUMED_IPV4_BITS,
         false => ASSUMED_IPV6_BITS,
     });
-    let host = u128::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
-    let network = address & !host;
-    match is_ipv4 {
-        true => network as u64,
-        // Both halves count where the prefix is longer than one.
-        false => (network >> 64) as u64 ^ (network as u64).rotate_left(1),
-    }
+    device::network(address, bits)
 }
 
 /// The bytes per second that a slot carries, from the kernel's words for its speed, such as

@@ -13,10 +13,7 @@ use super::device::VerbsDevice;
 use super::library::refused;
 use super::open_device::{DeviceEvent, EventOf};
 use super::sys::*;
-use device::{Device, PortChange, Result};
-
-/// The most notes that are kept.
-const NOTES: usize = 64;
+use device::{Device, MOST_NOTES, PortChange, Result};
 
 /// Makes reads of a device's descriptor nonblocking.
 pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
@@ -33,19 +30,19 @@ pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
 
 impl VerbsDevice {
     pub(super) fn make_events_nonblocking(&self) -> Result<()> {
-        nonblocking(&self.attributes().name, self.event_fds()[0])
+        nonblocking(&self.attributes().name, self.channel_fds()[0])
     }
 
     /// The descriptors that are readable when there are events: of completion queues, and of the
     /// device, which its ports share.
-    pub(super) fn event_fds(&self) -> [RawFd; 2] {
+    pub(super) fn channel_fds(&self) -> [RawFd; 2] {
         // SAFETY: an open channel.
         unsafe { [(*self.channel).fd, self.context.events_fd()] }
     }
 
     /// Arms all completion queues. True: some were not armed, so the owner must poll once more
     /// before it sleeps.
-    pub(super) fn arm(&mut self) -> Result<bool> {
+    pub(super) fn arm_queues(&mut self) -> Result<bool> {
         let mut new = false;
         for at in 0..self.cqs.len() {
             let cq = &mut self.cqs[at];
@@ -87,7 +84,7 @@ impl VerbsDevice {
         self.hear_events();
         for event in std::mem::take(&mut self.heard) {
             if let Some(note) = self.words_of(event) {
-                if notes.len() == NOTES {
+                if notes.len() == MOST_NOTES {
                     notes.pop_front();
                 }
                 notes.push_back(note);
@@ -98,7 +95,7 @@ impl VerbsDevice {
     /// Handles the events of the device, and keeps them for a report.
     pub(super) fn hear_events(&mut self) {
         for event in self.context.take_events(self.path.port) {
-            if self.heed(event) && self.heard.len() < NOTES {
+            if self.heed(event) && self.heard.len() < MOST_NOTES {
                 self.heard.push(event);
             }
         }
@@ -126,7 +123,7 @@ impl VerbsDevice {
                 self.follow_addresses();
             }
             // The only rail of a node has nobody who takes them.
-            if self.changes.len() == NOTES {
+            if self.changes.len() == MOST_NOTES {
                 self.changes.remove(0);
             }
             self.changes.push(change);

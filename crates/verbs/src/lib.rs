@@ -1,10 +1,10 @@
 //! RDMA devices of this host, through libibverbs: InfiniBand, RoCE and iWARP. The queue pairs of
-//! iWARP are connected by the kernel's connection manager (`rdmacm`); it has no datagrams (`socket`
-//! replaces them), no immediates ([`with_immediates`](device::with_immediates)) and no atomics.
+//! iWARP are connected by the kernel's connection manager (`rdmacm`); it has no datagrams, no
+//! immediates ([`with_immediates`](device::with_immediates)) and no atomics.
 //!
 //! [`list`] reports the devices and whether each can be used, [`choose`] selects among them,
-//! [`VerbsDevice`] is one port of one device, [`VerbsNode`] is a rank's place on this host. The
-//! library is opened at its first use (`library`), so a program that uses no RDMA runs without it.
+//! [`VerbsDevice`] is one port of one device. The library is opened at its first use (`library`),
+//! so a program that uses no RDMA runs without it.
 //!
 //! Invariants:
 //! - no retry count means "for ever": a dead path gives an error after about half a second
@@ -15,34 +15,26 @@
 //! - everything that was made on a device is destroyed before the device is closed, in the order
 //!   that libibverbs asks for (`device`).
 
-mod card;
 mod connection;
-mod datagrams;
 mod device;
 mod estimates;
-mod event_wait;
 mod events;
 mod gid;
+mod hosted;
 mod internet;
 mod library;
 mod list;
 mod memory;
 mod mtu;
-mod node;
-mod oob;
 mod open_device;
 mod opening;
 mod placement;
 mod port;
 mod rdmacm;
-mod reliable_datagram;
-mod socket;
 mod sys;
 mod work;
 
 pub use self::device::VerbsDevice;
 pub use gid::{Gid, GidKind};
 pub use list::{Choice, Listed, choose, list, open, open_port};
-pub use node::VerbsNode;
-pub use oob::Directory;
 pub use port::{Rate, Surroundings};

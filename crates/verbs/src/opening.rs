@@ -174,6 +174,7 @@ fn attributes(context: &OpenDevice, listed: &Listed, port: &ibv_port_attr) -> At
         datagrams: !iwarp,
         answered: !iwarp,
         by_processor: listed.surroundings.driver.is_none(),
+        polled: false,
         resets: !iwarp,
         link_layer: match u32::from(port.link_layer) == IBV_LINK_LAYER_ETHERNET {
             true => LinkLayer::Ethernet,

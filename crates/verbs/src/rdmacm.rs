@@ -32,7 +32,6 @@ use super::connection::PortPath;
 use super::events::nonblocking;
 use super::internet::{socket_address, words};
 use super::library::{check, refused};
-use super::oob::secret;
 use super::sys::*;
 use device::{Address, Error, Result, State};
 
@@ -86,6 +85,17 @@ enum Phase {
     Calling,
     Connected,
     Failed(String),
+}
+
+/// A random number that cannot be guessed.
+fn secret() -> Result<u64> {
+    let mut bytes = [0; 8];
+    // SAFETY: memory for the bytes asked for.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    match got == bytes.len() as isize {
+        true => Ok(u64::from_ne_bytes(bytes)),
+        false => Err(refused("the system", "drawing a random number")),
+    }
 }
 
 /// One queue pair's line.

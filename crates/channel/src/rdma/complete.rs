@@ -1,6 +1,6 @@
 //! Completions: what devices report, handed to the machine that it concerns.
 
-use device::{Completed, Completion, Qp, Status};
+use device::{Completed, Completion, LinkLayer, Qp, Status};
 
 use super::immediate::Immediate;
 use super::qp_link::{Note, QpRole};
@@ -265,18 +265,21 @@ impl Rdma {
             peer,
             device,
             status: status.words(),
-            check: advice(status),
+            check: advice(status, self.rails[rail].network().link_layer),
         }
         .into()
     }
 }
 
-/// The advice for a request that failed with `status`.
-fn advice(status: Status) -> &'static str {
+/// The advice for a request that failed with `status` on such a link.
+fn advice(status: Status, link: LinkLayer) -> &'static str {
     match status {
+        Status::RetryExceeded if link == LinkLayer::Internet => {
+            "is that rank still alive, and are interface, cable and route between the two hosts up (ip link, ping)?"
+        }
         // The second is what some devices report that have no path to the peer any more.
         Status::RetryExceeded | Status::LocalQpOperation => {
-            "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
+            "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet; for TCP ip link)?"
         }
         Status::RnrRetryExceeded => {
             "is that rank stopped, so that it takes nothing, or is its host overloaded?"

@@ -433,6 +433,7 @@ fn unreachable(peer: usize, ours: &[Network], theirs: &[Network]) -> Error {
             let layer = match network.link_layer {
                 LinkLayer::InfiniBand => "InfiniBand",
                 LinkLayer::Ethernet => "Ethernet",
+                LinkLayer::Internet => "TCP",
             };
             format!("{layer} subnet {:#x}", network.subnet)
         });

@@ -125,9 +125,13 @@ impl Rdma {
         }
     }
 
-    /// Takes the rails that have failed since the last call, with the words about each.
-    pub fn take_reports(&mut self) -> Vec<(usize, String)> {
-        std::mem::take(&mut self.attention.reports)
+    /// Takes the reports about rails since the last call: a topic, and the words.
+    pub fn take_reports(&mut self) -> Vec<(String, String)> {
+        let failed = std::mem::take(&mut self.attention.reports).into_iter();
+        let failed = failed.map(|(rail, words)| (format!("rail-{rail}"), words));
+        let warnings = self.node.warnings().into_iter();
+        let warnings = warnings.map(|(rail, words)| (format!("stranger-{rail}"), words));
+        failed.chain(warnings).collect()
     }
 
     /// Goes on with links that are being given up. To be called while there are some.

@@ -18,6 +18,7 @@ const SHARED: u8 = 4;
 /// Bits of the flags of one rail in a hello.
 const ETHERNET: u8 = 1;
 const BY_COMPLETION: u8 = 2;
+const INTERNET: u8 = 4;
 
 /// A message of the handshake.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,9 +82,12 @@ impl Hello {
         bytes.extend(self.address.to_le_bytes());
         bytes.extend(self.credits.to_le_bytes());
         for link in &self.links {
-            let ethernet = link.network.link_layer == LinkLayer::Ethernet;
-            let by_completion = u8::from(link.by_completion) * BY_COMPLETION;
-            bytes.push((u8::from(ethernet) * ETHERNET) | by_completion);
+            let layer = match link.network.link_layer {
+                LinkLayer::InfiniBand => 0,
+                LinkLayer::Ethernet => ETHERNET,
+                LinkLayer::Internet => INTERNET,
+            };
+            bytes.push(layer | (u8::from(link.by_completion) * BY_COMPLETION));
             bytes.extend(link.network.subnet.to_le_bytes());
             bytes.extend(link.bandwidth.to_le_bytes());
             bytes.extend(link.latency_ns.to_le_bytes());
@@ -122,9 +126,10 @@ impl Hello {
             Ok(LinkAddress {
                 rail,
                 network: Network {
-                    link_layer: match flags & ETHERNET {
+                    link_layer: match flags & (ETHERNET | INTERNET) {
                         0 => LinkLayer::InfiniBand,
-                        _ => LinkLayer::Ethernet,
+                        ETHERNET => LinkLayer::Ethernet,
+                        _ => LinkLayer::Internet,
                     },
                     subnet: u64::from_le_bytes(take(bytes)?),
                 },
@@ -210,7 +215,11 @@ mod tests {
         let link = |&rail: &usize| LinkAddress {
             rail,
             network: Network {
-                link_layer: [LinkLayer::InfiniBand, LinkLayer::Ethernet][rail % 2],
+                link_layer: [
+                    LinkLayer::InfiniBand,
+                    LinkLayer::Ethernet,
+                    LinkLayer::Internet,
+                ][rail % 3],
                 subnet: u64::MAX - rail as u64,
             },
             by_completion: rail == 3,

@@ -11,7 +11,8 @@ use crate::{
 };
 use datatype::Buffer;
 
-/// Additional time of a read where a processor must be interrupted for the answer, in nanoseconds.
+/// Additional time of a read where a processor must be interrupted for the answer, or the peer must
+/// poll, in nanoseconds.
 const INTERRUPT_NS: u64 = 10_000;
 
 impl Transport for Rdma {
@@ -21,7 +22,7 @@ impl Transport for Rdma {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let by_processor = self.needs_processors();
+        let is_slow = self.needs_processors() || self.needs_polls();
         let zero_copy = ZeroCopyCapabilities {
             read: true,
             notified_write: true,
@@ -39,7 +40,7 @@ impl Transport for Rdma {
             rails: self.in_use.len(),
             cost: CostHints {
                 latency_ns: 1500,
-                read_answer_ns: if by_processor { INTERRUPT_NS } else { 0 },
+                read_answer_ns: if is_slow { INTERRUPT_NS } else { 0 },
                 expose_ns: 1000,
                 packet_ps_per_byte: 500,
                 zero_copy_ps_per_byte: 300,

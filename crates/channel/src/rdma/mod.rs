@@ -189,7 +189,7 @@ impl Rdma {
             rank,
             layout: Layout::of(&config),
             by_completion,
-            watch: RingWatch::on(&*node).filter(|_| !by_completion),
+            watch: RingWatch::on(&mut *node).filter(|_| !by_completion),
             rails,
             in_use,
             endpoints: Endpoints::new(ranks),
@@ -247,6 +247,18 @@ impl Rdma {
         }
     }
 
+    /// The next poll must not be left out: this rank is about to sleep, or moves long messages.
+    #[inline]
+    pub(crate) fn must_poll(&self) -> bool {
+        self.attention.all || self.bulk.is_moving()
+    }
+
+    /// A device in use works only while its owner polls it.
+    pub(crate) fn needs_polls(&self) -> bool {
+        let mut in_use = self.in_use.iter();
+        in_use.any(|rail| self.rails[rail].polled())
+    }
+
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
     pub fn needs_processors(&self) -> bool {
         let mut in_use = self.in_use.iter();
@@ -286,7 +298,9 @@ impl Rdma {
         self.send_grants()?;
         self.probe()?;
         self.node.arm()?;
-        Ok(self.by_completion)
+        let mut in_use = self.in_use.iter();
+        let raises = |rail: &Rail| rail.by_completion() || rail.polled();
+        Ok(self.by_completion || in_use.all(|rail| raises(&self.rails[rail])))
     }
 
     /// Does what must be done before the rings are polled.
@@ -427,6 +441,8 @@ mod full_tests;
 mod rail_tests;
 #[cfg(test)]
 mod ring_tests;
+#[cfg(test)]
+mod tcp_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -118,7 +118,9 @@ impl Rdma {
             let is_only = endpoint.live_rails().len() < 2;
             let link = &mut endpoint.links_mut()[index];
             let is_stalled = link.life.is_live() && link.is_stalled(now, ANSWER);
-            if is_stalled && !is_only && self.rails[rail].answered() {
+            // A device that is polled answers when its owner polls, however late.
+            let answers = self.rails[rail].answered() && !self.rails[rail].polled();
+            if is_stalled && !is_only && answers {
                 self.request_failed(peer, rail, Status::RetryExceeded)?;
             }
         }

@@ -85,6 +85,7 @@ pub(super) struct Rail {
     by_completion: bool,
     answered: bool,
     by_processor: bool,
+    polled: bool,
     resets: bool,
     longest: usize,
     cqs: Vec<Cq>,
@@ -125,6 +126,7 @@ impl Rail {
             by_completion: attributes.placement == Placement::Completion,
             answered: attributes.answered,
             by_processor: attributes.by_processor,
+            polled: attributes.polled,
             resets: attributes.resets,
             longest: attributes.longest.min(LONGEST) as usize,
             cqs: Vec::new(),
@@ -192,6 +194,11 @@ impl Rail {
     /// This host's processors do the device's work.
     pub(super) fn by_processor(&self) -> bool {
         self.by_processor
+    }
+
+    /// The device works only while it is polled.
+    pub(super) fn polled(&self) -> bool {
+        self.polled
     }
 
     /// A queue pair can go back to RESET.

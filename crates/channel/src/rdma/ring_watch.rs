@@ -20,8 +20,9 @@ pub(super) struct RingWatch {
 
 impl RingWatch {
     /// A watch over the rings of a rank on `node`. `None` if no node can know of writes.
-    pub(super) fn on(node: &dyn Node) -> Option<Box<RingWatch>> {
-        node.is_virtual().then(Box::default)
+    pub(super) fn on(node: &mut dyn Node) -> Option<Box<RingWatch>> {
+        let knows = node.is_virtual() || node.written(&mut Vec::new());
+        knows.then(Box::default)
     }
 
     /// Adds ring `ring`, whose memory has these remote keys. It is due.

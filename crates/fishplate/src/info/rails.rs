@@ -237,6 +237,7 @@ fn layer(network: Network) -> &'static str {
     match network.link_layer {
         LinkLayer::InfiniBand => "InfiniBand",
         LinkLayer::Ethernet => "Ethernet",
+        LinkLayer::Internet => "TCP",
     }
 }
 
@@ -245,7 +246,7 @@ fn subnet(network: Network) -> String {
     /// The upper half of an IPv4 address that is written as one of IPv6.
     const IPV4: u64 = 0xffff;
     match (network.link_layer, network.subnet) {
-        (LinkLayer::Ethernet, subnet) if subnet >> 32 == IPV4 => {
+        (LinkLayer::Ethernet | LinkLayer::Internet, subnet) if subnet >> 32 == IPV4 => {
             Ipv4Addr::from(subnet as u32).to_string()
         }
         (_, small) if small < 1 << 16 => small.to_string(),

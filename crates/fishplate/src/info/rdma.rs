@@ -1,7 +1,7 @@
 //! The RDMA devices of this host, those that a job would use, and the reasons against the others.
 
 use channel::rdma::pairing::Network;
-use device::{LinkLayer, Placement};
+use device::{Error, LinkLayer, Placement};
 use results::terminal::{beside, width};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
@@ -31,11 +31,17 @@ struct Port {
     used: Result<usize, String>,
 }
 
-/// Lists the ports and chooses as a job would with FISHPLATE_DEVICE=`wanted` and at most `most`
-/// rails.
-pub(crate) fn find(wanted: &str, most: usize) -> PortChoice {
+/// Lists the ports and chooses as a job would, if FISHPLATE_DEVICE names these RDMA devices, or is
+/// empty, with at most `most` rails. None: it names others only.
+pub(crate) fn find(wanted: Option<&str>, most: usize) -> PortChoice {
     let listed = list();
-    let choice = listed.clone().and_then(|ports| choose(ports, wanted));
+    let choice = match wanted {
+        Some(wanted) => listed.clone().and_then(|ports| choose(ports, wanted)),
+        None => Err(Error::Invalid(
+            "FISHPLATE_DEVICE names IP interfaces only".into(),
+        )),
+    };
+    let wanted = wanted.unwrap_or_default();
     let memlock = getrlimit(Resource::Memlock).current;
     PortChoice::new(listed.unwrap_or_default(), choice, wanted, most, memlock)
 }

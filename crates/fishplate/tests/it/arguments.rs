@@ -424,6 +424,13 @@ fn info_shows_what_the_machine_has() {
     let processor = json["processor"].as_str().unwrap();
     assert!(processor.contains(" core"), "{processor}");
     assert!(json["quota"].is_string());
+    let interfaces = json["ip"]["interfaces"].as_array().unwrap();
+    let loopback = interfaces.iter().find(|one| one["name"] == "lo").unwrap();
+    assert_eq!(
+        loopback["used"].as_bool().unwrap(),
+        loopback["why_not"].is_null()
+    );
+    assert!(interfaces.iter().any(|one| one["used"] == true));
     let job = command(FISHPLATE)
         .arguments(&["info"])
         .env("PMI_RANK", "0")

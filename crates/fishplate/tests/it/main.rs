@@ -11,6 +11,7 @@ mod fabric;
 mod habits;
 mod perf;
 mod predicted;
+mod secret;
 mod signals;
 mod space;
 mod streams;

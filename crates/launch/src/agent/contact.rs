@@ -13,6 +13,7 @@ use nix::sys::signal::{SigSet, Signal};
 use pmi::Hosts;
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, getppid};
+use secret::Secret;
 
 use super::frame::{FrameLink, ProcessExit, StartOrder};
 use crate::guard::JobMark;
@@ -64,16 +65,18 @@ pub(crate) struct Agent {
 pub(crate) fn start(
     options: &Options,
     mark: &JobMark,
+    secret: &Secret,
     signals: SigSet,
 ) -> (Vec<Agent>, Result<(), Error>) {
     let mut agents = Vec::with_capacity(options.hosts.len());
-    let outcome = start_all(options, mark, signals, &mut agents);
+    let outcome = start_all(options, mark, secret, signals, &mut agents);
     (agents, outcome)
 }
 
 fn start_all(
     options: &Options,
     mark: &JobMark,
+    secret: &Secret,
     signals: SigSet,
     agents: &mut Vec<Agent>,
 ) -> Result<(), Error> {
@@ -85,7 +88,7 @@ fn start_all(
     let hosts = Hosts::blocks(&counts);
     let mut first = 0;
     for host in &options.hosts {
-        let order = order(options, &hosts, first, host.ranks);
+        let order = order(options, secret, &hosts, first, host.ranks);
         agents.push(start_command(host, &own, order, mark, signals)?);
         first += host.ranks;
     }
@@ -99,7 +102,13 @@ fn is_setting(name: &OsStr) -> bool {
         && pmi::CONTRACT.iter().all(|row| row.env != name)
 }
 
-fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartOrder {
+fn order(
+    options: &Options,
+    secret: &Secret,
+    hosts: &Hosts,
+    first: usize,
+    count: usize,
+) -> StartOrder {
     // As on one host, ranks start in the launcher's working directory.
     let here = std::env::current_dir().ok();
     let mut programs = options.programs.clone();
@@ -130,6 +139,7 @@ fn order(options: &Options, hosts: &Hosts, first: usize, count: usize) -> StartO
         explain: options.explain,
         binding: options.binding.clone(),
         counts: options.profile.is_some(),
+        secret: secret.clone(),
     }
 }
 

@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use pmi::MOST_RANKS;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
+use secret::Secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ const FRAME_LIMIT: usize = 16 << 20;
 const AT_ONCE: usize = 16;
 
 /// The order to start the ranks of one host.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
     pub programs: Vec<Program>,
     pub output: OutputOptions,
@@ -57,6 +58,23 @@ pub(crate) struct StartOrder {
     pub binding: BindingRequest,
     /// Whether the ranks count for the job's profile.
     pub counts: bool,
+    /// The secret of the job.
+    #[serde(with = "secret_bytes")]
+    pub secret: Secret,
+}
+
+/// The form of a secret in a frame: its bytes.
+mod secret_bytes {
+    use secret::Secret;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(secret: &Secret, to: S) -> Result<S::Ok, S::Error> {
+        secret.as_bytes().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+        Deserialize::deserialize(from).map(Secret::from_bytes)
+    }
 }
 
 impl StartOrder {
@@ -311,6 +329,39 @@ mod tests {
         assert!(there.is_at_end());
     }
 
+    fn order(first: usize, count: usize, ranks: usize) -> StartOrder {
+        StartOrder {
+            programs: vec![Program {
+                ranks,
+                ..Program::default()
+            }],
+            output: OutputOptions::default(),
+            input: None,
+            one_core_each: false,
+            first,
+            count,
+            hosts: String::new(),
+            ranks,
+            explain: false,
+            binding: BindingRequest::default(),
+            counts: false,
+            secret: Secret::from_bytes([0xa5; Secret::LENGTH]),
+        }
+    }
+
+    #[test]
+    fn an_order_carries_the_secret_and_does_not_show_it() {
+        let (mut here, mut there) = link();
+        here.post(&ToAgent::Start(Box::new(order(0, 1, 1))));
+        there.pull();
+        let Ok(Some(ToAgent::Start(order))) = there.next() else {
+            panic!("no order")
+        };
+        assert_eq!(order.secret.as_bytes(), &[0xa5; Secret::LENGTH]);
+        let shown = format!("{order:?}");
+        assert!(!shown.contains("165") && !shown.contains("a5"), "{shown}");
+    }
+
     #[test]
     fn impossible_orders_are_refused() {
         let most = usize::MAX;
@@ -323,16 +374,7 @@ mod tests {
             (0, 1 << 62, 1 << 62, false),
             (most, most, most, false),
         ] {
-            let order = StartOrder {
-                first,
-                count,
-                ranks,
-                programs: vec![Program {
-                    ranks,
-                    ..Program::default()
-                }],
-                ..StartOrder::default()
-            };
+            let order = order(first, count, ranks);
             assert_eq!(order.check().is_ok(), is_valid, "{first} {count} {ranks}");
         }
     }

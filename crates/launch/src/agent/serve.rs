@@ -465,6 +465,7 @@ fn start_ranks(
         hosts,
         relayed_input: true,
         mark,
+        secret: order.secret,
     };
     match limits::make_room(order.count, true) {
         Ok(descriptors) => start::start(&options, share, descriptors, signals.before()),

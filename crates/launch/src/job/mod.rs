@@ -15,6 +15,7 @@ use std::time::Instant;
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use secret::Secret;
 
 use crate::agent::contact::{self, Agent};
 use crate::binding::{HostBinding, ReleaseWatch};
@@ -54,17 +55,21 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Error::system("become the reaper of orphans"))?;
+    let secret = Secret::draw().map_err(|why| Error::System {
+        what: "draw the secret of the job",
+        why,
+    })?;
     let mark = JobMark::new();
     let guard = Guard::start(&mark, true);
     let signals = Signals::take()?;
     let (started, agents, outcome) = match options.hosts.is_empty() {
         true => {
-            let share = LocalShare::all(options, mark);
+            let share = LocalShare::all(options, mark, secret);
             let (started, outcome) = start::start(options, share, descriptors, signals.before());
             (started, Vec::new(), outcome)
         }
         false => {
-            let (agents, outcome) = contact::start(options, &mark, signals.before());
+            let (agents, outcome) = contact::start(options, &mark, &secret, signals.before());
             let started = StartedRanks {
                 ranks: remote_ranks(options, agents.len()),
                 ..StartedRanks::default()

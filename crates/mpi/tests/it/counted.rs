@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::modelled::{Keep, play_through, system};
 use crate::common::{out, pattern, room, run_nodes};
-use device::{Device, Node, Placement, Result};
+use device::{Device, HostDevice, Node, Placement};
+use host::{Board, HostNode};
 use model::Faults;
 use model::config::MachineConfig;
 use mpi::comm::WORLD;
 use mpi::{Mode, Rank};
 use testdevice::counted::{Counted, Counter, Counts};
 use testdevice::strict::{self, Setup};
-use verbs::{Directory, VerbsNode};
 
 const SIZES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 const RENDEZVOUS: [&str; 2] = ["read", "write"];
@@ -311,23 +311,6 @@ pub(super) fn on_strict_devices(rails: usize, case: Case) -> Answers {
     on_nodes(strict::nodes(2, &setup), case)
 }
 
-/// A directory that both ranks share.
-struct Board {
-    cards: Arc<Mutex<[Option<Vec<u8>>; 2]>>,
-    rank: usize,
-}
-
-impl Directory for Board {
-    fn publish(&mut self, card: &[u8]) -> Result<()> {
-        self.cards.lock().unwrap()[self.rank] = Some(card.to_vec());
-        Ok(())
-    }
-
-    fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>> {
-        Ok(self.cards.lock().unwrap()[peer].clone())
-    }
-}
-
 fn on_verbs(case: Case) -> Answers {
     let first = verbs::open("").unwrap()[0].attributes().name.clone();
     let peer = std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device");
@@ -337,12 +320,11 @@ fn on_verbs(case: Case) -> Answers {
 /// Runs two ranks on real devices: the names of those of each rank, of which it uses the first
 /// ones.
 pub(super) fn on_real_devices(names: [&str; 2], rails: usize, case: Case) -> Answers {
-    let cards = Arc::new(Mutex::new([None, None]));
+    let board = Board::new(2);
     let node = |(rank, names): (usize, &str)| {
-        let cards = cards.clone();
-        let mut devices = verbs::open(names).unwrap();
-        devices.truncate(rails);
-        Box::new(VerbsNode::new(devices, rank, 2, Box::new(Board { cards, rank })).unwrap())
+        let devices = verbs::open(names).unwrap().into_iter().take(rails);
+        let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
+        Box::new(HostNode::new(devices.collect(), rank, 2, board.of(rank)).unwrap())
             as Box<dyn Node + Send>
     };
     let nodes = names.into_iter().enumerate().map(node).collect();

@@ -19,4 +19,5 @@ mod profiled;
 mod programs;
 mod simulated;
 mod simulated_rails;
+mod tcp;
 mod topology;

@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use pmi::{Bootstrap, Error, Hosts, Job, Notice};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::SocketFlags;
+use secret::Secret;
 
 use crate::control_socket;
 
@@ -122,6 +123,55 @@ fn the_contract_is_read_and_the_descriptors_are_close_on_exec() {
     // A second request gets an error, and not the same descriptors twice.
     let message = message(&vars);
     assert!(message.contains("has taken it before"), "{message}");
+}
+
+/// The names of the files that this process has open.
+fn open_files() -> Vec<String> {
+    let folder = std::fs::read_dir("/proc/self/fd").unwrap();
+    let names = folder
+        .flatten()
+        .flat_map(|entry| std::fs::read_link(entry.path()));
+    names.map(|name| name.display().to_string()).collect()
+}
+
+#[test]
+fn a_rank_reads_the_secret_of_its_job_and_closes_its_file() {
+    let inherited = |file: OwnedFd| {
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        file.into_raw_fd()
+    };
+    let read_with = |secret: Option<i32>| {
+        let (_launcher, rank) = sockets();
+        let mut vars = job(segment().into_raw_fd(), rank.into_raw_fd());
+        vars.extend(secret.map(|file| (pmi::SECRET_FD, file.to_string())));
+        read(&vars)
+    };
+    let secret = Secret::draw().unwrap();
+    let file = pmi::secret_file(&secret).unwrap();
+    assert!(rustix::io::pwrite(&file, b"x", 0).is_err());
+    let is_secret = |name: &String| name.contains("fishplate-secret");
+    assert!(open_files().iter().any(is_secret));
+    let rank = read_with(Some(inherited(file))).unwrap().expect("a job");
+    assert_eq!(rank.secret(), Some(secret));
+    assert!(!open_files().iter().any(is_secret));
+    assert_eq!(read_with(None).unwrap().expect("a job").secret(), None);
+    // An empty file.
+    let message = read_with(Some(inherited(segment())))
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("it does not hold 32 bytes"), "{message}");
+}
+
+#[test]
+fn ranks_without_a_launcher_know_each_other_only_in_one_process() {
+    let ranks = pmi::InProcess::job(Hosts::one(2));
+    assert!(ranks[0].secret().is_some());
+    assert_eq!(ranks[0].secret(), ranks[1].secret());
+    let alone = pmi::Standalone::alone();
+    assert!(alone.secret().is_some());
+    assert_eq!(alone.secret(), alone.secret());
+    assert_ne!(alone.secret(), pmi::Standalone::alone().secret());
+    assert_eq!(pmi::Standalone::new(0, Hosts::one(2)).secret(), None);
 }
 
 #[test]

@@ -88,6 +88,7 @@ fn attributes(setup: &Setup, rank: usize, rail: usize) -> Attributes {
         datagrams: true,
         answered: setup.answered,
         by_processor: false,
+        polled: false,
         resets: own.resets,
         link_layer: own.link_layer,
         subnet: own.subnet,

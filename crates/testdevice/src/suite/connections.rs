@@ -99,6 +99,9 @@ pub fn a_queue_pair_that_is_gone_says_nothing(maker: &dyn Maker) {
 
 /// An unreliable connection carries writes and sends.
 pub fn an_unreliable_connection_carries_writes_and_sends(maker: &dyn Maker) {
+    if !maker.has_datagrams() {
+        return is_refused(maker, Transport::Uc);
+    }
     let wish = Wish {
         transport: Transport::Uc,
         bytes: 10_000,

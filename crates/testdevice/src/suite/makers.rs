@@ -13,6 +13,11 @@ pub type Body = Arc<dyn Fn(&mut dyn Node, &mut End, usize) + Send + Sync>;
 pub trait Maker {
     /// Runs a body in both ranks. Neither ends before the other is done.
     fn run(&self, wish: Wish, body: Body);
+
+    /// The devices have datagrams and unreliable connections, as their attributes must say too.
+    fn has_datagrams(&self) -> bool {
+        true
+    }
 }
 
 /// Connects a rank, runs the body, and waits for the peer.

@@ -52,6 +52,25 @@ fn comes_to(node: &mut dyn Node, end: &End, state: State) {
     });
 }
 
+/// A device without datagrams and unreliable connections refuses a queue pair of this service.
+fn is_refused(maker: &dyn Maker, transport: Transport) {
+    two(maker, Wish::default(), move |node, end, _| {
+        let device = node.rail(0);
+        assert!(!device.attributes().datagrams);
+        let wanted = QpWanted {
+            transport,
+            send_cq: end.cq,
+            receive_cq: end.cq,
+            srq: None,
+            sends: 4,
+            receives: 4,
+            inline: 0,
+        };
+        let refused = device.create_qp(&wanted);
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    });
+}
+
 /// Makes a module of tests: each test of the suite, with each of the makers. The attributes go to
 /// every test.
 #[macro_export]

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use device::{Result, with_immediates};
+use device::{HostDevice, Result, with_immediates};
+use host::{Directory, HostNode};
 use testdevice::ends::Wish;
 use testdevice::suite::makers::{Body, Maker, threads};
-use verbs::{Directory, VerbsDevice, VerbsNode};
+use verbs::VerbsDevice;
 
 /// Two ranks of this process on devices of this host.
 #[derive(Debug)]
@@ -48,16 +49,19 @@ pub(crate) fn devices(peer: bool) -> Vec<Vec<VerbsDevice>> {
 }
 
 /// The nodes of two ranks with these devices.
-pub(crate) fn verbs_nodes(devices: Vec<Vec<VerbsDevice>>) -> Vec<VerbsNode> {
+pub(crate) fn verbs_nodes(devices: Vec<Vec<VerbsDevice>>) -> Vec<HostNode> {
     let cards = Arc::new(Mutex::new([None, None]));
     let devices = devices.into_iter().enumerate();
-    let node = |(rank, devices)| {
+    let node = |(rank, devices): (usize, Vec<VerbsDevice>)| {
         let board = Board {
             cards: cards.clone(),
             rank,
             asked: 0,
         };
-        VerbsNode::new(devices, rank, 2, Box::new(board)).unwrap()
+        let devices = devices
+            .into_iter()
+            .map(|one| Box::new(one) as Box<dyn HostDevice>);
+        HostNode::new(devices.collect(), rank, 2, Box::new(board)).unwrap()
     };
     devices.map(node).collect()
 }

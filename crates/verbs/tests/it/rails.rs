@@ -11,7 +11,7 @@ use crate::devices::rail;
 use crate::makers::verbs_nodes;
 
 /// The nodes of both ranks, with two rails each.
-fn nodes() -> Vec<verbs::VerbsNode> {
+fn nodes() -> Vec<host::HostNode> {
     let names = std::env::var("FISHPLATE_TEST_RAILS").expect("FISHPLATE_TEST_RAILS names devices");
     let ranks = names.split(' ').map(|names| verbs::open(names).unwrap());
     verbs_nodes(ranks.collect())

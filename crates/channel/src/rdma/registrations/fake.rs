@@ -150,6 +150,7 @@ impl FakeNode {
                 datagrams: true,
                 answered: true,
                 by_processor: false,
+                polled: false,
                 resets: true,
                 link_layer: LinkLayer::InfiniBand,
                 subnet: 0,

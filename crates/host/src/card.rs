@@ -16,6 +16,7 @@ impl Place {
         let layer = match attributes.link_layer {
             LinkLayer::InfiniBand => 0,
             LinkLayer::Ethernet => 1,
+            LinkLayer::Internet => 2,
         };
         Place {
             kind: 2 * layer + u8::from(attributes.datagrams),

@@ -8,13 +8,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
-use std::sync::Arc;
 use std::time::Instant;
 
-use super::device::VerbsDevice;
 use super::event_wait::EventWait;
 use super::oob::{Directory, OutOfBand};
-use device::{Attributes, Device, Error, Node, Placement, PortEvent, Result};
+use device::{Attributes, Device, Error, HostDevice, Identity, Node, Placement, PortEvent, Result};
 
 /// The longest sleep where a write may come without an event, in nanoseconds.
 const POLLED_SLEEP: u64 = 500_000;
@@ -24,44 +22,43 @@ const LONG_SLEEP: u64 = 1_000_000_000;
 const LAST_WORDS: u64 = 1_000_000_000;
 
 /// A rank's place on a real host.
-pub struct VerbsNode {
-    devices: Vec<VerbsDevice>,
+pub struct HostNode {
+    devices: Vec<Box<dyn HostDevice>>,
     oob: OutOfBand,
     start: Instant,
     longest_sleep: u64,
-    /// Descriptors of the devices' events, then those that the owner added.
+    /// Descriptors of the devices' events, two for each, then all others.
     fds: Vec<libc::pollfd>,
     notes: VecDeque<String>,
     /// For a thread that waits on behalf of the rank.
     event_wait: Option<EventWait>,
 }
 
-impl VerbsNode {
+impl HostNode {
     /// The place of rank `rank` among `ranks`, with a rail for each device. Out-of-band messages
     /// use every rail.
     pub fn new(
-        devices: Vec<VerbsDevice>,
+        devices: Vec<Box<dyn HostDevice>>,
         rank: usize,
         ranks: usize,
         directory: Box<dyn Directory>,
-    ) -> Result<VerbsNode> {
+    ) -> Result<HostNode> {
         let mut devices = devices;
         if devices.is_empty() {
             return Err(Error::Invalid("a rank needs at least one device".into()));
         }
         number(&mut devices);
         let oob = OutOfBand::open(&mut devices, rank, ranks, directory)?;
-        let ordered = |device: &VerbsDevice| device.attributes().placement == Placement::Ordered;
-        let longest_sleep = match devices.iter().any(ordered) {
+        let longest_sleep = match devices.iter().any(|one| writes_silently(one.attributes())) {
             true => POLLED_SLEEP,
             false => LONG_SLEEP,
         };
         let events = event_fds(&devices);
         // `tend` reads these empty.
-        let tended = devices.iter().filter_map(VerbsDevice::exchange_fd);
+        let tended = devices.iter().filter_map(|one| one.event_fds().connections);
         let fds = events.into_iter().chain(tended).chain(oob.fds());
         let fds = fds.map(wait_for);
-        Ok(VerbsNode {
+        Ok(HostNode {
             fds: fds.collect(),
             devices,
             oob,
@@ -87,27 +84,31 @@ impl VerbsNode {
     }
 
     /// True if a connection has been made, or has failed, since the last call.
-    fn has_connected(&self) -> bool {
-        let exchanges = self
-            .devices
-            .iter()
-            .filter_map(|device| device.exchange.as_ref());
-        // Every exchange is asked, because asking empties its descriptor.
-        exchanges.filter(|exchange| exchange.has_news()).count() > 0
+    fn has_connected(&mut self) -> bool {
+        // Every device is asked, because asking empties its descriptor.
+        let devices = self.devices.iter_mut();
+        devices
+            .filter_map(|one| one.has_connected().then_some(()))
+            .count()
+            > 0
+    }
+
+    /// Nanoseconds from `now` until something is due, though nothing arrives.
+    fn due(&self, now: u64) -> Option<u64> {
+        let messages = self.oob.due().map(|due| due.saturating_sub(now));
+        let devices = self.devices.iter().filter_map(|one| one.due());
+        devices.chain(messages).min()
     }
 
     /// Handles the descriptors that are ready.
     fn hear(&mut self) -> Result<()> {
         let (events, owners) = self.fds.split_at_mut(2 * self.devices.len());
-        if events.chunks(2).any(|fds| fds[1].revents != 0) {
-            // Ports of one device share a descriptor.
-            for device in &mut self.devices {
-                device.take_device_events(&mut self.notes);
-            }
-        }
+        // Ports of one device share a descriptor.
+        let others = events.chunks(2).any(|fds| fds[1].revents != 0);
         for (device, fds) in self.devices.iter_mut().zip(events.chunks(2)) {
-            if fds[0].revents != 0 {
-                device.take_cq_events();
+            device.take_events(fds[0].revents != 0, others);
+            if others {
+                device.take_notes(&mut self.notes);
             }
             if fds.iter().any(is_over) {
                 let name = &device.attributes().name;
@@ -156,36 +157,42 @@ impl VerbsNode {
     }
 }
 
-/// Numbers the cards and protection domains of a node's devices. Ports of unknown cards count as
-/// cards of their own.
-fn number(devices: &mut [VerbsDevice]) {
-    for at in 0..devices.len() {
-        let (before, rest) = devices.split_at_mut(at);
-        let device = &mut rest[0];
-        let next = |of: fn(&Attributes) -> usize| {
-            let numbers = before.iter().map(|other| of(other.attributes()));
-            numbers.max().map_or(0, |last| last + 1)
+/// True for a device on which a peer's write may become visible without an event.
+fn writes_silently(attributes: &Attributes) -> bool {
+    attributes.placement == Placement::Ordered && !attributes.polled
+}
+
+/// Numbers the cards and protection domains of a node's devices.
+fn number(devices: &mut [Box<dyn HostDevice>]) {
+    let mut known: Vec<(Identity, usize, usize)> = Vec::new();
+    for device in devices {
+        let own = device.identity();
+        let next = |of: fn(&(Identity, usize, usize)) -> usize| {
+            known.iter().map(|one| of(one) + 1).max().unwrap_or(0)
         };
-        let same = before
-            .iter()
-            .find(|other| Arc::ptr_eq(&other.context, &device.context));
-        let domain = same.map(|other| other.attributes.domain);
-        let domain = domain.unwrap_or_else(|| next(|attributes| attributes.domain));
-        let shares = |other: &&VerbsDevice| device.card.is_some() && other.card == device.card;
-        let card = same.or_else(|| before.iter().find(shares));
-        let card = card.map(|other| other.attributes.card);
-        device.attributes.card = card.unwrap_or_else(|| next(|attributes| attributes.card));
-        device.attributes.domain = domain;
+        let shares = |(other, ..): &&(Identity, usize, usize)| {
+            own.domain.is_some() && own.domain == other.domain
+        };
+        let same = known.iter().find(shares);
+        let domain = same.map_or_else(|| next(|one| one.2), |one| one.2);
+        let on_card =
+            |(other, ..): &&(Identity, usize, usize)| own.card.is_some() && own.card == other.card;
+        let card = same.or_else(|| known.iter().find(on_card));
+        let card = card.map_or_else(|| next(|one| one.1), |one| one.1);
+        device.set_numbers(card, domain);
+        known.push((own, card, domain));
     }
 }
 
 /// Two descriptors for each device: of its completion queues, and of the device's other events. A
 /// device that shares the latter with one before it has none of its own.
-fn event_fds(devices: &[VerbsDevice]) -> Vec<RawFd> {
+fn event_fds(devices: &[Box<dyn HostDevice>]) -> Vec<RawFd> {
     let mut fds: Vec<RawFd> = Vec::new();
     for device in devices {
-        for fd in device.event_fds() {
-            fds.push(if fds.contains(&fd) { -1 } else { fd });
+        let own = device.event_fds();
+        for fd in [own.completions, own.others] {
+            let fd = fd.filter(|fd| !fds.contains(fd));
+            fds.push(fd.unwrap_or(-1));
         }
     }
     fds
@@ -204,20 +211,33 @@ fn wait_for(fd: RawFd) -> libc::pollfd {
     }
 }
 
-impl Node for VerbsNode {
+impl Node for HostNode {
     fn rails(&self) -> usize {
         self.devices.len()
     }
 
     fn rail(&mut self, rail: usize) -> &mut dyn Device {
-        &mut self.devices[rail]
+        &mut *self.devices[rail]
     }
 
     fn now(&mut self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
 
-    fn sync_memory(&mut self) {}
+    fn sync_memory(&mut self) {
+        for device in &mut self.devices {
+            device.sync_memory();
+        }
+    }
+
+    fn written(&mut self, keys: &mut Vec<u32>) -> bool {
+        let mut known = true;
+        // Every device is asked, so that none keeps old keys.
+        for device in &mut self.devices {
+            known &= device.written(keys);
+        }
+        known
+    }
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
         self.tend()?;
@@ -231,8 +251,8 @@ impl Node for VerbsNode {
         if new {
             return Ok(());
         }
-        let due = self.oob.due().unwrap_or(u64::MAX);
-        let due = due.saturating_sub(self.now());
+        let now = self.now();
+        let due = self.due(now).unwrap_or(u64::MAX);
         self.sleep(nanos.min(due).min(self.longest_sleep))?;
         self.tend()
     }
@@ -245,13 +265,10 @@ impl Node for VerbsNode {
         }
         self.has_connected();
         self.tend()?;
+        let now = self.now();
+        let due = self.due(now);
         match &mut self.event_wait {
-            Some(event_wait) => {
-                let due = self.oob.due();
-                event_wait.wake_at(
-                    due.map(|due| due.saturating_sub(self.start.elapsed().as_nanos() as u64)),
-                )
-            }
+            Some(event_wait) => event_wait.wake_at(due),
             None => Ok(()),
         }
     }
@@ -282,23 +299,31 @@ impl Node for VerbsNode {
 
     fn notes(&mut self) -> Vec<String> {
         for device in &mut self.devices {
-            device.take_device_events(&mut self.notes);
+            device.take_notes(&mut self.notes);
         }
         self.notes.drain(..).collect()
+    }
+
+    fn warnings(&mut self) -> Vec<(usize, String)> {
+        let devices = self.devices.iter_mut().enumerate();
+        let of = |(rail, device): (usize, &mut Box<dyn HostDevice>)| {
+            let warnings = device.take_warnings().into_iter();
+            warnings.map(move |words| (rail, words))
+        };
+        devices.flat_map(of).collect()
     }
 
     fn port_events(&mut self) -> Vec<PortEvent> {
         let mut events = Vec::new();
         for (rail, device) in self.devices.iter_mut().enumerate() {
-            device.hear_events();
-            let changes = device.changes.drain(..);
+            let changes = device.take_changes().into_iter();
             events.extend(changes.map(|change| PortEvent { rail, change }));
         }
         events
     }
 }
 
-impl Drop for VerbsNode {
+impl Drop for HostNode {
     fn drop(&mut self) {
         let until = self.now().saturating_add(LAST_WORDS);
         // A peer that has ended does not answer, and then the messages do not matter.

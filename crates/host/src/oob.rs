@@ -9,45 +9,12 @@ use std::os::fd::RawFd;
 
 use super::card::{self, Place};
 use super::datagrams::Datagrams;
-use super::device::VerbsDevice;
 use super::reliable_datagram::ReliableDatagrams;
 use super::socket::Socket;
-use device::{Address, Device, Error, Result};
+use device::{Address, Device, Error, HostDevice, Result};
 
 /// A directory in which ranks publish their cards before they can communicate, such as a launcher's
-/// key-value store.
-///
-/// ```
-/// use std::collections::HashMap;
-/// use std::sync::{Arc, Mutex};
-///
-/// use device::Result;
-/// use verbs::Directory;
-///
-/// /// A directory for ranks of one process.
-/// struct Shared {
-///     rank: usize,
-///     cards: Arc<Mutex<HashMap<usize, Vec<u8>>>>,
-/// }
-///
-/// impl Directory for Shared {
-///     fn publish(&mut self, card: &[u8]) -> Result<()> {
-///         self.cards.lock().unwrap().insert(self.rank, card.to_vec());
-///         Ok(())
-///     }
-///     fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>> {
-///         Ok(self.cards.lock().unwrap().get(&peer).cloned())
-///     }
-/// }
-///
-/// let cards = Arc::default();
-/// let mut one = Shared { rank: 0, cards: Arc::clone(&cards) };
-/// let mut other = Shared { rank: 1, cards };
-/// assert_eq!(other.find(0)?, None);
-/// one.publish(b"card")?;
-/// assert_eq!(other.find(0)?.unwrap(), b"card");
-/// # Ok::<(), device::Error>(())
-/// ```
+/// key-value store. [`Board`](crate::Board) is one for ranks of one process.
 pub trait Directory: Send {
     /// Publishes this rank's card for all others.
     fn publish(&mut self, card: &[u8]) -> Result<()>;
@@ -57,7 +24,7 @@ pub trait Directory: Send {
 }
 
 /// A carrier of datagrams between ranks, which may lose some.
-pub(super) trait Carrier: Send {
+pub(crate) trait Carrier: Send {
     /// The address that peers send to.
     fn address(&self) -> Address;
 
@@ -136,19 +103,20 @@ impl Refusals {
 impl OutOfBand {
     /// Opens the messages of rank `rank` over its devices.
     pub(crate) fn open(
-        devices: &mut [VerbsDevice],
+        devices: &mut [Box<dyn HostDevice>],
         rank: usize,
         ranks: usize,
         mut directory: Box<dyn Directory>,
     ) -> Result<OutOfBand> {
         let mut carriers = Vec::new();
         for device in devices {
-            let ip = device.ip();
             let attributes = device.attributes();
             let place = Place::of(attributes);
-            let carrier: Box<dyn Carrier> = match attributes.datagrams {
-                true => Box::new(Datagrams::open(device)?),
-                false => Box::new(Socket::open(&attributes.name, ip)?),
+            let carrier: Box<dyn Carrier> = match device.interface_address() {
+                Some(own) if !attributes.datagrams => {
+                    Box::new(Socket::open(&attributes.name, own)?)
+                }
+                _ => Box::new(Datagrams::open(&mut **device)?),
             };
             carriers.push(RailCarrier {
                 carrier,
@@ -209,7 +177,7 @@ impl OutOfBand {
     }
 
     /// Takes arrived datagrams, and sends those that are due.
-    pub(crate) fn tend(&mut self, devices: &mut [VerbsDevice], now: u64) -> Result<()> {
+    pub(crate) fn tend(&mut self, devices: &mut [Box<dyn HostDevice>], now: u64) -> Result<()> {
         self.collect(devices, now)?;
         self.ask(now)?;
         while self.has_room(now)
@@ -220,7 +188,7 @@ impl OutOfBand {
         Ok(())
     }
 
-    fn collect(&mut self, devices: &mut [VerbsDevice], now: u64) -> Result<()> {
+    fn collect(&mut self, devices: &mut [Box<dyn HostDevice>], now: u64) -> Result<()> {
         let OutOfBand {
             mail,
             ranks,
@@ -234,8 +202,8 @@ impl OutOfBand {
             }
             let mut take = |datagram: &[u8]| mail.incoming(datagram, *ranks, now);
             let taken = match own.refusals.until {
-                0 => own.carrier.collect(device, &mut take),
-                _ => own.carrier.revive(device),
+                0 => own.carrier.collect(&mut **device, &mut take),
+                _ => own.carrier.revive(&mut **device),
             };
             match taken {
                 Ok(()) => own.refusals.until = 0,
@@ -255,7 +223,7 @@ impl OutOfBand {
     /// Sends a datagram over every rail that leads to a peer, works and has room.
     fn send(
         &mut self,
-        devices: &mut [VerbsDevice],
+        devices: &mut [Box<dyn HostDevice>],
         peer: usize,
         datagram: &[u8],
         now: u64,
@@ -271,7 +239,7 @@ impl OutOfBand {
             }
             match own
                 .carrier
-                .send(&mut devices[route.rail], route.to, datagram)
+                .send(&mut *devices[route.rail], route.to, datagram)
             {
                 Ok(()) => route.refusals = Refusals::default(),
                 Err(why) if alone => return Err(why),
@@ -319,9 +287,9 @@ impl OutOfBand {
     }
 
     /// Ends the devices' use of memory.
-    pub(crate) fn close(&mut self, devices: &mut [VerbsDevice]) {
+    pub(crate) fn close(&mut self, devices: &mut [Box<dyn HostDevice>]) {
         for (own, device) in self.carriers.iter_mut().zip(devices) {
-            own.carrier.close(device);
+            own.carrier.close(&mut **device);
         }
     }
 }
@@ -333,7 +301,7 @@ impl RailCarrier {
 }
 
 /// A random number that cannot be guessed.
-pub(super) fn secret() -> Result<u64> {
+fn secret() -> Result<u64> {
     let mut bytes = [0; 8];
     // SAFETY: memory for the bytes asked for.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };

@@ -1,0 +1,21 @@
+//! A rank's place on a real host: [`HostNode`] has a device of any kind for each rail, such as
+//! those of crates `verbs` and `tcp`, side by side.
+//!
+//! The node's out-of-band messages (`oob`) go over every rail: by the datagrams of devices that
+//! have some (`datagrams`), by UDP at the address of the network interface elsewhere (`socket`).
+//! They need no connection, and survive the loss of all rails but one.
+
+mod board;
+mod card;
+mod datagrams;
+mod event_wait;
+mod node;
+mod oob;
+mod reliable_datagram;
+mod socket;
+mod wanted;
+
+pub use board::Board;
+pub use node::HostNode;
+pub use oob::Directory;
+pub use wanted::{Wanted, wanted};

@@ -1,0 +1,62 @@
+//! The names of devices in a setting: `mlx5_0:1,tcp:eth0`.
+
+/// A device that a list names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// RDMA devices, by a name of their own or several, separated by commas.
+    Verbs(String),
+    /// IP interfaces: the one with this name or address, or those that a job uses by itself.
+    Tcp(Option<String>),
+}
+
+/// The devices that a comma-separated list names, in its order: `tcp` for the IP interfaces that a
+/// job uses by itself, `tcp:eth0` or `tcp:10.0.0.1` for one of them; all other words name RDMA
+/// devices.
+///
+/// ```
+/// use host::{Wanted, wanted};
+///
+/// let found = wanted("mlx5_0, mlx5_1:2,tcp:eth0");
+/// let rdma = Wanted::Verbs("mlx5_0,mlx5_1:2".into());
+/// assert_eq!(found, [rdma, Wanted::Tcp(Some("eth0".into()))]);
+/// ```
+pub fn wanted(list: &str) -> Vec<Wanted> {
+    let mut all: Vec<Wanted> = Vec::new();
+    for word in list.split(',').map(str::trim) {
+        let (kind, name) = word.split_once(':').unwrap_or((word, ""));
+        match (kind, all.last_mut()) {
+            ("tcp", _) => all.push(Wanted::Tcp((!name.is_empty()).then(|| name.into()))),
+            (_, Some(Wanted::Verbs(names))) => {
+                names.push(',');
+                names.push_str(word);
+            }
+            _ => all.push(Wanted::Verbs(word.into())),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_with_tcp_are_interfaces_and_all_others_are_rdma_devices() {
+        let tcp = |name: &str| Wanted::Tcp(Some(name.into()));
+        let verbs = |names: &str| Wanted::Verbs(names.into());
+        for (list, found) in [
+            ("", vec![verbs("")]),
+            ("tcp", vec![Wanted::Tcp(None)]),
+            ("tcp:", vec![Wanted::Tcp(None)]),
+            ("tcp:fe80::1%eth0", vec![tcp("fe80::1%eth0")]),
+            ("tcp:eth0,tcp:eth1", vec![tcp("eth0"), tcp("eth1")]),
+            (
+                "rxe0,tcp:eth0,rxe1, rxe2",
+                vec![verbs("rxe0"), tcp("eth0"), verbs("rxe1,rxe2")],
+            ),
+            ("tcpx", vec![verbs("tcpx")]),
+        ] {
+            assert_eq!(wanted(list), found, "{list}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The file of a job's secret, as a launcher makes it and a rank reads it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::{Errno, pread, pwrite};
+use secret::Secret;
+
+/// Makes the file by which the ranks of one host inherit the secret of their job: anonymous memory
+/// that nobody can change. The descriptor is close-on-exec.
+pub fn secret_file(secret: &Secret) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = memfd_create("fishplate-secret", flags)?;
+    if pwrite(&file, secret.as_bytes(), 0)? != Secret::LENGTH {
+        return Err(Errno::NOSPC.into());
+    }
+    let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(&file, all)?;
+    Ok(file)
+}
+
+/// Reads the secret. None if the file has another length than a secret. Ranks share the file and
+/// its position, which stays as it is.
+pub(crate) fn read_secret(file: impl AsFd) -> Result<Option<Secret>, Errno> {
+    let mut bytes = [0; Secret::LENGTH + 1];
+    let length = pread(file, &mut bytes, 0)?;
+    let whole = bytes.first_chunk().filter(|_| length == Secret::LENGTH);
+    Ok(whole.copied().map(Secret::from_bytes))
+}

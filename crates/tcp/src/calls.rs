@@ -1,0 +1,255 @@
+//! Incoming connections until a queue pair takes them: strangers are sorted out, and calls that
+//! come early wait.
+//!
+//! Bounds: [`MOST_UNPROVEN`] connections may be without a proof, each for [`PATIENCE_NS`]; with
+//! more, the oldest is dropped. A peer that has proved its membership is parked once for each pair
+//! of ends; a newer call replaces the older one.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use secret::Secret;
+use secret::hello::{CALL, Listener, PROOF, Refused};
+
+use super::pair::{HELLO, Introduction};
+use super::wire;
+
+/// The most connections without a proof.
+const MOST_UNPROVEN: usize = 64;
+/// The longest time that a caller may take for its hello, in nanoseconds.
+const PATIENCE_NS: u64 = 2_000_000_000;
+/// Connections taken from the kernel at once.
+const AT_ONCE: usize = 16;
+/// The most parked calls.
+const MOST_PARKED: usize = 1 << 16;
+
+/// The listener of a device, and the calls that no queue pair has taken yet.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub listener: OwnedFd,
+    pub port: u16,
+    secret: Secret,
+    unproven: VecDeque<Unproven>,
+    next: u32,
+    /// Proved calls, each with the time of its arrival.
+    parked: HashMap<Introduction, (OwnedFd, u64)>,
+    /// Connections that were dropped because they proved nothing.
+    strangers: u64,
+}
+
+#[derive(Debug)]
+struct Unproven {
+    number: u32,
+    socket: OwnedFd,
+    from: Option<SocketAddr>,
+    since: u64,
+    /// None: the call is expected; else the proof.
+    listener: Option<Listener>,
+    bytes: [u8; HELLO],
+    have: usize,
+}
+
+/// The state of a hello after another look.
+enum Progress {
+    Waits,
+    Proven([u8; 32]),
+    Refused(String),
+}
+
+impl Calls {
+    pub(crate) fn open(at: SocketAddr, secret: Secret) -> io::Result<Calls> {
+        let listener = wire::listen(at)?;
+        Ok(Calls {
+            port: wire::port_of(&listener)?,
+            listener,
+            secret,
+            unproven: VecDeque::new(),
+            next: 0,
+            parked: HashMap::new(),
+            strangers: 0,
+        })
+    }
+
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// The number of connections that were dropped because they proved nothing.
+    pub(crate) fn strangers(&self) -> u64 {
+        self.strangers
+    }
+
+    /// Takes connections from the kernel. `watch` gets the number and the socket of each; the
+    /// result are their origins, and words about a stranger that is dropped, if it is the first.
+    pub(crate) fn accept(
+        &mut self,
+        now: u64,
+        mut watch: impl FnMut(u32, &OwnedFd) -> bool,
+    ) -> (Vec<SocketAddr>, Option<String>) {
+        let mut origins = Vec::new();
+        let mut words = None;
+        for _ in 0..AT_ONCE {
+            // A connection that is gone before it is taken, or a lack of descriptors: the next ones
+            // are taken later.
+            let Ok((socket, from)) = wire::accept(&self.listener) else {
+                break;
+            };
+            let number = self.next;
+            self.next = (self.next + 1) & (u32::MAX >> 4);
+            if wire::prepare(&socket).is_err() || !watch(number, &socket) {
+                continue;
+            }
+            if self.unproven.len() == MOST_UNPROVEN
+                && let Some(oldest) = self.unproven.pop_front()
+            {
+                let why = "newer connections need its place".to_string();
+                words = self.drop_stranger(&oldest, &why).or(words);
+            }
+            origins.extend(from);
+            self.unproven.push_back(Unproven {
+                number,
+                socket,
+                from,
+                since: now,
+                listener: None,
+                bytes: [0; HELLO],
+                have: 0,
+            });
+        }
+        (origins, words)
+    }
+
+    /// Goes on with the hello of a connection.
+    pub(crate) fn hear(
+        &mut self,
+        number: u32,
+    ) -> (Option<(Introduction, OwnedFd)>, Option<String>) {
+        let Some(at) = self.unproven.iter().position(|one| one.number == number) else {
+            return (None, None);
+        };
+        let progress = self.unproven[at].hear(&self.secret);
+        let one = match progress {
+            Progress::Waits => return (None, None),
+            Progress::Proven(_) | Progress::Refused(_) => self.unproven.remove(at),
+        };
+        match (progress, one) {
+            (Progress::Proven(bytes), Some(one)) => {
+                (Some((Introduction::decode(&bytes), one.socket)), None)
+            }
+            (Progress::Refused(why), Some(one)) => (None, self.drop_stranger(&one, &why)),
+            _ => (None, None),
+        }
+    }
+
+    /// No call waits for anything.
+    pub(crate) fn all_settled(&self) -> bool {
+        self.unproven.is_empty() && self.parked.is_empty()
+    }
+
+    /// Drops the connections that have taken too long. What has come of their hellos must have been
+    /// heard before: this rank may have computed meanwhile.
+    pub(crate) fn expire(&mut self, now: u64) -> Option<String> {
+        let mut words = None;
+        while let Some(oldest) = self.unproven.front() {
+            if now.saturating_sub(oldest.since) < PATIENCE_NS {
+                break;
+            }
+            if let Some(oldest) = self.unproven.pop_front() {
+                let why = "it was silent for 2 s".to_string();
+                words = self.drop_stranger(&oldest, &why).or(words);
+            }
+        }
+        words
+    }
+
+    /// Counts a stranger. The first is named.
+    fn drop_stranger(&mut self, one: &Unproven, why: &str) -> Option<String> {
+        self.strangers += 1;
+        let from = one
+            .from
+            .map_or("an unknown address".into(), |from| from.to_string());
+        (self.strangers == 1).then(|| {
+            format!("a connection from {from} was dropped: {why}; later ones are only counted")
+        })
+    }
+
+    /// Keeps a call until its queue pair takes it.
+    pub(crate) fn park(&mut self, call: Introduction, socket: OwnedFd, now: u64) {
+        if self.parked.len() < MOST_PARKED || self.parked.contains_key(&call) {
+            self.parked.insert(call, (socket, now));
+        }
+    }
+
+    /// Takes a call that has come before. One that has ended since is of no use.
+    pub(crate) fn unpark(&mut self, call: &Introduction) -> Option<OwnedFd> {
+        let (socket, _) = self.parked.remove(call)?;
+        (!wire::is_over(&socket)).then_some(socket)
+    }
+
+    /// Takes the calls from before a time to queue pairs that answer none.
+    pub(crate) fn unanswered(
+        &mut self,
+        before: u64,
+        answers: impl Fn(u32) -> bool,
+    ) -> Vec<OwnedFd> {
+        let is_hopeless = |call: &Introduction, (_, since): &mut (OwnedFd, u64)| {
+            *since < before && !answers(call.to)
+        };
+        let hopeless = self.parked.extract_if(is_hopeless);
+        hopeless.map(|(_, (socket, _))| socket).collect()
+    }
+
+    /// Drops the calls to a queue pair that is gone.
+    pub(crate) fn forget(&mut self, to: u32) {
+        self.parked.retain(|call, _| call.to != to);
+    }
+}
+
+impl Unproven {
+    fn hear(&mut self, secret: &Secret) -> Progress {
+        loop {
+            let len = match self.listener {
+                None => CALL,
+                Some(_) => PROOF,
+            };
+            let place = &mut self.bytes[self.have..len];
+            match wire::receive_bytes(self.socket.as_fd(), place) {
+                Ok(None) => return Progress::Waits,
+                Ok(Some(0)) => return Progress::Refused("it ended the connection".into()),
+                Ok(Some(count)) => self.have += count,
+                Err(why) => return Progress::Refused(why.to_string()),
+            }
+            if self.have < len {
+                continue;
+            }
+            self.have = 0;
+            match self.go_on(secret) {
+                Ok(None) => {}
+                Ok(Some(introduction)) => return Progress::Proven(introduction),
+                Err(why) => return Progress::Refused(why.to_string()),
+            }
+        }
+    }
+
+    /// A message of the hello is whole.
+    fn go_on(&mut self, secret: &Secret) -> Result<Option<[u8; 32]>, Refused> {
+        if let Some(listener) = self.listener.take() {
+            let mut proof = [0; PROOF];
+            proof.copy_from_slice(&self.bytes[..PROOF]);
+            return listener.hear(&proof).map(Some);
+        }
+        let mut call = [0; CALL];
+        call.copy_from_slice(&self.bytes[..CALL]);
+        let (listener, answer) = Listener::answer(secret, &call)?;
+        // A new connection has room for it.
+        match wire::send_frame(self.socket.as_fd(), &answer, &[]) {
+            Ok(sent) if sent == answer.len() => {
+                self.listener = Some(listener);
+                Ok(None)
+            }
+            _ => Err(Refused::Stranger),
+        }
+    }
+}

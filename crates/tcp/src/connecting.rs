@@ -1,0 +1,396 @@
+//! Connections from the call to the first frame, and their end.
+//!
+//! A connection counts as made once both ends have heard a frame of the other over it: the end that
+//! was called begins. So requests never leave over a connection of an earlier life of the peer's
+//! queue pair. One that ends before is made again.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use device::State;
+use secret::hello::{ANSWER, Caller};
+
+use super::device::{TcpDevice, words};
+use super::events::Tag;
+use super::frame::{Break, Machine};
+use super::pair::{Call, CallStage, Hello, Interest, Introduction, LastCall, Line};
+use super::wire;
+
+/// The longest wait for the first sign of a caller while requests wait, in nanoseconds.
+pub(super) const SILENCE_NS: u64 = 10_000_000_000;
+/// As `SILENCE_NS`, of a caller that has given up a connection before its use.
+const SECOND_CALL_NS: u64 = 1_000_000_000;
+/// The first pause before a call is repeated, in nanoseconds, and the number of calls in all.
+const PAUSE_NS: u64 = 10_000_000;
+const TRIES: u32 = 10;
+/// The most calls that go on for the peers only.
+const MOST_LAST_CALLS: usize = 256;
+
+impl TcpDevice {
+    /// Calls the peer of a queue pair.
+    pub(super) fn call(&mut self, at: u32, tries: u32) {
+        let now = self.now();
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        let Some(peer) = pair.peer else { return };
+        let to = self.own.reach(peer.port, (peer.qp >> 16) as u16);
+        match wire::dial(self.own.at(0), to) {
+            Ok(socket) if self.poller.add(Tag::Pair(at), &socket, Interest::OUTPUT) => {
+                pair.tries = tries + 1;
+                pair.line = Line::Calling(Box::new(Call {
+                    socket,
+                    since: now,
+                    stage: CallStage::Connecting,
+                }));
+            }
+            Ok(_) => self.call_failed(at, "the system watches no more sockets"),
+            Err(why) => self.call_failed(at, &words(&why)),
+        }
+    }
+
+    /// A call has failed for good.
+    #[cold]
+    pub(super) fn call_failed(&mut self, at: u32, why: &str) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        let to = pair
+            .peer
+            .map(|peer| self.own.reach(peer.port, (peer.qp >> 16) as u16));
+        let to = to.map_or(String::new(), |to| format!(" {to}"));
+        self.note(format!("no connection to{to}: {why}"));
+        self.lose(at);
+    }
+
+    /// A call has failed, and may succeed later: the peer dropped it, perhaps because this rank was
+    /// late.
+    fn call_again(&mut self, at: u32, tries: u32, why: &str) {
+        if tries >= TRIES {
+            return self.call_failed(at, why);
+        }
+        let until = self.now() + (PAUSE_NS << tries.min(7));
+        if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
+            pair.line = Line::Resting { until, tries };
+        }
+    }
+
+    /// Goes on with a call.
+    pub(super) fn go_on_calling(&mut self, at: u32) {
+        let Some(introduction) = self.introduction(at) else {
+            return;
+        };
+        let secret = self.calls.secret().clone();
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        let Line::Calling(call) = &mut pair.line else {
+            return;
+        };
+        let tries = pair.tries;
+        match call.go_on(&secret, &introduction) {
+            Ok(CallEnd::Waits) => {}
+            Ok(CallEnd::Hello) => {
+                self.poller
+                    .change(Tag::Pair(at), &call.socket, Interest::INPUT);
+            }
+            Ok(CallEnd::Done) => {
+                if let Line::Calling(call) = std::mem::replace(&mut pair.line, Line::Idle) {
+                    self.poller.forget(&call.socket);
+                    self.attach(at, call.socket);
+                }
+            }
+            Err(CallError::Refused(why)) => self.call_failed(at, &why),
+            Err(CallError::Dropped(why)) => self.call_again(at, tries, &why),
+        }
+    }
+
+    /// The introduction of a queue pair to its peer.
+    fn introduction(&self, at: u32) -> Option<Introduction> {
+        let peer = self.pairs.get(at as usize)?.as_ref()?.peer?;
+        Some(Introduction {
+            to: peer.qp & 0xffff,
+            from: self.own_address(at),
+        })
+    }
+
+    /// A call is needed no more. It goes on for the peer, which would wait for it.
+    pub(super) fn call_in_vain(&mut self, at: u32, call: Box<Call>) {
+        let Some(introduction) = self.introduction(at) else {
+            return;
+        };
+        if self.last_calls.len() == MOST_LAST_CALLS {
+            self.last_calls.remove(0);
+        }
+        let number = self.polls;
+        let interest = match call.stage {
+            CallStage::Connecting => Interest::OUTPUT,
+            CallStage::Hello(..) => Interest::INPUT,
+        };
+        self.poller
+            .change(Tag::Last(number), &call.socket, interest);
+        self.last_calls.push(LastCall {
+            number,
+            call,
+            introduction,
+        });
+    }
+
+    pub(super) fn go_on_in_vain(&mut self, number: u32) {
+        let now = self.now();
+        let mut at = 0;
+        // The same number may name several: each is asked.
+        while at < self.last_calls.len() {
+            let last = &mut self.last_calls[at];
+            if last.number != number {
+                at += 1;
+                continue;
+            }
+            match last.call.go_on(self.calls.secret(), &last.introduction) {
+                Ok(CallEnd::Waits) => at += 1,
+                Ok(CallEnd::Hello) => {
+                    let socket = &last.call.socket;
+                    self.poller
+                        .change(Tag::Last(number), socket, Interest::INPUT);
+                    at += 1;
+                }
+                Ok(CallEnd::Done) => {
+                    let last = self.last_calls.remove(at);
+                    self.poller.forget(&last.call.socket);
+                    wire::end(&last.call.socket);
+                    self.ending.push_back((last.call.socket, now));
+                }
+                Err(_) => {
+                    self.last_calls.remove(at);
+                }
+            }
+        }
+    }
+
+    /// Takes connections from the kernel.
+    pub(super) fn accept(&mut self) {
+        let now = self.now();
+        let poller = &self.poller;
+        let watch =
+            |number, socket: &OwnedFd| poller.add(Tag::Unproven(number), socket, Interest::INPUT);
+        let (origins, words) = self.calls.accept(now, watch);
+        for from in origins {
+            let waiting = self.pairs.iter_mut().flatten();
+            for pair in waiting {
+                let peer = pair.peer.map(|peer| self.own.reach(peer.port, 0).ip());
+                if let Line::Waiting { until } = &mut pair.line
+                    && peer == Some(from.ip())
+                {
+                    // However long it computes now, it is there.
+                    *until = None;
+                }
+            }
+        }
+        self.warn(words);
+    }
+
+    /// Goes on with the hello of a caller.
+    pub(super) fn hear(&mut self, number: u32) {
+        let (call, words) = self.calls.hear(number);
+        self.warn(words);
+        let Some((call, socket)) = call else { return };
+        self.poller.forget(&socket);
+        let Some(Some(pair)) = self.pairs.get(call.to as usize) else {
+            return;
+        };
+        let is_peer = pair.state == State::Rts && pair.peer == Some(call.from);
+        let is_free = match &pair.line {
+            // The newer call is of the current life of the caller.
+            Line::Open(_) => !pair.is_ready,
+            Line::Waiting { .. } => true,
+            // The peer is in its next life, and this end is not yet.
+            Line::Gone => false,
+            Line::Idle | Line::Resting { .. } | Line::Calling(_) => false,
+        };
+        match is_peer && is_free && !pair.is_caller {
+            true => self.attach(call.to, socket),
+            false => {
+                let now = self.now();
+                self.calls.park(call, socket, now);
+            }
+        }
+    }
+
+    /// Frames go over this connection from now on.
+    pub(super) fn attach(&mut self, at: u32, socket: OwnedFd) {
+        self.has_connected = true;
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        let is_watched = self.poller.add(Tag::Pair(at), &socket, Interest::INPUT);
+        // The caller begins when it hears this. A new connection has room for it.
+        let is_greeted =
+            pair.is_caller || wire::send_frame(socket.as_fd(), &Machine::greeting(), &[]).is_ok();
+        // An earlier connection leaves the poller as it is closed.
+        pair.line = Line::Open(socket);
+        pair.interest = Interest::INPUT;
+        pair.is_ready = false;
+        if !is_watched {
+            self.note("the system watches no more sockets".into());
+            self.lose(at);
+        } else if !is_greeted {
+            self.broken(at, Break::Lost);
+        }
+    }
+
+    /// Frames may leave over a connection once both ends have heard the other.
+    #[inline]
+    pub(super) fn become_ready(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        if pair.is_ready || !pair.machine.has_heard() {
+            return;
+        }
+        pair.is_ready = true;
+        self.has_connected = true;
+        // The peer waits for the first frame. Any will do.
+        if pair.is_caller && pair.machine.outgoing().is_empty() {
+            pair.machine.tell();
+        }
+        self.write(at);
+    }
+
+    /// A connection has ended, for this reason.
+    #[cold]
+    pub(super) fn broken(&mut self, at: u32, why: Break) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        match (why, pair.is_ready, pair.is_caller) {
+            (Break::Lost, true, _) => self.lose(at),
+            // The peer has given up this connection, and may call again.
+            (Break::Lost, false, false) => {
+                if let Line::Open(socket) = std::mem::replace(&mut pair.line, Line::Idle) {
+                    self.poller.forget(&socket);
+                }
+                let until = self.now() + SECOND_CALL_NS;
+                self.wait_for_call(at, until);
+                self.take_parked(at);
+            }
+            // It may be between two lives.
+            (Break::Lost, false, true) => {
+                if let Line::Open(socket) = std::mem::replace(&mut pair.line, Line::Idle) {
+                    self.poller.forget(&socket);
+                }
+                let tries = pair.tries;
+                self.call_again(at, tries, "the peer ended the connection");
+            }
+            // Its queue pair has failed.
+            (Break::Refused(_), false, _) => self.lose(at),
+            _ => self.fail(at, why),
+        }
+    }
+
+    fn wait_for_call(&mut self, at: u32, until: u64) {
+        if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
+            pair.line = Line::Waiting { until: Some(until) };
+        }
+    }
+
+    /// Takes a call of the peer that has come before this end was ready for it.
+    pub(super) fn take_parked(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get(at as usize) else {
+            return;
+        };
+        let call = pair.peer.map(|from| Introduction { to: at, from });
+        if let Some(socket) = call.and_then(|call| self.calls.unpark(&call)) {
+            self.attach(at, socket);
+        }
+    }
+
+    /// The peer has ended the connection, or cannot be reached.
+    #[cold]
+    pub(super) fn lose(&mut self, at: u32) {
+        self.end_line(at);
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        if pair.state != State::Rts {
+            return;
+        }
+        pair.line = Line::Gone;
+        if pair.machine.is_awaiting() {
+            self.fail(at, Break::Lost);
+        }
+        self.has_connected = true;
+    }
+}
+
+/// The state of a call after another look.
+enum CallEnd {
+    Waits,
+    /// The kernels are connected, and the peer has the first message.
+    Hello,
+    Done,
+}
+
+/// The reason why a call has failed.
+enum CallError {
+    /// It would fail again.
+    Refused(String),
+    /// The peer has dropped it.
+    Dropped(String),
+}
+
+impl Call {
+    fn go_on(
+        &mut self,
+        secret: &secret::Secret,
+        introduction: &Introduction,
+    ) -> Result<CallEnd, CallError> {
+        let dropped = |why: std::io::Error| CallError::Dropped(words(&why));
+        match &mut self.stage {
+            CallStage::Connecting => {
+                let refused = |why: std::io::Error| CallError::Refused(words(&why));
+                wire::outcome(&self.socket).map_err(refused)?;
+                wire::prepare(&self.socket).map_err(refused)?;
+                let begun = Caller::call(secret, introduction.encode());
+                let (caller, message) = begun.map_err(refused)?;
+                // A new connection has room for it.
+                match wire::send_frame(self.socket.as_fd(), &message, &[]) {
+                    Ok(sent) if sent == message.len() => {}
+                    Ok(_) => return Err(CallError::Dropped("it takes no bytes".into())),
+                    Err(why) => return Err(dropped(why)),
+                }
+                self.stage = CallStage::Hello(Box::new(Hello {
+                    caller: Some(caller),
+                    bytes: [0; ANSWER],
+                    have: 0,
+                }));
+                Ok(CallEnd::Hello)
+            }
+            CallStage::Hello(hello) => {
+                let Hello {
+                    caller,
+                    bytes,
+                    have,
+                } = &mut **hello;
+                match wire::receive_bytes(self.socket.as_fd(), &mut bytes[*have..]) {
+                    Ok(None) => return Ok(CallEnd::Waits),
+                    Ok(Some(0)) => {
+                        return Err(CallError::Dropped("the peer ended the connection".into()));
+                    }
+                    Ok(Some(count)) => *have += count,
+                    Err(why) => return Err(dropped(why)),
+                }
+                if *have < ANSWER {
+                    return Ok(CallEnd::Waits);
+                }
+                let Some(caller) = caller.take() else {
+                    return Ok(CallEnd::Waits);
+                };
+                let proof = caller.hear(bytes);
+                let proof = proof.map_err(|why| CallError::Refused(why.to_string()))?;
+                match wire::send_frame(self.socket.as_fd(), &proof, &[]) {
+                    Ok(sent) if sent == proof.len() => Ok(CallEnd::Done),
+                    _ => Err(CallError::Dropped("the peer ended the connection".into())),
+                }
+            }
+        }
+    }
+}

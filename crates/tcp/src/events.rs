@@ -1,0 +1,118 @@
+//! The sockets with news: one epoll instance for each device.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+
+use super::pair::Interest;
+
+/// The most news of one poll.
+const MOST: usize = 64;
+/// The bits of a tag that are a number.
+const NUMBER_BITS: u32 = 32;
+
+/// A socket of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// The listener.
+    Listener,
+    /// A connection without a proof, by its number.
+    Unproven(u32),
+    /// The connection of a queue pair, or the call to its peer.
+    Pair(u32),
+    /// A call that its queue pair no longer needs, by its number.
+    Last(u32),
+}
+
+impl Tag {
+    fn encode(self) -> EventData {
+        let (kind, number) = match self {
+            Tag::Listener => (0u64, 0),
+            Tag::Unproven(number) => (1, number),
+            Tag::Pair(number) => (2, number),
+            Tag::Last(number) => (3, number),
+        };
+        EventData::new_u64(kind << NUMBER_BITS | u64::from(number))
+    }
+
+    fn decode(data: u64) -> Tag {
+        let number = data as u32;
+        match data >> NUMBER_BITS {
+            0 => Tag::Listener,
+            1 => Tag::Unproven(number),
+            2 => Tag::Pair(number),
+            _ => Tag::Last(number),
+        }
+    }
+}
+
+/// The sockets of a device that are waited for.
+#[derive(Debug)]
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+}
+
+impl Poller {
+    pub(crate) fn new(listener: &OwnedFd) -> io::Result<Poller> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, listener, Tag::Listener.encode(), EventFlags::IN)?;
+        Ok(Poller { epoll })
+    }
+
+    /// A descriptor that is readable while there is news.
+    pub(crate) fn fd(&self) -> RawFd {
+        self.epoll.as_raw_fd()
+    }
+
+    /// Waits for input on a socket that is new here. False: the system refuses.
+    pub(crate) fn add(&self, tag: Tag, socket: &OwnedFd, interest: Interest) -> bool {
+        epoll::add(&self.epoll, socket, tag.encode(), interest.flags()).is_ok()
+    }
+
+    /// Changes the events that are waited for.
+    pub(crate) fn change(&self, tag: Tag, socket: &OwnedFd, interest: Interest) {
+        // The socket is in the list, so there is nothing to refuse.
+        let _ = epoll::modify(&self.epoll, socket, tag.encode(), interest.flags());
+    }
+
+    /// Waits for nothing of a socket.
+    pub(crate) fn forget(&self, socket: &OwnedFd) {
+        let _ = epoll::delete(&self.epoll, socket);
+    }
+
+    /// The sockets with news, without waiting. With very many the kernel names others each time.
+    pub(crate) fn poll(&self, news: &mut Vec<Tag>) {
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut place = [const { MaybeUninit::<Event>::uninit() }; MOST];
+        let Ok((found, _)) = epoll::wait(&self.epoll, &mut place, Some(&at_once)) else {
+            return;
+        };
+        news.extend(found.iter().map(|one| Tag::decode(one.data.u64())));
+    }
+}
+
+impl Interest {
+    /// Input only.
+    pub(crate) const INPUT: Interest = Interest {
+        input: true,
+        output: false,
+    };
+    /// Room for output only.
+    pub(crate) const OUTPUT: Interest = Interest {
+        input: false,
+        output: true,
+    };
+
+    fn flags(self) -> EventFlags {
+        let mut flags = EventFlags::empty();
+        flags.set(EventFlags::IN, self.input);
+        flags.set(EventFlags::OUT, self.output);
+        flags
+    }
+}

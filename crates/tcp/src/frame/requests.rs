@@ -1,0 +1,181 @@
+//! The requests of this end: in flight until the peer has executed them, complete in the order of
+//! posting.
+//!
+//! Invariant: fewer than half of all numbers are in flight, so the order of any two is known.
+
+use std::collections::VecDeque;
+
+use device::{Completed, Slice, Status};
+
+use super::{Break, Done, Host};
+
+/// The most requests in flight.
+pub(crate) const MOST_REQUESTS: usize = 1 << 14;
+/// The depth of a short queue.
+const SHORT: usize = 16;
+
+/// A request in flight.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub id: u64,
+    pub of: Completed,
+    pub signaled: bool,
+    /// The place for the answer of a read or an atomic, and its length.
+    pub answer: Option<(Vec<Slice>, u32)>,
+    /// It never left, for this reason.
+    pub failed: Option<Status>,
+}
+
+/// The requests of one end, in the order of posting.
+#[derive(Debug)]
+pub(super) struct Requests {
+    all: VecDeque<Request>,
+    /// The number of the first of them. The first of a connection is number 1.
+    first: u16,
+    /// The number of the last request that the peer has executed.
+    executed: u16,
+    /// The numbers of those that await an answer.
+    awaiting: VecDeque<u16>,
+    /// Requests that have completed since the last report.
+    unreported: u32,
+    /// Requests since the last one that wants its acknowledgement at once.
+    patient: usize,
+    /// The most requests in flight, as the owner of the queue pair has said.
+    depth: usize,
+}
+
+impl Requests {
+    pub(super) fn new(depth: usize) -> Requests {
+        Requests {
+            all: VecDeque::new(),
+            first: 1,
+            executed: 0,
+            awaiting: VecDeque::new(),
+            unreported: 0,
+            patient: 0,
+            depth: depth.clamp(1, MOST_REQUESTS),
+        }
+    }
+
+    /// True if requests are in flight.
+    pub(super) fn any(&self) -> bool {
+        !self.all.is_empty()
+    }
+
+    /// The number of requests in flight.
+    #[cfg(test)]
+    pub(super) fn in_flight(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Adds a request behind all others.
+    #[inline]
+    pub(super) fn add(&mut self, request: Request) {
+        if request.answer.is_some() {
+            let number = self.first.wrapping_add(self.all.len() as u16);
+            self.awaiting.push_back(number);
+        }
+        self.all.push_back(request);
+        self.patient += 1;
+    }
+
+    /// The newest request wants its acknowledgement at once: half of the queue is in flight, and no
+    /// such wish for a while. The owner of a very short queue sends one request at a time, and the
+    /// answer brings the acknowledgement.
+    #[inline]
+    pub(super) fn is_pressing(&mut self) -> bool {
+        let depth = self.depth.max(SHORT);
+        let pressing = 2 * self.all.len() >= depth && 4 * self.patient >= depth;
+        if pressing {
+            self.patient = 0;
+        }
+        pressing
+    }
+
+    /// The peer has executed all requests up to this number.
+    #[inline]
+    pub(super) fn executed(&mut self, number: u16, host: &mut impl Host) -> Result<(), Break> {
+        if number == self.executed {
+            return Ok(());
+        }
+        let new = number.wrapping_sub(self.executed);
+        let last = self
+            .first
+            .wrapping_add(self.all.len() as u16)
+            .wrapping_sub(1);
+        if new > last.wrapping_sub(self.executed) {
+            return Err(Break::Protocol("it acknowledges what was not sent"));
+        }
+        self.executed = number;
+        self.settle(host)
+    }
+
+    /// The place for the next answer, and its length.
+    pub(super) fn awaited(&self) -> Option<(&[Slice], u32)> {
+        let number = *self.awaiting.front()?;
+        let request = self.all.get(usize::from(number.wrapping_sub(self.first)))?;
+        let (into, len) = request.answer.as_ref()?;
+        Some((into, *len))
+    }
+
+    /// The next answer is whole.
+    pub(super) fn answered(&mut self, host: &mut impl Host) -> Result<(), Break> {
+        self.awaiting.pop_front();
+        self.settle(host)
+    }
+
+    /// Completes the first requests, as far as they are executed and answered.
+    fn settle(&mut self, host: &mut impl Host) -> Result<(), Break> {
+        while let Some(request) = self.all.front() {
+            if let Some(status) = request.failed {
+                return Err(Break::Local(status));
+            }
+            let is_executed = self.executed.wrapping_sub(self.first) < 1 << 15;
+            if !is_executed || self.awaiting.front() == Some(&self.first) {
+                break;
+            }
+            self.unreported += 1;
+            if request.signaled {
+                let bytes = request.answer.as_ref().map_or(0, |(_, len)| *len);
+                host.complete(
+                    Done::of(request, Status::Success, bytes, self.unreported),
+                    false,
+                );
+                self.unreported = 0;
+            }
+            self.all.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// A request that never left is first: the connection has to end for it.
+    pub(super) fn check(&mut self, host: &mut impl Host) -> Result<(), Break> {
+        self.settle(host)
+    }
+
+    /// Ends all requests: the first with a status of its own, the rest flushed.
+    pub(super) fn flush(&mut self, first: Status, host: &mut impl Host) {
+        let mut status = first;
+        for request in self.all.drain(..) {
+            self.unreported += 1;
+            host.complete(Done::of(&request, status, 0, self.unreported), false);
+            self.unreported = 0;
+            status = Status::Flushed;
+        }
+        self.awaiting.clear();
+    }
+}
+
+impl Done {
+    fn of(request: &Request, status: Status, bytes: u32, retires: u32) -> Done {
+        Done {
+            id: request.id,
+            of: request.of,
+            status,
+            bytes,
+            immediate: None,
+            retires,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The device as a rail of a node.
+
+use std::collections::VecDeque;
+
+use device::{EventFds, HostDevice, Identity, InterfaceAddress, PortChange, Result};
+
+use super::device::TcpDevice;
+
+/// The longest time without a look while requests or calls are under way, in nanoseconds.
+const WATCH_NS: u64 = 100_000_000;
+
+impl HostDevice for TcpDevice {
+    fn identity(&self) -> Identity {
+        Identity::default()
+    }
+
+    fn set_numbers(&mut self, card: usize, domain: usize) {
+        (self.attributes.card, self.attributes.domain) = (card, domain);
+    }
+
+    fn interface_address(&self) -> Option<InterfaceAddress> {
+        Some(self.own)
+    }
+
+    fn event_fds(&self) -> EventFds {
+        EventFds {
+            completions: Some(self.poller.fd()),
+            others: None,
+            connections: None,
+        }
+    }
+
+    fn take_events(&mut self, completions: bool, _others: bool) {
+        if completions {
+            self.progress();
+        }
+    }
+
+    fn has_connected(&mut self) -> bool {
+        std::mem::take(&mut self.has_connected)
+    }
+
+    /// The descriptor is readable as long as something is there to be read, so nothing is missed.
+    fn arm(&mut self) -> Result<bool> {
+        self.acknowledge_all();
+        self.look();
+        self.sleeps_soon = true;
+        Ok(false)
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.is_due_soon().then_some(WATCH_NS)
+    }
+
+    fn take_notes(&mut self, notes: &mut VecDeque<String>) {
+        notes.append(&mut self.notes);
+    }
+
+    fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    fn take_changes(&mut self) -> Vec<PortChange> {
+        Vec::new()
+    }
+
+    fn written(&mut self, keys: &mut Vec<u32>) -> bool {
+        self.written.take(keys)
+    }
+}

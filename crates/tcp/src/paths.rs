@@ -1,0 +1,182 @@
+//! Paths that are dead, calls that are late, and the end of the device.
+//!
+//! Whether a path is dead, the kernel knows: it counts what it has sent again in vain. A peer that
+//! computes and reads nothing is not gone: its kernel answers.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use device::State;
+
+use super::device::TcpDevice;
+use super::frame::Machine;
+use super::pair::{CallStage, Line, Pair};
+use super::wire;
+
+/// The time from one look at slow paths, calls and strangers to the next, in nanoseconds.
+const LOOK_NS: u64 = 100_000_000;
+/// The longest time for the kernels to connect, in nanoseconds.
+const CONNECT_NS: u64 = 2_000_000_000;
+/// The time after which a call to a queue pair that has failed is refused, in nanoseconds: it may
+/// be on its way to its next life.
+const FAILED_NS: u64 = 300_000_000;
+/// The number of repetitions in vain, and of questions without an answer, from which on a path is
+/// dead, about 0.6 s where the round trip is short, unless the peer's host is heard on another
+/// connection: with many frames lost, some are lost several times.
+const RESENT: u32 = 2;
+const UNANSWERED: u32 = 3;
+/// The time since the last sign of a host within which it counts as heard, in milliseconds.
+const HEARD_MS: u32 = 350;
+/// The number of repetitions in vain from which on a path is dead in any case: about 13 s.
+const HOPELESS: u32 = 6;
+/// The longest time that an ended connection is kept for the peer, in nanoseconds.
+const ENDING_NS: u64 = 2_000_000_000;
+/// The longest wait of a closing device until the peers' kernels have everything, in nanoseconds.
+const LAST_BYTES_NS: u64 = 1_000_000_000;
+
+impl TcpDevice {
+    /// Does what time brings, now and then.
+    pub(super) fn look(&mut self) {
+        let now = self.now();
+        if now < self.looked_at + LOOK_NS {
+            return;
+        }
+        self.looked_at = now;
+        let words = self.calls.expire(now);
+        self.warn(words);
+        let is_over = |since: u64| now.saturating_sub(since) > ENDING_NS;
+        while self
+            .ending
+            .front()
+            .is_some_and(|(_, since)| is_over(*since))
+        {
+            self.ending.pop_front();
+        }
+        let pairs = &self.pairs;
+        let answers = |at: u32| {
+            let pair = pairs.get(at as usize).and_then(|pair| pair.as_ref());
+            pair.is_some_and(|pair| pair.state != State::Error && !matches!(pair.line, Line::Gone))
+        };
+        let refused = self
+            .calls
+            .unanswered(now.saturating_sub(FAILED_NS), answers);
+        for socket in refused {
+            let _ = wire::send_frame(socket.as_fd(), &Machine::farewell(), &[]);
+            wire::end(&socket);
+            self.ending.push_back((socket, now));
+        }
+        self.last_calls.retain(|last| !is_over(last.call.since));
+        for at in 0..self.pairs.len() as u32 {
+            self.look_at(at, now);
+        }
+    }
+
+    fn look_at(&mut self, at: u32, now: u64) {
+        let Some(Some(pair)) = self.pairs.get(at as usize) else {
+            return;
+        };
+        match &pair.line {
+            Line::Resting { until, tries } if now >= *until => self.call(at, *tries),
+            Line::Calling(call) => {
+                let is_late = now.saturating_sub(call.since) > CONNECT_NS;
+                match call.stage {
+                    CallStage::Connecting if is_late => self.call_failed(at, "nobody answers"),
+                    CallStage::Hello(..) if is_dead(&call.socket) => {
+                        self.call_failed(at, "nobody answers any more");
+                    }
+                    _ => {}
+                }
+            }
+            Line::Waiting { until: Some(until) } if now > *until && pair.machine.is_awaiting() => {
+                self.call_failed(at, "it has not called");
+            }
+            Line::Open(socket) if pair.machine.is_awaiting() => {
+                let path = wire::path(socket).unwrap_or_default();
+                let is_bad = path.resent >= RESENT || path.unanswered >= UNANSWERED;
+                if path.resent >= HOPELESS || is_bad && !self.hears_otherwise(at) {
+                    self.lose(at);
+                } else if path.resent > 0 {
+                    self.ask_otherwise(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The other connections of this device to the host of a queue pair's peer.
+    fn others(&self, at: u32) -> Vec<u32> {
+        let peer_of = |pair: &Pair| pair.peer.map(|peer| peer.port);
+        let Some(Some(pair)) = self.pairs.get(at as usize) else {
+            return Vec::new();
+        };
+        let peer = peer_of(pair);
+        let all = self.pairs.iter().flatten();
+        let others =
+            all.filter(|other| other.qp != pair.qp && other.is_ready && peer_of(other) == peer);
+        others.map(|other| other.qp.0).collect()
+    }
+
+    /// The kernel of a peer's host has answered lately on another connection: what is lost is lost
+    /// by chance.
+    fn hears_otherwise(&self, at: u32) -> bool {
+        let others = self.others(at);
+        others.into_iter().any(|other| {
+            let pair = self
+                .pairs
+                .get(other as usize)
+                .and_then(|pair| pair.as_ref());
+            let line = pair.map(|pair| &pair.line);
+            let Some(Line::Open(socket)) = line else {
+                return false;
+            };
+            wire::path(socket).is_ok_and(|path| path.heard_ms < HEARD_MS)
+        })
+    }
+
+    /// Sends a frame that says nothing over other connections to a peer's host, so that its kernel
+    /// answers.
+    fn ask_otherwise(&mut self, at: u32) {
+        for other in self.others(at) {
+            let Some(Some(pair)) = self.pairs.get_mut(other as usize) else {
+                continue;
+            };
+            if pair.machine.outgoing().is_empty() {
+                pair.machine.tell();
+                self.write(other);
+            }
+        }
+    }
+
+    /// Something must be looked at soon, though nothing comes.
+    pub(super) fn is_due_soon(&self) -> bool {
+        let pairs = self.pairs.iter().flatten();
+        let mut lines = pairs.map(|pair| (&pair.line, pair.machine.is_awaiting()));
+        let waits = lines.any(|(line, awaits)| match line {
+            Line::Resting { .. } | Line::Calling(_) => true,
+            Line::Open(_) | Line::Waiting { .. } => awaits,
+            Line::Idle | Line::Gone => false,
+        });
+        waits || !self.calls.all_settled()
+    }
+
+    /// Waits until the peers' kernels have what has left, and leaves.
+    pub(super) fn leave(&mut self) {
+        for at in 0..self.pairs.len() as u32 {
+            self.end_line(at);
+        }
+        let begin = Instant::now();
+        while begin.elapsed().as_nanos() < u128::from(LAST_BYTES_NS) {
+            let waits = |(socket, _): &(OwnedFd, u64)| wire::unacknowledged(socket) > 0;
+            // A path that is dead would only cost time.
+            if !self.ending.iter().any(|one| waits(one) && !is_dead(&one.0)) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+    }
+}
+
+/// The kernel has sent the same bytes again and again, or has asked, in vain.
+fn is_dead(socket: &OwnedFd) -> bool {
+    wire::path(socket).is_ok_and(|path| path.resent >= RESENT || path.unanswered >= UNANSWERED)
+}

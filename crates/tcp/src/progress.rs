@@ -1,0 +1,388 @@
+//! The work of a poll: connections are read and written.
+//!
+//! Nothing changes in memory until a system call is made. Connections with recent traffic are read
+//! directly (*hot*); all others share one question to the kernel, which is asked seldom while there
+//! are hot ones.
+
+use std::os::fd::AsFd;
+
+use device::Work;
+
+use super::device::{Split, TcpDevice};
+use super::events::Tag;
+use super::frame::{Break, Piece};
+use super::pair::{Interest, Line};
+use super::wire;
+
+/// The memory for bytes whose place is not known yet, in bytes.
+pub(super) const STAGING: usize = 16 << 10;
+/// The part of it behind a payload that is received to its place.
+const BEHIND: usize = 4 << 10;
+/// The shortest payload that is received to its place, in bytes.
+const DIRECT: usize = 2 << 10;
+/// The most bytes taken from a connection before the next has its turn.
+const TURN: usize = 1 << 20;
+/// The most hot connections: with more, one question for all is cheaper.
+const MOST_HOT: usize = 2;
+/// The number of polls without an arrival after which a connection is hot no more.
+const HEAT: u32 = 4096;
+/// The number of polls of hot connections from one question for all others to the next.
+const SELDOM: u32 = 64;
+/// The number of polls from one look at the clock for rare duties to the next.
+const CLOCK: u32 = 256;
+
+impl TcpDevice {
+    /// Takes what has come, and sends what waits.
+    #[inline]
+    pub(super) fn progress(&mut self) {
+        self.is_fresh = false;
+        self.has_read = false;
+        self.polls = self.polls.wrapping_add(1);
+        for at in (0..self.hot.len()).rev() {
+            let pair = self.hot[at];
+            self.serve_hot(at, pair);
+        }
+        if self.hot.is_empty() || self.polls.is_multiple_of(SELDOM) {
+            self.serve_others();
+        }
+        if !self.owing.is_empty() {
+            match self.sleeps_soon {
+                true => self.acknowledge_all(),
+                false => self.acknowledge(),
+            }
+        }
+        self.sleeps_soon = false;
+        if !self.stalled.is_empty() {
+            self.resume();
+        }
+        if self.polls.is_multiple_of(CLOCK) {
+            self.look();
+        }
+    }
+
+    /// Reads a hot connection, the one at this position.
+    #[inline]
+    fn serve_hot(&mut self, position: usize, at: u32) {
+        let came = self.read(at);
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        pair.heat = if came {
+            HEAT
+        } else {
+            pair.heat.saturating_sub(1)
+        };
+        if pair.heat == 0 && self.hot.get(position) == Some(&at) {
+            self.hot.remove(position);
+        }
+        self.write(at);
+    }
+
+    /// Serves everything with news.
+    fn serve_others(&mut self) {
+        let mut news = Vec::new();
+        self.poller.poll(&mut news);
+        for tag in news {
+            match tag {
+                Tag::Listener => self.accept(),
+                Tag::Unproven(number) => self.hear(number),
+                Tag::Pair(at) => self.serve(at),
+                Tag::Last(number) => self.go_on_in_vain(number),
+            }
+        }
+    }
+
+    /// Serves the connection of a queue pair, which has news.
+    fn serve(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        match pair.line {
+            Line::Calling(_) => return self.go_on_calling(at),
+            // Nothing is asked for: only an error is reported.
+            Line::Open(ref socket) if pair.machine.is_stalled() => {
+                if wire::outcome(socket).is_err() {
+                    self.broken(at, Break::Lost);
+                    return;
+                }
+            }
+            Line::Open(_) => {}
+            _ => return,
+        }
+        if self.read(at) && !self.hot.contains(&at) {
+            if self.hot.len() < MOST_HOT {
+                self.hot.push(at);
+            }
+            if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
+                pair.heat = HEAT;
+            }
+        }
+        self.write(at);
+    }
+
+    /// Takes what has come over a connection. False: nothing has.
+    fn read(&mut self, at: u32) -> bool {
+        let mut taken = 0;
+        while taken < TURN {
+            let Some(split) = self.split(at) else { break };
+            match split.read() {
+                Ok(Read::Nothing) => break,
+                Ok(Read::Some(bytes, is_all)) => {
+                    taken += bytes;
+                    if is_all {
+                        break;
+                    }
+                }
+                Err(why) => {
+                    self.broken(at, why);
+                    return true;
+                }
+            }
+        }
+        self.has_read |= taken > 0;
+        self.become_ready(at);
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return taken > 0;
+        };
+        if pair.machine.is_stalled() && !self.stalled.contains(&at) {
+            self.stalled.push(at);
+            self.update_interest(at);
+        } else if pair.machine.is_asked() && !pair.is_owing {
+            pair.is_owing = true;
+            self.owing.push(at);
+        }
+        taken > 0
+    }
+
+    /// Goes on with connections whose next frame waits for a receive.
+    #[cold]
+    fn resume(&mut self) {
+        for at in std::mem::take(&mut self.stalled) {
+            let Some(mut split) = self.split(at) else {
+                continue;
+            };
+            if split.place.receives.is_empty() {
+                self.stalled.push(at);
+                continue;
+            }
+            let end = split.take_rest();
+            match end {
+                Ok(()) => {
+                    self.update_interest(at);
+                    self.read(at);
+                    self.write(at);
+                }
+                Err(why) => self.fail(at, why),
+            }
+        }
+    }
+
+    /// Sends acknowledgements that peers wait for.
+    #[inline]
+    fn acknowledge(&mut self) {
+        let start = self.start;
+        let mut now = None;
+        for position in (0..self.owing.len()).rev() {
+            let at = self.owing[position];
+            let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+                self.owing.swap_remove(position);
+                continue;
+            };
+            let clock = || *now.get_or_insert_with(|| start.elapsed().as_nanos() as u64);
+            let is_open = matches!(pair.line, Line::Open(_));
+            let tells = is_open && pair.machine.owes(true, clock);
+            if tells {
+                pair.machine.tell();
+            }
+            if tells || !is_open || !pair.machine.is_asked() {
+                pair.is_owing = false;
+                self.owing.swap_remove(position);
+            }
+            if tells {
+                self.write(at);
+            }
+        }
+    }
+
+    /// Sends all acknowledgements that peers wait for, because this rank is about to sleep.
+    pub(super) fn acknowledge_all(&mut self) {
+        for at in std::mem::take(&mut self.owing) {
+            let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+                continue;
+            };
+            pair.is_owing = false;
+            if pair.machine.is_asked() && matches!(pair.line, Line::Open(_)) {
+                pair.machine.tell();
+                self.write(at);
+            }
+        }
+    }
+
+    /// Sends what waits, as far as the socket takes it.
+    #[inline]
+    pub(super) fn write(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get(at as usize) else {
+            return;
+        };
+        let has_output = !pair.machine.outgoing().is_empty();
+        if !has_output && !pair.interest.output {
+            return;
+        }
+        if has_output && let Err(why) = self.flush(at) {
+            return self.broken(at, why);
+        }
+        self.update_interest(at);
+    }
+
+    fn flush(&mut self, at: u32) -> Result<(), Break> {
+        let Some(Split {
+            machine,
+            line: Line::Open(socket),
+            place,
+            is_ready: true,
+            ..
+        }) = self.split(at)
+        else {
+            return Ok(());
+        };
+        while !machine.outgoing().is_empty() {
+            let mut pieces = [Piece::Bytes(&[]); wire::PIECES];
+            let count = machine.outgoing().gather(&place, &mut pieces)?;
+            let wanted: usize = pieces[..count].iter().map(Piece::len).sum();
+            let sent = wire::send(socket.as_fd(), &pieces[..count]).map_err(|_| Break::Lost)?;
+            machine.sent(sent);
+            if sent < wanted {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the events that the connection of a queue pair needs.
+    fn update_interest(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        let Line::Open(socket) = &pair.line else {
+            return;
+        };
+        let interest = Interest {
+            input: !pair.machine.is_stalled(),
+            output: pair.is_ready && !pair.machine.outgoing().is_empty(),
+        };
+        if interest != pair.interest {
+            pair.interest = interest;
+            self.poller.change(Tag::Pair(at), socket, interest);
+        }
+    }
+
+    /// Executes a request whose arguments have been checked.
+    #[inline]
+    pub(super) fn execute(&mut self, at: u32, work: &Work, len: u32) {
+        let Some(Split {
+            machine,
+            line,
+            place,
+            is_ready,
+            ..
+        }) = self.split(at)
+        else {
+            return;
+        };
+        let waits = !is_ready || !machine.outgoing().is_empty();
+        let head = machine.begin(work, len);
+        let is_sent_from = matches!(
+            work.operation,
+            device::Operation::Write { .. } | device::Operation::Send { .. }
+        );
+        let payload = if is_sent_from { work.local } else { &[] };
+        let mut sent = 0;
+        let mut is_lost = false;
+        if let Line::Open(socket) = line
+            && !waits
+        {
+            match wire::send_frame(socket.as_fd(), &head, payload) {
+                Ok(bytes) => sent = bytes,
+                Err(_) => is_lost = true,
+            }
+        }
+        if is_lost {
+            return self.lose(at);
+        }
+        let payload_len = if is_sent_from { len as usize } else { 0 };
+        if sent < head.len() + payload_len {
+            machine.keep(&head, payload, sent, work.inline, &place);
+            self.update_interest(at);
+        }
+    }
+}
+
+/// The result of one read.
+enum Read {
+    Nothing,
+    /// The number of bytes, and whether the socket had no more.
+    Some(usize, bool),
+}
+
+impl Split<'_> {
+    /// Takes bytes from the socket, long payload straight to its place.
+    #[inline]
+    fn read(self) -> Result<Read, Break> {
+        let Split {
+            machine,
+            line: Line::Open(socket),
+            rest,
+            staging,
+            start,
+            mut place,
+            ..
+        } = self
+        else {
+            return Ok(Read::Nothing);
+        };
+        if machine.is_stalled() {
+            return Ok(Read::Nothing);
+        }
+        let now = || start.elapsed().as_nanos() as u64;
+        let direct = machine.direct(DIRECT, &place);
+        let (count, room) = match direct {
+            Some(to) => {
+                // SAFETY: the machine has checked that the peer may write there.
+                let count = unsafe { wire::receive(socket.as_fd(), to, &mut staging[..BEHIND]) };
+                (count, to.1 + BEHIND)
+            }
+            None => (wire::receive_bytes(socket.as_fd(), staging), STAGING),
+        };
+        let count = match count {
+            Ok(Some(0)) | Err(_) => return Err(Break::Lost),
+            Ok(None) => return Ok(Read::Nothing),
+            Ok(Some(count)) => count,
+        };
+        let placed = direct.map_or(0, |(_, len)| count.min(len));
+        if placed > 0 {
+            machine.received(placed, now, &mut place)?;
+        }
+        let bytes = &staging[..count - placed];
+        let used = machine.receive(bytes, now, &mut place)?;
+        rest.extend_from_slice(&bytes[used..]);
+        Ok(Read::Some(count, count < room))
+    }
+
+    /// Goes on with the bytes behind a frame that waited for a receive.
+    fn take_rest(&mut self) -> Result<(), Break> {
+        let start = self.start;
+        let now = || start.elapsed().as_nanos() as u64;
+        let used = self.machine.receive(self.rest, now, &mut self.place)?;
+        self.rest.drain(..used);
+        Ok(())
+    }
+}
+
+impl Piece<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Memory(_, len) => *len,
+        }
+    }
+}

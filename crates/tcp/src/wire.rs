@@ -1,0 +1,240 @@
+//! System calls on the sockets of connections.
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use device::Slice;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+
+use super::frame::Piece;
+
+/// The most pieces of one send.
+pub(crate) const PIECES: usize = 32;
+/// The most connections that the kernel keeps for a listener that computes.
+const BACKLOG: i32 = 4096;
+/// The time from the last sign of an idle peer to the first question, from one question to the
+/// next, and the number of questions without an answer after which the peer is gone.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(2), Duration::from_secs(1), 3);
+
+/// A socket that listens at an address.
+pub(crate) fn listen(at: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = new(at)?;
+    rustix::net::bind(&socket, &at)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// A socket that is being connected from one address to another.
+pub(crate) fn dial(from: SocketAddr, to: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = new(to)?;
+    rustix::net::bind(&socket, &from)?;
+    match rustix::net::connect(&socket, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(why) => Err(why.into()),
+    }
+}
+
+fn new(at: SocketAddr) -> io::Result<OwnedFd> {
+    let family = match at {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(
+        family,
+        SocketType::STREAM,
+        flags,
+        None,
+    )?)
+}
+
+/// Takes a connection that somebody has made to a listener, with its origin.
+pub(crate) fn accept(listener: &OwnedFd) -> io::Result<(OwnedFd, Option<SocketAddr>)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (socket, from) = rustix::net::acceptfrom_with(listener, flags)?;
+    Ok((socket, from.and_then(|from| from.try_into().ok())))
+}
+
+/// The port at which a socket listens.
+pub(crate) fn port_of(listener: &OwnedFd) -> io::Result<u16> {
+    let own: SocketAddr = rustix::net::getsockname(listener)?.try_into()?;
+    Ok(own.port())
+}
+
+/// Prepares a connected socket for frames: nothing waits for more bytes, and a peer that is gone is
+/// noticed.
+pub(crate) fn prepare(socket: &OwnedFd) -> io::Result<()> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    let (idle, interval, count) = KEEPALIVE;
+    sockopt::set_tcp_keepidle(socket, idle)?;
+    sockopt::set_tcp_keepintvl(socket, interval)?;
+    sockopt::set_tcp_keepcnt(socket, count)?;
+    Ok(sockopt::set_socket_keepalive(socket, true)?)
+}
+
+/// The result of a connection that was under way.
+pub(crate) fn outcome(socket: &OwnedFd) -> io::Result<()> {
+    Ok(sockopt::socket_error(socket)??)
+}
+
+/// Sends as much of the pieces as the socket takes. Zero: it takes nothing now.
+pub(crate) fn send(socket: BorrowedFd, pieces: &[Piece]) -> io::Result<usize> {
+    let mut parts = [const {
+        libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        }
+    }; PIECES];
+    for (part, piece) in parts.iter_mut().zip(pieces) {
+        (part.iov_base, part.iov_len) = match *piece {
+            Piece::Bytes(bytes) => (bytes.as_ptr() as *mut _, bytes.len()),
+            Piece::Memory(address, len) => (address as *mut _, len),
+        };
+    }
+    send_parts(socket, &mut parts[..pieces.len().min(PIECES)])
+}
+
+/// Sends as much of a frame as the socket takes. Zero: it takes nothing now.
+#[inline]
+pub(crate) fn send_frame(socket: BorrowedFd, head: &[u8], payload: &[Slice]) -> io::Result<usize> {
+    let mut parts = [const {
+        libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        }
+    }; PIECES];
+    (parts[0].iov_base, parts[0].iov_len) = (head.as_ptr() as *mut _, head.len());
+    for (part, slice) in parts[1..].iter_mut().zip(payload) {
+        (part.iov_base, part.iov_len) = (slice.address as *mut _, slice.len as usize);
+    }
+    send_parts(socket, &mut parts[..(payload.len() + 1).min(PIECES)])
+}
+
+#[inline]
+fn send_parts(socket: BorrowedFd, parts: &mut [libc::iovec]) -> io::Result<usize> {
+    // SAFETY: numbers and pointers that may be null.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = parts.len() as _;
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: an open socket and the parts. The kernel only reads them; a part whose memory is gone
+    // is an error of the call.
+    let sent = or_none(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, flags) })?;
+    Ok(sent.unwrap_or(0))
+}
+
+/// Receives bytes to checked memory at first, and then to `tail`. None: nothing has come. Zero: the
+/// peer sends no more.
+///
+/// # Safety
+/// The bytes from `address` on lie in registered memory that the peer may write to.
+#[inline]
+pub(crate) unsafe fn receive(
+    socket: BorrowedFd,
+    (address, len): (u64, usize),
+    tail: &mut [u8],
+) -> io::Result<Option<usize>> {
+    let mut parts = [
+        libc::iovec {
+            iov_base: address as *mut _,
+            iov_len: len,
+        },
+        libc::iovec {
+            iov_base: tail.as_mut_ptr().cast(),
+            iov_len: tail.len(),
+        },
+    ];
+    // SAFETY: numbers and pointers that may be null.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = 2;
+    // SAFETY: an open socket; memory that the caller has checked, and our own.
+    or_none(unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_DONTWAIT) })
+}
+
+/// Receives bytes. None: nothing has come. Zero: the peer sends no more.
+#[inline]
+pub(crate) fn receive_bytes(socket: BorrowedFd, into: &mut [u8]) -> io::Result<Option<usize>> {
+    let (place, len) = (into.as_mut_ptr().cast(), into.len());
+    // SAFETY: an open socket, and memory for the bytes.
+    or_none(unsafe { libc::recv(socket.as_raw_fd(), place, len, libc::MSG_DONTWAIT) })
+}
+
+#[inline]
+fn or_none(answer: isize) -> io::Result<Option<usize>> {
+    if answer >= 0 {
+        return Ok(Some(answer as usize));
+    }
+    let why = io::Error::last_os_error();
+    match why.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+        // Room for another packet comes with time.
+        _ if why.raw_os_error() == Some(libc::ENOBUFS) => Ok(None),
+        _ => Err(why),
+    }
+}
+
+/// The peer has ended the connection, and nothing of it is left to be read.
+pub(crate) fn is_over(socket: &OwnedFd) -> bool {
+    let mut byte = 0u8;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
+    // SAFETY: an open socket, and memory for a byte.
+    let answer = unsafe { libc::recv(socket.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
+    !matches!(or_none(answer), Ok(None | Some(1)))
+}
+
+/// The kernel's account of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Path {
+    /// The number of times in a row that it has sent the same bytes again.
+    pub resent: u32,
+    /// The number of questions in a row that have had no answer.
+    pub unanswered: u32,
+    /// Milliseconds since the last acknowledgement.
+    pub heard_ms: u32,
+}
+
+/// The kernel's account of a connection's path.
+pub(crate) fn path(socket: &OwnedFd) -> io::Result<Path> {
+    // SAFETY: numbers only.
+    let mut info: libc::tcp_info = unsafe { zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: an open socket, and memory for the answer, whose length is given.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &mut len,
+        )
+    };
+    match answer {
+        0 => Ok(Path {
+            resent: info.tcpi_retransmits.into(),
+            unanswered: info.tcpi_probes.into(),
+            heard_ms: info.tcpi_last_ack_recv,
+        }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The number of bytes that the peer's kernel has not acknowledged.
+pub(crate) fn unacknowledged(socket: &OwnedFd) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: an open socket, and memory for the answer.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } {
+        0 => bytes.max(0) as usize,
+        _ => 0,
+    }
+}
+
+/// Says to the peer that nothing more comes.
+pub(crate) fn end(socket: impl AsFd) {
+    // A connection that is gone needs no end.
+    let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
+}

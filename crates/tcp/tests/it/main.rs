@@ -1,0 +1,5 @@
+//! Tests of the device over TCP between ranks of one process, over the loopback interface.
+
+mod makers;
+mod strangers;
+mod suite;

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Tests of jobs over TCP between hosts, which are network namespaces of this machine.
+
+    tests/tcp/run.py [--prefix build] [--short] [--only TEXT] [--list]
+
+Needs root and `ip`; hosts.py says how hosts and cables are made. `--short` leaves out what repeats itself. The last line is
+`N passed, N failed, N skipped`. Status 3: there can be no namespaces here, and the line before says why.
+"""
+
+import argparse
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import harness  # noqa: E402
+import hosts  # noqa: E402
+import programs  # noqa: E402
+import rails  # noqa: E402
+import shown  # noqa: E402
+import strangers  # noqa: E402
+
+# In the order in which they run.
+MODULES = [shown, programs, rails, strangers]
+TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
+
+
+@dataclass
+class World:
+    prefix: Path
+    work: Path
+
+
+def why_not() -> str:
+    """The reason why the suite cannot run here, or nothing."""
+    absent = [tool for tool in TOOLS if shutil.which(tool) is None]
+    return f"there is no {', '.join(absent)}" if absent else hosts.missing()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    parser.add_argument("--short", action="store_true", help="leave out what repeats itself")
+    harness.add_case_options(parser)
+    options = parser.parse_args()
+    cases = [case for module in MODULES for case in module.tests()]
+    if options.list:
+        for case in cases:
+            print(case.name if case.short else f"{case.name} (not in --short)")
+        return 0
+    if reason := why_not():
+        return harness.not_run("tcp", reason)
+    prefix = harness.checked_prefix(options.prefix)
+    hosts.remove_leftovers()
+    work = prefix / "tests" / "tcp"
+    work.mkdir(parents=True, exist_ok=True)
+    hosts.wire_program(prefix)
+    programs.prepare(prefix)
+    return harness.run_suite("tcp", [case for case in cases if case.wanted(options)], World(prefix, work))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
