@@ -89,7 +89,7 @@ def quiet_suites(full: bool) -> list[Step]:
         # Instructions of the hot paths.
         Step("counts", python("counts/run.py", *PREFIX)),
         # TCP between network namespaces.
-        Step("tcp", python("tcp/run.py", *PREFIX, *short)),
+        Step("tcp", python("tcp/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # A real verbs stack, in a virtual machine.
         Step("verbs", python("verbs/run.py", *PREFIX, *short)),
     ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of jobs over TCP between hosts, which are network namespaces of this machine.
 
-    tests/tcp/run.py [--prefix build] [--short] [--only TEXT] [--list]
+    tests/tcp/run.py [--prefix build] [--short | --quick] [--only TEXT] [--list]
 
 Needs root and `ip`; hosts.py says how hosts and cables are made. `--short` leaves out what repeats itself. The last line is
 `N passed, N failed, N skipped`. Status 3: there can be no namespaces here, and the line before says why.
@@ -27,6 +27,11 @@ MODULES = [shown, programs, rails, strangers]
 TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 
 
+# One case of each kind, for the tests that every change runs: half a minute.
+QUICK = {"shown: interfaces of all kinds", "shown: an interface that the user names", "c: hello -n 2", "c: flood -n 2", "c: coll_data -n 4", "c: fatal truncate -n 3",
+         "programs: IPv6", "programs: two rails", "programs: 64 ranks on four hosts", "rails: rail 0, cut, and back", "strangers: garbage"}
+
+
 @dataclass
 class World:
     prefix: Path
@@ -43,9 +48,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     parser.add_argument("--short", action="store_true", help="leave out what repeats itself")
+    parser.add_argument("--quick", action="store_true", help="run one case of each kind")
     harness.add_case_options(parser)
     options = parser.parse_args()
     cases = [case for module in MODULES for case in module.tests()]
+    if options.quick:
+        cases = [case for case in cases if case.name in QUICK]
+        assert len(cases) == len(QUICK), "a name in QUICK is not a case's"
     if options.list:
         for case in cases:
             print(case.name if case.short else f"{case.name} (not in --short)")
