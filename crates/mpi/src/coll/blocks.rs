@@ -47,6 +47,14 @@ impl Blocks {
         }
     }
 
+    /// Bytes of the longest of `members` blocks.
+    pub(super) fn longest(&self, members: usize) -> usize {
+        match self {
+            Blocks::Even { whole, .. } => whole.len() / members,
+            Blocks::Each(parts) => parts.iter().map(Buffer::len).max().unwrap_or(0),
+        }
+    }
+
     /// The blocks are known to be of one size.
     pub fn is_even(&self) -> bool {
         matches!(self, Blocks::Even { .. })

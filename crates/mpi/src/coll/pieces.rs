@@ -89,7 +89,7 @@ impl<'a> Pieces<'a> {
                 receive,
                 root,
             } => (block(me == *root as usize, receive, send), room(size - 1)),
-            Work::Allgather { receive, .. } => (receive.len(0), MOST_BYTES),
+            Work::Allgather { receive, .. } => (receive.longest(size), MOST_BYTES),
             Work::Alltoall { receive, .. } => (receive.len(0), room(size - 1)),
             _ => (0, 1),
         };

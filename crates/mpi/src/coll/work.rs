@@ -9,7 +9,8 @@ use super::call::Call;
 use super::reduce::Reduction;
 use super::reduce_scatter::Counts;
 use super::{
-    allgather, alltoall, barrier, bcast, gather, neighbourhood, reduce, reduce_scatter, scan,
+    allgather, alltoall, barrier, bcast, gather, neighbourhood, pieces, reduce, reduce_scatter,
+    scan,
 };
 use crate::Result;
 use crate::algorithms::{Case, Collective};
@@ -242,14 +243,11 @@ impl Work {
                 })
             }
             Work::Allgather { receive, .. } => {
-                let total = receive.total();
-                let published = if receive.is_even() {
-                    total / size
-                } else {
-                    usize::MAX
-                };
+                let (total, longest) = (receive.total(), receive.longest(size));
+                // Where few blocks are long, rounds of the longest ones would wait for empty ones.
+                let is_skewed = longest > pieces::WHOLE && longest * size > 2 * total;
                 Some(SharedCall {
-                    published,
+                    published: if is_skewed { usize::MAX } else { longest },
                     ..vector(Collective::Allgather, total)?
                 })
             }
