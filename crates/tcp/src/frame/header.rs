@@ -135,9 +135,11 @@ pub(crate) fn reason(status: Status) -> u32 {
     }
 }
 
-/// The status of a request that was refused for this reason.
+/// The status of a request that was refused for this reason. Without one, the peer's queue pair has
+/// failed: it acknowledges nothing.
 pub(crate) fn status_of(reason: u32) -> Status {
     match reason {
+        0 => Status::RetryExceeded,
         1 => Status::RemoteInvalidRequest,
         2 => Status::RemoteAccess,
         _ => Status::RemoteOperation,
