@@ -112,20 +112,30 @@ impl Buffer {
     /// bytes.
     #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
-        self.pack_by(position, out, |from, to, count| {
-            // SAFETY: both have `count` bytes, apart.
-            unsafe { copy(Direction::Forward, from, to, count) }
-        })
+        self.pack_by(
+            position,
+            out,
+            #[inline(always)]
+            |from, to, count| {
+                // SAFETY: both have `count` bytes, apart.
+                unsafe { copy(Direction::Forward, from, to, count) }
+            },
+        )
     }
 
     /// [`Buffer::pack`] into memory that another core reads next. `direction` is that of
     /// vectors, if they copy it.
     #[inline(always)]
     pub fn hand_over(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
-        self.pack_by(position, out, |from, to, count| {
-            // SAFETY: both have `count` bytes, apart.
-            unsafe { hand_over(direction, from, to, count) }
-        })
+        self.pack_by(
+            position,
+            out,
+            #[inline(always)]
+            |from, to, count| {
+                // SAFETY: both have `count` bytes, apart.
+                unsafe { hand_over(direction, from, to, count) }
+            },
+        )
     }
 
     /// [`Buffer::pack`] with this copy of one run: it gets addresses of a number of bytes, apart.

@@ -13,8 +13,8 @@ use super::buffer_round::SmallRound;
 use super::lane_turn::LaneTurn;
 use super::pieces::{self, Pieces};
 use super::steps::{
-    All, Allgather, Alltoall, Bcast, Gather, OneForAll, Reduce, ReduceScatter, Scan, Scatter, Step,
-    Vectors, gone,
+    All, Allgather, Alltoall, Bcast, Gather, Meet, OneForAll, Reduce, ReduceScatter, Scan, Scatter,
+    Step, Vectors, gone,
 };
 use super::work::{SharedCall, Work};
 use crate::Result;
@@ -140,10 +140,7 @@ macro_rules! with_step {
                 $run
             }
             _ => {
-                let mut $step = All {
-                    vectors: Vectors::none(),
-                    left: $size,
-                };
+                let mut $step = Meet { left: $size };
                 $run
             }
         }

@@ -68,7 +68,29 @@ impl Step for Reduce {
     }
 }
 
-/// Allreduce; a barrier is one without elements.
+/// Barrier: each member sees that all others take part.
+pub(super) struct Meet {
+    pub(super) left: usize,
+}
+
+impl Step for Meet {
+    #[inline(always)]
+    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+        if !round.publish(&Buffer::empty()) {
+            return Ok(false);
+        }
+        while self.left > 0 {
+            if round.vector(self.left - 1)?.is_none() {
+                return Ok(false);
+            }
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
+/// Allreduce.
 pub(super) struct All {
     pub(super) vectors: Vectors,
     pub(super) left: usize,
@@ -328,8 +350,8 @@ impl Step for ReduceScatter<'_> {
     }
 }
 
-/// All publish their vectors, and each combines those of the members before it: the last one's is
-/// of no use to others.
+/// All publish their vectors, and each combines those of the members before it. The last one's is
+/// of no use to others, but a step that begins anew needs it where the result replaces it.
 pub(super) struct Scan {
     pub(super) vectors: Vectors,
     /// The result leaves out this rank's contribution.
@@ -341,7 +363,8 @@ impl Step for Scan {
     fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
         let (me, len) = (round.me(), round.len);
         let vectors = &self.vectors;
-        if me + 1 < round.size() && !round.publish(&vectors.ours) {
+        let publishes = me + 1 < round.size() || !vectors.stays;
+        if publishes && !round.publish(&vectors.ours) {
             return Ok(false);
         }
         if me == 0 {
@@ -353,13 +376,20 @@ impl Step for Scan {
         }
         self.left = self.left.min(me);
         while self.left > 0 {
-            let member = self.left - 1;
-            let Some(bytes) = round.vector(member)? else {
-                return Ok(false);
-            };
-            match (self.left == me, self.exclusive) {
-                (true, false) => vectors.fold_ours(bytes, len)?,
-                (first, _) => vectors.fold(bytes, first)?,
+            let (member, first) = (self.left - 1, self.left == me);
+            if first && !self.exclusive && !vectors.stays {
+                let Some([ours, bytes]) = round.vectors([me, member])? else {
+                    return Ok(false);
+                };
+                vectors.pair(bytes, ours)?;
+            } else {
+                let Some(bytes) = round.vector(member)? else {
+                    return Ok(false);
+                };
+                match first && !self.exclusive {
+                    true => vectors.fold_ours(bytes, len)?,
+                    false => vectors.fold(bytes, first)?,
+                }
             }
             self.left -= 1;
         }
@@ -457,15 +487,13 @@ impl Vectors {
         Ok(())
     }
 
-    /// Combines a vector, as the first operand, with this rank's contribution.
+    /// Combines a vector, as the first operand, with this rank's contribution, which stays.
     fn fold_ours(&self, bytes: &[u8], len: usize) -> Result<()> {
         let pair = |ours: &[u8]| self.pair(bytes, ours);
-        match self.stays.then(|| self.ours.with_dense(0, len, pair)) {
-            Some(Some(done)) => return done,
-            Some(None) => _ = self.ours.copy_to(&self.result),
-            // The result's memory has the contribution.
-            None => {}
+        if let Some(done) = self.ours.with_dense(0, len, pair) {
+            return done;
         }
+        self.ours.copy_to(&self.result);
         self.fold(bytes, false)
     }
 
