@@ -138,7 +138,7 @@ impl TcpDevice {
     pub(super) fn go_on_in_vain(&mut self, number: u32) {
         let now = self.now();
         let mut at = 0;
-        // The same number may name several: each is asked.
+        // Several calls may have this number: all of them go on.
         while at < self.last_calls.len() {
             let last = &mut self.last_calls[at];
             if last.number != number {

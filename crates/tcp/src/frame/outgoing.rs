@@ -128,7 +128,7 @@ impl Outgoing {
                     if !host.allows(from.lkey, from.address, from.len.into(), *right) {
                         return match count {
                             0 => Err(right.loss()),
-                            // What stands before leaves first.
+                            // The chunks before this one leave first.
                             _ => Ok(count),
                         };
                     }
