@@ -279,7 +279,7 @@ fn advice(status: Status, link: LinkLayer) -> &'static str {
         }
         // The second is what some devices report that have no path to the peer any more.
         Status::RetryExceeded | Status::LocalQpOperation => {
-            "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet; for TCP ip link)?"
+            "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
         }
         Status::RnrRetryExceeded => {
             "is that rank stopped, so that it takes nothing, or is its host overloaded?"

@@ -94,7 +94,10 @@ impl CoreWatch {
     /// Counts a turn of the rank's core, which it is about to give away.
     pub(crate) fn begin_turn(&self) -> Turn {
         self.core_is_shared();
-        let core = self.core.load(Ordering::Relaxed);
+        self.begin_turn_on(self.core.load(Ordering::Relaxed))
+    }
+
+    fn begin_turn_on(&self, core: usize) -> Turn {
         let turns = &self.counts().0[core % CORES].turns;
         Turn {
             core,
@@ -143,13 +146,10 @@ mod tests {
         // SAFETY: the watches keep the counts.
         let [a, b] =
             [(); 2].map(|()| unsafe { CoreWatch::new(Arc::as_ptr(&counts), counts.clone()) });
-        let turn = a.begin_turn();
+        let turn = a.begin_turn_on(3);
+        b.begin_turn_on(4);
         assert!(!a.others_had(&turn));
-        let core = turn.core;
-        b.moves_to(core);
-        b.counts().0[core % CORES]
-            .turns
-            .fetch_add(1, Ordering::Relaxed);
+        b.begin_turn_on(3);
         assert!(a.others_had(&turn));
     }
 
