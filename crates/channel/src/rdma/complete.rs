@@ -16,6 +16,9 @@ const SOME: usize = 16;
 /// as found when it came.
 const FRESH: u64 = 2_000;
 
+/// The longest time from an event to the poll of the rank that it wakes, in nanoseconds.
+const WAKE: u64 = 100_000;
+
 /// Receives of one link that are used up and not yet posted again, at most.
 pub(super) const LATE: u32 = 16;
 
@@ -59,10 +62,23 @@ impl Rdma {
     #[inline]
     fn note_poll(&mut self) {
         if self.in_use.len() > 1 && self.bulk.is_moving() {
-            let now = self.node.now();
+            let (now, is_polled) = (self.node.now(), self.needs_polls());
             let attention = &mut self.attention;
-            attention.is_fresh = now < attention.polled_at + FRESH;
+            let gap = now.saturating_sub(attention.polled_at);
+            attention.late = match gap < FRESH {
+                true => Some(FRESH),
+                false => is_polled.then_some(gap),
+            };
             attention.polled_at = now;
+        }
+    }
+
+    /// Notes the end of a wait: nothing had completed before an event ended it. Completions of
+    /// devices that work while they are polled come rarely, and hardly ever without a wait.
+    pub(super) fn note_wake(&mut self) {
+        if self.in_use.len() > 1 && self.bulk.is_moving() && self.needs_polls() {
+            let woken = self.node.now().saturating_sub(WAKE);
+            self.attention.polled_at = self.attention.polled_at.max(woken);
         }
     }
 

@@ -153,8 +153,8 @@ struct Attention {
     /// The time of the last poll of completions while transfers over several rails are under way,
     /// in nanoseconds.
     polled_at: u64,
-    /// Completions are polled continuously, so that they are found soon after they come.
-    is_fresh: bool,
+    /// The most by which completions were found late then, in nanoseconds, as far as it is known.
+    late: Option<u64>,
     /// Peers with links that are not live.
     impaired: Vec<usize>,
     /// Links are being given up, or something that they carried is not written again yet.
@@ -237,14 +237,18 @@ impl Rdma {
             self.probe()?;
         }
         let Some(retry) = self.next_retry() else {
-            return Ok(self.node.wait(nanos)?);
+            self.node.wait(nanos)?;
+            self.note_wake();
+            return Ok(());
         };
         // An attempt to take a link back is no progress.
         let until_retry = retry.saturating_sub(self.node.now()).max(1);
         match until_retry < nanos {
-            true => Ok(self.node.wait_idle(until_retry)?),
-            false => Ok(self.node.wait(nanos)?),
+            true => self.node.wait_idle(until_retry)?,
+            false => self.node.wait(nanos)?,
         }
+        self.note_wake();
+        Ok(())
     }
 
     /// The next poll must not be left out: this rank is about to sleep, or moves long messages.

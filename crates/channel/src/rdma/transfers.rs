@@ -115,11 +115,9 @@ impl Rdma {
         let endpoint = self.endpoints.of(peer);
         if let Some(schedule) = &mut endpoint.schedule {
             let Attention {
-                polled_at,
-                is_fresh,
-                ..
+                polled_at, late, ..
             } = self.attention;
-            schedule.completed(link, piece.len.into(), polled_at, is_fresh);
+            schedule.completed(link, piece.len.into(), polled_at, late);
         }
         self.post_transfers(peer)
     }

@@ -12,8 +12,11 @@ const MOST_LATENCY: u64 = 1_000_000_000;
 /// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls come
 /// late by some hundred.
 const RUN: u64 = 10_000;
-/// The most by which a poll finds a fresh completion late, in nanoseconds.
-const LATE_POLL: u64 = 2_000;
+/// The shortest time of completions that makes a sample, in times by which they may be late.
+const LATE_SHARE: u64 = 5;
+/// The work that a link of a long latency holds, in round trips: less than two would leave it idle
+/// between pieces.
+const TRIPS: u64 = 3;
 /// The length of a short packet, by which the home link is chosen, in bytes.
 const SHORT: u64 = 1 << 10;
 /// Posts with a time of their own. Later ones share the last place.
@@ -34,6 +37,9 @@ struct Posts {
 pub(super) struct LinkState {
     pub estimate: Estimate,
     pub latency: u64,
+    /// The shortest time from a post to its completion, if that is beyond the horizon: a latency
+    /// that the device does not know.
+    trip: Option<u64>,
     /// The bandwidth that the device states, in bytes per second.
     pub stated: u64,
     /// The time from the post of a packet of [`SHORT`] bytes to its arrival, by the attributes.
@@ -52,8 +58,9 @@ pub(super) struct LinkState {
     /// The oldest place of `posts`, and the places in use.
     oldest: usize,
     used: usize,
-    /// The time of the last completion, if that was fresh and more work was posted.
-    previous: Option<u64>,
+    /// The time of the last completion and the most by which that was found late, if that is known
+    /// and more work was posted.
+    previous: Option<(u64, u64)>,
     run: Run,
 }
 
@@ -69,12 +76,13 @@ impl Run {
         *self = Run { start, bytes: 0 };
     }
 
-    /// Adds a completion. Returns the bandwidth since the start, once that is long enough ago.
-    pub(super) fn add(&mut self, bytes: u64, now: u64) -> Option<u64> {
+    /// Adds a completion that was found late by `late` at most. Returns the bandwidth since the
+    /// start, once that is long enough ago.
+    pub(super) fn add(&mut self, bytes: u64, now: u64, late: u64) -> Option<u64> {
         let start = *self.start.get_or_insert(now);
         self.bytes = self.bytes.saturating_add(bytes);
         let elapsed = now.saturating_sub(start);
-        if elapsed < RUN {
+        if elapsed < RUN.max(late.saturating_mul(LATE_SHARE)) {
             return None;
         }
         let sample = rate(self.bytes, elapsed);
@@ -99,6 +107,7 @@ impl LinkState {
         LinkState {
             estimate: Estimate::new(bandwidth),
             latency,
+            trip: None,
             stated: bandwidth,
             short_arrival: latency.saturating_add(duration(SHORT, bandwidth)),
             slot: None,
@@ -116,7 +125,8 @@ impl LinkState {
 
     /// Time from the post of a short write to its completion.
     fn round_trip(&self) -> u64 {
-        2 * self.latency
+        let learned = self.trip.filter(|trip| *trip > HORIZON);
+        (2 * self.latency).max(learned.unwrap_or(0))
     }
 
     /// Bulk bytes posted and not complete.
@@ -127,7 +137,8 @@ impl LinkState {
     /// The bytes of the horizon. Counted in bytes posted, not in time passed, so that a link
     /// without completions gets no more.
     pub(super) fn horizon(&self) -> u64 {
-        capacity(self.estimate.pessimistic(), HORIZON).max(SHORTEST_PIECE)
+        let time = HORIZON.max(TRIPS * self.round_trip());
+        capacity(self.estimate.pessimistic(), time).max(SHORTEST_PIECE)
     }
 
     /// The bulk bytes that the link may be given now, if it shares no slot.
@@ -181,15 +192,22 @@ impl LinkState {
         }
     }
 
-    /// Accounts a completion. Returns what it teaches about the bandwidth.
-    pub(super) fn completed(&mut self, bytes: u64, now: u64, fresh: bool) -> Option<Sample> {
+    /// Accounts a completion that was found late by `late` at most. Returns what it teaches about
+    /// the bandwidth.
+    pub(super) fn completed(&mut self, bytes: u64, now: u64, late: Option<u64>) -> Option<Sample> {
         let posts = self.take(bytes);
         self.outstanding = self.outstanding.saturating_sub(bytes);
         let left = duration(self.outstanding, self.estimate.pessimistic());
         let until = now.saturating_add(left).saturating_sub(self.latency);
         self.bulk_until = until.max(now);
-        let sample = self.learned(posts?, bytes, now, fresh);
-        self.previous = (fresh && self.outstanding > 0).then_some(now);
+        let posts = posts?;
+        let trip = now.saturating_sub(posts.last);
+        if late.is_some_and(|late| late.saturating_mul(LATE_SHARE) <= trip) {
+            self.trip = Some(self.trip.map_or(trip, |known| known.min(trip)));
+        }
+        let sample = self.learned(posts, bytes, now, late);
+        let found = late.map(|late| (now, late));
+        self.previous = found.filter(|_| self.outstanding > 0);
         if self.previous.is_none() {
             self.run.restart(None);
         }
@@ -200,8 +218,8 @@ impl LinkState {
     /// between two completions if the later work was posted before the earlier completion had been
     /// under way, however late the poll that found it. Otherwise the link may have idled between
     /// them, and the time also contains a round trip.
-    fn learned(&mut self, posts: Posts, bytes: u64, now: u64, fresh: bool) -> Option<Sample> {
-        let start = self.previous.unwrap_or(0).max(posts.first);
+    fn learned(&mut self, posts: Posts, bytes: u64, now: u64, late: Option<u64>) -> Option<Sample> {
+        let start = self.previous.map_or(0, |(at, _)| at).max(posts.first);
         let elapsed = now.saturating_sub(start);
         // Since the post at the latest: a bound that no late poll of an earlier completion breaks.
         let waited = now.saturating_sub(posts.first);
@@ -210,17 +228,19 @@ impl LinkState {
         }
         let at_least = Sample::AtLeast(rate(bytes, waited));
         // Behind work whose end is not known, the time contains part of that work's.
-        if !fresh || posts.is_behind && self.previous.is_none() {
+        let Some(late) = late.filter(|_| !posts.is_behind || self.previous.is_some()) else {
             self.run.restart(None);
             return Some(at_least);
-        }
-        let streamed = posts.last.saturating_add(self.round_trip() + LATE_POLL);
-        if self.previous.is_some_and(|previous| streamed <= previous) {
-            self.run.start = self.run.start.or(self.previous);
-            return self.run.add(bytes, now).map(Sample::Exactly);
+        };
+        let streamed = posts.last.saturating_add(self.round_trip());
+        let previous = (self.previous).filter(|(at, late)| streamed.saturating_add(*late) <= *at);
+        if let Some((at, previously)) = previous {
+            self.run.start = self.run.start.or(Some(at));
+            let sample = self.run.add(bytes, now, late.max(previously));
+            return sample.map(Sample::Exactly);
         }
         self.run.restart(Some(now));
-        if elapsed < 8 * self.round_trip() {
+        if elapsed < (8 * self.round_trip()).max(late.saturating_mul(LATE_SHARE)) {
             return Some(at_least);
         }
         // An acknowledgement returns faster than a write arrives: between half a round trip and a
@@ -343,13 +363,13 @@ impl Links {
     }
 
     /// Accounts a completion, and learns from it.
-    pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, fresh: bool) {
+    pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, late: Option<u64>) {
         let state = &mut self.all[link];
-        let sample = state.completed(bytes, now, fresh);
+        let sample = state.completed(bytes, now, late);
         let slot = state.slot;
         let fair = slot.and_then(|slot| {
             let sharers = self.slots[slot].sharers(&self.all, link);
-            self.slots[slot].completed(sharers, bytes, now, fresh)
+            self.slots[slot].completed(sharers, bytes, now, late)
         });
         let estimate = &mut self.all[link].estimate;
         match (sample, fair) {

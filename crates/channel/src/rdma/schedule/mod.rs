@@ -11,8 +11,8 @@
 //!
 //! Invariants:
 //! - shares sum to the bytes to be assigned, and only live links get any;
-//! - a link is given at most [`HORIZON`] of predicted work beyond one shortest piece, so that a
-//!   slow link can be left;
+//! - a link is given at most [`HORIZON`] of predicted work, or that of some round trips, beyond
+//!   one shortest piece, so that a slow link can be left;
 //! - [`Assignment::Wait`] is given only while a live link has bulk work, whose completion ends the
 //!   wait.
 
@@ -35,7 +35,7 @@ use adaptive::Adaptive;
 use link_state::Links;
 use static_policy::StaticPolicy;
 
-/// The most predicted work that a link holds, in nanoseconds.
+/// The most predicted work that a link of a short latency holds, in nanoseconds.
 const HORIZON: u64 = 100_000;
 /// The shortest piece that is worth a request of its own, in bytes.
 const SHORTEST_PIECE: u64 = 4 << 10;
@@ -131,10 +131,10 @@ impl Schedule {
         self.links.all[link].posted(bytes, now);
     }
 
-    /// `bytes` of bulk work on `link` have completed. `fresh`: the completion queue was polled
-    /// continuously, so that `now` is close to the time of the completion.
-    pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, fresh: bool) {
-        self.links.completed(link, bytes, now, fresh);
+    /// `bytes` of bulk work on `link` have completed, `late` nanoseconds before `now` at most. None:
+    /// at an unknown time.
+    pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, late: Option<u64>) {
+        self.links.completed(link, bytes, now, late);
         if let Policy::Adaptive(_) = self.policy {
             self.links.learn();
         }

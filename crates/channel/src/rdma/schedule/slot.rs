@@ -53,12 +53,15 @@ impl Slot {
         sharers: u64,
         bytes: u64,
         now: u64,
-        fresh: bool,
+        late: Option<u64>,
     ) -> Option<u64> {
-        if sharers < 2 || !fresh {
-            self.run.restart(None);
-        } else if let Some(sample) = self.run.add(bytes, now) {
-            self.estimate.sample(sample);
+        match late.filter(|_| sharers >= 2) {
+            None => self.run.restart(None),
+            Some(late) => {
+                if let Some(sample) = self.run.add(bytes, now, late) {
+                    self.estimate.sample(sample);
+                }
+            }
         }
         (sharers >= 2).then(|| self.estimate.bandwidth() / sharers)
     }

@@ -13,6 +13,8 @@ const FAST: u64 = 3_390_000_000;
 /// Nanoseconds.
 const LATENCY: u64 = 1_500;
 const MS: u64 = 1_000_000;
+/// The most by which continuous polls find a completion late.
+const SOON: Option<u64> = Some(2_000);
 const MIB: u64 = 1 << 20;
 
 /// A link on a card of its own.

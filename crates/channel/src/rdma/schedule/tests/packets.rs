@@ -1,6 +1,6 @@
 //! Packets: the choice of the link and of when to read the clock.
 
-use super::{FAST, LATENCY, QueuePairs, RailPolicy, RailSettings, Schedule, adaptive, links};
+use super::{FAST, LATENCY, QueuePairs, RailPolicy, RailSettings, SOON, Schedule, adaptive, links};
 use std::cell::Cell;
 
 fn no_clock() -> u64 {
@@ -207,7 +207,7 @@ fn the_home_link_is_the_swiftest_live_one_by_its_attributes() {
     // Estimates of one end do not count: the other end may have others.
     for step in 1..100 {
         schedule.posted(1, 1 << 20, step * 100_000_000);
-        schedule.completed(1, 1 << 20, step * 100_000_000 + 50_000_000, true);
+        schedule.completed(1, 1 << 20, step * 100_000_000 + 50_000_000, SOON);
     }
     schedule.set_alive(2, true);
     assert_eq!(schedule.home(), 1);

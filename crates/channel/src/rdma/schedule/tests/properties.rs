@@ -144,7 +144,8 @@ impl Player {
                 let link = link % links;
                 if !self.posted[link].is_empty() {
                     let bytes = self.posted[link].remove(0);
-                    self.schedule.completed(link, bytes, self.now, fresh);
+                    let late = fresh.then_some(2_000);
+                    self.schedule.completed(link, bytes, self.now, late);
                 }
             }
             Call::Alive { link, alive } => {

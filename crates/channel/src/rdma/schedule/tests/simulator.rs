@@ -1,7 +1,7 @@
 //! A small event simulator: links with given rates and latencies, and a rank that plays transfers
 //! through a schedule and polls without pause.
 
-use super::{LATENCY, Schedule};
+use super::{LATENCY, SOON, Schedule};
 use crate::rdma::schedule::{Assignment, Shares};
 use std::collections::VecDeque;
 
@@ -14,6 +14,7 @@ pub(super) struct Wire {
     rates: Vec<(u64, u64)>,
     /// The relative noise of a piece's time, in per cent.
     noise: u64,
+    latency: u64,
     slot: usize,
     free: u64,
     in_flight: VecDeque<InFlight>,
@@ -35,6 +36,7 @@ impl Wire {
         Wire {
             rates,
             noise: 0,
+            latency: LATENCY,
             slot: usize::MAX,
             free: 0,
             in_flight: VecDeque::new(),
@@ -43,6 +45,11 @@ impl Wire {
 
     pub(super) fn noisy(self, noise: u64) -> Wire {
         Wire { noise, ..self }
+    }
+
+    /// This wire with another latency, in nanoseconds.
+    pub(super) fn long(self, latency: u64) -> Wire {
+        Wire { latency, ..self }
     }
 
     /// This wire, behind the slot with the number `slot`.
@@ -80,6 +87,8 @@ pub(super) struct Simulator {
     /// The bandwidth of each slot, and the time from which it is free.
     slots: Vec<(u64, u64)>,
     pub now: u64,
+    /// The time from a completion to the poll of the rank that it wakes; 0: the rank never sleeps.
+    pub wake: u64,
     seed: u64,
     /// Transfers by number: bytes without arrival, start and arrival.
     transfers: Vec<Transfer>,
@@ -100,6 +109,7 @@ impl Simulator {
             wires,
             slots: Vec::new(),
             now: 1_000_000_000,
+            wake: 0,
             seed: 0x9e37_79b9_7f4a_7c15,
             transfers: Vec::new(),
             arrivals: Vec::new(),
@@ -130,8 +140,8 @@ impl Simulator {
             *free = (*free).max(self.now) + bytes * 1_000_000_000 / *bandwidth;
             wire.free = wire.free.max(*free);
         }
-        let arrival = wire.free + LATENCY;
-        let completion = arrival + LATENCY * 7 / 10;
+        let arrival = wire.free + wire.latency;
+        let completion = arrival + wire.latency * 7 / 10;
         wire.in_flight.push_back(InFlight {
             transfer,
             bytes,
@@ -154,7 +164,11 @@ impl Simulator {
                 let transfer = &mut self.transfers[piece.transfer];
                 transfer.left -= piece.bytes;
                 transfer.arrival = transfer.arrival.max(piece.arrival);
-                self.schedule.completed(link, piece.bytes, self.now, true);
+                let late = match self.wake {
+                    0 => SOON,
+                    wake => Some(2 * wake),
+                };
+                self.schedule.completed(link, piece.bytes, self.now, late);
             }
         }
     }
@@ -163,7 +177,8 @@ impl Simulator {
     fn wait(&mut self) {
         let firsts = self.wires.iter().filter_map(|wire| wire.in_flight.front());
         let next = firsts.map(|first| first.completion).min();
-        self.now = self.now.max(next.expect("a wait ends with a completion"));
+        let next = next.expect("a wait ends with a completion");
+        self.now = self.now.max(next + self.wake);
         self.poll();
     }
 

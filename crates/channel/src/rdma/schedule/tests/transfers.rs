@@ -1,7 +1,7 @@
 //! Bulk transfers over simulated links.
 
 use super::simulator::{Simulator, Wire};
-use super::{FAST, LATENCY, MIB, MS, adaptive, link, links, schedule};
+use super::{FAST, LATENCY, MIB, MS, SOON, adaptive, link, links, schedule};
 use crate::rdma::config::RailPolicy;
 use crate::rdma::schedule::{Assignment, LinkTraits, Schedule};
 
@@ -116,7 +116,7 @@ fn late_polls_of_short_transfers_lower_no_estimate() {
         now += 4_900;
         // The post before this one has come meanwhile; the poll finds it 1.9 us late.
         schedule.posted(0, 2048, now - 3_100);
-        schedule.completed(0, 2048, now, true);
+        schedule.completed(0, 2048, now, SOON);
     }
     let after = schedule.links.all[0].estimate.bandwidth();
     assert!(after >= before, "{before} {after}");
@@ -130,6 +130,40 @@ fn eight_equal_links_carry_eight_times_one() {
     assert!(eight / one > 0.95 * 8.0, "{}", eight / one);
     let many = stream(&mut simulator, 4 * MIB, 200, 64);
     assert!(many / FAST as f64 > 0.95 * 8.0, "{}", many / FAST as f64);
+}
+
+#[test]
+fn links_of_a_latency_that_no_device_states_carry_their_sum() {
+    // Devices over TCP state a latency of a machine room, and the speed of an interface.
+    let stated = |bandwidth| LinkTraits {
+        bandwidth,
+        latency_ns: 15_000,
+        card: 0,
+    };
+    for rates in [[6_000_000; 2], [3_000_000, 12_000_000]] {
+        for (latency, wake) in [
+            (200_000, 0),
+            (2 * MS, 0),
+            (2 * MS, 50_000),
+            (20 * MS, 50_000),
+        ] {
+            for speed in [1_200_000, 1_200_000_000] {
+                let all = [0, 1].map(|card| LinkTraits {
+                    card,
+                    ..stated(speed)
+                });
+                let wires = rates.map(|rate| Wire::new(rate).long(latency));
+                let schedule = schedule(RailPolicy::Adaptive, &all);
+                let mut simulator = Simulator::new(schedule, wires.into());
+                simulator.wake = wake;
+                stream(&mut simulator, MIB, 40, 4);
+                let found = stream(&mut simulator, MIB, 40, 4) / rates.iter().sum::<u64>() as f64;
+                let context =
+                    format!("{rates:?}, {latency} ns, {wake} ns, stated {speed}: {found}");
+                assert!(found > 0.9, "{context}");
+            }
+        }
+    }
 }
 
 /// A stream while the second of two equal links has a tenth of its rate for a while.
@@ -250,7 +284,7 @@ fn a_share_changes_by_a_quarter_per_ten_completions_at_most() {
         };
         schedule.posted(link, MIB, now);
         now += 2 * LATENCY + MIB * 1_000_000_000 / rate;
-        schedule.completed(link, MIB, now, true);
+        schedule.completed(link, MIB, now, SOON);
         history.push(shares(&schedule));
         let before = &history[history.len().saturating_sub(11)];
         for (old, new) in before.iter().zip(history.last().unwrap()) {
@@ -347,7 +381,7 @@ fn a_late_report_never_lowers_an_estimate_and_may_raise_it() {
         // The rank computes for 1 ms: each link carried 1 GB/s at least.
         now += MS;
         for link in [0, 1] {
-            schedule.completed(link, MIB, now, false);
+            schedule.completed(link, MIB, now, None);
         }
     }
     let after = bandwidths(&schedule);
@@ -357,8 +391,8 @@ fn a_late_report_never_lowers_an_estimate_and_may_raise_it() {
     // Work behind other work that was reported late took part of that work's time.
     schedule.posted(1, MIB, now);
     schedule.posted(1, MIB, now);
-    schedule.completed(1, MIB, now + 10 * MS, false);
-    schedule.completed(1, MIB, now + 10 * MS + 1, true);
+    schedule.completed(1, MIB, now + 10 * MS, None);
+    schedule.completed(1, MIB, now + 10 * MS + 1, SOON);
     let last = schedule.links.all[1].estimate.pessimistic() as f64 / after[1] as f64;
     assert!((0.99..1.02).contains(&last), "{last}");
     // A late poll of one completion does not make the next one fast.
@@ -367,8 +401,8 @@ fn a_late_report_never_lowers_an_estimate_and_may_raise_it() {
         let now = MS * (round + 1);
         schedule.posted(1, 20_000, now);
         schedule.posted(1, 20_000, now + 12_000);
-        schedule.completed(1, 20_000, now + 14_500, true);
-        schedule.completed(1, 20_000, now + 18_500, true);
+        schedule.completed(1, 20_000, now + 14_500, SOON);
+        schedule.completed(1, 20_000, now + 18_500, SOON);
     }
     assert!(
         bandwidths(&schedule)[1] < FAST * 21 / 20,
