@@ -4,6 +4,10 @@
 //! Each value takes up what the ones before it leave over: bandwidths first, then latencies from
 //! the shortest messages on. Latencies of short messages do not tell processor, bus and chip apart:
 //! their sum goes into one value.
+//!
+//! Measurements of links with a known rate and delay (a [`Shape`]) determine values that no shape
+//! changes: the share of the rate that is left for payload, and the time of a message beside the
+//! delay. The calibrated system then holds for other shapes.
 
 use crate::components::InvalidValue;
 use crate::cost::Costs;
@@ -12,13 +16,15 @@ use crate::limits::{limits, one_way};
 use crate::packet::Operation;
 use crate::rails::Rails;
 use crate::system::System;
-use crate::units::{Bytes, GbPerSec, Nanos, PerSec};
+use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
-/// A benchmark of RDMA writes, sends or reads between two hosts.
+/// A benchmark of RDMA writes, sends or reads, or of MPI messages, between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
     /// Half of a round trip, in picoseconds.
     Latency(Operation),
+    /// Half of a round trip of MPI messages, in picoseconds.
+    Message,
     /// Payload of a stream of writes, in bytes per second.
     Bandwidth,
 }
@@ -34,12 +40,36 @@ pub struct Measured {
     pub value: f64,
     /// Its lower and upper end.
     pub range: [f64; 2],
+    /// The shape of the link, if it was known and not the system's own.
+    pub shape: Option<Shape>,
+}
+
+/// A link's rate and delay, such as a traffic shaper imposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Bits per second, headers included.
+    pub rate: GbPerSec,
+    /// Time that each packet takes from one host to the other.
+    pub delay: Nanos,
+}
+
+impl Shape {
+    /// `system`, whose hosts must be back to back, with links of this shape.
+    pub fn of(self, system: &System) -> System {
+        let mut system = *system;
+        let lanes = u64::from(system.hca.width);
+        let lane = self.rate.bits_per_sec() / lanes;
+        system.hca.link.lane = GbPerSec::from_bits_per_sec(lane);
+        system.cable.length = Metres::from_millimetres(0);
+        system.cable.conversion = self.delay;
+        system
+    }
 }
 
 /// A value of the calibrated system with its range, as a file writes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// The part of the system that has the key: `host` or `hca`.
+    /// The part of the system that has the key: `host`, `hca` or `software`.
     pub part: &'static str,
     /// The key.
     pub key: &'static str,
@@ -62,18 +92,26 @@ pub struct Calibration {
     pub rows: Vec<(Measured, f64)>,
 }
 
+/// Bytes that this library adds to a short message.
+const MESSAGE_HEAD: u64 = 40;
 /// Latencies up to this size determine the constant part.
 const SHORT: Bytes = Bytes(64);
 /// Streams up to this size determine the rate of requests.
 const SHORT_STREAM: Bytes = Bytes(256);
 /// Streams from this size on determine the bandwidth.
 const LONG_STREAM: Bytes = Bytes(64 << 10);
+/// The denominator of a share of a link's rate.
+const SHARE_PARTS: u32 = 1_000_000;
 
 /// Calibrates `base`, whose rails must be equal, over `hops` switches. An error if there is no
 /// measurement of use, or if no value of `base` explains one.
 pub fn calibrate(base: &System, hops: u32, all: &[Measured]) -> Result<Calibration, InvalidValue> {
     InvalidValue::unless(matches!(base.rails, Rails::Equal(_)), "rails", || {
         "a system with a list of rails cannot be calibrated; choose one with a number of equal rails".into()
+    })?;
+    let is_shaped = all.iter().any(|one| one.shape.is_some());
+    InvalidValue::unless(hops == 0 || !is_shaped, "base", || {
+        "links of a given rate and delay join hosts back to back; choose a system without switch, such as tcp".into()
     })?;
     let mut fit = Fit {
         system: *base,
@@ -83,6 +121,7 @@ pub fn calibrate(base: &System, hops: u32, all: &[Measured]) -> Result<Calibrati
     };
     // The bandwidth decides how long a packet takes, and so belongs to the latency of all but short
     // messages.
+    fit.share()?;
     fit.bandwidth();
     fit.rate();
     fit.latencies()?;
@@ -115,33 +154,43 @@ struct Middle {
 }
 
 impl Fit<'_> {
-    fn latency(&self, operation: Operation, size: Bytes) -> f64 {
-        let costs = Costs::of(&self.system, 0);
-        total(&explain(&costs, size, operation, self.hops)).picos() as f64
+    /// The costs of the system with the links of a measurement.
+    fn costs(&self, one: &Measured) -> Costs {
+        let system = one.shape.map(|shape| shape.of(&self.system));
+        Costs::of(&system.unwrap_or(self.system), 0)
     }
 
     fn predicted(&self, one: &Measured) -> f64 {
+        let costs = self.costs(one);
         match one.benchmark {
-            Benchmark::Latency(operation) => self.latency(operation, one.size),
+            Benchmark::Latency(operation) => {
+                total(&explain(&costs, one.size, operation, self.hops)).picos() as f64
+            }
+            Benchmark::Message => {
+                let packet = Bytes(one.size.0 + MESSAGE_HEAD);
+                let write = total(&explain(&costs, packet, Operation::Write, self.hops));
+                let software = &self.system.software;
+                (software.send + write + software.receive).picos() as f64
+            }
             Benchmark::Bandwidth => {
-                let limits = limits(&Costs::of(&self.system, 0), one.size);
+                let limits = limits(&costs, one.size);
                 let least = one_way(&limits);
                 least.map_or(0.0, |least| least.one_way.bits_per_sec() as f64 / 8.0)
             }
         }
     }
 
-    /// The middle of `of` over the measurements of a benchmark with sizes that are `wanted`. The
-    /// range joins those of all of them.
+    /// The middle of `of` over the measurements of a benchmark that are `wanted`. The range joins
+    /// those of all of them.
     fn middle(
         &self,
         benchmark: Benchmark,
         name: &str,
-        wanted: impl Fn(Bytes) -> bool,
+        wanted: impl Fn(&Measured) -> bool,
         of: impl Fn(&Measured, f64) -> f64,
     ) -> Option<Middle> {
         let chosen = self.all.iter().filter(|one| one.benchmark == benchmark);
-        let chosen: Vec<&Measured> = chosen.filter(|one| wanted(one.size)).collect();
+        let chosen: Vec<&Measured> = chosen.filter(|one| wanted(one)).collect();
         let mut values: Vec<f64> = chosen.iter().map(|one| of(one, one.value)).collect();
         values.sort_by(f64::total_cmp);
         let value = *values.get(values.len() / 2)?;
@@ -153,10 +202,15 @@ impl Fit<'_> {
         let high = ends.iter().copied().fold(f64::MIN, f64::max);
         let sizes = chosen.iter().map(|one| one.size);
         let (first, last) = (sizes.clone().min()?, sizes.max()?);
-        let from = match first == last {
+        let mut from = match first == last {
             true => format!("{name} of {first}"),
             false => format!("{name} of {first} to {last}"),
         };
+        let mut shapes: Vec<Shape> = chosen.iter().filter_map(|one| one.shape).collect();
+        shapes.dedup();
+        if shapes.len() > 1 {
+            from += &format!(" over links of {} shapes", shapes.len());
+        }
         Some(Middle {
             value,
             range: [low, high],
@@ -167,12 +221,13 @@ impl Fit<'_> {
     /// The excess of measured latencies over predicted ones.
     fn excess(
         &self,
-        operation: Operation,
+        benchmark: Benchmark,
         name: &str,
         wanted: impl Fn(Bytes) -> bool,
     ) -> Option<Middle> {
-        let of = |one: &Measured, value: f64| value - self.latency(operation, one.size);
-        self.middle(Benchmark::Latency(operation), name, wanted, of)
+        let of = |one: &Measured, value: f64| value - self.predicted(one);
+        let wanted = |one: &Measured| wanted(one.size);
+        self.middle(benchmark, name, wanted, of)
     }
 
     /// Adds an excess to a time of the system.
@@ -207,24 +262,62 @@ impl Fit<'_> {
 
     fn latencies(&mut self) -> Result<(), InvalidValue> {
         let short = |size: Bytes| size <= SHORT;
-        let excess = self.excess(Operation::Write, "write latency", short);
+        let (write, send) = (Operation::Write, Operation::Send);
+        let [write, send] = [write, send].map(Benchmark::Latency);
+        let excess = self.excess(write, "write latency", short);
         self.add("host", "dma_write", excess, |system| {
             &mut system.host.dma_write
         })?;
         let (inline, mtu) = (self.system.hca.inline, self.system.hca.mtu);
         let fetched = |size: Bytes| size > inline && size <= mtu;
-        let excess = self.excess(Operation::Write, "write latency", fetched);
+        let excess = self.excess(write, "write latency", fetched);
         self.add("host", "dma_read", excess, |system| {
             &mut system.host.dma_read
         })?;
-        let excess = self.excess(Operation::Send, "send latency", short);
+        let excess = self.excess(send, "send latency", short);
         self.add("hca", "receive_match", excess, |system| {
             &mut system.hca.receive_match
+        })?;
+        // The wake-up of a rank that sleeps is part of its receive.
+        let excess = self.excess(Benchmark::Message, "message latency", short);
+        self.add("software", "receive", excess, |system| {
+            &mut system.software.receive
         })
     }
 
+    /// The share of a shaped link's rate that its headers leave.
+    fn share(&mut self) -> Result<(), InvalidValue> {
+        let long = |one: &Measured| one.shape.is_some() && one.size >= LONG_STREAM;
+        let of = |one: &Measured, value: f64| value / self.predicted(one);
+        let Some(middle) = self.middle(Benchmark::Bandwidth, "write bandwidth", long, of) else {
+            return Ok(());
+        };
+        let (over, under) = self.system.hca.link.encoding.parts();
+        let before = f64::from(over) / f64::from(under);
+        InvalidValue::unless(before * middle.value < 1.02, "rate", || {
+            format!(
+                "the {} is {:.2} times what links of this rate carry; give the rate of the link in bits per second",
+                middle.from,
+                before * middle.value
+            )
+        })?;
+        let share = |value: f64| {
+            let parts = (before * value).clamp(1e-6, 1.0) * f64::from(SHARE_PARTS);
+            Ratio::new(parts.round() as u32, SHARE_PARTS).unwrap_or(Ratio::ONE)
+        };
+        self.system.hca.link.encoding = share(middle.value);
+        self.estimates.push(Estimate {
+            part: "hca",
+            key: "link.encoding",
+            value: share(middle.value).to_string(),
+            range: middle.range.map(|end| share(end).to_string()),
+            from: middle.from,
+        });
+        Ok(())
+    }
+
     fn rate(&mut self) {
-        let short = |size: Bytes| size <= SHORT_STREAM;
+        let short = |one: &Measured| one.shape.is_none() && one.size <= SHORT_STREAM;
         let per_second = |one: &Measured, value: f64| value / one.size.0 as f64;
         let middle = self.middle(Benchmark::Bandwidth, "write bandwidth", short, per_second);
         if let Some(middle) = middle {
@@ -241,7 +334,7 @@ impl Fit<'_> {
     }
 
     fn bandwidth(&mut self) {
-        let long = |size: Bytes| size >= LONG_STREAM;
+        let long = |one: &Measured| one.shape.is_none() && one.size >= LONG_STREAM;
         let middle = self.middle(Benchmark::Bandwidth, "write bandwidth", long, |_, value| {
             value
         });
@@ -276,9 +369,13 @@ mod tests {
     use crate::catalogue::Catalogue;
 
     fn measured(system: &System, benchmark: Benchmark, size: u64) -> Measured {
+        measured_over(system, 1, benchmark, size)
+    }
+
+    fn measured_over(system: &System, hops: u32, benchmark: Benchmark, size: u64) -> Measured {
         let fit = Fit {
             system: *system,
-            hops: 1,
+            hops,
             all: &[],
             estimates: Vec::new(),
         };
@@ -287,6 +384,7 @@ mod tests {
             size: Bytes(size),
             value: 0.0,
             range: [0.0; 2],
+            shape: None,
         };
         one.value = fit.predicted(&one);
         one.range = [one.value * 0.99, one.value * 1.05];
@@ -345,6 +443,81 @@ mod tests {
             .each_ref()
             .map(|end| end.trim_end_matches(" ns").parse::<f64>().unwrap());
         assert!(ends[0] < 305.0 && ends[1] > 350.0, "{ends:?}");
+    }
+
+    /// Measurements of `system` with links of `shape`, as far as a shaped rail has them.
+    fn shaped(system: &System, shape: Shape) -> Vec<Measured> {
+        let of = |benchmark, size| {
+            let one = measured_over(&shape.of(system), 0, benchmark, size);
+            let shape = Some(shape);
+            Measured { shape, ..one }
+        };
+        let latency = Benchmark::Latency(Operation::Write);
+        let latencies = [8, 64].map(|size| of(latency, size));
+        let streams = [64 << 10, 1 << 20].map(|size| of(Benchmark::Bandwidth, size));
+        let message = [of(Benchmark::Message, 8)];
+        [&latencies[..], &streams, &message].concat()
+    }
+
+    #[test]
+    fn shapes_of_links_determine_what_no_shape_changes() {
+        let base = Catalogue::builtin().system("tcp").unwrap();
+        let mut other = base;
+        other.hca.link.encoding = Ratio::new(9, 10).unwrap();
+        other.host.dma_write = Nanos::from_picos(40_000_000);
+        other.software.receive = Nanos::from_picos(30_000_000);
+        let shape = |megabits: u64, millis: u64| Shape {
+            rate: GbPerSec::from_bits_per_sec(megabits * 1_000_000),
+            delay: Nanos::from_picos(millis * 1_000_000_000),
+        };
+        let all = [shape(20, 1), shape(400, 4)].map(|shape| shaped(&other, shape));
+        let found = calibrate(&base, 0, &all.concat()).unwrap();
+        let rows = found.estimates.iter();
+        let rows: Vec<_> = rows.map(|one| (one.key, one.from.as_str())).collect();
+        assert_eq!(
+            rows,
+            [
+                (
+                    "link.encoding",
+                    "write bandwidth of 64 KiB to 1024 KiB over links of 2 shapes"
+                ),
+                (
+                    "dma_write",
+                    "write latency of 8 B to 64 B over links of 2 shapes"
+                ),
+                ("receive", "message latency of 8 B over links of 2 shapes"),
+            ]
+        );
+        // Another shape is predicted as the other machine has it.
+        let third = shape(100, 2);
+        for one in shaped(&other, third) {
+            let found = shaped(&found.system, third);
+            let same =
+                |found: &&Measured| (found.benchmark, found.size) == (one.benchmark, one.size);
+            let found = found.iter().find(same).unwrap();
+            let error = found.value / one.value - 1.0;
+            assert!(error.abs() < 1e-4, "{one:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn shapes_that_cannot_be_are_refused() {
+        let base = Catalogue::builtin().system("tcp").unwrap();
+        let shape = Shape {
+            rate: GbPerSec::from_bits_per_sec(100_000_000),
+            delay: Nanos::ZERO,
+        };
+        let mut all = shaped(&base, shape);
+        let qdr = Catalogue::builtin().system("qdr").unwrap();
+        assert_eq!(calibrate(&qdr, 1, &all).unwrap_err().key, "base");
+        for one in &mut all {
+            one.value *= 8.0;
+        }
+        let why = calibrate(&base, 0, &all).unwrap_err();
+        assert!(
+            why.key == "rate" && why.why.contains("bits per second"),
+            "{why:?}"
+        );
     }
 
     #[test]

@@ -257,6 +257,7 @@ part! {
         value atomic_rate: Option<PerSec>, "Rate of atomics that the chip executes.";
         value prefetch: Option<u32>, "Requests of one queue pair whose payloads the chip fetches at once; \"none\": any number.";
         value one_by_one: bool, "True if a queue pair's next request is fetched only after the previous one has left.";
+        value polled: bool, "True for sockets that stand for an HCA: they work only while their ranks poll, so protocols prefer writes to reads.";
         value blueflame: bool, "True if the processor can write a work request into the HCA (BlueFlame), so that the HCA need not fetch it.";
         value inline: Bytes, "Largest inline payload of a work request.";
         value work_request: Bytes, "Size of a work request without inline payload.";

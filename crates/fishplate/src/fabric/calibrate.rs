@@ -1,13 +1,15 @@
-//! `fishplate fabric calibrate`: a machine's file from the output of `fishplate perf --json`.
+//! `fishplate fabric calibrate`: a machine's file from the output of `fishplate perf --json` and
+//! `fishplate bench latency --json`.
 
-use ::fabric::calibrate::{Benchmark, Calibration, Measured, calibrate};
+use ::fabric::calibrate::{Benchmark, Calibration, Measured, Shape, calibrate};
 use ::fabric::explain::Path;
-use ::fabric::{Bytes, Operation};
+use ::fabric::quantity::{Quantity, Raw};
+use ::fabric::{Bytes, GbPerSec, Nanos, Operation};
 use serde_json::Value;
 
 /// The measurements of a file, and the machine to write.
 pub(super) struct Request<'a> {
-    /// Files with the output of `perf --json`.
+    /// Files with the output of `perf --json` and `bench latency --json`.
     pub(super) from: &'a [String],
     /// The system that has the values which the measurements do not determine.
     pub(super) base: &'a str,
@@ -45,8 +47,16 @@ impl Request<'_> {
             "# Calibrated from {files} on the base of {}.\n#\n# {:<15} {:>8} {:>10} {:>10} {:>7}\n",
             self.base, "benchmark", "bytes", "measured", "predicted", "error"
         );
+        let mut shape = None;
         for (one, predicted) in &calibration.rows {
             let (name, scale) = shown(one.benchmark);
+            if one.shape != shape {
+                shape = one.shape;
+                text += &match shape {
+                    Some(Shape { rate, delay }) => format!("# links of {rate}, {delay}:\n"),
+                    None => "# links of the system:\n".to_owned(),
+                };
+            }
             text += &format!(
                 "# {name:<15} {:>8} {:>10.2} {:>10.2} {:>+6.1}%\n",
                 one.size.0,
@@ -56,7 +66,7 @@ impl Request<'_> {
             );
         }
         text += &format!("\n[system.{}]\nfrom = \"{}\"\n", self.name, self.base);
-        for part in ["host", "hca"] {
+        for part in ["host", "hca", "software"] {
             let own = calibration.estimates.iter().filter(|one| one.part == part);
             for one in own {
                 let [low, high] = &one.range;
@@ -76,6 +86,7 @@ fn shown(benchmark: Benchmark) -> (&'static str, f64) {
         Benchmark::Latency(Operation::Write) => ("write-lat, µs", 1e6),
         Benchmark::Latency(Operation::Send) => ("send-lat, µs", 1e6),
         Benchmark::Latency(Operation::Read) => ("read-lat, µs", 1e6),
+        Benchmark::Message => ("latency, µs", 1e6),
         Benchmark::Bandwidth => ("write-bw, MB/s", 1e6),
     }
 }
@@ -90,7 +101,7 @@ fn read(file: &str) -> Result<Vec<Measured>, String> {
     {
         let wrong = |why: &str| {
             format!(
-                "{file}: object {}: {why}; expected is the output of `fishplate perf BENCHMARK --json`",
+                "{file}: object {}: {why}; expected is the output of `fishplate perf BENCHMARK --json`, or of `fishplate bench latency --json`",
                 at + 1
             )
         };
@@ -101,6 +112,7 @@ fn read(file: &str) -> Result<Vec<Measured>, String> {
             "write-lat" => Benchmark::Latency(Operation::Write),
             "send-lat" => Benchmark::Latency(Operation::Send),
             "read-lat" => Benchmark::Latency(Operation::Read),
+            "latency" => Benchmark::Message,
             "write-bw" => Benchmark::Bandwidth,
             _ => continue,
         };
@@ -116,6 +128,7 @@ fn read(file: &str) -> Result<Vec<Measured>, String> {
         let (Some(size), Some(value)) = (object["size"].as_u64(), number("median")) else {
             return Err(wrong("it has no size or no median"));
         };
+        let shape = shape_of(&object).map_err(|why| wrong(&why))?;
         // The slowest of thousands of messages says more about interrupts than about the machine.
         let high = object["percentiles"]["99"].as_f64().or(number("max"));
         let range = [number("min").unwrap_or(value), high.unwrap_or(value)];
@@ -125,7 +138,26 @@ fn read(file: &str) -> Result<Vec<Measured>, String> {
             size: Bytes(size),
             value: value * 1e6,
             range: range.map(|end| end * 1e6),
+            shape,
         });
     }
     Ok(all)
+}
+
+/// The shape of the link that the user has written to a measurement, as its keys `rate` and
+/// `delay`.
+fn shape_of(object: &Value) -> Result<Option<Shape>, String> {
+    match (&object["rate"], &object["delay"]) {
+        (Value::Null, Value::Null) => Ok(None),
+        (rate, delay) => Ok(Some(Shape {
+            rate: quantity::<GbPerSec>("rate", rate)?,
+            delay: quantity::<Nanos>("delay", delay)?,
+        })),
+    }
+}
+
+fn quantity<Q: Quantity>(key: &str, value: &Value) -> Result<Q, String> {
+    let found = value.as_str();
+    let found = found.and_then(|text| Q::read(&Raw::Text(text.to_owned())));
+    found.ok_or_else(|| format!("{key}: {value} is not valid; valid is {}", Q::VALID))
 }

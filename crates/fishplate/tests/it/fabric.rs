@@ -249,3 +249,84 @@ fn a_machine_is_calibrated_from_measurements() {
         std::fs::remove_file(path).unwrap();
     }
 }
+
+#[test]
+fn a_machine_is_calibrated_from_links_of_known_shapes() {
+    let file = |name: &str| {
+        let name = format!("fishplate-shapes-{}-{name}", std::process::id());
+        std::env::temp_dir().join(name)
+    };
+    let (measured, mine) = (file("perf.json"), file("mine.toml"));
+    let system = |lane: &str, delay: &str, more: &str| {
+        format!(
+            "from = \"tcp\"\nhca.link.lane = \"{lane}\"\ncable = {{ length = \"0 m\", conversion = \"{delay}\" }}\n{more}"
+        )
+    };
+    let slow = "host.dma_write = \"40 us\"\nhca.link.encoding = \"9/10\"\n";
+    let mut lines = String::new();
+    for (lane, delay) in [("20 Mb/s", "1 ms"), ("400 Mb/s", "4 ms")] {
+        let text = format!("[system.shape]\n{}", system(lane, delay, slow));
+        std::fs::write(&mine, text).unwrap();
+        for (benchmark, size) in [("write-lat", "8"), ("write-bw", "1M")] {
+            let perf = Command::new(env!("CARGO_BIN_EXE_fishplate"))
+                .args(["perf", benchmark, "--size", size, "--json", "--fabric"])
+                .arg(&mine)
+                .output()
+                .unwrap();
+            assert!(perf.status.success(), "{perf:?}");
+            let found = String::from_utf8(perf.stdout).unwrap();
+            let shape = format!("{{\"rate\": \"{lane}\", \"delay\": \"{delay}\", ");
+            lines += &found.replacen('{', &shape, 1);
+        }
+    }
+    std::fs::write(&measured, &lines).unwrap();
+    let from = [
+        "calibrate",
+        "--base",
+        "tcp",
+        "--from",
+        measured.to_str().unwrap(),
+    ];
+    let text = good(&from);
+    assert!(
+        text.contains("# links of 0.4 Gb/s, 4000 us:\n# write-lat"),
+        "{text}"
+    );
+    std::fs::write(&mine, &text).unwrap();
+    let shown = good(&["show", mine.to_str().unwrap(), "--json"]);
+    let found = object(&shown);
+    assert!(
+        found.to_string().contains("over links of 2 shapes"),
+        "{found}"
+    );
+    // A third shape is predicted as the measured machine has it.
+    let text = format!(
+        "{text}\n[system.found]\n{}\n[system.real]\n{}",
+        system("100 Mb/s", "2 ms", "").replacen("tcp", "mine", 1),
+        system("100 Mb/s", "2 ms", slow)
+    );
+    std::fs::write(&mine, text).unwrap();
+    for size in ["8", "1M"] {
+        let total = |name: &str| {
+            let system = format!("{}:{name}", mine.display());
+            let explained = good(&["explain", &system, "--size", size, "--json"]);
+            object(&explained)["total_ns"].as_f64().unwrap()
+        };
+        let error = total("found") / total("real") - 1.0;
+        assert!(error.abs() < 0.005, "{size}: {error}");
+    }
+    for (wrong, says) in [
+        (
+            "\"rate\": \"20\"",
+            "rate: \"20\" is not valid; valid is a rate",
+        ),
+        ("\"delay\": 1", "rate: null is not valid"),
+    ] {
+        let line = format!("{{\"benchmark\": \"write-lat\", \"size\": 8, \"median\": 1, {wrong}}}");
+        std::fs::write(&measured, line).unwrap();
+        assert!(bad(&from).contains(says), "{}", bad(&from));
+    }
+    for path in [&measured, &mine] {
+        std::fs::remove_file(path).unwrap();
+    }
+}
