@@ -19,17 +19,19 @@ import harness  # noqa: E402
 import hosts  # noqa: E402
 import programs  # noqa: E402
 import rails  # noqa: E402
+import shaped  # noqa: E402
 import shown  # noqa: E402
 import strangers  # noqa: E402
 
 # In the order in which they run.
-MODULES = [shown, programs, rails, strangers]
+MODULES = [shown, programs, rails, strangers, shaped]
 TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 
 
 # One case of each kind, for the tests that every change runs: half a minute.
 QUICK = {"shown: interfaces of all kinds", "shown: an interface that the user names", "c: hello -n 2", "c: flood -n 2", "c: coll_data -n 4", "c: fatal truncate -n 3",
-         "programs: IPv6", "programs: two rails", "programs: 64 ranks on four hosts", "rails: rail 0, cut, and back", "strangers: garbage"}
+         "programs: IPv6", "programs: two rails", "programs: 64 ranks on four hosts", "rails: rail 0, cut, and back", "strangers: garbage",
+         "shaped: the document has the table"}
 
 
 @dataclass
