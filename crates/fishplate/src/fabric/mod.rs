@@ -65,8 +65,8 @@ enum Action {
     )]
     Calibrate {
         /// Output of `fishplate perf --json`: write-lat above all, write-bw and send-lat; and of
-        /// `bench latency --json`. May be repeated. Objects with the keys "rate" and "delay", such as "100 Mb/s" and "2 ms", were
-        /// measured over links of that shape
+        /// `bench latency --json`. May be repeated. Objects with the keys "rate" and "delay", such
+        /// as "100 Mb/s" and "2 ms", were measured over links of that shape
         #[arg(long, value_name = "FILE", required = true)]
         from: Vec<String>,
         /// System that has all values which the measurements do not determine

@@ -131,8 +131,8 @@ impl Schedule {
         self.links.all[link].posted(bytes, now);
     }
 
-    /// `bytes` of bulk work on `link` have completed, `late` nanoseconds before `now` at most. None:
-    /// at an unknown time.
+    /// `bytes` of bulk work on `link` have completed, `late` nanoseconds before `now` at most;
+    /// without it at an unknown time.
     pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, late: Option<u64>) {
         self.links.completed(link, bytes, now, late);
         if let Policy::Adaptive(_) = self.policy {
