@@ -27,7 +27,7 @@ fn protocols_rails_and_the_choices_not_taken_are_explained() {
             .collect();
         // Peers that differ in nothing are one kind.
         let begin = format!(
-            r#"{{"rank":{},"peers":[{{"ranks":[{}],"transport":"RDMA","rails":1,"sizes":["#,
+            r#"{{"rank":{},"peers":[{{"ranks":[{}],"transport":"RDMA","rails":1,"devices":[],"sizes":["#,
             rank.rank(),
             others.join(",")
         );
