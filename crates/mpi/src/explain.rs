@@ -154,7 +154,9 @@ fn peer_object(members: &[usize], choices: &PeerChoices) -> String {
     let (transport, rails) = (quoted(choices.transport), choices.rails);
     let devices = array(choices.devices.iter().map(|name| quoted(name)));
     let sizes = array(choices.sizes.iter().map(size_object));
-    format!(r#"{{"ranks":{members},"transport":{transport},"rails":{rails},"devices":{devices},"sizes":{sizes}}}"#)
+    format!(
+        r#"{{"ranks":{members},"transport":{transport},"rails":{rails},"devices":{devices},"sizes":{sizes}}}"#
+    )
 }
 
 fn size_object(choice: &SizeChoice) -> String {

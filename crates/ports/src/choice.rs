@@ -201,6 +201,9 @@ mod tests {
         };
         assert_eq!(ports(&[interface(0)]).unwrap()[0].name(), "tcp:eth0");
         let text = ports(&[]).unwrap_err().to_string();
-        assert!(text.contains("RDMA") && text.contains("IP interface"), "{text}");
+        assert!(
+            text.contains("RDMA") && text.contains("IP interface"),
+            "{text}"
+        );
     }
 }

@@ -103,7 +103,11 @@ mod tests {
 
     #[test]
     fn the_word_for_rails_names_each_kind_once() {
-        let (ib, roce, tcp) = (LinkLayer::InfiniBand, LinkLayer::Ethernet, LinkLayer::Internet);
+        let (ib, roce, tcp) = (
+            LinkLayer::InfiniBand,
+            LinkLayer::Ethernet,
+            LinkLayer::Internet,
+        );
         for (layers, word) in [
             (&[ib, roce][..], "RDMA"),
             (&[tcp, tcp], "TCP"),

@@ -35,7 +35,9 @@ fn setup(placement: Placement, seed: u64) -> Setup {
     let roce = RailSetup {
         link_layer: LinkLayer::Ethernet,
         // The subnet of TCP's rail: only the technology tells them apart.
-        subnet: Port::loopback(Ipv4Addr::LOCALHOST.into()).attributes().subnet,
+        subnet: Port::loopback(Ipv4Addr::LOCALHOST.into())
+            .attributes()
+            .subnet,
         ..usual.of_rail(0)
     };
     Setup {
@@ -55,7 +57,10 @@ fn mixed(ranks: usize, config: Config, setup: &Setup, ip: IpAddr) -> (Vec<Rdma>,
         let node = HostNode::new(devices, rank, ranks, board.of(rank)).unwrap();
         Rdma::attach(Box::new(node), rank, ranks, config).unwrap()
     };
-    (devices.into_iter().enumerate().map(attach).collect(), cables)
+    (
+        devices.into_iter().enumerate().map(attach).collect(),
+        cables,
+    )
 }
 
 fn config_of(policy: RailPolicy) -> Config {
@@ -100,11 +105,21 @@ fn zero_copy_keeps_its_promises() {
         super::tests::put(&mut b, &mut a, [2, 0, 0]);
         for end in [&a, &b] {
             let links = end.endpoints.get(1 - end.rank()).unwrap().links();
-            let rails: Vec<_> = links.iter().map(|link| (link.rail(), link.peer_rail())).collect();
-            assert_eq!(rails, [(0, 0), (1, 1)], "rails pair with those of their kind");
+            let rails: Vec<_> = links
+                .iter()
+                .map(|link| (link.rail(), link.peer_rail()))
+                .collect();
+            assert_eq!(
+                rails,
+                [(0, 0), (1, 1)],
+                "rails pair with those of their kind"
+            );
         }
         suite::zero_copy_promises(a, b);
-        assert!(cables.carried(0, 0).0 + cables.carried(1, 0).0 > 0, "{policy:?}");
+        assert!(
+            cables.carried(0, 0).0 + cables.carried(1, 0).0 > 0,
+            "{policy:?}"
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use secret::Secret;
 use tcp::{Port, TcpDevice};
 
 use super::*;
-use crate::suite;
+use crate::{Transport, suite};
 
 /// The transports of `ranks` ranks with this number of rails each.
 fn all(ranks: usize, rails: usize, config: Config) -> Vec<Rdma> {

@@ -64,7 +64,10 @@ impl HostDevice for StrictDevice {
     fn take_notes(&mut self, _notes: &mut VecDeque<String>) {}
 
     fn take_changes(&mut self) -> Vec<PortChange> {
-        let (rank, rail) = (self.index / self.shared.rails, self.index % self.shared.rails);
+        let (rank, rail) = (
+            self.index / self.shared.rails,
+            self.index % self.shared.rails,
+        );
         if self.shared.signs.port_events[rank].load(Ordering::Acquire) == 0 {
             return Vec::new();
         }

@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 
 pub use cables::{Cables, Cut};
-pub use hosted::hosted;
 use device::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Node, PortEvent, Qp,
     QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
+pub use hosted::hosted;
 pub use setup::{RailSetup, Setup};
 use world::{Signs, World};
 
