@@ -152,6 +152,13 @@ fn connections(ip: IpAddr) -> Vec<TcpStream> {
     copies.filter(is_ours).collect()
 }
 
+/// Policies under which both rails carry messages. A rail that carries none fails unnoticed.
+const USE_BOTH: [RailPolicy; 3] = [
+    RailPolicy::Adaptive,
+    RailPolicy::RoundRobin,
+    RailPolicy::Stripe,
+];
+
 /// A fault under way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
@@ -168,7 +175,7 @@ fn run(seed: u64, times: u32) {
         0 => Placement::Completion,
         _ => Placement::Ordered,
     };
-    let policy = POLICIES[seed as usize % POLICIES.len()];
+    let policy = USE_BOTH[seed as usize % USE_BOTH.len()];
     let what = format!("SEED={seed} {placement:?} {policy:?}");
     println!("{what}");
     let (ends, cables) = mixed(2, config_of(policy), &setup(placement, seed), ip);
