@@ -186,14 +186,17 @@ def rate(world) -> None:
 
 
 def connections(world) -> None:
-    """Streams over one and over two connections of one interface, MB/s."""
-    with Hosts(world.prefix) as hosts:
-        for _ in range(world.rounds):
-            for length in CONNECTED:
-                for many in (1, 2):
-                    env = {"FISHPLATE_TCP_CONNECTIONS": str(many)}
-                    found = bench(hosts, "bw", f"{length}:{length}", world.seconds, {}, ("-W", WINDOW), env)
-                    world.row(f"connections, {length >> 10} KiB, MB/s").add(str(many), found[OURS, length])
+    """Streams over one and over two rails of one interface, MB/s: between neighbours, and over a long path that loses frames."""
+    for path, orders in {"veth": [], "2 ms, 0.1% lost": ["delay 2", "loss 0.001"]}.items():
+        with Hosts(world.prefix, kind="wire" if orders else "veth") as hosts:
+            for order in orders:
+                hosts.order(0, *order.split())
+            for _ in range(world.rounds):
+                for length in CONNECTED:
+                    for many in (1, 2):
+                        env = {"FISHPLATE_TCP_CONNECTIONS": str(many)}
+                        found = bench(hosts, "bw", f"{length}:{length}", world.seconds, {}, ("-W", WINDOW), env)
+                        world.row(f"rails of one interface, {path}, {length >> 10} KiB, MB/s").add(str(many), found[OURS, length])
 
 
 def shaped(world) -> None:
