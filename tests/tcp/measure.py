@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import shlex
 import statistics
 import subprocess
@@ -28,11 +27,14 @@ import harness  # noqa: E402
 import hosts as network  # noqa: E402
 import programs  # noqa: E402
 import rails  # noqa: E402
+import running  # noqa: E402
 import strangers  # noqa: E402
 from harness import Problem  # noqa: E402
 from hosts import Hosts  # noqa: E402
 
 LENGTHS = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20]
+# Lengths of the streams over several connections.
+CONNECTED = [64 << 10, 1 << 20, 4 << 20]
 WINDOW = 64
 OURS, BARE = "fishplate", "bare"
 # What limited rails carry, in Mbit/s: two equal ones, and 1:4.
@@ -106,7 +108,7 @@ def peer_launchers(hosts: Hosts, peers: Path, work: Path) -> dict:
     return found
 
 
-def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, more: tuple = ()) -> dict:
+def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, more: tuple = (), env: dict | None = None) -> dict:
     """One round of `fishplate bench` over all libraries: for each library and size the median."""
     fishplate = hosts.prefix / "bin/fishplate"
     own = f"{fishplate} run -n {{ranks}} --hosts 0,1 --launch-with {shlex.quote(hosts.on_host())}"
@@ -115,7 +117,7 @@ def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, 
         command += ["--against", ",".join(map(str, launchers))]
         for library, launcher in launchers.items():
             command += ["--launcher", f"{library}={launcher}"]
-    ran = harness.run(list(map(str, command)), seconds=600, env=hosts.environment())
+    ran = harness.run(list(map(str, command)), seconds=600, env=hosts.environment(env))
     if ran.code != 0:
         raise Problem(f"bench {name}: {ran.err}")
     found = {}
@@ -183,6 +185,20 @@ def rate(world) -> None:
                 world.row("rate 8 B, messages/s").add(library, value)
 
 
+def connections(world) -> None:
+    """Streams over one and over two rails of one interface, MB/s: between neighbours, and over a long path that loses frames."""
+    for path, orders in {"veth": [], "2 ms, 0.1% lost": ["delay 2", "loss 0.001"]}.items():
+        with Hosts(world.prefix, kind="wire" if orders else "veth") as hosts:
+            for order in orders:
+                hosts.order(0, *order.split())
+            for _ in range(world.rounds):
+                for length in CONNECTED:
+                    for many in (1, 2):
+                        env = {"FISHPLATE_TCP_CONNECTIONS": str(many)}
+                        found = bench(hosts, "bw", f"{length}:{length}", world.seconds, {}, ("-W", WINDOW), env)
+                        world.row(f"rails of one interface, {path}, {length >> 10} KiB, MB/s").add(str(many), found[OURS, length])
+
+
 def shaped(world) -> None:
     """Two limited rails: the bandwidth of 1 MiB over both, beside that of bare sockets over each."""
     for name, limits in SHAPES.items():
@@ -202,10 +218,8 @@ def dies(world) -> None:
     for _ in range(world.rounds):
         with Hosts(world.prefix, rails=2, kind="wire") as hosts:
             with rails.program(hosts, "gap", 4, ranks=2) as job:
-                job.is_under_way()
-                time.sleep(1)
-                hosts.order(0, "cut")
-                world.row("a rail is cut, s").add("without messages", float(re.search(r"longest ([\d.]+) s", job.ends_well())[1]))
+                longest = running.longest_gap(job, lambda: hosts.order(0, "cut"))
+                world.row("a rail is cut, s").add("without messages", longest)
             hosts.order(0, "mend")
             world.row("a rail is cut, s").add("until it carries messages again", rails.time_of_return(hosts, 0, "cut"))
 
@@ -246,7 +260,7 @@ def flooded(world) -> None:
                             world.row(row).add(label, value)
 
 
-ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "shaped": shaped, "dies": dies, "strangers": flooded}
+ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "connections": connections, "shaped": shaped, "dies": dies, "strangers": flooded}
 
 
 class World:

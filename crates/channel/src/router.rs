@@ -168,6 +168,15 @@ impl Router {
         }
     }
 
+    /// The names of the devices on the rails to `peer`, in their order. Empty if no rails lead
+    /// there, or if their devices are modelled.
+    pub fn rail_names(&mut self, peer: usize) -> Vec<String> {
+        match self.via(peer) {
+            Via::Rdma(rdma) => rdma.rail_names(),
+            Via::Loopback(_) | Via::Shm(_) => Vec::new(),
+        }
+    }
+
     /// The network that this rank's devices report.
     pub fn own_network(&mut self) -> OwnNetwork {
         OwnNetwork {

@@ -10,8 +10,12 @@ use super::device::TcpDevice;
 const WATCH_NS: u64 = 100_000_000;
 
 impl HostDevice for TcpDevice {
+    /// Devices on one interface share what it carries, as the ports of one card do.
     fn identity(&self) -> Identity {
-        Identity::default()
+        Identity {
+            card: Some(self.attributes.name.clone()),
+            domain: None,
+        }
     }
 
     fn set_numbers(&mut self, card: usize, domain: usize) {

@@ -42,5 +42,5 @@ mod verbs;
 mod wire;
 
 pub use self::device::TcpDevice;
-pub use choice::{open, ports};
+pub use choice::{TAKEN, choose, ports};
 pub use port::Port;

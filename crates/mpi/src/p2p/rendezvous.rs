@@ -115,7 +115,15 @@ impl Messages {
         if self.fetches.is_empty() && self.deferred.is_empty() {
             return Ok(false);
         }
-        self.act(router)?;
+        router.hold(true);
+        let moved = self.act(router).and_then(|()| self.fetch(router));
+        router.hold(false);
+        moved
+    }
+
+    /// Begins the fetches that devices perform, and moves the next step of one that this rank
+    /// performs.
+    fn fetch(&mut self, router: &mut Router) -> Result<bool> {
         if self.fetches.is_patient() {
             std::hint::spin_loop();
             return Ok(true);
