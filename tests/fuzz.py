@@ -5,7 +5,7 @@
 
 It begins with the inputs of fuzz/corpus, and goes on with those of earlier runs in build/fuzz. An input that breaks a promise is
 printed, and fails the suite: its line belongs into the corpus. `--coverage` prints the share of the lines of each parser's files that the
-inputs reach (it needs the toolchain's llvm-tools). `--keep` writes the smallest set of inputs with the same reach back to fuzz/corpus.
+inputs reach (it needs the toolchain's llvm-tools). `--keep` writes a small set of inputs with the same reach back to fuzz/corpus.
 It needs a nightly toolchain, which it installs by rustup, and a C++ compiler. Status 3: it cannot run here, and the line before says why.
 """
 
@@ -32,7 +32,9 @@ FOLDER, CORPUS, WORK = harness.ROOT / "fuzz", harness.ROOT / "fuzz" / "corpus", 
 FLAGS = ("-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters "
          "-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Ccodegen-units=1")
 # The longest input, the longest time of one in seconds, the most memory of the process, and that of one allocation in MiB.
-LIMITS = ["-max_len=4096", "-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=64"]
+LIMITS = ["-max_len=4096", "-timeout=120", "-rss_limit_mb=1024", "-malloc_limit_mb=64"]
+# The longest input that is kept in the repository, in bytes.
+KEPT_LEN = 300
 # The files of each target's parsers, of which the coverage counts.
 PARSERS = {
     "frames": ["crates/tcp/src/frame/header.rs", "crates/tcp/src/frame/incoming.rs", "crates/tcp/src/frame/mod.rs",
@@ -101,9 +103,9 @@ def fuzz(program: Path, name: str, seconds: int) -> str:
 
 
 def keep(program: Path, name: str) -> int:
-    """Writes the smallest set of inputs that reaches the same code to the repository; returns their number."""
+    """Writes a small set of short inputs that reaches the same code to the repository; returns their number."""
     with tempfile.TemporaryDirectory(dir=WORK) as small:
-        run(program, name, "-merge=1", small, inputs(name), limit=600)
+        run(program, name, "-set_cover_merge=1", f"-max_len={KEPT_LEN}", small, inputs(name), limit=600)
         lines = sorted((path.read_bytes().hex() for path in Path(small).iterdir()), key=lambda line: (len(line), line))
     (CORPUS / name).write_text("".join(f"{line}\n" for line in lines))
     return len(lines)
