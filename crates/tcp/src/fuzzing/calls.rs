@@ -157,7 +157,7 @@ impl Visit {
         let (first, second) = bytes.split_at(script.below(bytes.len() + 1));
         for part in [first, second] {
             if !part.is_empty() {
-                let sent = wire::send_frame(self.stream.as_fd(), part, &[]);
+                let sent = wire::send_bytes(self.stream.as_fd(), part);
                 assert_eq!(sent.expect("the listener waits"), part.len());
             }
             let before = calls.dropped();
