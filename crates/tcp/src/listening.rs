@@ -1,11 +1,11 @@
 //! The listener of a device: it is there as long as a peer can come.
 //!
-//! A peer *can come* if it may call a queue pair of this device: it has the queue pair's address, or
-//! may be given it, and no connection has been made since. So a device begins to listen when a
+//! A peer *can come* if it may call a queue pair of this device: it has the queue pair's address,
+//! or may be given it, and no connection has been made since. So a device begins to listen when a
 //! queue pair is created or reset. A queue pair needs the listener no more when its connection is
-//! ready, when its address turns out to be the lower one and it calls itself, when its peer has been
-//! silent for too long, and when it fails or is destroyed. With the last of them the device listens
-//! no more: the kernel refuses who calls.
+//! ready, when its address turns out to be the lower one and it calls itself, when its peer has
+//! been silent for too long, and when it fails or is destroyed. With the last of them the device
+//! listens no more: the kernel refuses who calls.
 //!
 //! The port stays the device's, because addresses of queue pairs name it. So a rank whose
 //! connections are all made, or that has none to make, offers nothing to the network, and one with

@@ -1,6 +1,6 @@
 //! The hello by which two processes prove that they know the secret of their job, with either end
-//! under attack: a message arrives as it was sent, with changed bytes, as another message of this or
-//! an earlier hello, or is made up.
+//! under attack: a message arrives as it was sent, with changed bytes, as another message of
+//! this or an earlier hello, or is made up.
 //!
 //! The promise: an end believes the other if and only if each message has arrived as it was sent,
 //! and both know one secret.
