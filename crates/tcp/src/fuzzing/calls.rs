@@ -1,6 +1,6 @@
 //! Calls: what a listener hears from callers, cut anywhere, until a queue pair takes the
-//! connection. A caller may know the secret or not, repeat an earlier hello, stop amid a message, and its bytes
-//! may change on the way.
+//! connection. A caller may know the secret or not, repeat an earlier hello, stop amid a message,
+//! and its bytes may change on the way.
 //!
 //! The promises, whatever comes:
 //! - an introduction is believed only if every byte of the hello has arrived as a caller with the
