@@ -21,8 +21,8 @@ CARRIES = 1 << 20
 BREAKS = ("cut", "unplugged", "down on host 0", "down on host 1")
 
 
-def program(hosts: Hosts, name: str, *arguments, ranks: int = RANKS, env: dict | None = None) -> Job:
-    command = hosts.launcher(ranks, c.programs(hosts.prefix) / name, *arguments)
+def program(hosts: Hosts, name: str, *arguments, ranks: int = RANKS, env: dict | None = None, options: tuple = ()) -> Job:
+    command = hosts.launcher(ranks, *options, c.programs(hosts.prefix) / name, *arguments)
     return Job(command, hosts.environment(env))
 
 

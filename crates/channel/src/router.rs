@@ -191,6 +191,12 @@ impl Router {
         rdma.map_or_else(Vec::new, |rdma| rdma.take_reports())
     }
 
+    /// The rails to which strangers have connected: number, device, number of connections.
+    pub fn strangers(&mut self) -> Vec<(usize, String, u64)> {
+        let rdma = self.rdma.as_mut();
+        rdma.map_or_else(Vec::new, |rdma| rdma.strangers())
+    }
+
     /// Leaves the modelled machine: this rank exchanges no more messages.
     pub fn leave(&mut self) {
         self.left |= self.rdma.take().is_some();

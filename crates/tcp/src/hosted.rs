@@ -64,6 +64,10 @@ impl HostDevice for TcpDevice {
         std::mem::take(&mut self.warnings)
     }
 
+    fn strangers(&self) -> u64 {
+        self.calls.dropped() + self.calls.unproven() as u64
+    }
+
     fn take_changes(&mut self) -> Vec<PortChange> {
         Vec::new()
     }
