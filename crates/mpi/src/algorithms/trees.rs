@@ -4,6 +4,8 @@
 //! those of long ones wait for their receivers. Ranks are numbered from the root.
 
 use super::Case;
+use super::branches::below;
+use super::cost::CHAIN_PIECE;
 use super::network::Message;
 
 /// The times at which the ranks of an operation end, in nanoseconds.
@@ -29,6 +31,13 @@ impl Ends {
             mean: ends.iter().sum::<u64>() / ends.len().max(1) as u64,
             last: ends.iter().copied().max().unwrap_or(0),
         }
+    }
+
+    /// The end of a vector of `bytes` bytes whose first piece ends so; each other piece follows after
+    /// a step.
+    fn behind(self, bytes: usize, step: u64) -> Ends {
+        let pieces = bytes.div_ceil(CHAIN_PIECE).max(1) as u64;
+        self.then(Ends::all((pieces - 1) * step))
     }
 
     /// This operation, and after it `next` on all ranks.
@@ -139,6 +148,78 @@ impl Case {
             ends[rank] = done;
         }
         Ends::of(&ends)
+    }
+
+    /// The end of each rank's branch in a k-ary tree.
+    fn branch_ends(&self, arity: usize) -> Vec<usize> {
+        let mut ends = vec![self.ranks; self.ranks];
+        for rank in 0..self.ranks {
+            for branch in below(&(rank..ends[rank]), arity) {
+                ends[branch.start] = branch.end;
+            }
+        }
+        ends
+    }
+
+    /// A message of `bytes` bytes down a k-ary tree, in pieces.
+    pub(super) fn down_branches(&self, bytes: usize, arity: usize) -> Ends {
+        let piece = bytes.min(CHAIN_PIECE);
+        let branch_ends = self.branch_ends(arity);
+        let (mut ends, mut step) = (vec![0; self.ranks], 0);
+        for rank in 0..self.ranks {
+            let (mut now, mut done) = (ends[rank], ends[rank]);
+            let (mut across, mut inside) = (0, 0);
+            let branches = below(&(rank..branch_ends[rank]), arity);
+            let others = branches.len().saturating_sub(1);
+            for child in branches.rev().map(|branch| branch.start) {
+                let message = self.between(rank, child, piece, others);
+                now += message.sending;
+                if message.is_short {
+                    ends[child] = now + message.flight + message.receiving;
+                    done = now;
+                    continue;
+                }
+                ends[child] = now + message.moving + message.flight;
+                done = done.max(ends[child]);
+                if self.crosses(rank, child) {
+                    now += message.moving;
+                    across = across.max(message.flight) + message.moving;
+                } else {
+                    // This rank copies a piece too, before others copy it from here.
+                    inside = 2 * (message.flight + message.moving);
+                }
+            }
+            ends[rank] = done;
+            step = step.max(across).max(inside);
+        }
+        Ends::of(&ends).behind(bytes, step)
+    }
+
+    /// Messages of `bytes` bytes up a k-ary tree, in pieces.
+    pub(super) fn up_branches(&self, bytes: usize, arity: usize) -> Ends {
+        let piece = bytes.min(CHAIN_PIECE);
+        let branch_ends = self.branch_ends(arity);
+        let (mut ends, mut step) = (vec![0; self.ranks], 0);
+        for rank in (0..self.ranks).rev() {
+            let (mut now, mut each) = (0, 0);
+            let branches = below(&(rank..branch_ends[rank]), arity);
+            let others = branches.len().saturating_sub(1);
+            for child in branches.map(|branch| branch.start) {
+                let message = self.between(rank, child, piece, others);
+                let sent = ends[child] + message.sending;
+                if message.is_short {
+                    ends[child] = sent;
+                    now = now.max(sent + message.flight) + message.receiving;
+                } else {
+                    now = now.max(sent + message.flight) + message.moving;
+                    ends[child] = now;
+                    each = each.max(message.flight) + message.moving;
+                }
+            }
+            ends[rank] = now;
+            step = step.max(each);
+        }
+        Ends::of(&ends).behind(bytes, step)
     }
 
     /// The ranks beside the root on its host, and those elsewhere.
