@@ -649,7 +649,10 @@ mod tests {
     fn a_wish_for_nothing_that_exists_is_refused_with_what_does() {
         let refused = |text| {
             let wish = AlgorithmChoices::parse(text).unwrap();
-            AlgorithmTable::new(&wish, TreeArity::AUTO).err().unwrap().to_string()
+            AlgorithmTable::new(&wish, TreeArity::AUTO)
+                .err()
+                .unwrap()
+                .to_string()
         };
         assert!(refused("allreduce=quick").contains("rabenseifner"));
         assert!(refused("allreduction=ring").contains("reduce_scatter"));

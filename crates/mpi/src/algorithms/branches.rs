@@ -69,7 +69,11 @@ mod tests {
                 assert_eq!(below(&larger, arity).filter(|of| *of == own).count(), 1);
             }
             let deepest = (0..size).map(|place| steps(place, size, arity)).max();
-            assert_eq!(deepest, Some(depth(size, arity)), "{size} places by {arity}");
+            assert_eq!(
+                deepest,
+                Some(depth(size, arity)),
+                "{size} places by {arity}"
+            );
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::collectives::{FORMS, Form, Sample, bytes_of, perform_on, samples};
-use crate::common::modelled::{Keep, play, play_to_error, system};
+use crate::common::modelled::{Keep, play, system};
 use crate::common::{out, pattern, random_program, room};
 use model::config::MachineConfig;
 use model::{Faults, IntraHost};
@@ -342,16 +342,16 @@ impl Group<'_> {
 
 /// Runs an operation on two hosts of two ranks each. Only `fails` has an error, whose text it
 /// returns.
-fn lengths_that_differ(
-    fails: usize,
-    work: impl Fn(usize) -> Work + 'static,
-) -> String {
+fn lengths_that_differ(fails: usize, work: impl Fn(usize) -> Work + 'static) -> String {
     let mut scene = MachineConfig::new(&system("edr"), 2, 2, 1).unwrap();
     scene.hosts = vec![0, 0, 1, 1];
     let said = Arc::new(Mutex::new(String::new()));
     let found = said.clone();
-    let settings = vec![("FISHPLATE_COLLECTIVES", "gather=two-level,scatter=two-level")];
-    play_to_error(scene, settings, move |rank| {
+    let settings = vec![(
+        "FISHPLATE_COLLECTIVES",
+        "gather=two-level,scatter=two-level",
+    )];
+    play(scene, settings, Keep::Nothing, move |rank| {
         let done = rank.collective("MPI_Test", &work(rank.rank()), mpi::comm::WORLD);
         match (rank.rank() == fails, done) {
             (true, Err(error)) => *found.lock().unwrap() = error.to_string(),
@@ -375,7 +375,10 @@ fn blocks_of_other_lengths_than_the_root_expects_are_an_error() {
         receive: (me == 0).then(|| all([10, 20, 40, 30])),
         root: 0,
     });
-    assert!(said.contains("rank 2 of the communicator sent 30 where 40 bytes"), "{said}");
+    assert!(
+        said.contains("rank 2 of the communicator sent 30 where 40 bytes"),
+        "{said}"
+    );
     let said = lengths_that_differ(3, move |me| Work::Scatterv {
         send: (me == 0).then(|| all([10, 20, 30, 30])),
         receive: Some(room(vec![0; [10, 20, 30, 40][me]].leak())),

@@ -373,7 +373,7 @@ fn rooted(collective: Collective, me: usize, root: usize, calls: &mut Calls, byt
     let at_root = me == root;
     let root = root as i32;
     let one = room(&mut calls.bytes[..bytes]);
-    let mut all = || Blocks::even(room(&mut calls.more[..RANKS * bytes]), RANKS);
+    let all = || Blocks::even(room(&mut calls.more[..RANKS * bytes]), RANKS);
     match collective {
         Collective::Bcast => Work::Bcast { buffer: one, root },
         Collective::Gather => Work::Gather {
