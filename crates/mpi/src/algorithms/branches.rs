@@ -9,15 +9,15 @@
 
 use std::ops::Range;
 
-/// The branches below the root of a branch, in order.
+/// The branches below the root of a branch, in order; the first ones are the longest.
 pub(crate) fn below(
     branch: &Range<usize>,
     arity: usize,
-) -> impl DoubleEndedIterator<Item = Range<usize>> + ExactSizeIterator + use<> {
+) -> impl ExactSizeIterator<Item = Range<usize>> + use<> {
     let first = branch.start + 1;
     let rest = branch.end.saturating_sub(first);
     let parts = arity.max(1).min(rest);
-    let edge = move |part: usize| first + rest * part / parts;
+    let edge = move |part: usize| first + (rest * part).div_ceil(parts);
     (0..parts).map(move |part| edge(part)..edge(part + 1))
 }
 
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn branches_follow_each_other_and_differ_by_one_place() {
         let parts: Vec<_> = below(&(3..14), 4).collect();
-        assert_eq!(parts, [4..6, 6..9, 9..11, 11..14]);
+        assert_eq!(parts, [4..7, 7..9, 9..12, 12..14]);
         assert_eq!(below(&(3..5), 4).collect::<Vec<_>>(), [4..5]);
         assert_eq!(below(&(3..4), 4).len(), 0);
         assert_eq!(depth(7, 1), 6);

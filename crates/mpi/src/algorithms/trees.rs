@@ -150,29 +150,38 @@ impl Case {
         Ends::of(&ends)
     }
 
-    /// The end of each rank's branch in a k-ary tree.
-    fn branch_ends(&self, arity: usize) -> Vec<usize> {
-        let mut ends = vec![self.ranks; self.ranks];
-        for rank in 0..self.ranks {
-            for branch in below(&(rank..ends[rank]), arity) {
-                ends[branch.start] = branch.end;
-            }
-        }
-        ends
+    /// The ranks below each rank in a k-ary tree, and the number of ranks of a host that move
+    /// messages from there at the same time.
+    fn branches(&self, arity: usize) -> Vec<(Vec<usize>, usize)> {
+        let mut branches = vec![(self.ranks, 1); self.ranks];
+        let of = |rank: usize| {
+            let (end, width) = branches[rank];
+            let wider = (width * arity).min(self.spread.most);
+            let children = below(&(rank..end), arity).map(|branch| {
+                branches[branch.start] = (branch.end, wider);
+                branch.start
+            });
+            (children.collect(), wider)
+        };
+        (0..self.ranks).map(of).collect()
+    }
+
+    /// A further piece within a host, while all its ranks copy.
+    fn next_inside(&self, message: &Message, piece: usize) -> u64 {
+        let copies = self.spread.most as u64 - 1;
+        let memory = self.network.memory(piece as u64, copies);
+        message.flight + message.moving.max(memory)
     }
 
     /// A message of `bytes` bytes down a k-ary tree, in pieces.
     pub(super) fn down_branches(&self, bytes: usize, arity: usize) -> Ends {
         let piece = bytes.min(CHAIN_PIECE);
-        let branch_ends = self.branch_ends(arity);
         let (mut ends, mut step) = (vec![0; self.ranks], 0);
-        for rank in 0..self.ranks {
+        for (rank, (children, width)) in self.branches(arity).into_iter().enumerate() {
             let (mut now, mut done) = (ends[rank], ends[rank]);
             let (mut across, mut inside) = (0, 0);
-            let branches = below(&(rank..branch_ends[rank]), arity);
-            let others = branches.len().saturating_sub(1);
-            for child in branches.rev().map(|branch| branch.start) {
-                let message = self.between(rank, child, piece, others);
+            for child in children {
+                let message = self.between(rank, child, piece, width - 1);
                 now += message.sending;
                 if message.is_short {
                     ends[child] = now + message.flight + message.receiving;
@@ -186,7 +195,7 @@ impl Case {
                     across = across.max(message.flight) + message.moving;
                 } else {
                     // This rank copies a piece too, before others copy it from here.
-                    inside = 2 * (message.flight + message.moving);
+                    inside = 2 * self.next_inside(&message, piece);
                 }
             }
             ends[rank] = done;
@@ -198,14 +207,13 @@ impl Case {
     /// Messages of `bytes` bytes up a k-ary tree, in pieces.
     pub(super) fn up_branches(&self, bytes: usize, arity: usize) -> Ends {
         let piece = bytes.min(CHAIN_PIECE);
-        let branch_ends = self.branch_ends(arity);
         let (mut ends, mut step) = (vec![0; self.ranks], 0);
-        for rank in (0..self.ranks).rev() {
+        for (rank, (children, width)) in self.branches(arity).into_iter().enumerate().rev() {
             let (mut now, mut each) = (0, 0);
-            let branches = below(&(rank..branch_ends[rank]), arity);
-            let others = branches.len().saturating_sub(1);
-            for child in branches.map(|branch| branch.start) {
-                let message = self.between(rank, child, piece, others);
+            // Of the ranks that move messages, one of each branch copies.
+            let copying = width.div_ceil(arity.max(1));
+            for child in children {
+                let message = self.between(rank, child, piece, copying - 1);
                 let sent = ends[child] + message.sending;
                 if message.is_short {
                     ends[child] = sent;
@@ -213,7 +221,10 @@ impl Case {
                 } else {
                     now = now.max(sent + message.flight) + message.moving;
                     ends[child] = now;
-                    each = each.max(message.flight) + message.moving;
+                    each += match self.crosses(rank, child) {
+                        true => message.moving,
+                        false => self.next_inside(&message, piece),
+                    };
                 }
             }
             ends[rank] = now;

@@ -95,8 +95,7 @@ async fn linear(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
 async fn tree(call: &Call<'_>, buffer: &Buffer, root: usize, arity: usize) -> Result<()> {
     let (branch, above) = branches::branch(call.before(root), call.size(), arity);
     let member = |place: usize| (place + root) % call.size();
-    // The last branch first, as it is the longest and the farthest.
-    let below = branches::below(&branch, arity).rev();
+    let below = branches::below(&branch, arity);
     let below: Vec<usize> = below.map(|branch| member(branch.start)).collect();
     let piece = |number: usize| buffer.slice(number * PIECE, PIECE);
     let receive = |number: usize| match above {
