@@ -470,8 +470,8 @@ pub struct AlgorithmTable {
 }
 
 impl AlgorithmTable {
-    /// The table with these overrides, and this number of branches in k-ary trees; an error names an
-    /// unknown collective or algorithm.
+    /// The table with these overrides, and this number of branches in k-ary trees; an error names
+    /// an unknown collective or algorithm.
     pub fn new(overrides: &AlgorithmChoices, arity: TreeArity) -> Result<AlgorithmTable> {
         for choice in &overrides.0 {
             let bad = |detail| {

@@ -33,8 +33,8 @@ impl Ends {
         }
     }
 
-    /// The end of a vector of `bytes` bytes whose first piece ends so; each other piece follows after
-    /// a step.
+    /// The end of a vector of `bytes` bytes whose first piece ends so; each other piece follows
+    /// after a step.
     fn behind(self, bytes: usize, step: u64) -> Ends {
         let pieces = bytes.div_ceil(CHAIN_PIECE).max(1) as u64;
         self.then(Ends::all((pieces - 1) * step))
