@@ -221,6 +221,23 @@ impl Router {
         }
     }
 
+    /// Packets put while they are held may leave together, at the latest when the hold ends. For
+    /// transports whose puts cost little it means nothing.
+    #[inline]
+    pub fn hold(&mut self, held: bool) {
+        if self.pace.is_dear
+            && let Some(rdma) = &mut self.rdma
+        {
+            rdma.hold(held);
+        }
+    }
+
+    /// The number of polls of the devices so far.
+    #[inline]
+    pub fn device_polls(&self) -> u32 {
+        self.rdma.as_ref().map_or(0, |rdma| rdma.polls())
+    }
+
     /// Polls RDMA, and shared memory beside it.
     #[inline(never)]
     fn poll_devices(

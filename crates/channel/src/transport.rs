@@ -75,6 +75,9 @@ pub struct Capabilities {
     pub cooperative: bool,
     /// Pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,
+    /// A put costs far more than the making of its packet: short packets in a row are worth sending
+    /// together ([`Router::hold`](crate::Router::hold)).
+    pub dear_puts: bool,
     /// Number of rails between the two ranks; 1 without rails.
     pub rails: usize,
     /// Cost estimates.

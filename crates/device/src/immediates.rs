@@ -431,6 +431,10 @@ impl Device for Immediates {
         self.device().set_probing(qp, probing)
     }
 
+    fn hold(&mut self, held: bool) {
+        self.device().hold(held)
+    }
+
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
         let (device, rail) = self.both();
         device.modify(qp, to)?;

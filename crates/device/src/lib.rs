@@ -200,6 +200,12 @@ pub trait Device {
         Ok(())
     }
 
+    /// Requests posted while they are held may leave together, at the latest when the hold ends.
+    /// Devices to which a post costs little send each at once.
+    fn hold(&mut self, held: bool) {
+        let _ = held;
+    }
+
     /// Posts a work request to the send queue. An inline payload has been read when this returns.
     ///
     /// # Safety

@@ -245,7 +245,7 @@ impl Unproven {
         call.copy_from_slice(&self.bytes[..CALL]);
         let (listener, answer) = Listener::answer(secret, &call)?;
         // A new connection has room for it.
-        match wire::send_frame(self.socket.as_fd(), &answer, &[]) {
+        match wire::send_bytes(self.socket.as_fd(), &answer) {
             Ok(sent) if sent == answer.len() => {
                 self.listener = Some(listener);
                 Ok(None)

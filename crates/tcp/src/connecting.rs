@@ -224,7 +224,7 @@ impl TcpDevice {
         let is_watched = self.poller.add(Tag::Pair(at), &socket, Interest::INPUT);
         // The caller begins when it hears this. A new connection has room for it.
         let is_greeted =
-            pair.is_caller || wire::send_frame(socket.as_fd(), &Machine::greeting(), &[]).is_ok();
+            pair.is_caller || wire::send_bytes(socket.as_fd(), &Machine::greeting()).is_ok();
         // An earlier connection leaves the poller as it is closed.
         pair.line = Line::Open(socket);
         pair.interest = Interest::INPUT;
@@ -352,7 +352,7 @@ impl Call {
                 let begun = Caller::call(secret, introduction.encode());
                 let (caller, message) = begun.map_err(refused)?;
                 // A new connection has room for it.
-                match wire::send_frame(self.socket.as_fd(), &message, &[]) {
+                match wire::send_bytes(self.socket.as_fd(), &message) {
                     Ok(sent) if sent == message.len() => {}
                     Ok(_) => return Err(CallError::Dropped("it takes no bytes".into())),
                     Err(why) => return Err(dropped(why)),
@@ -386,7 +386,7 @@ impl Call {
                 };
                 let proof = caller.hear(bytes);
                 let proof = proof.map_err(|why| CallError::Refused(why.to_string()))?;
-                match wire::send_frame(self.socket.as_fd(), &proof, &[]) {
+                match wire::send_bytes(self.socket.as_fd(), &proof) {
                     Ok(sent) if sent == proof.len() => Ok(CallEnd::Done),
                     _ => Err(CallError::Dropped("the peer ended the connection".into())),
                 }

@@ -38,6 +38,10 @@ pub struct TcpDevice {
     pub(super) owing: Vec<u32>,
     /// Queue pairs with frames that wait for receives.
     pub(super) stalled: Vec<u32>,
+    /// Requests wait until the hold ends.
+    pub(super) holds: bool,
+    /// Queue pairs with requests that wait for that.
+    pub(super) held: Vec<u32>,
     /// Connections that have ended here and not yet at the peer, with the time of the end.
     pub(super) ending: VecDeque<(OwnedFd, u64)>,
     /// Calls that only tell the peers that their queue pairs have ended.
@@ -87,6 +91,8 @@ impl TcpDevice {
             hot: Vec::new(),
             owing: Vec::new(),
             stalled: Vec::new(),
+            holds: false,
+            held: Vec::new(),
             ending: VecDeque::new(),
             last_calls: Vec::new(),
             polls: 0,

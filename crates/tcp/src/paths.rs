@@ -61,7 +61,7 @@ impl TcpDevice {
             .calls
             .unanswered(now.saturating_sub(FAILED_NS), answers);
         for socket in refused {
-            let _ = wire::send_frame(socket.as_fd(), &Machine::farewell(), &[]);
+            let _ = wire::send_bytes(socket.as_fd(), &Machine::farewell());
             wire::end(&socket);
             self.ending.push_back((socket, now));
         }

@@ -16,8 +16,9 @@ use super::wire;
 
 /// The memory for bytes whose place is not known yet, in bytes.
 pub(super) const STAGING: usize = 16 << 10;
-/// The part of it behind a payload that is received to its place.
-const BEHIND: usize = 4 << 10;
+/// The part of it behind a payload that is received to its place, and before the next one: often
+/// that is long too, and only its header is wanted there.
+const BETWEEN: usize = 256;
 /// The shortest payload that is received to its place, in bytes.
 const DIRECT: usize = 2 << 10;
 /// The most bytes taken from a connection before the next has its turn.
@@ -258,6 +259,15 @@ impl TcpDevice {
         Ok(())
     }
 
+    /// Sends the requests that were held.
+    pub(super) fn send_held(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        for at in held.drain(..) {
+            self.write(at);
+        }
+        self.held = held;
+    }
+
     /// Asks for the events that the connection of a queue pair needs.
     fn update_interest(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -279,6 +289,7 @@ impl TcpDevice {
     /// Executes a request whose arguments have been checked.
     #[inline]
     pub(super) fn execute(&mut self, at: u32, work: &Work, len: u32) {
+        let is_held = self.holds;
         let Some(Split {
             machine,
             line,
@@ -289,7 +300,7 @@ impl TcpDevice {
         else {
             return;
         };
-        let waits = !is_ready || !machine.outgoing().is_empty();
+        let waits = is_held || !is_ready || !machine.outgoing().is_empty();
         let head = machine.begin(work, len);
         let is_sent_from = matches!(
             work.operation,
@@ -301,7 +312,8 @@ impl TcpDevice {
         if let Line::Open(socket) = line
             && !waits
         {
-            match wire::send_frame(socket.as_fd(), &head, payload) {
+            // SAFETY: the poster's promise about the memory of its request.
+            match unsafe { wire::send_frame(socket.as_fd(), &head, payload) } {
                 Ok(bytes) => sent = bytes,
                 Err(_) => is_lost = true,
             }
@@ -312,7 +324,11 @@ impl TcpDevice {
         let payload_len = if is_sent_from { len as usize } else { 0 };
         if sent < head.len() + payload_len {
             machine.keep(&head, payload, sent, work.inline, &place);
-            self.update_interest(at);
+            match is_held {
+                true if self.held.contains(&at) => {}
+                true => self.held.push(at),
+                false => self.update_interest(at),
+            }
         }
     }
 }
@@ -348,10 +364,17 @@ impl Split<'_> {
         let (count, room) = match direct {
             Some(to) => {
                 // SAFETY: the machine has checked that the peer may write there.
-                let count = unsafe { wire::receive(socket.as_fd(), to, &mut staging[..BEHIND]) };
-                (count, to.1 + BEHIND)
+                let count = unsafe { wire::receive(socket.as_fd(), to, &mut staging[..BETWEEN]) };
+                (count, to.1 + BETWEEN)
             }
-            None => (wire::receive_bytes(socket.as_fd(), staging), STAGING),
+            None => {
+                let room = match machine.was_long(DIRECT) {
+                    true => BETWEEN,
+                    false => STAGING,
+                };
+                let count = wire::receive_bytes(socket.as_fd(), &mut staging[..room]);
+                (count, room)
+            }
         };
         let count = match count {
             Ok(Some(0)) | Err(_) => return Err(Break::Lost),

@@ -188,6 +188,13 @@ impl Device for TcpDevice {
         Ok(())
     }
 
+    fn hold(&mut self, held: bool) {
+        self.holds = held;
+        if !held && !self.held.is_empty() {
+            self.send_held();
+        }
+    }
+
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {
         if into.len() > RECEIVE_SLICES {
             return self.invalid(format!("a receive names at most {RECEIVE_SLICES} slices"));

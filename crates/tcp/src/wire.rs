@@ -14,6 +14,8 @@ use super::frame::Piece;
 
 /// The most pieces of one send.
 pub(crate) const PIECES: usize = 32;
+/// The longest frame that is sent as one run of bytes.
+const SHORT: usize = 256;
 /// The most connections that the kernel keeps for a listener that computes.
 const BACKLOG: i32 = 4096;
 /// The time from the last sign of an idle peer to the first question, from one question to the
@@ -99,8 +101,29 @@ pub(crate) fn send(socket: BorrowedFd, pieces: &[Piece]) -> io::Result<usize> {
 }
 
 /// Sends as much of a frame as the socket takes. Zero: it takes nothing now.
+///
+/// # Safety
+/// The payload is memory of the owner, who leaves it alone meanwhile.
 #[inline]
-pub(crate) fn send_frame(socket: BorrowedFd, head: &[u8], payload: &[Slice]) -> io::Result<usize> {
+pub(crate) unsafe fn send_frame(
+    socket: BorrowedFd,
+    head: &[u8],
+    payload: &[Slice],
+) -> io::Result<usize> {
+    let len: usize = payload.iter().map(|slice| slice.len as usize).sum();
+    if head.len() + len <= SHORT {
+        // One run of bytes: the system call is shorter than with a list of parts.
+        let mut bytes = [0u8; SHORT];
+        bytes[..head.len()].copy_from_slice(head);
+        let mut end = head.len();
+        for slice in payload {
+            let (from, len) = (slice.address as *const u8, slice.len as usize);
+            // SAFETY: the caller's promise; the lengths fit, as counted above.
+            unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr().add(end), len) };
+            end += len;
+        }
+        return send_bytes(socket, &bytes[..end]);
+    }
     let mut parts = [const {
         libc::iovec {
             iov_base: std::ptr::null_mut(),
@@ -112,6 +135,16 @@ pub(crate) fn send_frame(socket: BorrowedFd, head: &[u8], payload: &[Slice]) -> 
         (part.iov_base, part.iov_len) = (slice.address as *mut _, slice.len as usize);
     }
     send_parts(socket, &mut parts[..(payload.len() + 1).min(PIECES)])
+}
+
+/// Sends as many of the bytes as the socket takes. Zero: it takes nothing now.
+#[inline]
+pub(crate) fn send_bytes(socket: BorrowedFd, bytes: &[u8]) -> io::Result<usize> {
+    let (from, len) = (bytes.as_ptr().cast(), bytes.len());
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: an open socket and the bytes.
+    let sent = or_none(unsafe { libc::send(socket.as_raw_fd(), from, len, flags) })?;
+    Ok(sent.unwrap_or(0))
 }
 
 #[inline]

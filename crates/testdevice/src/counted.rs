@@ -261,6 +261,10 @@ impl Device for Counted {
         self.device().set_probing(qp, probing)
     }
 
+    fn hold(&mut self, held: bool) {
+        self.device().hold(held)
+    }
+
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
         self.device().modify(qp, to)
     }

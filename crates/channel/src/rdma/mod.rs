@@ -259,6 +259,18 @@ impl Rdma {
         in_use.any(|rail| self.rails[rail].polled())
     }
 
+    /// Requests for devices to which a post costs much wait while they are held.
+    pub(crate) fn hold(&mut self, held: bool) {
+        for rail in self.in_use.iter().filter(|rail| self.rails[*rail].polled()) {
+            self.node.rail(rail).hold(held);
+        }
+    }
+
+    /// The number of polls so far.
+    pub(crate) fn polls(&self) -> u32 {
+        self.attention.polls
+    }
+
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
     pub fn needs_processors(&self) -> bool {
         let mut in_use = self.in_use.iter();

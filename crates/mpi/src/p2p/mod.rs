@@ -41,7 +41,7 @@ pub use probe::Found;
 use protocol::{Case, Limits, Protocol, choose};
 pub(crate) use receive::received;
 use rendezvous::Fetches;
-use send_queue::{MessageSource, SendQueue};
+use send_queue::{MessageSource, PeerState, SendQueue};
 use transfers::{Stage, Transfers};
 
 use crate::matching::{Key, Posted, Unexpected};
@@ -91,11 +91,17 @@ impl Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
         let tries_short = limits.announces && rails > Some(1);
         let whole = |peer| limits.whole(router.piece(peer));
+        let mut send_queue = SendQueue::new((0..ranks).map(whole));
+        for peer in 0..ranks {
+            if router.capabilities(peer).dear_puts {
+                send_queue.set(peer, PeerState::DearPuts, true);
+            }
+        }
         Messages {
             requests: Requests::default(),
             posted: Posted::default(),
             unexpected: Unexpected::default(),
-            send_queue: SendQueue::new((0..ranks).map(whole)),
+            send_queue,
             arrivals: Arrivals::new(ranks),
             fetches: Fetches::default(),
             transfers: Transfers::default(),
@@ -170,7 +176,10 @@ impl Messages {
             return Ok(false);
         }
         let (queue, mut sources) = self.parts();
-        queue.flush(router, &mut sources)
+        router.hold(true);
+        let flushed = queue.flush(router, &mut sources);
+        router.hold(false);
+        flushed
     }
 
     /// The messages that no receive has matched.

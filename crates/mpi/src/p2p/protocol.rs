@@ -355,6 +355,7 @@ mod tests {
         }),
         cooperative: true,
         push: true,
+        dear_puts: false,
         rails: 1,
         cost: CostHints {
             latency_ns: 200,
@@ -378,6 +379,7 @@ mod tests {
         }),
         cooperative: false,
         push: false,
+        dear_puts: false,
         rails: 1,
         cost: CostHints {
             latency_ns: 1500,

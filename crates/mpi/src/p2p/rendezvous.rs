@@ -108,36 +108,59 @@ impl Messages {
         });
     }
 
-    /// Performs the deferred actions, and moves the next step of the next fetch. True if anything
-    /// moved.
+    /// Performs the deferred actions, begins the fetches that devices perform, and moves the next
+    /// step of one that this rank performs. True if anything moved.
     #[inline]
     pub(super) fn advance(&mut self, router: &mut Router) -> Result<bool> {
         if self.fetches.is_empty() && self.deferred.is_empty() {
             return Ok(false);
         }
-        self.act(router)?;
+        router.hold(true);
+        let moved = self.act(router).and_then(|()| self.fetch(router));
+        router.hold(false);
+        moved
+    }
+
+    /// Begins the fetches that devices perform, and moves the next step of one that this rank
+    /// performs.
+    fn fetch(&mut self, router: &mut Router) -> Result<bool> {
         if self.fetches.is_patient() {
             std::hint::spin_loop();
             return Ok(true);
         }
-        self.fetch_next(router)
+        loop {
+            let left = self.fetches.queue.len();
+            self.fetch_next(router)?;
+            let is_begun = self.fetches.queue.len() < left;
+            if !is_begun || !self.devices_do_next(router) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Devices move the bytes of the next fetch: it only has to be begun. One that this rank itself
+    /// moves takes a round.
+    fn devices_do_next(&self, router: &mut Router) -> bool {
+        let next = self.fetches.queue.front();
+        let zero_copy = next.and_then(|next| router.capabilities(next.peer).zero_copy);
+        zero_copy.is_some_and(|zero_copy| !zero_copy.synchronous)
     }
 
     #[inline(never)]
-    fn fetch_next(&mut self, router: &mut Router) -> Result<bool> {
+    fn fetch_next(&mut self, router: &mut Router) -> Result<()> {
         let Some(mut fetch) = self.fetches.queue.pop_front() else {
-            return Ok(true);
+            return Ok(());
         };
         let Some(receive) = self.requests.receive_mut(fetch.receive) else {
-            return Ok(true);
+            return Ok(());
         };
         let wanted = receive.announced.min(receive.buffer.len());
         if wanted == 0 {
             self.fetched(&fetch, 0);
-            return Ok(true);
+            return Ok(());
         }
         if matches!(fetch.method, Method::Undecided) && !self.decide(router, &mut fetch, wanted)? {
-            return Ok(true);
+            return Ok(());
         }
         match &mut fetch.method {
             Method::Undecided => self.ask_for_packets(&fetch),
@@ -171,7 +194,7 @@ impl Messages {
                 Copied::Some => self.fetches.queue.push_front(fetch),
             },
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Chooses a protocol for a fetch and begins it. False: the transfer or the sender does the

@@ -109,8 +109,14 @@ impl Messages {
             self.send_batch(router, peer);
             self.flush(router)?;
         }
+        let waits = self.send_queue.is(peer, PeerState::DearPuts)
+            && self.send_queue.joins_burst(peer, router.device_polls())
+            && mode == Mode::Standard;
+        if !waits && self.send_as_if_cheap(router, mode, buffer, peer, key)? {
+            return Ok(self.requests.done());
+        }
         let is_tracked = self.send_queue.is(peer, PeerState::HasRtrs);
-        let sent = self.send_by_table(router, mode, buffer, peer, key, is_tracked);
+        let sent = self.send_by_table(router, mode, buffer, peer, key, (is_tracked, waits));
         if is_tracked && sent.is_err() {
             self.announced.forget(peer, &key);
         }
@@ -136,7 +142,24 @@ impl Messages {
             && self.send_in_one_put(router, buffer, peer, key)?)
     }
 
-    /// Starts a send by the protocol that the table chooses.
+    /// Sends a short message to a peer to which puts are dear, but otherwise as to any other. False:
+    /// it needs more.
+    fn send_as_if_cheap(
+        &mut self,
+        router: &mut Router,
+        mode: Mode,
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<bool> {
+        Ok(mode != Mode::Synchronous
+            && self.send_queue.is_only_dear(peer)
+            && self.send_queue.takes_whole(peer, buffer.len())
+            && self.send_in_one_put(router, buffer, peer, key)?)
+    }
+
+    /// Starts a send by the protocol that the table chooses. It may wait for the next poll, with
+    /// those behind it.
     fn send_by_table(
         &mut self,
         router: &mut Router,
@@ -144,7 +167,7 @@ impl Messages {
         buffer: &Buffer,
         peer: usize,
         key: Key,
-        is_tracked: bool,
+        (is_tracked, waits): (bool, bool),
     ) -> Result<RequestId> {
         if is_tracked && let Some(id) = self.send_tracked(router, mode, buffer, peer, key)? {
             return Ok(id);
@@ -185,6 +208,9 @@ impl Messages {
                 let offer = self.parts().1.offer(router, peer, id)?;
                 self.send_queue.push(peer, envelope, encode(&offer));
             }
+        }
+        if waits {
+            return Ok(id);
         }
         self.flush(router)?;
         if !self.send_queue.is_clear(peer) {

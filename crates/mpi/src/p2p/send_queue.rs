@@ -35,7 +35,21 @@ struct Special {
     streams: VecDeque<Stream>,
     /// The states that are set, as bits of [`PeerState`].
     states: u8,
+    burst: Burst,
 }
+
+/// The messages to a peer since the last poll of the devices.
+#[derive(Clone, Copy, Default)]
+struct Burst {
+    /// The number of that poll.
+    since: u32,
+    messages: u32,
+}
+
+/// The messages of a burst that leave at once. Those behind them leave together, at the next poll.
+const AT_ONCE: u32 = 2;
+/// The most packets that wait for the rest of their burst.
+const LONGEST_BURST: usize = 256;
 
 /// A reason why messages to a peer are more than put.
 #[derive(Clone, Copy)]
@@ -47,6 +61,8 @@ pub(super) enum PeerState {
     HasRtrs = 2,
     /// Announcements for the peer have been gathered and have not left.
     Gathers = 4,
+    /// A put to the peer is dear: messages in a row leave together.
+    DearPuts = 8,
 }
 
 enum Outgoing {
@@ -106,6 +122,7 @@ impl Special {
             queue: VecDeque::new(),
             streams: VecDeque::new(),
             states: 0,
+            burst: Burst::default(),
         }
     }
 }
@@ -202,6 +219,28 @@ impl SendQueue {
         let special = self.special_of(peer);
         special.states = special.states & !(state as u8) | if on { state as u8 } else { 0 };
         self.changed(peer);
+    }
+
+    /// Counts a message to a peer to which puts are dear. True: it should wait for those behind it,
+    /// because others have left since this poll of the devices.
+    pub(super) fn joins_burst(&mut self, peer: usize, poll: u32) -> bool {
+        let special = self.special_of(peer);
+        if special.burst.since != poll {
+            special.burst = Burst {
+                since: poll,
+                messages: 0,
+            };
+        }
+        special.burst.messages += 1;
+        special.burst.messages > AT_ONCE && special.queue.len() < LONGEST_BURST
+    }
+
+    /// Nothing but the price of puts keeps short messages to this peer from the short path.
+    pub(super) fn is_only_dear(&self, peer: usize) -> bool {
+        let special = self.special.get(peer);
+        special.is_some_and(|special| {
+            special.states == PeerState::DearPuts as u8 && special.queue.is_empty()
+        })
     }
 
     /// The queue or the states of a peer have changed.

@@ -14,6 +14,8 @@ pub(super) struct Incoming {
     have: usize,
     /// A frame has come.
     has_heard: bool,
+    /// The length of the last payload.
+    last_len: u32,
 }
 
 #[derive(Debug, Default)]
@@ -144,6 +146,11 @@ impl Machine {
         let is_long = len as usize >= least;
         let is_there = is_long && host.allows(lkey, address, len.into(), spot.right);
         is_there.then_some((address, len as usize))
+    }
+
+    /// The last payload was at least that long: the next probably is, too.
+    pub(crate) fn was_long(&self, least: usize) -> bool {
+        self.incoming.last_len as usize >= least
     }
 
     /// This many bytes have come to the place that `direct` has named.
@@ -334,6 +341,7 @@ impl Machine {
             return Ok(());
         };
         let header = payload.header;
+        self.incoming.last_len = header.len;
         match header.kind {
             Kind::Answer => return self.requests.answered(host),
             Kind::Add | Kind::Swap => {

@@ -5,8 +5,8 @@
 //! Each request is executed once and in order, because a connection of TCP delivers bytes so. Every
 //! frame names the last request of the other direction that was executed, and that is an
 //! acknowledgement (`header`, `requests`). A frame of its own goes out for it only if the peer
-//! waits for it: at once if the peer is about to run out of places or has sent a long request,
-//! otherwise when nothing else has left for a while (`Owed`).
+//! waits for it: at once if the peer is about to run out of places or has sent a long request after
+//! none for a while, otherwise when nothing else has left for a while (`Owed`).
 //!
 //! A frame that needs a receive waits for one, and the connection with it. Payload is placed where
 //! its frame says, after the check of key, bounds and access; a part that comes later is checked
@@ -235,7 +235,8 @@ impl Machine {
         if work.signaled {
             head.flags |= ASKED;
         }
-        if self.requests.is_pressing() || work.signaled && len >= LONG {
+        let is_long = work.signaled && len >= LONG;
+        if self.requests.is_pressing() || is_long && self.requests.is_urgent(len) {
             head.flags |= AT_ONCE;
         }
         let behind = match head.kind {

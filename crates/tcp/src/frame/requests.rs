@@ -11,6 +11,8 @@ use super::{Break, Done, Host};
 
 /// The most requests in flight.
 pub(crate) const MOST_REQUESTS: usize = 1 << 14;
+/// The bytes of a stream from one acknowledgement at once to the next, at least.
+const STREAM: u64 = 256 << 10;
 /// The depth of a short queue.
 const SHORT: usize = 16;
 
@@ -40,6 +42,10 @@ pub(super) struct Requests {
     unreported: u32,
     /// Requests since the last one that wants its acknowledgement at once.
     patient: usize,
+    /// The newest long request that wants its acknowledgement at once, until it has been executed.
+    urgent: Option<u16>,
+    /// The bytes of long requests since.
+    since_urgent: u64,
     /// The most requests in flight, as the owner of the queue pair has said.
     depth: usize,
 }
@@ -53,6 +59,8 @@ impl Requests {
             awaiting: VecDeque::new(),
             unreported: 0,
             patient: 0,
+            urgent: None,
+            since_urgent: 0,
             depth: depth.clamp(1, MOST_REQUESTS),
         }
     }
@@ -92,6 +100,18 @@ impl Requests {
         pressing
     }
 
+    /// The newest request, a long one, wants its acknowledgement at once: no other is awaited so,
+    /// or many bytes have left since. In a stream each would cost the peer a frame.
+    pub(super) fn is_urgent(&mut self, len: u32) -> bool {
+        self.since_urgent += u64::from(len);
+        let urgent = self.urgent.is_none() || self.since_urgent >= STREAM;
+        if urgent {
+            self.since_urgent = 0;
+            self.urgent = Some(self.first.wrapping_add(self.all.len() as u16).wrapping_sub(1));
+        }
+        urgent
+    }
+
     /// The peer has executed all requests up to this number.
     #[inline]
     pub(super) fn executed(&mut self, number: u16, host: &mut impl Host) -> Result<(), Break> {
@@ -107,6 +127,9 @@ impl Requests {
             return Err(Break::Protocol("it acknowledges what was not sent"));
         }
         self.executed = number;
+        if self.urgent.is_some_and(|urgent| number.wrapping_sub(urgent) < 1 << 15) {
+            self.urgent = None;
+        }
         self.settle(host)
     }
 

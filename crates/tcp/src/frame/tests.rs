@@ -604,6 +604,14 @@ fn an_acknowledgement_goes_out_alone_only_if_the_peer_waits_for_it() {
     // A long request, and a queue that is half full, ask for it at once.
     write(&mut wire, 0, LONG as usize, true);
     assert!(owes(&wire, false, 0));
+    // Those behind it do not, while that one is on its way and 256 KiB have not left.
+    let mut wire = Wire::new(64);
+    for number in 0..=16 {
+        write(&mut wire, 0, LONG as usize, true);
+        assert_eq!(owes(&wire, false, 0), number % 16 == 0, "{number}");
+        assert!(owes(&wire, true, QUIET_NS));
+        wire.machines[1].acknowledge();
+    }
     let mut wire = Wire::new(16);
     for _ in 0..8 {
         assert!(!owes(&wire, true, u64::MAX));
