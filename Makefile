@@ -16,6 +16,7 @@ help:
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make applications        build FFTW, HYPRE and PT-SCOTCH from Debian and run their own checks'
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
+	@echo 'make fuzz                every parser of bytes that others write, under libFuzzer: a minute each, FUZZ_SECONDS=n for more'
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'

@@ -67,6 +67,13 @@ simulate:
 choices: stage
 	python3 tests/collectives/choice.py --whole --page docs/collectives-choice.md --keep build/choices.json
 
+# Every parser of bytes that others write, under libFuzzer, each for FUZZ_SECONDS; then the share of its lines that was reached.
+# `make fuzz OPTIONS='--only frames --keep'` runs one and keeps its inputs. A target is a file of crates/fuzzed.
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: needs
+	@python3 tests/fuzz.py --seconds $(FUZZ_SECONDS) --coverage $(OPTIONS)
+
 # Removes each rule of failover in turn, and says which test notices it.
 mutants:
 	python3 tests/mutants/rails.py

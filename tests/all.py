@@ -68,6 +68,8 @@ def preparation(full: bool) -> list[Step]:
         *([Step("applications-build", python("foreign/applications.py", *PREFIX, "--build-only"), after=("stage",), optional=True,
                 is_suite=False)] if full else []),
         *([Step("miri", make("miri"), is_suite=False)] if full else []),
+        # Every parser of bytes that others write, under libFuzzer.
+        *([Step("fuzz", python("fuzz.py"))] if full else []),
         # Figures of modelled machines, byte by byte.
         Step("figures", python("modelled/run.py", *PREFIX), after=("stage",)),
         # The algorithms of collectives that costs choose, compared with the best ones.

@@ -1,6 +1,7 @@
 """A command that runs while a test does something to it."""
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -65,3 +66,18 @@ class Job:
         if code != 0 or " ok\n" not in out:
             raise Problem(f"exit status {code}: {out}{err}")
         return out
+
+
+def longest_gap(job: Job, break_rail) -> float:
+    """The longest time without messages, in seconds, under a job of tests/verbs/gap.c under which a rail breaks."""
+    job.is_under_way()
+    time.sleep(1)
+    break_rail()
+    return float(re.search(r"longest ([\d.]+) s", job.ends_well())[1])
+
+
+def outage(job: Job, break_rail, most: float) -> str:
+    """As `longest_gap`, at most so many seconds."""
+    if (longest := longest_gap(job, break_rail)) > most:
+        raise Problem(f"no message for {longest} s, more than {most} s")
+    return f"{longest} s without messages"

@@ -227,6 +227,14 @@ class Hosts:
         rows = [re.search(r"TX:.*\n\s+(\d+)", ip("-n", self.host(one), "-s", "link", "show", f"eth{rail}"))[1] for one in hosts]
         return sum(map(int, rows))
 
+    def received(self, host: int = 1) -> list[int]:
+        """Bytes that a host has received over TCP connections, by the port at which it was called: by rank and rail."""
+        done = self.inside(self.host(host), "ss", "-Htin", "state", "established")
+        by_port = {}
+        for port, count in re.findall(r"^\d+\s+\d+\s+\S+:(\d+)\s[^\n]*\n[^\n]*bytes_received:(\d+)", done.out, re.M):
+            by_port[port] = by_port.get(port, 0) + int(count)
+        return list(by_port.values())
+
     def listeners(self, host: int) -> list[tuple[str, int]]:
         """The addresses and ports at which a host waits for connections."""
         done = self.inside(self.host(host), "ss", "-Hltn")

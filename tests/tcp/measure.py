@@ -11,6 +11,7 @@ to no suite: run it on a quiet machine.
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import shlex
@@ -28,11 +29,15 @@ import harness  # noqa: E402
 import hosts as network  # noqa: E402
 import programs  # noqa: E402
 import rails  # noqa: E402
+import running  # noqa: E402
 import strangers  # noqa: E402
+from c import run as c  # noqa: E402
 from harness import Problem  # noqa: E402
 from hosts import Hosts  # noqa: E402
 
 LENGTHS = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20]
+# Lengths of the streams over several connections.
+CONNECTED = [64 << 10, 1 << 20, 4 << 20]
 WINDOW = 64
 OURS, BARE = "fishplate", "bare"
 # What limited rails carry, in Mbit/s: two equal ones, and 1:4.
@@ -106,7 +111,7 @@ def peer_launchers(hosts: Hosts, peers: Path, work: Path) -> dict:
     return found
 
 
-def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, more: tuple = ()) -> dict:
+def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, more: tuple = (), env: dict | None = None) -> dict:
     """One round of `fishplate bench` over all libraries: for each library and size the median."""
     fishplate = hosts.prefix / "bin/fishplate"
     own = f"{fishplate} run -n {{ranks}} --hosts 0,1 --launch-with {shlex.quote(hosts.on_host())}"
@@ -115,7 +120,7 @@ def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, 
         command += ["--against", ",".join(map(str, launchers))]
         for library, launcher in launchers.items():
             command += ["--launcher", f"{library}={launcher}"]
-    ran = harness.run(list(map(str, command)), seconds=600, env=hosts.environment())
+    ran = harness.run(list(map(str, command)), seconds=600, env=hosts.environment(env))
     if ran.code != 0:
         raise Problem(f"bench {name}: {ran.err}")
     found = {}
@@ -183,6 +188,20 @@ def rate(world) -> None:
                 world.row("rate 8 B, messages/s").add(library, value)
 
 
+def connections(world) -> None:
+    """Streams over one and over two rails of one interface, MB/s: between neighbours, and over a long path that loses frames."""
+    for path, orders in {"veth": [], "2 ms, 0.1% lost": ["delay 2", "loss 0.001"]}.items():
+        with Hosts(world.prefix, kind="wire" if orders else "veth") as hosts:
+            for order in orders:
+                hosts.order(0, *order.split())
+            for _ in range(world.rounds):
+                for length in CONNECTED:
+                    for many in (1, 2):
+                        env = {"FISHPLATE_TCP_CONNECTIONS": str(many)}
+                        found = bench(hosts, "bw", f"{length}:{length}", world.seconds, {}, ("-W", WINDOW), env)
+                        world.row(f"rails of one interface, {path}, {length >> 10} KiB, MB/s").add(str(many), found[OURS, length])
+
+
 def shaped(world) -> None:
     """Two limited rails: the bandwidth of 1 MiB over both, beside that of bare sockets over each."""
     for name, limits in SHAPES.items():
@@ -202,25 +221,20 @@ def dies(world) -> None:
     for _ in range(world.rounds):
         with Hosts(world.prefix, rails=2, kind="wire") as hosts:
             with rails.program(hosts, "gap", 4, ranks=2) as job:
-                job.is_under_way()
-                time.sleep(1)
-                hosts.order(0, "cut")
-                world.row("a rail is cut, s").add("without messages", float(re.search(r"longest ([\d.]+) s", job.ends_well())[1]))
+                longest = running.longest_gap(job, lambda: hosts.order(0, "cut"))
+                world.row("a rail is cut, s").add("without messages", longest)
             hosts.order(0, "mend")
             world.row("a rail is cut, s").add("until it carries messages again", rails.time_of_return(hosts, 0, "cut"))
 
 
 @contextlib.contextmanager
-def visited(hosts: Hosts, work: Path, is_on: bool):
-    """Strangers connect all the time, 1,000 at once, while the body runs."""
+def visited(hosts: Hosts, work: Path, places: list, is_on: bool):
+    """Strangers connect all the time, 1,000 at once, while the body runs. Yields their tallies."""
     over, tallies = threading.Event(), []
 
     def keep_on() -> None:
         while not over.is_set():
-            if places := strangers.listeners(hosts):
-                tallies.append(strangers.visit(hosts, strangers.FLOOD, ("garbage", "half", "silent", "slow"), work / "none.json", places))
-            else:
-                over.wait(0.01)
+            tallies.append(strangers.visit(hosts, strangers.FLOOD, strangers.UNANSWERED, work / "none.json", places))
 
     thread = threading.Thread(target=keep_on)
     (work / "none.json").write_text("{}")
@@ -234,19 +248,63 @@ def visited(hosts: Hosts, work: Path, is_on: bool):
             thread.join()
 
 
+def interval(values: list) -> tuple[float, float]:
+    """The interval that has the median of what was drawn with 95 % (96.1 % of nine values), by the order of the values."""
+    ordered, count = sorted(values), len(values)
+    tails = [sum(math.comb(count, at) for at in range(rank)) / 2 ** count for rank in range(1, count // 2 + 2)]
+    rank = max((rank for rank, tail in enumerate(tails, 1) if 2 * tail <= 0.05), default=1)
+    return ordered[rank - 1], ordered[-rank]
+
+
 def flooded(world) -> None:
-    """Latency and bandwidth with and without strangers, in turn."""
+    """Latency and bandwidth of ranks that listen, with strangers and without, in turn."""
+    latency, bandwidth = world.row("strangers, latency 8 B, µs"), world.row("strangers, bandwidth 1 MiB, MB/s")
     with Hosts(world.prefix, kind="bridge", strangers=1) as hosts:
         for _ in range(world.rounds):
             for is_on in (False, True):
                 label = "1,000 strangers" if is_on else "none"
-                with visited(hosts, world.work, is_on):
-                    for what, size, row in (("latency", 8, "strangers, latency 8 B, µs"), ("bw", 1 << 20, "strangers, bandwidth 1 MiB, MB/s")):
-                        for value in bench(hosts, what, f"{size}:{size}", 2 * world.seconds, {}).values():
-                            world.row(row).add(label, value)
+                with rails.program(hosts, "apart", 2 * world.seconds) as job:
+                    job.is_under_way()
+                    with visited(hosts, world.work, strangers.listeners(hosts), is_on) as tallies:
+                        out = job.ends_well()
+                        err = job.said(job.err)
+                latency.add(label, float(re.search(r"latency ([\d.]+)", out)[1]))
+                bandwidth.add(label, float(re.search(r"bandwidth ([\d.]+)", out)[1]))
+                if is_on:
+                    world.row("strangers, connections").add("made", sum(row["connected"] for tally in tallies for row in tally.values()))
+                    world.row("strangers, connections").add("counted", sum(strangers.shown_counts(err)))
+    for row in (latency, bandwidth):
+        low, high = interval(row.values["none"])
+        median = row.median("1,000 strangers")
+        print(f"with strangers {median:.6g}, {'within' if low <= median <= high else 'OUTSIDE'} the interval without, {low:.6g}–{high:.6g}")
 
 
-ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "shaped": shaped, "dies": dies, "strangers": flooded}
+def with_silent(hosts: Hosts, here: int, peers: int, seconds: float) -> float:
+    """What silent.c prints, with these numbers of ranks on the first host and on the second."""
+    places = f"0:{here},1:{peers}" if peers else f"0:{here}"
+    command = [hosts.prefix / "bin/fishplate", "run", "-n", here + peers, "--hosts", places, "--launch-with", hosts.on_host(),
+               c.programs(hosts.prefix) / "silent", seconds, here]
+    ran = harness.run(list(map(str, command)), seconds=120, env=hosts.environment())
+    if ran.code != 0 or " ok\n" not in ran.out:
+        raise Problem(f"silent: {ran.out}{ran.err}")
+    return float(re.search(r"(?:poll|latency) ([\d.]+) ns", ran.out)[1])
+
+
+def idle(world) -> None:
+    """8 bytes in shared memory with silent peers over TCP and without; a poll that finds nothing, of one connection and of 63."""
+    shm, poll = world.row("shared memory, latency 8 B, ns"), world.row("idle poll, ns")
+    with Hosts(world.prefix) as hosts:
+        for _ in range(world.rounds):
+            for peers in (0, 16):
+                shm.add(f"{peers} silent peers", with_silent(hosts, 2, peers, 2 * world.seconds))
+            for peers in (1, 63):
+                poll.add(f"{peers} connections", with_silent(hosts, 1, peers, 2 * world.seconds))
+    print(f"shared memory: {shm.median('16 silent peers') / shm.median('0 silent peers'):.3f} × with silent peers; "
+          f"idle poll: {poll.median('63 connections') / poll.median('1 connections'):.2f} × with 63 connections")
+
+
+ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "connections": connections, "shaped": shaped, "dies": dies,
+        "strangers": flooded, "idle": idle}
 
 
 class World:

@@ -1,8 +1,9 @@
 """Two rails of TCP between two hosts: shares, rails that break, slow down and return while a job runs, and the end of the last one."""
 
-import re
+import json
 import time
 
+import running
 from c import run as c
 from harness import Case, Problem
 from hosts import Hosts
@@ -20,8 +21,8 @@ CARRIES = 1 << 20
 BREAKS = ("cut", "unplugged", "down on host 0", "down on host 1")
 
 
-def program(hosts: Hosts, name: str, *arguments, ranks: int = RANKS, env: dict | None = None) -> Job:
-    command = hosts.launcher(ranks, c.programs(hosts.prefix) / name, *arguments)
+def program(hosts: Hosts, name: str, *arguments, ranks: int = RANKS, env: dict | None = None, options: tuple = ()) -> Job:
+    command = hosts.launcher(ranks, *options, c.programs(hosts.prefix) / name, *arguments)
     return Job(command, hosts.environment(env))
 
 
@@ -94,14 +95,25 @@ def outage(rail: int, how: str):
     """The time without messages after a rail has broken."""
     def test(world) -> str:
         with Hosts(world.prefix, rails=2, kind="wire") as hosts, program(hosts, "gap", 6, ranks=2) as job:
-            job.is_under_way()
-            time.sleep(1)
-            break_rail(hosts, rail, how)
-            longest = float(re.search(r"longest ([\d.]+) s", job.ends_well())[1])
-        if longest > OUTAGE:
-            raise Problem(f"no message for {longest} s, more than {OUTAGE} s")
-        return f"{longest} s without messages"
+            return running.outage(job, lambda: break_rail(hosts, rail, how), OUTAGE)
     return test
+
+
+def several_connections(world) -> str:
+    """An interface with two rails: both carry messages, and `info` shows them."""
+    env = {"FISHPLATE_TCP_CONNECTIONS": "2"}
+    with Hosts(world.prefix) as hosts:
+        command = [hosts.prefix / "bin/fishplate", "info", "--json"]
+        shown = hosts.inside(hosts.host(0), *command, env=hosts.environment(env))
+        ports = [rail["port"] for rail in json.loads(shown.out)["job"]["rails"]["rails"]]
+        if ports != ["tcp:eth0"] * 2:
+            raise Problem(f"info shows {ports}")
+        with program(hosts, "steady", 2, ranks=2, env=env) as job:
+            job.is_under_way()
+            job.until(lambda: len(received := hosts.received()) == 2 and min(received) > CARRIES, "one of the two rails carries nothing")
+            received = hosts.received()
+            job.ends_well()
+    return f"{received[0] / sum(received):.0%} over one of them"
 
 
 def slows_down(world) -> str:
@@ -156,6 +168,7 @@ def tests() -> list[Case]:
           for rail in (0, 1) for how in BREAKS),
         *(Case(f"rails: rail {rail}, {how}: the time without messages", outage(rail, how), short=rail == 0)
           for rail in (0, 1) for how in BREAKS),
+        Case("rails: two connections of one interface", several_connections),
         Case("rails: one slows down", slows_down),
         Case("rails: one loses frames", loses),
         *(Case(f"rails: the last one, {how}", last_one(how), short=how == "unplugged") for how in ("cut", "unplugged")),

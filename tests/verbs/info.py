@@ -13,11 +13,15 @@ def info(world, host: int, *words: str, device: str = "", rails: str = "", befor
     return world.on_host(host, *command, env={"FISHPLATE_DEVICE": device, "FISHPLATE_RAILS": rails})
 
 
-def rdma(world, host: int, **how) -> dict:
+def facts(world, host: int, **how) -> dict:
     done = info(world, host, "--json", **how)
     if done.code != 0 or done.err:
         raise Problem(str(done))
-    return json.loads(done.out)["rdma"]
+    return json.loads(done.out)
+
+
+def rdma(world, host: int, **how) -> dict:
+    return facts(world, host, **how)["rdma"]
 
 
 def each_host_lists_its_own(world) -> None:
@@ -34,12 +38,13 @@ def each_host_lists_its_own(world) -> None:
             }
             if wrong := {key: one[key] for key in expected if one[key] != expected[key]}:
                 raise Problem(f"{name}: {wrong}")
-        rails = found["rails"]["rails"]
+        job = facts(world, host)["job"]
+        rails = job["rails"]["rails"]
         seen = [(rail["port"], rail["link_layer"], rail["subnet"]) for rail in rails]
         if seen != [(own[0], "Ethernet", "10.77.0.0"), (own[1], "Ethernet", "10.77.1.0")]:
             raise Problem(str(rails))
-        if found["pairs"]["pairs"] != [[0, 0], [1, 1]] or found["pairs"]["cannot_reach"] != [[0, 1]]:
-            raise Problem(str(found["pairs"]))
+        if job["pairs"]["pairs"] != [[0, 0], [1, 1]] or job["pairs"]["cannot_reach"] != [[0, 1]]:
+            raise Problem(str(job["pairs"]))
     if (used := rdma(world, 0, rails="1")["used"]) != ["rxe0"]:
         raise Problem(f"one rail is {used}")
 

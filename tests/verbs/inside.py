@@ -24,6 +24,7 @@ import info  # noqa: E402
 import iwarp  # noqa: E402
 import iwarp_foreign  # noqa: E402
 import launching  # noqa: E402
+import mixed  # noqa: E402
 import mpich  # noqa: E402
 import programs  # noqa: E402
 import rails  # noqa: E402
@@ -60,7 +61,7 @@ class World:
 
 
 # By the kind of machine, as scripts/verbs-vm has them.
-MODULES = {"roce": (devices, info, suites, launching, programs, rails, waiting, benches, counts, foreign, mpich, shown), "iwarp": (iwarp, iwarp_foreign)}
+MODULES = {"roce": (devices, info, suites, launching, programs, rails, mixed, waiting, benches, counts, foreign, mpich, shown), "iwarp": (iwarp, iwarp_foreign)}
 # Files of the work folder: by module, why its tests cannot run; the results of a kind.
 ABSENT = "absent.json"
 RESULTS = "results-{kind}.json"

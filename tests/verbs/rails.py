@@ -1,7 +1,6 @@
 """Jobs over the two rails of both hosts: policies, the bytes of each rail, and rails that break and recover while a job runs."""
 
 import json
-import re
 import time
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import benches
 import counts
 import harness
 import programs
+import running
 from c import run as c
 from harness import Case, Problem
 from job import SECONDS, Job, program
@@ -143,13 +143,7 @@ def outage(rail: int, how: str):
     """The time without messages after the break."""
     def test(world) -> str:
         with program(world, "gap", 10, ranks=2) as job:
-            job.is_under_way()
-            time.sleep(1)
-            broken(world, rail, how)
-            longest = float(re.search(r"longest ([\d.]+) s", job.ends_well())[1])
-        if longest > OUTAGE:
-            raise Problem(f"no message for {longest} s, more than {OUTAGE} s")
-        return f"{longest} s without messages"
+            return running.outage(job, lambda: broken(world, rail, how), OUTAGE)
     return test
 
 

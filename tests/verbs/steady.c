@@ -1,6 +1,8 @@
 /* Messages of many lengths between two hosts for some seconds, checked byte by byte; then the first messages of ranks that
- * have not met. A rail may break after "under way". The seconds are the argument. */
+ * have not met. A rail may break after "under way". The seconds are the argument; a file named behind them ends the messages once
+ * it exists. */
 #include "../c/check.h"
+#include <unistd.h>
 
 enum { LONGEST = 1 << 20 };
 
@@ -36,7 +38,7 @@ int main(int argc, char **argv) {
                 printf("under way\n");
                 fflush(stdout);
             }
-            more = rounds < 28 || MPI_Wtime() - begin < seconds;
+            more = rounds < 28 || (MPI_Wtime() - begin < seconds && (argc < 3 || access(argv[2], F_OK) != 0));
             if (rank == 0) MPI_Send(&more, 1, MPI_INT, peer, 99, MPI_COMM_WORLD);
             else MPI_Recv(&more, 1, MPI_INT, peer, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }

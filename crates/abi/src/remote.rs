@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use device::{Error, HostDevice, Node, Result};
-use host::{Directory, HostNode, Wanted};
+use device::{Error, Node, Result};
+use host::{Directory, HostNode};
 use knobs::Knobs;
 use pmi::{Bootstrap, hex, unhex};
+use ports::Wishes;
 
 /// Opens the devices by which this rank reaches those on other hosts: those that the settings name,
 /// or that would be used, and no more than the rails in use.
@@ -15,7 +16,12 @@ pub(crate) fn node(
     job: &Arc<dyn Bootstrap>,
     knobs: &Knobs,
 ) -> std::result::Result<Box<dyn Node>, String> {
-    open(job, &knobs.device, knobs.rails.most()).map(|node| Box::new(node) as _).map_err(|why| {
+    let wishes = Wishes {
+        devices: &knobs.device,
+        connections: knobs.tcp_connections,
+        most: knobs.rails.most(),
+    };
+    open(job, &wishes).map(|node| Box::new(node) as _).map_err(|why| {
         let hosts = job.hosts().count();
         format!(
             "the job's {hosts} hosts are to reach each other over a network, and here that cannot be: {why} \
@@ -24,9 +30,8 @@ pub(crate) fn node(
     })
 }
 
-fn open(job: &Arc<dyn Bootstrap>, wanted: &str, rails: usize) -> Result<HostNode> {
-    let mut devices = devices(job, wanted)?;
-    devices.truncate(rails);
+fn open(job: &Arc<dyn Bootstrap>, wishes: &Wishes) -> Result<HostNode> {
+    let devices = ports::open(&ports::choose(wishes)?, job.secret().as_ref())?;
     let cards = Cards {
         bootstrap: Arc::clone(job),
         known: BTreeMap::new(),
@@ -41,39 +46,6 @@ fn open(job: &Arc<dyn Bootstrap>, wanted: &str, rails: usize) -> Result<HostNode
         node.wake_on(fd.as_raw_fd())?;
     }
     Ok(node)
-}
-
-/// The devices that a setting names, in its order. Without one: RDMA devices if one can be used,
-/// else IP interfaces.
-fn devices(job: &Arc<dyn Bootstrap>, wanted: &str) -> Result<Vec<Box<dyn HostDevice>>> {
-    if wanted.is_empty() {
-        let rdma = match verbs::open("") {
-            Ok(devices) => return Ok(devices.into_iter().map(boxed).collect()),
-            Err(why) => why,
-        };
-        let devices = tcp(job, None);
-        return devices.map_err(|why| Error::System(format!("{why}; {rdma}")));
-    }
-    let mut devices = Vec::new();
-    for one in host::wanted(wanted) {
-        match one {
-            Wanted::Verbs(names) => devices.extend(verbs::open(&names)?.into_iter().map(boxed)),
-            Wanted::Tcp(name) => devices.extend(tcp(job, name.as_deref())?),
-        }
-    }
-    Ok(devices)
-}
-
-fn tcp(job: &Arc<dyn Bootstrap>, name: Option<&str>) -> Result<Vec<Box<dyn HostDevice>>> {
-    let secret = job.secret().ok_or_else(|| {
-        let why = "TCP needs a launcher that gives the ranks of a job a secret, by which they know each other";
-        Error::System(why.into())
-    })?;
-    Ok(tcp::open(name, &secret)?.into_iter().map(boxed).collect())
-}
-
-fn boxed(device: impl HostDevice + 'static) -> Box<dyn HostDevice> {
-    Box::new(device)
 }
 
 /// Ranks' cards in the job's key-value space.

@@ -168,6 +168,15 @@ impl Router {
         }
     }
 
+    /// The names of the devices on the rails to `peer`, in their order. Empty if no rails lead
+    /// there, or if their devices are modelled.
+    pub fn rail_names(&mut self, peer: usize) -> Vec<String> {
+        match self.via(peer) {
+            Via::Rdma(rdma) => rdma.rail_names(),
+            Via::Loopback(_) | Via::Shm(_) => Vec::new(),
+        }
+    }
+
     /// The network that this rank's devices report.
     pub fn own_network(&mut self) -> OwnNetwork {
         OwnNetwork {
@@ -180,6 +189,12 @@ impl Router {
     pub fn take_rail_reports(&mut self) -> Vec<(String, String)> {
         let rdma = self.rdma.as_mut();
         rdma.map_or_else(Vec::new, |rdma| rdma.take_reports())
+    }
+
+    /// The rails to which strangers have connected: number, device, number of connections.
+    pub fn strangers(&mut self) -> Vec<(usize, String, u64)> {
+        let rdma = self.rdma.as_mut();
+        rdma.map_or_else(Vec::new, |rdma| rdma.strangers())
     }
 
     /// Leaves the modelled machine: this rank exchanges no more messages.

@@ -58,6 +58,10 @@ macro_rules! delegate_to_node {
             self.node().warnings()
         }
 
+        fn strangers(&mut self) -> Vec<u64> {
+            self.node().strangers()
+        }
+
         fn port_events(&mut self) -> Vec<$crate::PortEvent> {
             self.node().port_events()
         }

@@ -44,6 +44,12 @@ pub trait HostDevice: Device + Send {
         Vec::new()
     }
 
+    /// The number of connections that processes outside the job have made to it so far: those that
+    /// it has dropped, and those that are there and have proved nothing.
+    fn strangers(&self) -> u64 {
+        0
+    }
+
     /// Takes the changes of the port since the last call.
     fn take_changes(&mut self) -> Vec<PortChange>;
 

@@ -113,6 +113,12 @@ pub trait Node: Send {
         Vec::new()
     }
 
+    /// The number of connections so far that processes outside the job have made to the device of
+    /// each rail. Rails at the end may be missing: they have had none.
+    fn strangers(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// Takes the changes of ports since the last call, in their order.
     fn port_events(&mut self) -> Vec<PortEvent> {
         Vec::new()

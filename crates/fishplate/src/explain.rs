@@ -52,6 +52,9 @@ struct PeerKind {
     ranks: Vec<usize>,
     transport: String,
     rails: usize,
+    /// The names of the devices, by rail. Modelled devices have none.
+    #[serde(default)]
+    devices: Vec<String>,
     sizes: Vec<SizeChoice>,
 }
 
@@ -136,7 +139,8 @@ fn tables(explained: &Explanation, width: usize) -> String {
     let tables = explained.peers.iter().map(|kind| {
         let rails = match kind.rails {
             0 | 1 => String::new(),
-            many => format!(", {many} rails"),
+            many if kind.devices.is_empty() => format!(", {many} rails"),
+            many => format!(", {many} rails: {}", kind.devices.join(", ")),
         };
         let (members, transport) = (members(&kind.ranks), &kind.transport);
         format!(

@@ -1,6 +1,7 @@
 //! `fishplate info`: the resources of this machine that ranks can use.
 
 mod interfaces;
+mod job_rails;
 mod modelled;
 mod processor;
 mod rails;
@@ -11,23 +12,25 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conditions::Machine;
-use host::Wanted;
 use knobs::Knobs;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use ports::Wishes;
 use results::terminal::{beside, width};
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 
 use crate::refuse;
+use job_rails::JobRails;
 use modelled::ModelledRails;
 
 /// Show what ranks can use on this machine: cores, shared memory, limits, other launchers, RDMA
 /// devices, IP interfaces.
 ///
 /// For each RDMA device it shows whether a job would use it and if not, why; its address; and the
-/// hardware that it shares with other devices. FISHPLATE_DEVICE selects devices. The ports in use
-/// are rails: for each it shows the network, the bandwidth, and the rails of other hosts with which
-/// it pairs. Each IP interface with an address is a rail, too, unless a reason stands against it.
+/// hardware that it shares with other devices; and the same for each IP interface with an address.
+/// RDMA devices are used where there are some, and IP interfaces elsewhere, unless FISHPLATE_DEVICE
+/// names others. The ports in use are the rails of a job between hosts: for each it shows the
+/// network, the bandwidth, and the rails of other hosts with which it pairs.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
@@ -54,11 +57,15 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     }
     let set = Knobs::parse(knobs::decode(std::env::vars_os()));
     let settings = set.clone().unwrap_or_default();
-    let (wanted, most) = (settings.device, settings.rails.most());
+    let wishes = Wishes {
+        devices: &settings.device,
+        connections: settings.tcp_connections,
+        most: settings.rails.most(),
+    };
     let facts = facts();
-    let named = host::wanted(&wanted);
-    let rdma = rdma::find(rdma_names(&named).as_deref(), most);
-    let interfaces = interfaces::find();
+    let rails = JobRails::find(&wishes);
+    let rdma = rdma::find(&rails);
+    let interfaces = interfaces::find(&rails);
     if arguments.json {
         let mut object: serde_json::Map<String, Value> = facts
             .into_iter()
@@ -66,6 +73,7 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
             .collect();
         object.insert("rdma".into(), rdma.object());
         object.insert("ip".into(), interfaces.object());
+        object.insert("job".into(), rails.object());
         say!("{}", Value::from(object));
     } else {
         for (_, words, value) in facts {
@@ -78,33 +86,16 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
         );
         rdma.print();
         interfaces.print();
+        rails.print();
     }
     match set {
         Err(error) => refuse(&error.to_string()),
         // No device at all is fine; a missing device that the user named is an error.
-        Ok(_) if wanted.is_empty() => ExitCode::SUCCESS,
-        Ok(_) => match named.iter().find_map(|one| problem(one, &rdma)) {
-            Some(problem) => refuse(&format!("FISHPLATE_DEVICE={wanted}: {problem}")),
+        Ok(_) if wishes.devices.is_empty() => ExitCode::SUCCESS,
+        Ok(_) => match rails.problem() {
+            Some(problem) => refuse(&format!("FISHPLATE_DEVICE={}: {problem}", wishes.devices)),
             None => ExitCode::SUCCESS,
         },
-    }
-}
-
-/// The RDMA devices that a setting names, as a list. None: it names others only.
-fn rdma_names(named: &[Wanted]) -> Option<String> {
-    let names = named.iter().filter_map(|one| match one {
-        Wanted::Verbs(names) => Some(names.as_str()),
-        Wanted::Tcp(_) => None,
-    });
-    let names: Vec<&str> = names.collect();
-    (!names.is_empty()).then(|| names.join(","))
-}
-
-/// The reason why a device that the user has named cannot be used.
-fn problem(named: &Wanted, rdma: &rdma::PortChoice) -> Option<String> {
-    match named {
-        Wanted::Verbs(_) => rdma.problem().map(String::from),
-        Wanted::Tcp(name) => tcp::ports(name.as_deref()).err().map(|why| why.to_string()),
     }
 }
 

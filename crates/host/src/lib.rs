@@ -13,9 +13,7 @@ mod node;
 mod oob;
 mod reliable_datagram;
 mod socket;
-mod wanted;
 
 pub use board::Board;
 pub use node::HostNode;
 pub use oob::Directory;
-pub use wanted::{Wanted, wanted};

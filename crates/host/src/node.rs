@@ -313,6 +313,13 @@ impl Node for HostNode {
         devices.flat_map(of).collect()
     }
 
+    fn strangers(&mut self) -> Vec<u64> {
+        self.devices
+            .iter()
+            .map(|device| device.strangers())
+            .collect()
+    }
+
     fn port_events(&mut self) -> Vec<PortEvent> {
         let mut events = Vec::new();
         for (rail, device) in self.devices.iter_mut().enumerate() {

@@ -120,11 +120,15 @@ knobs! {
     /// where every rank has a core of its own.
     together_limit: Bytes = Bytes::kib(128), "FISHPLATE_TOGETHER_LIMIT";
 
-    /// The devices to use between hosts, separated by commas: RDMA devices, such as `rxe0` or
-    /// `mlx5_0:1`, and IP interfaces, such as `tcp:eth0` or `tcp:10.0.0.1`; `tcp` means all that
-    /// `fishplate info` names. Empty: the RDMA devices that `fishplate info` names, or `tcp` where
-    /// there are none.
+    /// The devices to use between hosts, separated by commas, in the order of rails: RDMA
+    /// devices, such as `rxe0` or `mlx5_0:1`, and IP interfaces, such as `tcp:eth0` or
+    /// `tcp:10.0.0.1`; `rdma` and `tcp` mean all of their kind that `fishplate info` names. Empty:
+    /// `rdma`, or `tcp` where no RDMA device can be used.
     device: String = String::new(), "FISHPLATE_DEVICE";
+
+    /// The number of rails over each IP interface. Each has connections of its own, which share
+    /// what the interface carries.
+    tcp_connections: usize = 1, "FISHPLATE_TCP_CONNECTIONS", within 1, 8;
 
     /// Design of the RDMA transport. `basic` writes data and then the head pointer, and writes the
     /// tail pointer back after every packet. `piggyback` writes data and head pointer together, and

@@ -31,6 +31,8 @@ const SIZES: [usize; 12] = [
 struct PeerChoices {
     transport: &'static str,
     rails: usize,
+    /// The names of the devices, by rail.
+    devices: Vec<String>,
     sizes: Vec<SizeChoice>,
 }
 
@@ -123,8 +125,10 @@ impl Rank {
                 rails,
             }
         });
+        let sizes = sizes.collect();
         PeerChoices {
-            sizes: sizes.collect(),
+            sizes,
+            devices: state.router.rail_names(peer),
             transport: capabilities.transport,
             rails: capabilities.rails,
         }
@@ -153,8 +157,11 @@ fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], case: &Case) -> 
 fn peer_object(members: &[usize], choices: &PeerChoices) -> String {
     let members = array(members.iter().map(usize::to_string));
     let (transport, rails) = (quoted(choices.transport), choices.rails);
+    let devices = array(choices.devices.iter().map(|name| quoted(name)));
     let sizes = array(choices.sizes.iter().map(size_object));
-    format!(r#"{{"ranks":{members},"transport":{transport},"rails":{rails},"sizes":{sizes}}}"#)
+    format!(
+        r#"{{"ranks":{members},"transport":{transport},"rails":{rails},"devices":{devices},"sizes":{sizes}}}"#
+    )
 }
 
 fn size_object(choice: &SizeChoice) -> String {

@@ -335,7 +335,9 @@ impl Rank {
             let sent = !state.messages.has_work() && state.buffered_sends_are_done();
             Ok((sent && state.router.close()?).then_some(()))
         })?;
-        self.lock().report_rails();
+        let mut state = self.lock();
+        state.report_rails();
+        state.report_strangers();
         Ok(())
     }
 

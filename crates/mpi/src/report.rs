@@ -34,14 +34,38 @@ impl Rank {
 }
 
 impl State {
-    /// Reports rails that have failed, and strangers, to the launcher.
+    /// Reports rails that have failed, and strangers, to the launcher; counts strangers in the
+    /// profile.
     #[cold]
     pub(crate) fn report_rails(&mut self) {
         for (topic, text) in self.router.take_rail_reports() {
-            let (topic, text) = (&topic, &text);
-            // A launcher that is gone needs no report.
-            let _ = self.bootstrap.notify(Notice::Warning { topic, text });
+            self.warn(&topic, &text);
         }
+        for (rail, _, count) in self.router.strangers() {
+            self.messages.count_strangers(rail, count);
+        }
+    }
+
+    /// Reports the number of all strangers to the launcher. To be called at the end of the rank.
+    #[cold]
+    pub(crate) fn report_strangers(&mut self) {
+        let strangers = self.router.strangers().into_iter();
+        let counts: Vec<String> = strangers
+            .map(|(_, device, count)| format!("{count} on {device}"))
+            .collect();
+        if !counts.is_empty() {
+            let topic = format!("strangers-of-{}", self.bootstrap.rank());
+            let counts = counts.join(", ");
+            self.warn(
+                &topic,
+                &format!("connections of strangers that were dropped: {counts}"),
+            );
+        }
+    }
+
+    fn warn(&self, topic: &str, text: &str) {
+        // A launcher that is gone needs no report.
+        let _ = self.bootstrap.notify(Notice::Warning { topic, text });
     }
 
     /// The error of a rank in a deadlock. The rank reports it to the launcher before it leaves the

@@ -32,8 +32,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use conditions::RunStart;
 use device::Device;
 use fabric::System;
-use host::Wanted;
 use model::Faults;
+use ports::Wanted;
 use results::Console;
 use results::arguments::usage;
 use results::terminal::fitted;
@@ -183,7 +183,7 @@ fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<T
 
 /// Opens the device with this name, with packets of at most `mtu` bytes.
 fn open_device(name: &str, mtu: Option<usize>) -> Result<Box<dyn Device>> {
-    let [Wanted::Tcp(interface)] = &host::wanted(name)[..] else {
+    let [Wanted::Tcp(interface)] = &ports::wanted(name)[..] else {
         let mut device = verbs::open_port(name).context("--device")?;
         if let Some(mtu) = mtu {
             device.limit_mtu(mtu)?;
@@ -193,7 +193,7 @@ fn open_device(name: &str, mtu: Option<usize>) -> Result<Box<dyn Device>> {
     if mtu.is_some() {
         bail!("--mtu: TCP chooses the length of its packets itself");
     }
-    let ports = tcp::ports(interface.as_deref()).context("--device")?;
+    let ports = tcp::ports(interface.as_deref(), &[]).context("--device")?;
     let [port] = &ports[..] else {
         let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
         bail!("--device {name}: name one of {}", names.join(", "));

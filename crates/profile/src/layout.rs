@@ -12,6 +12,8 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 pub const MOST_PROCEDURES: usize = 1 << 10;
 /// The most peers of a rank that are told apart. Messages to others are only summed.
 pub const MOST_PEERS: usize = 1 << 12;
+/// The most rails of a rank that are told apart.
+pub const MOST_RAILS: usize = 8;
 
 /// The words of the head.
 pub(crate) mod head {
@@ -31,6 +33,8 @@ pub(crate) mod head {
     pub(crate) const PEERS: usize = 7;
     /// Messages and bytes to peers without a place of their own.
     pub(crate) const OTHERS: usize = 8;
+    /// Connections of strangers to each rail.
+    pub(crate) const STRANGERS: usize = 16;
 }
 
 /// The values of [`head::STATE`].
@@ -49,7 +53,7 @@ pub(crate) const PROCEDURE: usize = NAME + 3;
 pub(crate) const PEER: usize = 3;
 
 /// The places of the tables in a part.
-pub(crate) const SIZES_AT: usize = 16;
+pub(crate) const SIZES_AT: usize = head::STRANGERS + MOST_RAILS;
 pub(crate) const PROCEDURES_AT: usize = SIZES_AT + CLASSES * CLASS;
 pub(crate) const PEERS_AT: usize = PROCEDURES_AT + MOST_PROCEDURES * PROCEDURE;
 const END: usize = PEERS_AT + MOST_PEERS * PEER;

@@ -11,8 +11,8 @@ use rustix::fs::fstat;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::layout::{
-    CLASS, FINISHED, MOST_PEERS, MOST_PROCEDURES, NAME, PART, PEER, PEERS_AT, PROCEDURE,
-    PROCEDURES_AT, RUNNING, SIZES_AT, class_of, head,
+    CLASS, FINISHED, MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, NAME, PART, PEER, PEERS_AT,
+    PROCEDURE, PROCEDURES_AT, RUNNING, SIZES_AT, class_of, head,
 };
 
 /// A rank's own part of a job's profile. Several threads of the rank may use it.
@@ -152,6 +152,14 @@ impl RankProfile {
             Some(place) => PEERS_AT + place * PEER + 1,
             None => head::OTHERS,
         });
+    }
+
+    /// So many connections have come to a rail from processes outside the job, since the start of
+    /// the rank. Rails from [`MOST_RAILS`] on have no place.
+    pub fn strangers(&self, rail: usize, count: u64) {
+        if rail < MOST_RAILS {
+            self.set(head::STRANGERS + rail, count);
+        }
     }
 
     /// The place of the running procedure.

@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::layout::{
-    CLASS, CLASSES, FINISHED, MOST_PEERS, MOST_PROCEDURES, NAME, PART, PEER, PEERS_AT, PROCEDURE,
-    PROCEDURES_AT, RUNNING, SIZES_AT, head, largest_of,
+    CLASS, CLASSES, FINISHED, MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, NAME, PART, PEER, PEERS_AT,
+    PROCEDURE, PROCEDURES_AT, RUNNING, SIZES_AT, head, largest_of,
 };
 
 /// The progress of a rank.
@@ -86,6 +86,8 @@ pub struct RankRecord {
     pub peers: Vec<PeerTraffic>,
     /// Messages to further peers.
     pub others: Counted,
+    /// Connections from processes outside the job, for each rail.
+    pub strangers: [u64; MOST_RAILS],
 }
 
 /// Reads the profile of a job of `ranks` ranks. No rank may be running.
@@ -144,6 +146,7 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
         sizes: sizes.filter(|class| class.count > 0).collect(),
         peers: peers.collect(),
         others: counted(first[head::OTHERS], first[head::OTHERS + 1]),
+        strangers: std::array::from_fn(|rail| first[head::STRANGERS + rail]),
         procedures,
     })
 }
@@ -174,6 +177,9 @@ mod tests {
             rank.leave(100 * round + 50, Some(5 * round));
         }
         rank.enter("MPI_Recv", 400);
+        rank.strangers(1, 5);
+        rank.strangers(1, 7);
+        rank.strangers(MOST_RAILS, 9);
         assert!(RankProfile::open(&file, 3).is_err());
         let file = File::from(file);
         let records = read(&file, 3).unwrap();
@@ -182,6 +188,7 @@ mod tests {
         assert_eq!(seen.state, State::Running);
         assert_eq!((seen.time, seen.in_mpi), (400, 10 + 3 * 30));
         assert_eq!(seen.waited, Some(10));
+        assert_eq!(seen.strangers, [0, 7, 0, 0, 0, 0, 0, 0]);
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));
         let sends = &seen.procedures[1];
         assert_eq!(

@@ -37,6 +37,22 @@ pub struct Summary {
     pub matrix: Vec<Pair>,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
+    /// Connections from processes outside the job, where there were some.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub strangers: Vec<Strangers>,
+}
+
+/// The connections that processes outside the job have made to a rail of a rank. They proved
+/// nothing, and were dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Strangers {
+    /// The rank.
+    pub rank: usize,
+    /// Its rail.
+    pub rail: usize,
+    /// The number of connections.
+    pub count: u64,
 }
 
 /// The least, median and greatest share of the ranks.
@@ -180,6 +196,7 @@ impl Summary {
             messages: messages(records),
             matrix: matrix(records),
             resources: facts.resources,
+            strangers: strangers(records),
         }
     }
 
@@ -274,6 +291,15 @@ fn matrix(records: &[RankRecord]) -> Vec<Pair> {
     records.iter().enumerate().flat_map(of).collect()
 }
 
+fn strangers(records: &[RankRecord]) -> Vec<Strangers> {
+    let of = |(rank, record): (usize, &RankRecord)| {
+        let rails = record.strangers.into_iter().enumerate();
+        let counted = rails.filter(|(_, count)| *count > 0);
+        counted.map(move |(rail, count)| Strangers { rank, rail, count })
+    };
+    records.iter().enumerate().flat_map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,6 +379,21 @@ mod tests {
         );
         assert!(summary.partial);
         assert_eq!(summary.virtual_s, Some(20.0 / SECOND));
+    }
+
+    #[test]
+    fn rails_that_strangers_have_visited_are_listed() {
+        let visited = RankRecord {
+            strangers: [0, 3, 0, 0, 0, 0, 0, u64::MAX],
+            ..record(20, 10)
+        };
+        let summary = Summary::of(JobFacts::default(), &[record(20, 10), visited]);
+        let of = |rail, count| Strangers {
+            rank: 1,
+            rail,
+            count,
+        };
+        assert_eq!(summary.strangers, [of(1, 3), of(7, u64::MAX)]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::pair::{HELLO, Introduction};
 use super::wire;
 
 /// The most connections without a proof.
-const MOST_UNPROVEN: usize = 64;
+pub(crate) const MOST_UNPROVEN: usize = 64;
 /// The longest time that a caller may take for its hello, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
 /// Connections taken from the kernel at once.
@@ -29,8 +29,10 @@ const MOST_PARKED: usize = 1 << 16;
 /// The listener of a device, and the calls that no queue pair has taken yet.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    pub listener: OwnedFd,
     pub port: u16,
+    /// Holds the port, so that it stays the device's while there is no listener.
+    held: OwnedFd,
+    listener: Option<OwnedFd>,
     secret: Secret,
     unproven: VecDeque<Unproven>,
     next: u32,
@@ -61,10 +63,11 @@ enum Progress {
 
 impl Calls {
     pub(crate) fn open(at: SocketAddr, secret: Secret) -> io::Result<Calls> {
-        let listener = wire::listen(at)?;
+        let held = wire::hold(at)?;
         Ok(Calls {
-            port: wire::port_of(&listener)?,
-            listener,
+            port: wire::port_of(&held)?,
+            held,
+            listener: None,
             secret,
             unproven: VecDeque::new(),
             next: 0,
@@ -77,9 +80,28 @@ impl Calls {
         &self.secret
     }
 
+    /// Begins to listen, unless that has begun. The socket is new.
+    pub(crate) fn listen(&mut self) -> io::Result<Option<&OwnedFd>> {
+        if self.listener.is_some() {
+            return Ok(None);
+        }
+        let listener = wire::listen(&self.held)?;
+        Ok(Some(self.listener.insert(listener)))
+    }
+
+    /// Listens no more. The kernel refuses who calls from now on.
+    pub(crate) fn close(&mut self) {
+        self.listener = None;
+    }
+
     /// The number of connections that were dropped because they proved nothing.
-    pub(crate) fn strangers(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.strangers
+    }
+
+    /// The number of connections that have proved nothing yet.
+    pub(crate) fn unproven(&self) -> usize {
+        self.unproven.len()
     }
 
     /// Takes connections from the kernel. `watch` gets the number and the socket of each; the
@@ -94,32 +116,48 @@ impl Calls {
         for _ in 0..AT_ONCE {
             // A connection that is gone before it is taken, or a lack of descriptors: the next ones
             // are taken later.
-            let Ok((socket, from)) = wire::accept(&self.listener) else {
+            let taken = self.listener.as_ref().map(wire::accept);
+            let Some(Ok((socket, from))) = taken else {
                 break;
             };
             let number = self.next;
             self.next = (self.next + 1) & (u32::MAX >> 4);
             if wire::prepare(&socket).is_err() || !watch(number, &socket) {
+                let why = "the system watches no more sockets";
+                words = self.drop_stranger(from, why).or(words);
                 continue;
             }
-            if self.unproven.len() == MOST_UNPROVEN
-                && let Some(oldest) = self.unproven.pop_front()
-            {
-                let why = "newer connections need its place".to_string();
-                words = self.drop_stranger(&oldest, &why).or(words);
-            }
             origins.extend(from);
-            self.unproven.push_back(Unproven {
-                number,
-                socket,
-                from,
-                since: now,
-                listener: None,
-                bytes: [0; HELLO],
-                have: 0,
-            });
+            words = self.admit(number, socket, from, now).or(words);
         }
         (origins, words)
+    }
+
+    /// Keeps a connection until its caller has proved something. With too many, the oldest goes.
+    pub(crate) fn admit(
+        &mut self,
+        number: u32,
+        socket: OwnedFd,
+        from: Option<SocketAddr>,
+        now: u64,
+    ) -> Option<String> {
+        let mut words = None;
+        if self.unproven.len() == MOST_UNPROVEN
+            && let Some(oldest) = self.unproven.pop_front()
+        {
+            let why = "newer connections need its place";
+            words = self.drop_stranger(oldest.from, why);
+        }
+        self.unproven.push_back(Unproven {
+            number,
+            socket,
+            from,
+            since: now,
+            listener: None,
+            bytes: [0; HELLO],
+            have: 0,
+        });
+        words
     }
 
     /// Goes on with the hello of a connection.
@@ -139,7 +177,7 @@ impl Calls {
             (Progress::Proven(bytes), Some(one)) => {
                 (Some((Introduction::decode(&bytes), one.socket)), None)
             }
-            (Progress::Refused(why), Some(one)) => (None, self.drop_stranger(&one, &why)),
+            (Progress::Refused(why), Some(one)) => (None, self.drop_stranger(one.from, &why)),
             _ => (None, None),
         }
     }
@@ -158,19 +196,17 @@ impl Calls {
                 break;
             }
             if let Some(oldest) = self.unproven.pop_front() {
-                let why = "it was silent for 2 s".to_string();
-                words = self.drop_stranger(&oldest, &why).or(words);
+                let why = "it was silent for 2 s";
+                words = self.drop_stranger(oldest.from, why).or(words);
             }
         }
         words
     }
 
     /// Counts a stranger. The first is named.
-    fn drop_stranger(&mut self, one: &Unproven, why: &str) -> Option<String> {
+    fn drop_stranger(&mut self, from: Option<SocketAddr>, why: &str) -> Option<String> {
         self.strangers += 1;
-        let from = one
-            .from
-            .map_or("an unknown address".into(), |from| from.to_string());
+        let from = from.map_or("an unknown address".into(), |from| from.to_string());
         (self.strangers == 1).then(|| {
             format!("a connection from {from} was dropped: {why}; later ones are only counted")
         })

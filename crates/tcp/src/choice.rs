@@ -1,9 +1,8 @@
 //! The ports that a job uses.
 
 use device::{Error, InterfaceAddress, Result};
-use secret::Secret;
 
-use super::device::{TcpDevice, words};
+use super::device::words;
 use super::interfaces::{self, Interface, Verdict};
 use super::port::Port;
 
@@ -24,18 +23,19 @@ impl Port {
 }
 
 /// The ports of the interface with this name or address; without one, of all interfaces that a job
-/// uses by itself.
-pub fn ports(wanted: Option<&str>) -> Result<Vec<Port>> {
+/// uses by itself, except those that it has `taken` otherwise.
+pub fn ports(wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     let all = interfaces::list().map_err(|why| {
         let why = words(&why);
         Error::System(format!(
             "the IP interfaces of this host cannot be listed: {why}"
         ))
     })?;
-    choose(&all, wanted)
+    choose(&all, wanted, taken)
 }
 
-fn choose(all: &[Interface], wanted: Option<&str>) -> Result<Vec<Port>> {
+/// As [`ports`], of these interfaces.
+pub fn choose(all: &[Interface], wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     if let Some(name) = wanted {
         let found = interfaces::named(all, name).ok_or_else(|| {
             let there: Vec<String> = all
@@ -49,34 +49,27 @@ fn choose(all: &[Interface], wanted: Option<&str>) -> Result<Vec<Port>> {
         })?;
         return Ok(vec![Port::of(&found)]);
     }
-    let used = interfaces::choose(all);
+    let chosen = interfaces::choose(all).into_iter().map(|at| &all[at]);
+    let used = chosen.filter(|one| !taken.contains(&one.name));
+    let used: Vec<Port> = used.map(Port::of).collect();
     if used.is_empty() {
-        let why: Vec<String> = all
-            .iter()
-            .filter_map(|one| match one.verdict {
-                Verdict::LeftOut(why) => Some(format!("{}: {why}", one.name)),
-                Verdict::Used => None,
-            })
-            .collect();
-        let why = match why.is_empty() {
+        let why = all.iter().map(|one| match one.verdict {
+            Verdict::LeftOut(why) => format!("{}: {why}", one.name),
+            Verdict::Used => format!("{}: {TAKEN}", one.name),
+        });
+        let why = match all.is_empty() {
             true => "none has an address".to_string(),
-            false => why.join("; "),
+            false => why.collect::<Vec<_>>().join("; "),
         };
         return Err(Error::System(format!(
             "no IP interface of this host can be used: {why}"
         )));
     }
-    Ok(used.into_iter().map(|at| Port::of(&all[at])).collect())
+    Ok(used)
 }
 
-/// Opens the ports that [`ports`] finds.
-pub fn open(wanted: Option<&str>, secret: &Secret) -> Result<Vec<TcpDevice>> {
-    let ports = ports(wanted)?;
-    ports
-        .iter()
-        .map(|port| TcpDevice::open(port, secret))
-        .collect()
-}
+/// The reason against an interface that a job has taken otherwise.
+pub const TAKEN: &str = "an RDMA device of the job lies on it";
 
 #[cfg(test)]
 mod tests {
@@ -85,9 +78,21 @@ mod tests {
     #[test]
     fn a_name_that_is_not_there_is_an_error_that_helps() {
         let all = interfaces::list().unwrap();
-        let text = choose(&all, Some("eth99")).unwrap_err().to_string();
+        let text = choose(&all, Some("eth99"), &[]).unwrap_err().to_string();
         let there = format!("{} (", all[0].name);
         assert!(text.contains("eth99") && text.contains(&there), "{text}");
-        assert!(choose(&[], None).is_err());
+        assert!(choose(&[], None, &[]).is_err());
+    }
+
+    #[test]
+    fn an_interface_that_is_taken_is_used_only_by_its_name() {
+        let all = interfaces::list().unwrap();
+        let used = choose(&all, None, &[]).unwrap();
+        let bare = |port: &Port| port.name["tcp:".len()..].to_string();
+        let taken: Vec<String> = used.iter().map(bare).collect();
+        let text = choose(&all, None, &taken).unwrap_err().to_string();
+        assert!(text.contains(TAKEN), "{text}");
+        assert_eq!(choose(&all, Some(&taken[0]), &taken).unwrap(), used[..1]);
+        assert_eq!(choose(&all, None, &taken[1..]).unwrap(), used[..1]);
     }
 }

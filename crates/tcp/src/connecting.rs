@@ -22,6 +22,8 @@ const SECOND_CALL_NS: u64 = 1_000_000_000;
 /// The first pause before a call is repeated, in nanoseconds, and the number of calls in all.
 const PAUSE_NS: u64 = 10_000_000;
 const TRIES: u32 = 10;
+/// The number of refusals by the peer's kernel with which a call has failed, after about 0.4 s.
+const REFUSALS: u32 = 5;
 /// The most calls that go on for the peers only.
 const MOST_LAST_CALLS: usize = 256;
 
@@ -44,6 +46,7 @@ impl TcpDevice {
                 }));
             }
             Ok(_) => self.call_failed(at, "the system watches no more sockets"),
+            Err(why) if is_refusal(&why) => self.call_refused(at, tries + 1, &words(&why)),
             Err(why) => self.call_failed(at, &words(&why)),
         }
     }
@@ -60,6 +63,15 @@ impl TcpDevice {
         let to = to.map_or(String::new(), |to| format!(" {to}"));
         self.note(format!("no connection to{to}: {why}"));
         self.lose(at);
+    }
+
+    /// The peer does not listen, because none of its queue pairs may be called: that of this call
+    /// may be on its way to its next life.
+    fn call_refused(&mut self, at: u32, tries: u32, why: &str) {
+        match tries < REFUSALS {
+            true => self.call_again(at, tries, why),
+            false => self.call_failed(at, why),
+        }
     }
 
     /// A call has failed, and may succeed later: the peer dropped it, perhaps because this rank was
@@ -99,6 +111,7 @@ impl TcpDevice {
                     self.attach(at, call.socket);
                 }
             }
+            Err(CallError::NoListener(why)) => self.call_refused(at, tries, &why),
             Err(CallError::Refused(why)) => self.call_failed(at, &why),
             Err(CallError::Dropped(why)) => self.call_again(at, tries, &why),
         }
@@ -166,13 +179,14 @@ impl TcpDevice {
         }
     }
 
-    /// Takes connections from the kernel.
-    pub(super) fn accept(&mut self) {
+    /// Takes connections from the kernel. False: there are none.
+    pub(super) fn accept(&mut self) -> bool {
         let now = self.now();
         let poller = &self.poller;
         let watch =
             |number, socket: &OwnedFd| poller.add(Tag::Unproven(number), socket, Interest::INPUT);
         let (origins, words) = self.calls.accept(now, watch);
+        let any = !origins.is_empty();
         for from in origins {
             let waiting = self.pairs.iter_mut().flatten();
             for pair in waiting {
@@ -186,6 +200,7 @@ impl TcpDevice {
             }
         }
         self.warn(words);
+        any
     }
 
     /// Goes on with the hello of a caller.
@@ -253,6 +268,7 @@ impl TcpDevice {
             pair.machine.tell();
         }
         self.write(at);
+        self.update_listener(at);
     }
 
     /// A connection has ended, for this reason.
@@ -314,6 +330,10 @@ impl TcpDevice {
             return;
         }
         pair.line = Line::Gone;
+        self.update_listener(at);
+        let Some(Some(pair)) = self.pairs.get(at as usize) else {
+            return;
+        };
         if pair.machine.is_awaiting() {
             self.fail(at, Break::Lost);
         }
@@ -331,10 +351,17 @@ enum CallEnd {
 
 /// The reason why a call has failed.
 enum CallError {
+    /// The peer does not listen.
+    NoListener(String),
     /// It would fail again.
     Refused(String),
     /// The peer has dropped it.
     Dropped(String),
+}
+
+/// Nothing listens at the peer's port.
+fn is_refusal(why: &std::io::Error) -> bool {
+    why.kind() == std::io::ErrorKind::ConnectionRefused
 }
 
 impl Call {
@@ -347,7 +374,10 @@ impl Call {
         match &mut self.stage {
             CallStage::Connecting => {
                 let refused = |why: std::io::Error| CallError::Refused(words(&why));
-                wire::outcome(&self.socket).map_err(refused)?;
+                wire::outcome(&self.socket).map_err(|why| match is_refusal(&why) {
+                    true => CallError::NoListener(words(&why)),
+                    false => refused(why),
+                })?;
                 wire::prepare(&self.socket).map_err(refused)?;
                 let begun = Caller::call(secret, introduction.encode());
                 let (caller, message) = begun.map_err(refused)?;

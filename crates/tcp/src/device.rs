@@ -29,6 +29,8 @@ pub struct TcpDevice {
     pub(super) pairs: Vec<Option<Box<Pair>>>,
     pub(super) written: Written,
     pub(super) calls: Calls,
+    /// The queue pairs whose peers may call.
+    pub(super) awaited: usize,
     pub(super) poller: Poller,
     /// The memory that bytes come to whose place is not known yet.
     pub(super) staging: Box<[u8]>,
@@ -69,12 +71,11 @@ impl TcpDevice {
         let at = own.at(0);
         let open = || -> io::Result<(Calls, Poller)> {
             let calls = Calls::open(at, secret.clone())?;
-            let poller = Poller::new(&calls.listener)?;
-            Ok((calls, poller))
+            Ok((calls, Poller::new()?))
         };
         let (calls, poller) = open().map_err(|why| {
             let (name, ip) = (&port.name, own.ip);
-            Error::System(format!("{name}: listening at {ip}: {}", words(&why)))
+            Error::System(format!("{name}: a port at {ip}: {}", words(&why)))
         })?;
         Ok(TcpDevice {
             attributes: port.attributes(),
@@ -86,6 +87,7 @@ impl TcpDevice {
             pairs: Vec::new(),
             written: Written::default(),
             calls,
+            awaited: 0,
             poller,
             staging: vec![0; super::progress::STAGING].into(),
             hot: Vec::new(),
@@ -119,8 +121,8 @@ impl TcpDevice {
     }
 
     /// The number of connections that were dropped because they proved nothing.
-    pub fn strangers(&self) -> u64 {
-        self.calls.strangers()
+    pub fn dropped_strangers(&self) -> u64 {
+        self.calls.dropped()
     }
 
     /// Keeps words for the owner.
@@ -250,6 +252,7 @@ impl TcpDevice {
             ));
         }
         self.end_line(at);
+        self.update_listener(at);
         self.has_connected = true;
     }
 }

@@ -56,9 +56,8 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
-    pub(crate) fn new(listener: &OwnedFd) -> io::Result<Poller> {
+    pub(crate) fn new() -> io::Result<Poller> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, listener, Tag::Listener.encode(), EventFlags::IN)?;
         Ok(Poller { epoll })
     }
 

@@ -10,8 +10,12 @@ use super::device::TcpDevice;
 const WATCH_NS: u64 = 100_000_000;
 
 impl HostDevice for TcpDevice {
+    /// Devices on one interface share what it carries, as the ports of one card do.
     fn identity(&self) -> Identity {
-        Identity::default()
+        Identity {
+            card: Some(self.attributes.name.clone()),
+            domain: None,
+        }
     }
 
     fn set_numbers(&mut self, card: usize, domain: usize) {
@@ -58,6 +62,10 @@ impl HostDevice for TcpDevice {
 
     fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
+    }
+
+    fn strangers(&self) -> u64 {
+        self.calls.dropped() + self.calls.unproven() as u64
     }
 
     fn take_changes(&mut self) -> Vec<PortChange> {

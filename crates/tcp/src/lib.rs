@@ -5,10 +5,13 @@
 //! work; no thread runs beside it. [`TcpDevice`] is one network interface with one of its
 //! addresses.
 //!
-//! **Connections.** Each device listens at its interface's address. When both ends of a connection
+//! **Connections.** A device listens at its interface's address. When both ends of a connection
 //! have been told of each other, the one with the lower address calls. Before any frame both prove
 //! that they know the job's secret (crate `secret`); later bytes are not authenticated, and nothing
 //! is encrypted. Requests may be posted at once: they leave when the connection is made.
+//!
+//! **The listener** is there as long as a peer *can come*: one that may call a queue pair whose
+//! connection is not made (`listening`). Strangers are dropped and counted.
 //!
 //! **Failures.** The device sends nothing again over a new connection. If one breaks, the oldest
 //! request in flight fails as one that nobody acknowledges does ([`RetryExceeded`]), the others are
@@ -30,8 +33,12 @@ mod connecting;
 mod device;
 mod events;
 mod frame;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hosted;
 pub mod interfaces;
+mod listening;
 mod pair;
 mod paths;
 mod port;
@@ -42,5 +49,5 @@ mod verbs;
 mod wire;
 
 pub use self::device::TcpDevice;
-pub use choice::{open, ports};
+pub use choice::{TAKEN, choose, ports};
 pub use port::Port;

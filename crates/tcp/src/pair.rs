@@ -36,6 +36,8 @@ pub(crate) struct Pair {
     pub interest: Interest,
     /// It is in the list of those whose peers wait for acknowledgements.
     pub is_owing: bool,
+    /// It counts among those whose peers may call.
+    pub is_awaited: bool,
 }
 
 /// The connection of a queue pair.
@@ -146,6 +148,17 @@ impl Pair {
             heat: 0,
             interest: Interest::default(),
             is_owing: false,
+            is_awaited: false,
+        }
+    }
+
+    /// The peer may call: it has the address of this end, or may be given it, and no connection has
+    /// been made since.
+    pub(crate) fn may_be_called(&self) -> bool {
+        match self.state {
+            State::Reset => true,
+            State::Rts => !self.is_caller && !self.is_ready && !matches!(self.line, Line::Gone),
+            _ => false,
         }
     }
 

@@ -54,7 +54,8 @@ impl Port {
         u64::from(mbps) * 125_000 * (mtu - INSIDE) / (mtu + AROUND - INSIDE)
     }
 
-    pub(crate) fn attributes(&self) -> Attributes {
+    /// The attributes of a device on this port.
+    pub fn attributes(&self) -> Attributes {
         let is_ipv4 = self.address.ip.is_ipv4();
         let bits = if is_ipv4 {
             96 + self.prefix

@@ -85,7 +85,9 @@ impl TcpDevice {
         self.poller.poll(&mut news);
         for tag in news {
             match tag {
-                Tag::Listener => self.accept(),
+                Tag::Listener => {
+                    self.accept();
+                }
                 Tag::Unproven(number) => self.hear(number),
                 Tag::Pair(at) => self.serve(at),
                 Tag::Last(number) => self.go_on_in_vain(number),

@@ -87,6 +87,7 @@ impl Device for TcpDevice {
         }
         let qp = Qp(self.pairs.len() as u32);
         self.pairs.push(Some(Box::new(Pair::new(qp, wanted))));
+        self.await_call(qp.0)?;
         Ok(qp)
     }
 
@@ -95,6 +96,10 @@ impl Device for TcpDevice {
         self.end_line(qp.0);
         self.owing.retain(|owing| *owing != qp.0);
         self.calls.forget(qp.0);
+        if let Some(Some(pair)) = self.pairs.get_mut(qp.0 as usize) {
+            pair.state = State::Error;
+        }
+        self.update_listener(qp.0);
         self.pairs[qp.0 as usize] = None;
         self.cqs.iter_mut().for_each(|cq| cq.forget(qp));
         Ok(())
@@ -129,6 +134,7 @@ impl Device for TcpDevice {
             true => self.call(number, 0),
             false => self.take_parked(number),
         }
+        self.update_listener(number);
         Ok(())
     }
 
@@ -147,6 +153,7 @@ impl Device for TcpDevice {
                     pair.state = State::Reset;
                     pair.begin_anew();
                 }
+                self.await_call(qp.0)?;
             }
         }
         Ok(())

@@ -17,16 +17,33 @@ pub(crate) const PIECES: usize = 32;
 /// The longest frame that is sent as one run of bytes.
 const SHORT: usize = 256;
 /// The most connections that the kernel keeps for a listener that computes.
-const BACKLOG: i32 = 4096;
+pub(crate) const BACKLOG: i32 = 4096;
 /// The time from the last sign of an idle peer to the first question, from one question to the
 /// next, and the number of questions without an answer after which the peer is gone.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(2), Duration::from_secs(1), 3);
 
-/// A socket that listens at an address.
-pub(crate) fn listen(at: SocketAddr) -> io::Result<OwnedFd> {
+/// A socket that holds a port at an address. Nothing listens there yet.
+pub(crate) fn hold(at: SocketAddr) -> io::Result<OwnedFd> {
     let socket = new(at)?;
     rustix::net::bind(&socket, &at)?;
-    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// A socket that listens at the port that another one holds. Connections of an earlier listener may
+/// be there.
+pub(crate) fn listen(held: &OwnedFd) -> io::Result<OwnedFd> {
+    let at: SocketAddr = rustix::net::getsockname(held)?.try_into()?;
+    let socket = new(at)?;
+    let open = || -> rustix::io::Result<()> {
+        sockopt::set_socket_reuseaddr(held, true)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        rustix::net::bind(&socket, &at)?;
+        rustix::net::listen(&socket, BACKLOG)
+    };
+    let is_open = open();
+    // The next listener is this process's again: sockets share a port only if all of them allow it.
+    sockopt::set_socket_reuseaddr(held, false)?;
+    is_open?;
     Ok(socket)
 }
 
@@ -61,9 +78,9 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<(OwnedFd, Option<SocketAd
     Ok((socket, from.and_then(|from| from.try_into().ok())))
 }
 
-/// The port at which a socket listens.
-pub(crate) fn port_of(listener: &OwnedFd) -> io::Result<u16> {
-    let own: SocketAddr = rustix::net::getsockname(listener)?.try_into()?;
+/// The port that a socket holds.
+pub(crate) fn port_of(held: &OwnedFd) -> io::Result<u16> {
+    let own: SocketAddr = rustix::net::getsockname(held)?.try_into()?;
     Ok(own.port())
 }
 
@@ -270,4 +287,42 @@ pub(crate) fn unacknowledged(socket: &OwnedFd) -> usize {
 pub(crate) fn end(socket: impl AsFd) {
     // A connection that is gone needs no end.
     let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Waits for a connection: the listener does not.
+    fn accepted(listener: &OwnedFd) -> OwnedFd {
+        loop {
+            match accept(listener) {
+                Ok((socket, _)) => return socket,
+                Err(why) => assert_eq!(why.kind(), io::ErrorKind::WouldBlock),
+            }
+        }
+    }
+
+    #[test]
+    fn a_held_port_is_nobody_elses_and_can_be_listened_at_more_than_once() {
+        for ip in [
+            std::net::IpAddr::from(Ipv4Addr::LOCALHOST),
+            Ipv6Addr::LOCALHOST.into(),
+        ] {
+            let held = hold((ip, 0).into()).unwrap();
+            let at = SocketAddr::from((ip, port_of(&held).unwrap()));
+            let mut streams = Vec::new();
+            for _ in 0..3 {
+                assert!(TcpStream::connect(at).is_err(), "nothing listens");
+                // The library's listener asks for a shared port.
+                assert!(TcpListener::bind(at).is_err(), "the port is held");
+                let listener = listen(&held).unwrap();
+                streams.push((TcpStream::connect(at).unwrap(), accepted(&listener)));
+                assert!(TcpListener::bind(at).is_err(), "the port is in use");
+            }
+            assert!(streams.iter().all(|(_, socket)| !is_over(socket)));
+        }
+    }
 }

@@ -1,8 +1,21 @@
 //! The rails of a message, as the schedule of its endpoint would choose them.
 
+use device::LinkLayer;
+
 use super::Rdma;
 use super::schedule::{Choice, Prediction};
 use crate::RailChoice;
+
+/// The word for rails of these technologies.
+pub(super) fn transport(mut layers: impl Iterator<Item = LinkLayer>) -> &'static str {
+    let is_tcp = |layer| layer == LinkLayer::Internet;
+    let first = layers.next().is_some_and(is_tcp);
+    match (first, layers.all(|layer| is_tcp(layer) == first)) {
+        (_, false) => "RDMA and TCP",
+        (true, true) => "TCP",
+        (false, true) => "RDMA",
+    }
+}
 
 impl Rdma {
     /// The choice of rails for a message of `len` bytes to `peer`, and the choices not taken.
@@ -46,6 +59,15 @@ impl Rdma {
         }
     }
 
+    /// The names of the devices in use, in the order of rails. In virtual time they have none.
+    pub(crate) fn rail_names(&mut self) -> Vec<String> {
+        if self.node.is_virtual() {
+            return Vec::new();
+        }
+        let name = |rail| self.node.rail(rail).attributes().name.clone();
+        self.in_use.iter().map(name).collect()
+    }
+
     /// The latency of the slowest rail in use, in nanoseconds, and the bandwidth of all of them
     /// together, in bytes per second.
     pub(crate) fn estimates(&mut self) -> (u64, u64) {
@@ -71,6 +93,28 @@ impl Rdma {
             predicted_ns: attributes.latency_ns + on_link as u64,
             alternatives: Vec::new(),
             limit: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_for_rails_names_each_kind_once() {
+        let (ib, roce, tcp) = (
+            LinkLayer::InfiniBand,
+            LinkLayer::Ethernet,
+            LinkLayer::Internet,
+        );
+        for (layers, word) in [
+            (&[ib, roce][..], "RDMA"),
+            (&[tcp, tcp], "TCP"),
+            (&[roce, tcp, roce], "RDMA and TCP"),
+            (&[tcp, roce], "RDMA and TCP"),
+        ] {
+            assert_eq!(transport(layers.iter().copied()), word, "{layers:?}");
         }
     }
 }

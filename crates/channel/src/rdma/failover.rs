@@ -134,6 +134,17 @@ impl Rdma {
         failed.chain(warnings).collect()
     }
 
+    /// The rails to which strangers have connected: number, device, number of connections.
+    pub fn strangers(&mut self) -> Vec<(usize, String, u64)> {
+        let counts = self.node.strangers().into_iter().enumerate();
+        let visited: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
+        let named = visited.into_iter().map(|(rail, count)| {
+            let device = self.node.rail(rail).attributes().name.clone();
+            (rail, device, count)
+        });
+        named.collect()
+    }
+
     /// Goes on with links that are being given up. To be called while there are some.
     #[cold]
     #[inline(never)]

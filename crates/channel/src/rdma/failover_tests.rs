@@ -12,7 +12,7 @@ use super::*;
 use crate::{Exposed, NotifiedWrite, Put, RemoteKey, Transport, ZeroCopy, suite};
 
 /// A generator of random numbers (SplitMix64).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -23,11 +23,11 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
-    fn happens(&mut self, one_in: u64) -> bool {
+    pub(super) fn happens(&mut self, one_in: u64) -> bool {
         self.below(one_in) == 0
     }
 }
@@ -46,8 +46,8 @@ struct Moving {
 }
 
 /// Two ranks, and what they owe each other.
-struct Pair {
-    ends: [Rdma; 2],
+pub(super) struct Pair {
+    pub(super) ends: [Rdma; 2],
     sent: [u64; 2],
     heard: [u64; 2],
     moving: [Vec<Moving>; 2],
@@ -69,7 +69,7 @@ const TIMEOUT: u64 = 300_000;
 const SETTLING: std::time::Duration = std::time::Duration::from_nanos(3 * TIMEOUT);
 
 impl Pair {
-    fn new(ends: [Rdma; 2]) -> Pair {
+    pub(super) fn new(ends: [Rdma; 2]) -> Pair {
         Pair {
             ends,
             sent: [0; 2],
@@ -81,7 +81,7 @@ impl Pair {
         }
     }
 
-    fn put(&mut self, from: usize, len: usize) {
+    pub(super) fn put(&mut self, from: usize, len: usize) {
         let number = self.sent[from];
         let fill = |body: &mut [u8]| {
             let bytes = body.iter_mut().enumerate();
@@ -183,8 +183,55 @@ impl Pair {
         }
     }
 
-    fn poll_both(&mut self) {
+    pub(super) fn poll_both(&mut self) {
         (0..2).for_each(|rank| self.poll(rank));
+    }
+
+    /// One step of random traffic at a rank, by a number from 0 to 11.
+    pub(super) fn step(&mut self, rank: usize, action: u64, random: &mut Random) {
+        match action {
+            0..4 => {
+                let len = [0, 8, 100, 700, 2000][random.below(5) as usize];
+                self.put(rank, len);
+            }
+            4 => {
+                let connected = (0..2).all(|own| {
+                    let endpoint = self.ends[own].endpoints.get(1 - own);
+                    endpoint.is_some_and(|endpoint| endpoint.connection.is_ready())
+                });
+                if connected && self.moving.iter().map(Vec::len).sum::<usize>() < 12 {
+                    let len = 1 + random.below(60_000) as usize;
+                    self.begin(rank, len, random.happens(3));
+                }
+            }
+            // A rank computes now and then: the other one polls alone.
+            5 if random.happens(40) => {
+                (0..200).for_each(|_| self.poll(rank));
+            }
+            _ => self.poll(rank),
+        }
+    }
+
+    /// Polls until everything has arrived, and checks that nothing is written late.
+    pub(super) fn finish(&mut self, what: &str) {
+        let begin = std::time::Instant::now();
+        while !self.is_idle() {
+            self.poll_both();
+            let is_stuck = begin.elapsed().as_secs() >= 20;
+            if is_stuck {
+                self.describe();
+            }
+            assert!(
+                !is_stuck,
+                "stuck: {what}: sent {:?}, heard {:?}, {} and {} transfers open",
+                self.sent,
+                self.heard,
+                self.moving[0].len(),
+                self.moving[1].len(),
+            );
+        }
+        let mut quiet = self.quiet.iter().flatten();
+        assert!(quiet.all(|byte| *byte == QUIET), "a late write: {what}");
     }
 
     /// Prints the state of everything that is open.
@@ -236,12 +283,12 @@ impl Pair {
         }
     }
 
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.sent == self.heard && self.moving.iter().all(Vec::is_empty)
     }
 
     /// Every link of both ends is live, and no failure of a link is on its way.
-    fn is_settled(&mut self) -> bool {
+    pub(super) fn is_settled(&mut self) -> bool {
         for _ in 0..70 {
             self.poll_both();
         }
@@ -249,7 +296,7 @@ impl Pair {
     }
 
     /// Every link of both ends is live.
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         (0..2).all(|rank| {
             let endpoint = self.ends[rank].endpoints.get(1 - rank);
             endpoint.is_some_and(|endpoint| {
@@ -341,24 +388,6 @@ fn run(plan: Plan) {
     for step in 0..4000 {
         let rank = random.below(2) as usize;
         match random.below(12) {
-            0..4 => {
-                let len = [0, 8, 100, 700, 2000][random.below(5) as usize];
-                pair.put(rank, len);
-            }
-            4 if pair.is_whole() || pair.ends[rank].endpoints.get(1 - rank).is_some() => {
-                let connected = (0..2).all(|own| {
-                    let endpoint = pair.ends[own].endpoints.get(1 - own);
-                    endpoint.is_some_and(|endpoint| endpoint.connection.is_ready())
-                });
-                if connected && pair.moving.iter().map(Vec::len).sum::<usize>() < 12 {
-                    let len = 1 + random.below(60_000) as usize;
-                    pair.begin(rank, len, random.happens(3));
-                }
-            }
-            // A rank computes now and then: the other one polls alone.
-            5 if random.happens(40) => {
-                (0..200).for_each(|_| pair.poll(rank));
-            }
             6 if random.happens(6) => match cut {
                 // Requests of the last fault may fail a little later: two rails would be dead.
                 None if step < 3500 && mended.elapsed() > SETTLING && pair.is_settled() => {
@@ -380,7 +409,7 @@ fn run(plan: Plan) {
                 let time = [0, 20_000][random.below(2) as usize];
                 cables.slow(rank, rail, time);
             }
-            _ => pair.poll(rank),
+            action => pair.step(rank, action, &mut random),
         }
     }
     if let Some((at, rail)) = cut {
@@ -389,25 +418,8 @@ fn run(plan: Plan) {
     for rail in 0..plan.rails {
         (0..2).for_each(|rank| cables.slow(rank, rail, 0));
     }
-    let begin = std::time::Instant::now();
-    while !pair.is_idle() {
-        pair.poll_both();
-        let is_stuck = begin.elapsed().as_secs() >= 20;
-        if is_stuck {
-            pair.describe();
-        }
-        assert!(
-            !is_stuck,
-            "stuck: {plan:?}: sent {:?}, heard {:?}, {} and {} transfers open",
-            pair.sent,
-            pair.heard,
-            pair.moving[0].len(),
-            pair.moving[1].len(),
-        );
-    }
+    pair.finish(&format!("{plan:?}"));
     assert!(cuts > 0 || plan.seed % 50 != 1, "no cable was cut");
-    let mut quiet = pair.quiet.iter().flatten();
-    assert!(quiet.all(|byte| *byte == QUIET), "a late write: {plan:?}");
 }
 
 fn plan_of(seed: u64) -> Plan {

@@ -30,7 +30,7 @@ impl Transport for Rdma {
             scattered: false,
         };
         Capabilities {
-            transport: "RDMA",
+            transport: self.transport,
             longest_packet: self.longest_packet(peer),
             piece: self.longest_packet(peer),
             pipelined: false,

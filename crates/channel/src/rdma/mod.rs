@@ -110,6 +110,8 @@ const RING: usize = 64;
 /// The RDMA transport of one rank.
 pub struct Rdma {
     rank: usize,
+    /// The word for the rails in use.
+    transport: &'static str,
     node: Box<dyn Node>,
     charges: Charges,
     config: Config,
@@ -185,8 +187,10 @@ impl Rdma {
             .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
             .collect::<Result<_>>()?;
         let by_completion = in_use.iter().any(|rail| rails[rail].by_completion());
+        let layers = in_use.iter().map(|rail| rails[rail].network().link_layer);
         Ok(Rdma {
             rank,
+            transport: explain::transport(layers),
             layout: Layout::of(&config),
             by_completion,
             watch: RingWatch::on(&mut *node).filter(|_| !by_completion),
@@ -449,6 +453,8 @@ impl Drop for Rdma {
 mod failover_tests;
 #[cfg(test)]
 mod full_tests;
+#[cfg(test)]
+mod mixed_tests;
 #[cfg(test)]
 mod rail_tests;
 #[cfg(test)]

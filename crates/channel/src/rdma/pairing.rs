@@ -39,11 +39,12 @@ mod tests {
 
     fn network(number: u64) -> Network {
         Network {
-            link_layer: match number % 2 {
+            link_layer: match number % 3 {
                 0 => LinkLayer::InfiniBand,
-                _ => LinkLayer::Ethernet,
+                1 => LinkLayer::Ethernet,
+                _ => LinkLayer::Internet,
             },
-            subnet: number / 2,
+            subnet: number / 3,
         }
     }
 
@@ -56,7 +57,9 @@ mod tests {
         let of = |ours: &[u64], theirs: &[u64]| pairs(&networks(ours), &networks(theirs));
         assert_eq!(of(&[0, 0], &[0, 0]), [(0, 0), (1, 1)]);
         assert_eq!(of(&[0, 0], &[0]), [(0, 0)]);
-        assert_eq!(of(&[0, 2], &[2, 0]), [(0, 1), (1, 0)]);
+        assert_eq!(of(&[0, 3], &[3, 0]), [(0, 1), (1, 0)]);
+        // RoCE and TCP in one subnet.
+        assert_eq!(of(&[1, 2, 2], &[2, 1, 2]), [(0, 1), (1, 0), (2, 2)]);
         assert_eq!(of(&[0, 1, 0], &[0, 0]), [(0, 0), (2, 1)]);
         assert_eq!(of(&[0], &[1]), []);
     }
@@ -64,8 +67,8 @@ mod tests {
     proptest! {
         #[test]
         fn both_ends_compute_the_same_pairs(
-            ours in prop::collection::vec(0u64..4, 0..8),
-            theirs in prop::collection::vec(0u64..4, 0..8),
+            ours in prop::collection::vec(0u64..6, 0..8),
+            theirs in prop::collection::vec(0u64..6, 0..8),
         ) {
             let (ours, theirs) = (networks(&ours), networks(&theirs));
             let here = pairs(&ours, &theirs);

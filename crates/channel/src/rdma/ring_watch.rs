@@ -10,8 +10,9 @@ use device::Node;
 /// The rings of a rank, by their keys.
 #[derive(Default)]
 pub(super) struct RingWatch {
-    /// The number of the ring behind each remote key.
-    rings: HashMap<u32, usize>,
+    /// The numbers of the rings behind each remote key: several devices may give the same key to
+    /// different rings.
+    rings: HashMap<u32, Vec<usize>>,
     /// The numbers of the rings to be polled next.
     due: Vec<usize>,
     /// The keys of memory that peers have written to; kept for its capacity.
@@ -27,7 +28,9 @@ impl RingWatch {
 
     /// Adds ring `ring`, whose memory has these remote keys. It is due.
     pub(super) fn begin(&mut self, ring: usize, keys: impl Iterator<Item = u32>) {
-        self.rings.extend(keys.map(|key| (key, ring)));
+        for key in keys {
+            self.rings.entry(key).or_default().push(ring);
+        }
         self.due.push(ring);
     }
 
@@ -39,7 +42,7 @@ impl RingWatch {
             return None;
         }
         let rings = self.keys.iter().filter_map(|key| self.rings.get(key));
-        self.due.extend(rings);
+        self.due.extend(rings.flatten());
         self.due.sort_unstable();
         self.due.dedup();
         Some(std::mem::take(&mut self.due))

@@ -8,7 +8,7 @@ use secret::Secret;
 use tcp::{Port, TcpDevice};
 
 use super::*;
-use crate::suite;
+use crate::{Transport, suite};
 
 /// The transports of `ranks` ranks with this number of rails each.
 fn all(ranks: usize, rails: usize, config: Config) -> Vec<Rdma> {
@@ -53,6 +53,43 @@ fn it_keeps_them_over_two_rails() {
         config.rails.policy = policy;
         println!("{config:?}");
         suite::promises(|ranks| all(ranks, 2, config));
+    }
+}
+
+/// Memory for a peer with one rail is registered on that rail alone, so the two devices of rank 0
+/// give equal keys to the rings of different peers.
+#[test]
+fn peers_with_fewer_rails_are_heard_beside_those_with_more() {
+    let most = |rank: usize| if (1..=3).contains(&rank) { 1 } else { 2 };
+    let board = Board::new(6);
+    let secret = Secret::from_bytes([3; 32]);
+    let port = Port::loopback(Ipv4Addr::LOCALHOST.into());
+    let attach = |rank: usize| {
+        let open = |_| Box::new(TcpDevice::open(&port, &secret).unwrap()) as Box<dyn HostDevice>;
+        let devices = (0..most(rank)).map(open).collect();
+        let node = HostNode::new(devices, rank, 6, board.of(rank)).unwrap();
+        Rdma::attach(Box::new(node), rank, 6, Config::default()).unwrap()
+    };
+    let mut all: Vec<Rdma> = (0..6).map(attach).collect();
+    let (hub, peers) = all.split_first_mut().unwrap();
+    let begin = std::time::Instant::now();
+    for round in 0..4 {
+        for peer in &mut *peers {
+            let (from, mut is_put, mut is_heard) = (peer.rank(), false, false);
+            while !is_heard {
+                if !is_put {
+                    let put = peer.put(0, [round, 0, 0], 0, |_| ()).unwrap();
+                    is_put = put != crate::Put::Full;
+                }
+                suite::take(peer, |_, _, _| ()).unwrap();
+                let heard = |rank, head, _: &[u8]| {
+                    is_heard |= (rank, head) == (from, [round, 0, 0]);
+                };
+                suite::take(hub, heard).unwrap();
+                let is_stuck = begin.elapsed().as_secs() >= 20;
+                assert!(!is_stuck, "rank {from} is not heard in round {round}");
+            }
+        }
     }
 }
 

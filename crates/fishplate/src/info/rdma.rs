@@ -7,7 +7,8 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 use verbs::{Choice, Gid, GidKind, Listed, choose, list};
 
-use super::rails::{HostRails, Pairing, RailFacts};
+use super::job_rails::JobRails;
+use super::rails::RailFacts;
 
 /// Width of the reasons, in columns.
 const WIDTH: usize = 100;
@@ -15,10 +16,8 @@ const WIDTH: usize = 100;
 /// All ports of this host, and the choice among them.
 pub(crate) struct PortChoice {
     ports: Vec<Port>,
-    /// The devices that FISHPLATE_DEVICE names.
+    /// The list of FISHPLATE_DEVICE.
     wanted: String,
-    /// The ports that a job uses, as rails.
-    rails: HostRails,
     /// The reason why none is used.
     problem: Option<String>,
     /// The most memory that a process may register, if that is limited.
@@ -27,31 +26,28 @@ pub(crate) struct PortChoice {
 
 struct Port {
     listed: Listed,
-    /// Its number among the ports in use, or the reason why it is not used.
+    /// The number of its rail, or the reason why it has none.
     used: Result<usize, String>,
 }
 
-/// Lists the ports and chooses as a job would, if FISHPLATE_DEVICE names these RDMA devices, or is
-/// empty, with at most `most` rails. None: it names others only.
-pub(crate) fn find(wanted: Option<&str>, most: usize) -> PortChoice {
+/// Lists the ports, with the reasons for and against a place among the rails of a job.
+pub(crate) fn find(rails: &JobRails) -> PortChoice {
     let listed = list();
-    let choice = match wanted {
-        Some(wanted) => listed.clone().and_then(|ports| choose(ports, wanted)),
+    let choice = match rails.rdma_names() {
+        Some(names) => listed.clone().and_then(|ports| choose(ports, &names)),
         None => Err(Error::Invalid(
             "FISHPLATE_DEVICE names IP interfaces only".into(),
         )),
     };
-    let wanted = wanted.unwrap_or_default();
     let memlock = getrlimit(Resource::Memlock).current;
-    PortChoice::new(listed.unwrap_or_default(), choice, wanted, most, memlock)
+    PortChoice::new(listed.unwrap_or_default(), choice, rails, memlock)
 }
 
 impl PortChoice {
     fn new(
         all: Vec<Listed>,
         choice: device::Result<Choice>,
-        wanted: &str,
-        most: usize,
+        rails: &JobRails,
         memlock: Option<u64>,
     ) -> PortChoice {
         let (choice, problem) = match choice {
@@ -67,41 +63,22 @@ impl PortChoice {
             }
         };
         let port = |listed: Listed| {
-            let chosen = choice.used.iter().position(|one| same(one, &listed));
-            if chosen.is_some_and(|at| at >= most) {
-                let first = choice.used[..most].iter().map(Listed::words);
-                let first: Vec<String> = first.collect();
-                let why = format!(
-                    "it could be, but FISHPLATE_RAILS is {most}: earlier ports are {}; FISHPLATE_DEVICE={} takes this one",
-                    first.join(", "),
-                    listed.words()
-                );
-                return Port {
-                    listed,
-                    used: Err(why),
-                };
-            }
+            let ports = rails.ports().iter();
+            let mut ports = ports.map(ports::Port::as_verbs);
+            let rail = ports.position(|rail| rail.is_some_and(|one| same(one, &listed)));
             let left = choice.left.iter().find(|(one, _)| same(one, &listed));
-            let why = left.map(|(_, why)| why.clone());
-            let used = chosen.ok_or(why.unwrap_or_default());
+            let left = left.map(|(_, why)| why.clone());
+            let why = left.or_else(|| rails.too_many(&listed.words()));
+            let why = why.or(rails.problem().map(String::from));
+            let used = rail.ok_or(why.unwrap_or_default());
             Port { listed, used }
         };
-        let rails = choice.used.iter().take(most).map(rail).collect();
         PortChoice {
-            rails: HostRails {
-                hosts: "hosts like this one".into(),
-                rails,
-            },
             ports: all.into_iter().map(port).collect(),
-            wanted: wanted.to_string(),
-            problem,
+            wanted: rails.wanted().to_string(),
+            problem: problem.or(rails.problem().map(String::from)),
             memlock,
         }
-    }
-
-    /// The reason why no port is used.
-    pub(crate) fn problem(&self) -> Option<&str> {
-        self.problem.as_deref()
     }
 
     /// The object of `--json`.
@@ -110,8 +87,6 @@ impl PortChoice {
         json!({
             "devices": ports.collect::<Vec<_>>(),
             "used": self.used(),
-            "rails": self.rails.object(),
-            "pairs": Pairing::new(&self.rails, &self.rails).object(),
             "asked_for": self.wanted,
             "problem": self.problem,
             "memlock_bytes": self.memlock,
@@ -142,14 +117,6 @@ impl PortChoice {
         let header = header.map(String::from).to_vec();
         let left = header.len() - 2;
         say!("\n{}", results::table::lines(header, rows, left).trim_end());
-        if !self.rails.rails.is_empty() {
-            let pairing = Pairing::new(&self.rails, &self.rails);
-            tell!(
-                "\nRails:\n{}{}",
-                self.rails.text(),
-                pairing.text().trim_end()
-            );
-        }
         if let Some(bytes) = self.memlock {
             tell!(
                 "\nMemory that a device accesses is locked, and a process may lock at most {bytes} bytes here. If a rank cannot\n\
@@ -255,7 +222,7 @@ impl PortChoice {
 }
 
 /// A port as a rail.
-fn rail(listed: &Listed) -> RailFacts {
+pub(crate) fn facts(listed: &Listed) -> RailFacts {
     let around = &listed.surroundings;
     RailFacts {
         port: listed.words(),
@@ -318,7 +285,8 @@ fn or_dash(words: Option<String>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use ports::{Port as Rail, Wishes};
     use verbs::{Rate, Surroundings};
 
     use super::*;
@@ -347,6 +315,20 @@ mod tests {
         }
     }
 
+    /// A RoCE port with this IPv4 address.
+    pub(crate) fn roce(number: u8, address: &str) -> Listed {
+        let address: std::net::Ipv4Addr = address.parse().unwrap();
+        Listed {
+            link_layer: "Ethernet",
+            gid: Some(Gid {
+                index: 1,
+                value: address.to_ipv6_mapped().into(),
+                kind: GidKind::RoceV2,
+            }),
+            ..port(number, "0000:3b:00.0", None, None)
+        }
+    }
+
     fn found(wanted: &str, most: usize) -> PortChoice {
         let ports = vec![
             port(0, "0000:3b:00.0", Some(0), None),
@@ -354,7 +336,16 @@ mod tests {
             port(2, "0000:5e:00.0", Some(0), None),
             port(3, "0000:af:00.0", Some(1), None),
         ];
-        PortChoice::new(ports.clone(), choose(ports, wanted), wanted, most, None)
+        let wishes = Wishes {
+            devices: wanted,
+            connections: 1,
+            most,
+        };
+        let choice = choose(ports.clone(), wanted);
+        let used = choice.iter().flat_map(|choice| &choice.used).take(most);
+        let used = used.map(|one| Rail::Verbs(Box::new(one.clone())));
+        let rails = JobRails::of(&wishes, used.collect(), None);
+        PortChoice::new(ports, choice, &rails, None)
     }
 
     #[test]
@@ -399,14 +390,6 @@ mod tests {
         ] {
             assert!(why.contains(part), "{why}");
         }
-    }
-
-    #[test]
-    fn ports_in_use_are_rails_that_pair() {
-        let rdma = found("", 2).object();
-        assert_eq!(rdma["rails"]["rails"][1]["port"], "mlx5_2");
-        assert_eq!(rdma["rails"]["rails"][1]["card"], "0000:5e:00");
-        assert_eq!(rdma["pairs"]["pairs"], json!([[0, 0], [1, 1]]));
     }
 
     #[test]

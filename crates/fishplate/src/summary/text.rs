@@ -13,6 +13,8 @@ const PAIRS: usize = 3;
 /// The least share of the time in MPI of a procedure that is shown.
 const LEAST_SHARE: f64 = 0.001;
 const RESOURCES: usize = 3;
+/// The most rails that strangers have visited.
+const VISITED: usize = 2;
 /// The largest sizes of the columns of messages, in bytes; the last column has all others.
 const COLUMNS: [(u64, &str); 5] = [
     (64, "≤ 64 B"),
@@ -49,6 +51,9 @@ pub(super) fn summary(summary: &Summary) -> String {
         let label = if at == 0 { "busiest" } else { "" };
         labelled(label, &busy(resource))
     }));
+    if let Some(counts) = strangers(summary) {
+        lines.push(labelled("strangers", &counts));
+    }
     lines.join("\n") + "\n"
 }
 
@@ -170,6 +175,20 @@ fn heaviest(summary: &Summary) -> Option<String> {
         .map(|pair| format!("{} to {}: {}", pair.from, pair.to, amount(pair.bytes)))
         .collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// The connections that strangers have made.
+fn strangers(summary: &Summary) -> Option<String> {
+    let all = &summary.strangers;
+    let total = all.iter().map(|one| one.count).fold(0, u64::saturating_add);
+    let shown = all.iter().take(VISITED);
+    let mut words: Vec<String> = shown
+        .map(|one| format!("{} by rank {} on rail {}", one.count, one.rank, one.rail))
+        .collect();
+    if all.len() > VISITED {
+        words.push("…".into());
+    }
+    (!all.is_empty()).then(|| format!("{total} dropped: {}", words.join(", ")))
 }
 
 fn busy(resource: &ResourceUse) -> String {

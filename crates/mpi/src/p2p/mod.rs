@@ -115,6 +115,13 @@ impl Messages {
         }
     }
 
+    /// Counts the connections of strangers to a rail, if the rank has a profile.
+    pub fn count_strangers(&self, rail: usize, count: u64) {
+        if let Some(profile) = &self.profile {
+            profile.strangers(rail, count);
+        }
+    }
+
     /// Counts messages in `profile` from now on.
     pub fn count_in(&mut self, profile: Arc<RankProfile>) {
         self.profile = Some(profile);

@@ -27,9 +27,10 @@ fn protocols_rails_and_the_choices_not_taken_are_explained() {
             .collect();
         // Peers that differ in nothing are one kind.
         let begin = format!(
-            r#"{{"rank":{},"peers":[{{"ranks":[{}],"transport":"RDMA","rails":1,"sizes":["#,
+            r#"{{"rank":{},"peers":[{{"ranks":[{}],"transport":"RDMA","rails":1,"devices":["instant{} rail 0"],"sizes":["#,
             rank.rank(),
-            others.join(",")
+            others.join(","),
+            rank.rank()
         );
         assert!(text.starts_with(&begin), "{text}");
         let eager = row(&text, 8192);

@@ -163,6 +163,12 @@ impl Outgoing {
         }
     }
 
+    /// The bytes of copied chunks.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn held(&self) -> usize {
+        self.copied
+    }
+
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         *self = Outgoing::default();

@@ -107,7 +107,11 @@ impl Requests {
         let urgent = self.urgent.is_none() || self.since_urgent >= STREAM;
         if urgent {
             self.since_urgent = 0;
-            self.urgent = Some(self.first.wrapping_add(self.all.len() as u16).wrapping_sub(1));
+            self.urgent = Some(
+                self.first
+                    .wrapping_add(self.all.len() as u16)
+                    .wrapping_sub(1),
+            );
         }
         urgent
     }
@@ -127,7 +131,10 @@ impl Requests {
             return Err(Break::Protocol("it acknowledges what was not sent"));
         }
         self.executed = number;
-        if self.urgent.is_some_and(|urgent| number.wrapping_sub(urgent) < 1 << 15) {
+        if self
+            .urgent
+            .is_some_and(|urgent| number.wrapping_sub(urgent) < 1 << 15)
+        {
             self.urgent = None;
         }
         self.settle(host)

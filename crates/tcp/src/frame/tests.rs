@@ -620,6 +620,38 @@ fn an_acknowledgement_goes_out_alone_only_if_the_peer_waits_for_it() {
     assert!(owes(&wire, false, 0));
 }
 
+/// Frames of one kind come to an end whose peer takes no answers. The number of frames and the
+/// bytes that are held when the connection ends.
+fn flood(kind: Kind, len: u32) -> (usize, usize) {
+    let mut wire = Wire::new(8);
+    let mut header = Header::of(kind, 0);
+    (header.len, header.address, header.key) = (len, BASE + TARGET as u64, KEY);
+    let payload = if kind == Kind::Read { 0 } else { len };
+    let mut frame = header.encode().to_vec();
+    frame.resize(frame.len() + payload as usize, 0);
+    for count in 0.. {
+        wire.ways[1].extend(&frame);
+        if let Err(why) = wire.deliver(1, usize::MAX, usize::MAX) {
+            assert_eq!(why, Break::Protocol("it asks for more answers than it may"));
+            return (count, wire.machines[1].outgoing().held());
+        }
+    }
+    unreachable!("the counter has no end")
+}
+
+#[test]
+fn a_peer_that_takes_no_answers_costs_a_bounded_amount_of_memory() {
+    let (reads, held) = flood(Kind::Read, 8);
+    assert_eq!(
+        (reads, held),
+        (MOST_REQUESTS, MOST_REQUESTS * header::HEADER)
+    );
+    for (kind, len) in [(Kind::Read, 0), (Kind::Add, 8), (Kind::Swap, 16)] {
+        let (_, held) = flood(kind, len);
+        assert!((64 << 20..65 << 20).contains(&held), "{kind:?}: {held}");
+    }
+}
+
 proptest! {
     /// Random bytes end the connection or wait for more; they never reach memory outside of the
     /// region, as `place` checks.

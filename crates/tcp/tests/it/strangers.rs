@@ -8,7 +8,7 @@ use device::*;
 use secret::Secret;
 use tcp::{Port, TcpDevice};
 
-fn open(secret: u8) -> (TcpDevice, Qp, Cq) {
+pub(crate) fn open(secret: u8) -> (TcpDevice, Qp, Cq) {
     let port = Port::loopback(Ipv4Addr::LOCALHOST.into());
     let mut device = TcpDevice::open(&port, &Secret::from_bytes([secret; 32])).unwrap();
     let cq = device.create_cq(16).unwrap();
@@ -54,7 +54,7 @@ fn a_stranger_with_garbage_is_dropped_counted_and_the_first_one_is_named() {
     for stream in &mut streams {
         stream.write_all(&[7; 300]).unwrap();
     }
-    until(&mut ends, |device| device.strangers() == 3);
+    until(&mut ends, |device| device.dropped_strangers() == 3);
     assert!(streams.iter_mut().all(is_dropped));
     let warnings = ends[0].0.take_warnings();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -67,9 +67,20 @@ fn of_silent_strangers_only_a_bounded_number_stays_and_not_for_long() {
     let mut ends = [open(1)];
     let mut streams: Vec<TcpStream> = (0..100).map(|_| call(&ends)).collect();
     // The oldest go at once, the others after their time.
-    until(&mut ends, |device| device.strangers() >= 36);
+    until(&mut ends, |device| device.dropped_strangers() >= 36);
     assert!(is_dropped(&mut streams[0]));
-    until(&mut ends, |device| device.strangers() == 100);
+    until(&mut ends, |device| device.dropped_strangers() == 100);
+}
+
+#[test]
+fn a_stranger_that_waits_to_be_taken_is_counted_when_the_listener_closes() {
+    let mut ends = [open(1)];
+    let mut streams: Vec<TcpStream> = (0..40).map(|_| call(&ends)).collect();
+    let (device, qp, _) = &mut ends[0];
+    device.destroy_qp(*qp).unwrap();
+    assert_eq!(HostDevice::strangers(device), 40);
+    drop(ends);
+    assert!(streams.iter_mut().all(is_dropped));
 }
 
 #[test]
@@ -104,5 +115,5 @@ fn a_peer_with_another_secret_gets_no_connection() {
         }
         assert!(Instant::now() < limit, "the caller still tries");
     }
-    assert!(ends[listener].0.strangers() > 0);
+    assert!(ends[listener].0.dropped_strangers() > 0);
 }

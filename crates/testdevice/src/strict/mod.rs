@@ -9,6 +9,7 @@
 //! ([`Cables`]).
 
 mod cables;
+mod hosted;
 mod memory;
 mod queues;
 mod setup;
@@ -27,6 +28,7 @@ use device::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Node, PortEvent, Qp,
     QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
+pub use hosted::hosted;
 pub use setup::{RailSetup, Setup};
 use world::{Signs, World};
 
@@ -49,31 +51,40 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
 /// cables.mend(1, 0);
 /// ```
 pub fn machine(ranks: usize, setup: &Setup) -> (Vec<Box<dyn Node + Send>>, Cables) {
-    let signs = Arc::new(Signs::new(ranks, ranks * setup.rails));
-    let shared = Arc::new(StrictMachine {
-        rails: setup.rails,
-        world: Mutex::new(World::new(ranks, setup, signs.clone())),
-        signs: signs.clone(),
-        news: Condvar::new(),
-        events: Mutex::default(),
-        start: Instant::now(),
-    });
+    let shared = shared(ranks, setup);
     let node = |rank| {
-        let device = |rail| StrictDevice {
-            shared: shared.clone(),
-            index: shared.index(rank, rail),
-            attributes: attributes(setup, rank, rail),
-        };
         Box::new(StrictNode {
             shared: shared.clone(),
             rank,
             seen: 0,
             events: None,
-            devices: (0..setup.rails_of_rank(rank)).map(device).collect(),
+            devices: devices(&shared, rank, setup),
         }) as Box<dyn Node + Send>
     };
     let nodes = (0..ranks).map(node).collect();
     (nodes, Cables { shared })
+}
+
+/// The machine behind the devices of `ranks` ranks.
+fn shared(ranks: usize, setup: &Setup) -> Arc<StrictMachine> {
+    let signs = Arc::new(Signs::new(ranks, ranks * setup.rails));
+    Arc::new(StrictMachine {
+        rails: setup.rails,
+        world: Mutex::new(World::new(ranks, setup, signs.clone())),
+        signs,
+        news: Condvar::new(),
+        events: Mutex::default(),
+        start: Instant::now(),
+    })
+}
+
+fn devices(shared: &Arc<StrictMachine>, rank: usize, setup: &Setup) -> Vec<StrictDevice> {
+    let device = |rail| StrictDevice {
+        shared: shared.clone(),
+        index: shared.index(rank, rail),
+        attributes: attributes(setup, rank, rail),
+    };
+    (0..setup.rails_of_rank(rank)).map(device).collect()
 }
 
 fn attributes(setup: &Setup, rank: usize, rail: usize) -> Attributes {
@@ -284,23 +295,27 @@ impl Node for StrictNode {
     }
 }
 
-impl Drop for StrictNode {
-    fn drop(&mut self) {
-        for device in &self.devices {
-            self.shared.with(|world| world.forget(device.index));
-        }
-    }
-}
-
 struct StrictDevice {
     shared: Arc<StrictMachine>,
     index: usize,
     attributes: Attributes,
 }
 
+impl Drop for StrictDevice {
+    fn drop(&mut self) {
+        self.shared.with(|world| world.forget(self.index));
+    }
+}
+
 impl Device for StrictDevice {
     fn attributes(&self) -> &Attributes {
         &self.attributes
+    }
+
+    fn sync_memory(&mut self) {
+        if self.shared.signs.due.load(Ordering::Acquire) > 0 {
+            self.shared.with(|_| ());
+        }
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {

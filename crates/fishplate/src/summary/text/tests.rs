@@ -1,4 +1,4 @@
-use profile::{Messages, Shares, SizeClass};
+use profile::{Messages, Shares, SizeClass, Strangers};
 
 use super::*;
 
@@ -180,4 +180,22 @@ fn the_widest_matrix_fits_80_columns() {
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
+}
+
+#[test]
+fn connections_of_strangers_are_counted_where_there_were_some() {
+    let mut job = four_ranks();
+    assert!(!summary(&job).contains("strangers"));
+    let of = |rank, count| Strangers {
+        rank,
+        rail: 1,
+        count,
+    };
+    job.strangers = vec![of(0, 400), of(3, 600)];
+    let text = summary(&job);
+    let line = "  strangers      1000 dropped: 400 by rank 0 on rail 1, 600 by rank 3 on rail 1\n";
+    assert!(text.ends_with(line), "{text}");
+    job.strangers.push(of(3, u64::MAX));
+    let text = summary(&job);
+    assert!(text.ends_with("600 by rank 3 on rail 1, …\n"), "{text}");
 }

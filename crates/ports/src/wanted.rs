@@ -1,20 +1,21 @@
 //! The names of devices in a setting: `mlx5_0:1,tcp:eth0`.
 
-/// A device that a list names.
+/// A word of a list of devices, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// RDMA devices, by a name of their own or several, separated by commas.
+    /// RDMA devices: those with these names, separated by commas, or without a name those that a
+    /// job uses by itself.
     Verbs(String),
     /// IP interfaces: the one with this name or address, or those that a job uses by itself.
     Tcp(Option<String>),
 }
 
-/// The devices that a comma-separated list names, in its order: `tcp` for the IP interfaces that a
-/// job uses by itself, `tcp:eth0` or `tcp:10.0.0.1` for one of them; all other words name RDMA
-/// devices.
+/// The devices that a comma-separated list names, in its order: `rdma` for the RDMA devices that a
+/// job uses by itself, `tcp` for such IP interfaces, `tcp:eth0` or `tcp:10.0.0.1` for one of them;
+/// all other words name RDMA devices.
 ///
 /// ```
-/// use host::{Wanted, wanted};
+/// use ports::{Wanted, wanted};
 ///
 /// let found = wanted("mlx5_0, mlx5_1:2,tcp:eth0");
 /// let rdma = Wanted::Verbs("mlx5_0,mlx5_1:2".into());
@@ -26,7 +27,8 @@ pub fn wanted(list: &str) -> Vec<Wanted> {
         let (kind, name) = word.split_once(':').unwrap_or((word, ""));
         match (kind, all.last_mut()) {
             ("tcp", _) => all.push(Wanted::Tcp((!name.is_empty()).then(|| name.into()))),
-            (_, Some(Wanted::Verbs(names))) => {
+            ("rdma", _) if name.is_empty() => all.push(Wanted::Verbs(String::new())),
+            (_, Some(Wanted::Verbs(names))) if !names.is_empty() => {
                 names.push(',');
                 names.push_str(word);
             }
@@ -41,11 +43,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_with_tcp_are_interfaces_and_all_others_are_rdma_devices() {
+    fn words_name_kinds_interfaces_and_rdma_devices() {
         let tcp = |name: &str| Wanted::Tcp(Some(name.into()));
         let verbs = |names: &str| Wanted::Verbs(names.into());
         for (list, found) in [
             ("", vec![verbs("")]),
+            ("rdma", vec![verbs("")]),
+            ("rdma,tcp", vec![verbs(""), Wanted::Tcp(None)]),
+            ("rdma,rxe1", vec![verbs(""), verbs("rxe1")]),
+            ("rxe1,rdma", vec![verbs("rxe1"), verbs("")]),
+            ("rdma0", vec![verbs("rdma0")]),
             ("tcp", vec![Wanted::Tcp(None)]),
             ("tcp:", vec![Wanted::Tcp(None)]),
             ("tcp:fe80::1%eth0", vec![tcp("fe80::1%eth0")]),

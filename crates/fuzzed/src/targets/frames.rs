@@ -1,0 +1,5 @@
+//! The frames of the TCP device.
+
+pub(crate) fn run(bytes: &[u8]) {
+    tcp::fuzzing::frames(bytes);
+}

@@ -1,0 +1,78 @@
+//! The ports of a host that a job uses as rails: RDMA ports and IP interfaces, side by side.
+//!
+//! [`wanted`] reads the list of a setting, [`choose`] finds the ports that it means, and [`open`]
+//! opens them. The choice is a pure function of the setting and of the host's ports.
+//!
+//! An IP interface below an RDMA port in use is left out unless it is named: the two would share
+//! one cable.
+
+mod choice;
+mod wanted;
+
+use device::{Error, HostDevice, Result};
+use secret::Secret;
+use tcp::TcpDevice;
+use verbs::{Listed, VerbsDevice};
+
+pub use choice::{Wishes, choose};
+pub use wanted::{Wanted, wanted};
+
+/// A port of this host, as a rail of a job.
+#[derive(Clone, Debug)]
+pub enum Port {
+    /// A port of an RDMA device.
+    Verbs(Box<Listed>),
+    /// An IP interface.
+    Tcp(tcp::Port),
+}
+
+impl Port {
+    /// Its name for users, such as `mlx5_0:1` or `tcp:eth0`.
+    pub fn name(&self) -> String {
+        match self {
+            Port::Verbs(listed) => listed.words(),
+            Port::Tcp(port) => port.name.clone(),
+        }
+    }
+
+    /// The RDMA port.
+    pub fn as_verbs(&self) -> Option<&Listed> {
+        match self {
+            Port::Verbs(listed) => Some(listed),
+            Port::Tcp(_) => None,
+        }
+    }
+
+    /// The IP interface.
+    pub fn as_tcp(&self) -> Option<&tcp::Port> {
+        match self {
+            Port::Verbs(_) => None,
+            Port::Tcp(port) => Some(port),
+        }
+    }
+}
+
+/// Opens ports that [`choose`] has found, in their order. Only TCP needs the job's secret.
+pub fn open(ports: &[Port], secret: Option<&Secret>) -> Result<Vec<Box<dyn HostDevice>>> {
+    let rdma = ports.iter().filter_map(Port::as_verbs).cloned();
+    // All at once, because ports of one device share a protection domain.
+    let mut rdma = VerbsDevice::open_all(&rdma.collect::<Vec<_>>())?.into_iter();
+    let mut devices: Vec<Box<dyn HostDevice>> = Vec::new();
+    for port in ports {
+        match port {
+            Port::Verbs(_) => devices.extend(rdma.next().map(boxed)),
+            Port::Tcp(port) => {
+                let secret = secret.ok_or_else(|| {
+                    let why = "TCP needs a launcher that gives the ranks of a job a secret, by which they know each other";
+                    Error::System(why.into())
+                })?;
+                devices.push(boxed(TcpDevice::open(port, secret)?));
+            }
+        }
+    }
+    Ok(devices)
+}
+
+fn boxed(device: impl HostDevice + 'static) -> Box<dyn HostDevice> {
+    Box::new(device)
+}

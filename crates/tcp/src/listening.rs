@@ -1,0 +1,70 @@
+//! The listener of a device: it is there as long as a peer can come.
+//!
+//! A peer *can come* if it may call a queue pair of this device: it has the queue pair's address,
+//! or may be given it, and no connection has been made since. So a device begins to listen when a
+//! queue pair is created or reset. A queue pair needs the listener no more when its connection is
+//! ready, when its address turns out to be the lower one and it calls itself, when its peer has
+//! been silent for too long, and when it fails or is destroyed. With the last of them the device
+//! listens no more: the kernel refuses who calls.
+//!
+//! The port stays the device's, because addresses of queue pairs name it. So a rank whose
+//! connections are all made, or that has none to make, offers nothing to the network, and one with
+//! a connection to make again listens until that is done.
+
+use std::io;
+
+use device::{Error, Result};
+
+use super::device::{TcpDevice, words};
+use super::events::Tag;
+use super::pair::Interest;
+use super::wire;
+
+impl TcpDevice {
+    /// The peer of a queue pair may call: the queue pair is new, or was reset.
+    pub(super) fn await_call(&mut self, at: u32) -> Result<()> {
+        self.update_listener(at);
+        let listener = self.calls.listen();
+        let is_watched = listener.and_then(|new| match new {
+            Some(new) if !self.poller.add(Tag::Listener, new, Interest::INPUT) => {
+                Err(io::Error::other("the system watches no more sockets"))
+            }
+            _ => Ok(()),
+        });
+        is_watched.map_err(|why| {
+            let (name, ip, port) = (&self.attributes.name, self.own.ip, self.calls.port);
+            Error::System(format!(
+                "{name}: listening at port {port} of {ip}: {}",
+                words(&why)
+            ))
+        })
+    }
+
+    /// A queue pair has changed. Once no peer may call, the device listens no more.
+    pub(super) fn update_listener(&mut self, at: u32) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        let may_be_called = pair.may_be_called();
+        match (pair.is_awaited, may_be_called) {
+            (false, true) => self.awaited += 1,
+            (true, false) => self.awaited -= 1,
+            _ => return,
+        }
+        pair.is_awaited = may_be_called;
+        if self.awaited == 0 {
+            self.stop_listening();
+        }
+    }
+
+    /// Takes the connections that the kernel has made already, so that strangers among them are
+    /// counted, and closes the listener.
+    fn stop_listening(&mut self) {
+        for _ in 0..wire::BACKLOG {
+            if !self.accept() {
+                break;
+            }
+        }
+        self.calls.close();
+    }
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Runs the targets of crate `fuzzed` under libFuzzer, each for some time.
+
+    tests/fuzz.py [--seconds 60] [--only NAME,NAME...] [--coverage] [--keep]
+
+It begins with the inputs of fuzz/corpus, and goes on with those of earlier runs in build/fuzz. An input that breaks a promise is
+printed, and fails the suite: its line belongs into the corpus. `--coverage` prints the share of the lines of each parser's files that the
+inputs reach (it needs the toolchain's llvm-tools). `--keep` writes a small set of inputs with the same reach back to fuzz/corpus.
+It needs a nightly toolchain, which it installs by rustup, and a C++ compiler. Status 3: it cannot run here, and the line before says why.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import harness  # noqa: E402
+from harness import Tally  # noqa: E402
+
+CARGO = shlex.split(os.environ.get("CARGO", "cargo"))
+TOOLCHAIN = os.environ.get("FUZZ_TOOLCHAIN", "nightly")
+FOLDER, CORPUS, WORK = harness.ROOT / "fuzz", harness.ROOT / "fuzz" / "corpus", harness.ROOT / "build" / "fuzz"
+# Counters at the edges of the code, comparisons, and every access to memory checked.
+FLAGS = ("-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters "
+         "-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Ccodegen-units=1")
+# The longest input, the longest time of one in seconds, the most memory of the process, and that of one allocation in MiB.
+LIMITS = ["-max_len=4096", "-timeout=120", "-rss_limit_mb=1024", "-malloc_limit_mb=64"]
+# The longest input that is kept in the repository, in bytes.
+KEPT_LEN = 300
+# The files of each target's parsers, of which the coverage counts.
+PARSERS = {
+    "frames": ["crates/tcp/src/frame/header.rs", "crates/tcp/src/frame/incoming.rs", "crates/tcp/src/frame/mod.rs",
+               "crates/tcp/src/frame/outgoing.rs", "crates/tcp/src/frame/requests.rs", "crates/tcp/src/regions.rs"],
+    "calls": ["crates/tcp/src/calls.rs", "crates/tcp/src/pair.rs"],
+    "hello": ["crates/secret/src/hello.rs"],
+}
+
+
+def why_not() -> str:
+    """Installs what is missing; the reason why the fuzzer cannot run here, or nothing."""
+    if shutil.which("c++") is None and subprocess.run([harness.ROOT / "scripts/needs.sh", "c++"], check=False).returncode != 0:
+        return "there is no C++ compiler"
+    if subprocess.run(["cargo", f"+{TOOLCHAIN}", "--version"], capture_output=True, check=False).returncode == 0:
+        return ""
+    if shutil.which("rustup") is None:
+        return f"there is no toolchain {TOOLCHAIN}, and no rustup that could install it"
+    done = subprocess.run(["rustup", "toolchain", "install", TOOLCHAIN, "--profile", "minimal"], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else f"rustup cannot install {TOOLCHAIN}: {(done.stderr.splitlines() or ['no words'])[-1]}"
+
+
+def host() -> str:
+    said = subprocess.run(["rustc", f"+{TOOLCHAIN}", "-vV"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"host: (\S+)", said)[1]
+
+
+def built(flags: str, folder: str) -> Path:
+    """The fuzzer, compiled with these flags. Build scripts are not: they are for another target than the one that is named."""
+    target, triple = WORK / folder, host()
+    command = [*CARGO, f"+{TOOLCHAIN}", "build", "--release", "--quiet", "--manifest-path", FOLDER / "Cargo.toml", "--target", triple,
+               "--target-dir", target]
+    done = subprocess.run(list(map(str, command)), cwd=FOLDER, env=os.environ | {"RUSTFLAGS": flags}, check=False)
+    if done.returncode != 0:
+        raise harness.Problem("the fuzzer does not compile")
+    return target / triple / "release" / "fuzz"
+
+
+def inputs(name: str) -> Path:
+    """The folder of a target's inputs, with those of the repository."""
+    folder = WORK / "inputs" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for at, line in enumerate((CORPUS / name).read_text().splitlines()):
+        (folder / f"kept-{at}").write_bytes(bytes.fromhex(line))
+    return folder
+
+
+def run(program: Path, name: str, *words, limit: float, env: dict | None = None) -> subprocess.CompletedProcess:
+    command = [program, *words]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace", cwd=WORK, timeout=limit, check=False,
+                          env=os.environ | {"FUZZ_TARGET": name} | (env or {}))
+
+
+def fuzz(program: Path, name: str, seconds: int) -> str:
+    """Runs a target. The result is a note with its figures; a broken promise is a `Problem`."""
+    with tempfile.TemporaryDirectory(dir=WORK) as found:
+        done = run(program, name, f"-max_total_time={seconds}", f"-artifact_prefix={found}/", "-print_final_stats=1", *LIMITS,
+                   inputs(name), limit=2 * seconds + 120)
+        crashes = [path.read_bytes().hex() for path in Path(found).iterdir()]
+    if done.returncode != 0:
+        kept = "".join(f"\nthe input, for fuzz/corpus/{name}: {crash}" for crash in crashes)
+        words = [line for line in done.stderr.splitlines() if not line.startswith(("#", "INFO:", "    #"))]
+        raise harness.Problem(f"a promise is broken{kept}" + harness.output("\n".join(words)))
+    executions = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
+    edges = re.findall(r"cov: (\d+)", done.stderr)
+    return f"{int(executions[1]):,} executions, {edges[-1]} edges, {len(list(inputs(name).iterdir()))} inputs"
+
+
+def keep(program: Path, name: str) -> int:
+    """Writes a small set of short inputs that reaches the same code to the repository; returns their number."""
+    with tempfile.TemporaryDirectory(dir=WORK) as small:
+        run(program, name, "-set_cover_merge=1", f"-max_len={KEPT_LEN}", small, inputs(name), limit=600)
+        lines = sorted((path.read_bytes().hex() for path in Path(small).iterdir()), key=lambda line: (len(line), line))
+    (CORPUS / name).write_text("".join(f"{line}\n" for line in lines))
+    return len(lines)
+
+
+def coverage(names: list) -> str:
+    """A table: the share of the lines of each parser's files that the inputs reach."""
+    sysroot = subprocess.run(["rustc", f"+{TOOLCHAIN}", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
+    tools = Path(sysroot) / "lib/rustlib" / host() / "bin"
+    if not (tools / "llvm-cov").exists():
+        subprocess.run(["rustup", "component", "add", "llvm-tools", "--toolchain", TOOLCHAIN], capture_output=True, check=False)
+    program, lines = built("-Cinstrument-coverage", "coverage"), []
+    for name in names:
+        raw, data = WORK / f"{name}.profraw", WORK / f"{name}.profdata"
+        raw.unlink(missing_ok=True)
+        run(program, name, "-runs=0", inputs(name), limit=600, env={"LLVM_PROFILE_FILE": str(raw)})
+        subprocess.run([tools / "llvm-profdata", "merge", "-sparse", raw, "-o", data], check=True)
+        sources = [harness.ROOT / path for path in PARSERS[name]]
+        said = subprocess.run([tools / "llvm-cov", "export", "-summary-only", "-instr-profile", data, program, "--sources", *sources],
+                              capture_output=True, text=True, check=True).stdout
+        for file in json.loads(said)["data"][0]["files"]:
+            part = file["summary"]["lines"]
+            path = Path(file["filename"]).resolve().relative_to(harness.ROOT)
+            lines.append(f"{name:<8} {str(path):<40} {part['covered']:>5} of {part['count']:>5} lines {part['percent']:>5.1f} %")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=int, default=60, help="time of each target")
+    parser.add_argument("--only", metavar="NAME,NAME...", help="these targets")
+    parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    known = sorted(path.name for path in CORPUS.iterdir())
+    names = options.only.split(",") if options.only else known
+    if unknown := set(names) - set(known):
+        parser.error(f"no target {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    if reason := why_not():
+        return harness.not_run("fuzz", reason)
+    WORK.mkdir(parents=True, exist_ok=True)
+    tally, began = Tally(), time.monotonic()
+    try:
+        program = built(FLAGS, "target")
+    except harness.Problem as why:
+        return harness.not_run("fuzz", str(why))
+    cases = [harness.Case(name, lambda _, name=name: fuzz(program, name, options.seconds)) for name in names]
+    tally.merge(harness.run_cases(cases))
+    if options.keep and not tally.failed:
+        for name in names:
+            print(f"fuzz/corpus/{name}: {keep(program, name)} inputs")
+    if options.coverage:
+        print(coverage(names))
+    return harness.close("fuzz", tally, began)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
