@@ -1,4 +1,4 @@
-//! The user's choice of algorithms for collective operations. This crate checks only its form; the
+//! The user's choices of algorithms for collective operations. This crate checks only its form; the
 //! crate that owns the algorithms checks the names.
 
 use crate::value::{Bytes, KnobValue};
@@ -77,4 +77,54 @@ fn choice(text: &str) -> Option<AlgorithmChoice> {
         from,
         algorithm: algorithm.to_string(),
     })
+}
+
+/// The most branches of a rank in a k-ary tree.
+pub const MOST_BRANCHES: usize = 64;
+
+/// The number of branches of each rank in k-ary trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeArity(Option<usize>);
+
+impl TreeArity {
+    /// The number with the least predicted time.
+    pub const AUTO: TreeArity = TreeArity(None);
+
+    /// The number that the user has chosen.
+    pub fn fixed(self) -> Option<usize> {
+        self.0
+    }
+}
+
+impl KnobValue for TreeArity {
+    const KIND: &'static str = "count|auto";
+    const EXPECTED: &'static str = "a number of branches from 1 to 64, or auto";
+
+    fn parse(text: &str) -> Option<Self> {
+        if text.eq_ignore_ascii_case("auto") {
+            return Some(TreeArity::AUTO);
+        }
+        let count = usize::parse(text).filter(|count| (1..=MOST_BRANCHES).contains(count))?;
+        Some(TreeArity(Some(count)))
+    }
+
+    fn show(&self) -> String {
+        self.0.map_or("auto".into(), |count| count.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arity_is_a_number_in_its_limits_or_automatic() {
+        assert_eq!(TreeArity::parse("Auto"), Some(TreeArity::AUTO));
+        let four = TreeArity::parse("4").unwrap();
+        assert_eq!((four.fixed(), four.show()), (Some(4), "4".to_string()));
+        assert_eq!(TreeArity::AUTO.fixed(), None);
+        for text in ["0", "65", "-1", "many", ""] {
+            assert_eq!(TreeArity::parse(text), None, "{text}");
+        }
+    }
 }

@@ -20,7 +20,7 @@ mod rails;
 mod table;
 mod value;
 
-pub use algorithms::{AlgorithmChoice, AlgorithmChoices};
+pub use algorithms::{AlgorithmChoice, AlgorithmChoices, MOST_BRANCHES, TreeArity};
 pub use contract::{
     APPNUM, BINDING, COMPUTED_FD, CONTRACT, CONTROL_FD, ContractVariable, EXPLAIN, HOSTS, JOB,
     LOCAL_RANK, LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SECRET_FD, SEGMENT_FD, SIZE,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::algorithms::AlgorithmChoices;
+use crate::algorithms::{AlgorithmChoices, TreeArity};
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
     Bytes, CoreDistance, KnobValue, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
@@ -237,6 +237,10 @@ knobs! {
     /// `bcast=binomial,allreduce@1K=ring` selects `binomial` for every broadcast, and `ring` for an
     /// allreduce of at least 1 KiB.
     collectives: AlgorithmChoices = AlgorithmChoices::default(), "FISHPLATE_COLLECTIVES";
+
+    /// The number of branches of each rank in the algorithm `k-ary` of collective operations. With
+    /// `auto` it follows from the network, the number of ranks and the size of the message.
+    tree_arity: TreeArity = TreeArity::AUTO, "FISHPLATE_TREE_ARITY";
 
     /// The time in seconds without progress of any rank after which the launcher prints what every
     /// rank waits for. 0: never.

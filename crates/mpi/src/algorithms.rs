@@ -13,12 +13,13 @@
 //! the machine's network and the settings are the same: a choice has no other inputs, and every
 //! algorithm combines operands in an order that no arrival changes.
 
+pub(crate) mod branches;
 mod cost;
 mod network;
 mod recent;
 mod trees;
 
-use knobs::AlgorithmChoices;
+use knobs::{AlgorithmChoices, TreeArity};
 
 pub(crate) use cost::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 pub use network::Network;
@@ -86,6 +87,8 @@ named! {
         Tree = "tree",
         /// Along a binomial tree.
         Binomial = "binomial",
+        /// Along a tree in which each rank has an equal number of branches, in pieces.
+        KAry = "k-ary",
         /// One rank with all others, one message each.
         Linear = "linear",
         /// A scatter of the message, then an allgather of its parts.
@@ -242,6 +245,7 @@ const BARRIER: &[Row] = &[
 const BCAST: &[Row] = &[
     row(A::Chain, NEVER, 0, N::Nothing),
     row(A::Linear, NEVER, 0, N::Nothing),
+    row(A::KAry, NEVER, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
@@ -254,7 +258,7 @@ const GATHER: &[Row] = &[
     row(A::Linear, 0, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::HostsEven),
+    hosts(A::TwoLevel, N::Hosts),
     row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
@@ -263,7 +267,7 @@ const SCATTER: &[Row] = &[
     row(A::Linear, 0, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::HostsEven),
+    hosts(A::TwoLevel, N::Hosts),
     row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Linear, 32 << 10, 3, N::Crowd),
@@ -292,6 +296,7 @@ const ALLTOALL: &[Row] = &[
 ];
 
 const REDUCE: &[Row] = &[
+    row(A::KAry, NEVER, 0, N::Nothing),
     row(A::Binomial, 0, 0, N::Nothing),
     row(A::Rabenseifner, 32 << 10, 0, N::Nothing),
     hosts(A::TwoLevel, N::HostsInOrder),
@@ -350,6 +355,8 @@ pub struct Case {
     pub spread: Spread,
     /// The network between them.
     pub network: Network,
+    /// Branches of each rank in k-ary trees; `None`: by the network, the ranks and the size.
+    pub arity: Option<usize>,
 }
 
 impl Case {
@@ -366,6 +373,7 @@ impl Case {
             published: bytes,
             spread: Spread::one_host(ranks),
             network: Network::MEMORY,
+            arity: None,
         }
     }
 
@@ -458,11 +466,13 @@ pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)>
 /// The table with the user's overrides.
 pub struct AlgorithmTable {
     overrides: AlgorithmChoices,
+    arity: TreeArity,
 }
 
 impl AlgorithmTable {
-    /// The table with these overrides; an error names an unknown collective or algorithm.
-    pub fn new(overrides: &AlgorithmChoices) -> Result<AlgorithmTable> {
+    /// The table with these overrides, and this number of branches in k-ary trees; an error names
+    /// an unknown collective or algorithm.
+    pub fn new(overrides: &AlgorithmChoices, arity: TreeArity) -> Result<AlgorithmTable> {
         for choice in &overrides.0 {
             let bad = |detail| {
                 Err(Error::new(
@@ -497,7 +507,13 @@ impl AlgorithmTable {
         }
         Ok(AlgorithmTable {
             overrides: overrides.clone(),
+            arity,
         })
+    }
+
+    /// The user's number of branches in k-ary trees.
+    pub(crate) fn arity(&self) -> Option<usize> {
+        self.arity.fixed()
     }
 
     /// The algorithm for a call.
@@ -554,13 +570,14 @@ mod tests {
             sharing: 1,
         },
         network: Network::MEMORY,
+        arity: None,
     };
 
     #[test]
     fn every_collective_has_a_row_for_the_hardest_case() {
         for &collective in Collective::ALL {
             for bytes in [0, 1, 1 << 40] {
-                AlgorithmTable::new(&AlgorithmChoices::default())
+                AlgorithmTable::new(&AlgorithmChoices::default(), TreeArity::AUTO)
                     .unwrap()
                     .algorithm(
                         collective,
@@ -576,7 +593,7 @@ mod tests {
 
     #[test]
     fn short_vectors_are_shared_as_the_table_says() {
-        let table = AlgorithmTable::new(&AlgorithmChoices::default()).unwrap();
+        let table = AlgorithmTable::new(&AlgorithmChoices::default(), TreeArity::AUTO).unwrap();
         for &collective in Collective::ALL {
             let is_shared = |row: &Row| row.algorithm == Algorithm::Shared;
             if !rows(collective).iter().any(is_shared) {
@@ -599,7 +616,7 @@ mod tests {
     #[test]
     fn a_wish_counts_where_it_can_be_granted() {
         let wish = AlgorithmChoices::parse("allreduce=ring,bcast@1K=chain").unwrap();
-        let choice = AlgorithmTable::new(&wish).unwrap();
+        let choice = AlgorithmTable::new(&wish, TreeArity::AUTO).unwrap();
         let commutative = Case {
             commutative: true,
             ..CASE
@@ -632,7 +649,10 @@ mod tests {
     fn a_wish_for_nothing_that_exists_is_refused_with_what_does() {
         let refused = |text| {
             let wish = AlgorithmChoices::parse(text).unwrap();
-            AlgorithmTable::new(&wish).err().unwrap().to_string()
+            AlgorithmTable::new(&wish, TreeArity::AUTO)
+                .err()
+                .unwrap()
+                .to_string()
         };
         assert!(refused("allreduce=quick").contains("rabenseifner"));
         assert!(refused("allreduction=ring").contains("reduce_scatter"));

@@ -86,6 +86,7 @@ impl Rank {
         let usual = Case {
             spread: core.shape(|world| hosts.of(world)).spread(),
             network,
+            arity: self.algorithms.arity(),
             ..Case::usual(0, self.size())
         };
         let sizes: &[usize] = match collective {
@@ -99,7 +100,7 @@ impl Rank {
                 ..usual
             };
             let taken = self.algorithms.algorithm(collective, case);
-            algorithm_object(taken, &algorithms::predictions(collective, &case), bytes)
+            algorithm_object(taken, &algorithms::predictions(collective, &case), &case)
         });
         let (name, rows) = (quoted(collective.name()), array(rows));
         format!(r#"{{"collective":{name},"sizes":{rows}}}"#)
@@ -136,14 +137,18 @@ impl Rank {
 
 /// The algorithm taken for a size, and the others. No time is predicted where measured sizes
 /// decide.
-fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], size: usize) -> String {
+fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], case: &Case) -> String {
+    let called = |algorithm: Algorithm| match algorithm {
+        Algorithm::KAry => format!("{} (k = {})", algorithm.name(), case.tree_arity()),
+        _ => algorithm.name().to_string(),
+    };
     let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|(other, _)| *other == taken);
     let predicted = own
         .first()
         .map_or("null".into(), |(_, time)| time.to_string());
     let others = others.into_iter();
-    let others = times(others.map(|(other, time)| (other.name().to_string(), time)));
-    let name = quoted(taken.name());
+    let others = times(others.map(|(other, time)| (called(other), time)));
+    let (name, size) = (quoted(&called(taken)), case.bytes);
     format!(
         r#"{{"size":{size},"algorithm":{name},"predicted_ns":{predicted},"not_taken":{others}}}"#
     )

@@ -115,7 +115,7 @@ impl Rank {
         let mut router = Router::build(peers, &settings)?;
         let limits = limits(&knobs);
         let waiter = Waiter::new(&mut router, &settings.wait);
-        let algorithms = AlgorithmTable::new(&knobs.collectives)?;
+        let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
         let world = Core::new(0, Members::All(size), rank);
         let alone = Core::new((rank as u64) << 32 | 1, vec![rank as u32].into(), 0);
         let comms = Comms {

@@ -13,6 +13,7 @@
 //! - a member reads a vector of the current round only, and only once it has seen the round's flag;
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -41,6 +42,9 @@ const SHORT: usize = 952;
 const PAGE: usize = 4096;
 /// Bytes of one rank's area, long vectors included.
 pub(super) const AREA: usize = PAGE + LONG_SLOTS * MOST_BYTES;
+/// Fruitless looks for a vector between two looks whether its member has ended the round: each of
+/// these takes the line of the round's number from that member.
+const LOOKS: u32 = 16;
 /// Bits of a flag below the round's number: the note, and [`SEEN_ALL`].
 const NOTE_BITS: u32 = 24;
 /// Bit of a flag: the publisher had seen the vectors of all other members.
@@ -165,6 +169,8 @@ pub struct CollectiveBuffer {
     non_temporal_from: usize,
     /// The event that the last step found missing.
     missing: Missing,
+    /// Fruitless looks for vectors, as far as they count.
+    looks: Cell<u32>,
     /// Keeps the areas and the doorbells.
     _memory: Arc<dyn Send + Sync>,
 }
@@ -210,6 +216,7 @@ impl CollectiveBuffer {
             members,
             non_temporal_from,
             missing: Missing::Nothing,
+            looks: Cell::new(0),
             _memory: memory,
         }
     }
@@ -219,12 +226,37 @@ impl CollectiveBuffer {
         match self.missing {
             Missing::Nothing => true,
             Missing::End(member, round) => self.has_ended(member, round),
-            Missing::Vector(member) => {
-                let flag = self.members[member].flag(self.round + 1);
-                flag.load(Ordering::Acquire) >> NOTE_BITS
-                    == (self.round + 1) << NOTE_BITS >> NOTE_BITS
-            }
+            Missing::Vector(member) => self.has_published(member) || self.is_gone(member),
         }
+    }
+
+    /// The member whose vector the last step has missed, and which has ended the round without one:
+    /// the vector never comes. `None` also where this is not known yet.
+    pub fn gone(&self) -> Option<usize> {
+        match self.missing {
+            Missing::Vector(member) => self.is_gone(member).then_some(member),
+            _ => None,
+        }
+    }
+
+    /// The member has published in the current round.
+    fn has_published(&self, member: usize) -> bool {
+        let flag = self.members[member].flag(self.round + 1);
+        flag.load(Ordering::Acquire) >> NOTE_BITS == (self.round + 1) << NOTE_BITS >> NOTE_BITS
+    }
+
+    /// The member has ended the current round without a vector, as every so many calls find out.
+    #[cold]
+    fn is_gone(&self, member: usize) -> bool {
+        let looks = self.looks.get().wrapping_add(1);
+        let is_gone = looks.is_multiple_of(LOOKS)
+            && self.has_ended(member, self.round + 1)
+            && !self.has_published(member);
+        if !is_gone {
+            // Otherwise the next call finds the same.
+            self.looks.set(looks);
+        }
+        is_gone
     }
 
     /// Every other member has ended this rank's last round.

@@ -206,6 +206,34 @@ fn a_step_may_go_on_once_the_vector_has_come_that_it_missed() {
     assert!(all[0].may_go_on());
 }
 
+/// Within a few looks.
+fn finds_gone(buffer: &mut CollectiveBuffer, member: usize) -> bool {
+    (0..LOOKS).any(|_| {
+        let is_missed = buffer.begin().published(member).is_none();
+        is_missed && buffer.gone() == Some(member)
+    })
+}
+
+#[test]
+fn a_member_that_ends_a_round_without_a_vector_is_found_gone() {
+    let mut all = buffers(3);
+    assert!(!finds_gone(&mut all[0], 1));
+    // One that has published is there, though it has ended the round.
+    assert!(publish(&mut all[1].begin(), 0, &mut [1]));
+    all[1].begin().end(Wake::Nobody);
+    assert!(!finds_gone(&mut all[0], 1));
+    assert!(!finds_gone(&mut all[0], 2));
+    assert!((0..LOOKS).all(|_| !all[0].may_go_on()));
+    all[2].begin().end(Wake::Nobody);
+    // A step that waits is tried again, and finds the same.
+    assert!((0..LOOKS).any(|_| all[0].may_go_on()));
+    assert!(all[0].begin().published(2).is_none());
+    assert_eq!(all[0].gone(), Some(2));
+    all[0].begin().end(Wake::Nobody);
+    // The next round begins anew.
+    assert!(!finds_gone(&mut all[0], 2));
+}
+
 #[test]
 fn a_step_without_a_slot_may_go_on_once_the_slowest_member_has_ended_its_round() {
     let mut all = buffers(3);

@@ -8,16 +8,23 @@
 //! Combining the operands of a reduction is not costed: all algorithms for long vectors combine
 //! about as many bytes.
 
+use super::branches::depth;
 use super::network::LONGEST_PACKET;
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective};
 use crate::shape::Spread;
 
-/// Bytes of a piece in a chain.
+/// Bytes of a piece in a chain, or in a k-ary tree.
 pub(crate) const CHAIN_PIECE: usize = 64 << 10;
+
+/// Numbers of branches among which the costs choose.
+const ARITIES: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 
 /// Bytes of a piece that is copied from one processor's cache to another's, with its head.
 pub(crate) const CACHED_PIECE: usize = 960;
+
+/// Bytes of the length of a block that only its owner and the root know.
+const LENGTH: usize = 8;
 
 /// Bytes of a piece of a broadcast in two levels: one piece crosses the network while the last one
 /// spreads within the hosts.
@@ -54,6 +61,30 @@ impl Case {
     /// The number of parts that a vector has in the two-level algorithms with several leaders.
     pub fn parts(&self) -> usize {
         self.spread.least
+    }
+
+    /// The number of branches of each rank in a k-ary tree for a vector of this case's bytes: the
+    /// user's, or the one of the tree whose ranks wait least on average. A place waits for one
+    /// message on each step to it, and there for half of the branches beside its own.
+    pub(crate) fn tree_arity(&self) -> usize {
+        if let Some(arity) = self.arity {
+            return arity;
+        }
+        let piece = self.bytes.min(CHAIN_PIECE) as u64;
+        let message = self.network.message(piece, self.spread.hosts > 1);
+        let effort = message.sending.max(message.receiving);
+        // The parts of a piece that one branch after the other takes.
+        let (step, each) = match message.is_short {
+            true => (message.flight + 2 * effort, effort),
+            false => (message.flight + message.moving, message.moving),
+        };
+        let pieces = self.bytes.div_ceil(CHAIN_PIECE).max(1) as u64;
+        let time = |arity: usize| {
+            let (depth, beside) = (depth(self.ranks, arity) as u64, arity as u64 - 1);
+            depth * (2 * step + beside * each) + 2 * (pieces - 1) * arity as u64 * each
+        };
+        let best = ARITIES.into_iter().min_by_key(|&arity| time(arity));
+        best.unwrap_or(2)
     }
 
     /// A round in which `across` ranks of each host send `bytes` bytes to other hosts, and `inside`
@@ -274,6 +305,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
     let part = bytes.div_ceil(case.ranks.max(1));
     match algorithm {
         Algorithm::Chain => case.chain(bytes),
+        Algorithm::KAry => case.down_branches(bytes, case.tree_arity()),
         Algorithm::Linear => case.handed_out(bytes),
         Algorithm::ScatterAllgather => {
             let scatter = case.down(case.blocks(part), true);
@@ -321,8 +353,12 @@ pub(super) fn gather(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Binomial => case.up(case.blocks(block)),
         Algorithm::TwoLevel => {
             let bundle = block * case.spread.most;
-            let inside = case.inside_hosts(block).best(Collective::Gather);
-            case.collect(inside, case.among_leaders(bundle, 1).collected(bundle))
+            let inside = case.inside_hosts(block);
+            let collected = match case.even {
+                true => inside.best(Collective::Gather),
+                false => inside.collected(LENGTH).then(inside.collected(block)),
+            };
+            case.collect(collected, case.among_leaders(bundle, 1).collected(bundle))
         }
         _ => case.collected(block),
     }
@@ -334,8 +370,16 @@ pub(super) fn scatter(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Binomial => case.down(case.blocks(block), true),
         Algorithm::TwoLevel => {
             let bundle = block * case.spread.most;
-            let across = case.among_leaders(bundle, 1).handed_out(bundle);
-            across.then(case.inside_hosts(block).best(Collective::Scatter))
+            let (leaders, inside) = (case.among_leaders(bundle, 1), case.inside_hosts(block));
+            let across = leaders.handed_out(bundle);
+            match case.even {
+                true => across.then(inside.best(Collective::Scatter)),
+                // The lengths arrive just before the blocks.
+                false => {
+                    let lengths = Ends::all(leaders.network.message(LENGTH as u64, true).receiving);
+                    across.then(lengths).then(inside.handed_out(block))
+                }
+            }
         }
         _ => case.handed_out(block),
     }
@@ -403,6 +447,7 @@ pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
             let halving = case.fold(bytes) + case.halving(bytes);
             Ends::all(halving).then(case.collected(part))
         }
+        Algorithm::KAry => case.up_branches(bytes, case.tree_arity()),
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes).best(Collective::Reduce);
             case.collect(

@@ -4,6 +4,8 @@
 //! those of long ones wait for their receivers. Ranks are numbered from the root.
 
 use super::Case;
+use super::branches::below;
+use super::cost::CHAIN_PIECE;
 use super::network::Message;
 
 /// The times at which the ranks of an operation end, in nanoseconds.
@@ -29,6 +31,13 @@ impl Ends {
             mean: ends.iter().sum::<u64>() / ends.len().max(1) as u64,
             last: ends.iter().copied().max().unwrap_or(0),
         }
+    }
+
+    /// The end of a vector of `bytes` bytes whose first piece ends so; each other piece follows
+    /// after a step.
+    fn behind(self, bytes: usize, step: u64) -> Ends {
+        let pieces = bytes.div_ceil(CHAIN_PIECE).max(1) as u64;
+        self.then(Ends::all((pieces - 1) * step))
     }
 
     /// This operation, and after it `next` on all ranks.
@@ -139,6 +148,89 @@ impl Case {
             ends[rank] = done;
         }
         Ends::of(&ends)
+    }
+
+    /// The ranks below each rank in a k-ary tree, and the number of ranks of a host that move
+    /// messages from there at the same time.
+    fn branches(&self, arity: usize) -> Vec<(Vec<usize>, usize)> {
+        let mut branches = vec![(self.ranks, 1); self.ranks];
+        let of = |rank: usize| {
+            let (end, width) = branches[rank];
+            let wider = (width * arity).min(self.spread.most);
+            let children = below(&(rank..end), arity).map(|branch| {
+                branches[branch.start] = (branch.end, wider);
+                branch.start
+            });
+            (children.collect(), wider)
+        };
+        (0..self.ranks).map(of).collect()
+    }
+
+    /// A further piece within a host, while all its ranks copy.
+    fn next_inside(&self, message: &Message, piece: usize) -> u64 {
+        let copies = self.spread.most as u64 - 1;
+        let memory = self.network.memory(piece as u64, copies);
+        message.flight + message.moving.max(memory)
+    }
+
+    /// A message of `bytes` bytes down a k-ary tree, in pieces.
+    pub(super) fn down_branches(&self, bytes: usize, arity: usize) -> Ends {
+        let piece = bytes.min(CHAIN_PIECE);
+        let (mut ends, mut step) = (vec![0; self.ranks], 0);
+        for (rank, (children, width)) in self.branches(arity).into_iter().enumerate() {
+            let (mut now, mut done) = (ends[rank], ends[rank]);
+            let (mut across, mut inside) = (0, 0);
+            for child in children {
+                let message = self.between(rank, child, piece, width - 1);
+                now += message.sending;
+                if message.is_short {
+                    ends[child] = now + message.flight + message.receiving;
+                    done = now;
+                    continue;
+                }
+                ends[child] = now + message.moving + message.flight;
+                done = done.max(ends[child]);
+                if self.crosses(rank, child) {
+                    now += message.moving;
+                    across = across.max(message.flight) + message.moving;
+                } else {
+                    // This rank copies a piece too, before others copy it from here.
+                    inside = 2 * self.next_inside(&message, piece);
+                }
+            }
+            ends[rank] = done;
+            step = step.max(across).max(inside);
+        }
+        Ends::of(&ends).behind(bytes, step)
+    }
+
+    /// Messages of `bytes` bytes up a k-ary tree, in pieces.
+    pub(super) fn up_branches(&self, bytes: usize, arity: usize) -> Ends {
+        let piece = bytes.min(CHAIN_PIECE);
+        let (mut ends, mut step) = (vec![0; self.ranks], 0);
+        for (rank, (children, width)) in self.branches(arity).into_iter().enumerate().rev() {
+            let (mut now, mut each) = (0, 0);
+            // Of the ranks that move messages, one of each branch copies.
+            let copying = width.div_ceil(arity.max(1));
+            for child in children {
+                let message = self.between(rank, child, piece, copying - 1);
+                let sent = ends[child] + message.sending;
+                if message.is_short {
+                    ends[child] = sent;
+                    now = now.max(sent + message.flight) + message.receiving;
+                } else {
+                    now = now.max(sent + message.flight) + message.moving;
+                    ends[child] = now;
+                    each += match self.crosses(rank, child) {
+                        true => message.moving,
+                        false => self.next_inside(&message, piece),
+                    };
+                }
+            }
+            ends[rank] = now;
+            step = step.max(each);
+        }
+        Ends::of(&ends).behind(bytes, step)
     }
 
     /// The ranks beside the root on its host, and those elsewhere.

@@ -5,7 +5,7 @@ use datatype::Buffer;
 use super::call::Call;
 use super::two_level_data;
 use crate::Result;
-use crate::algorithms::{Algorithm, CHAIN_PIECE as PIECE, Collective};
+use crate::algorithms::{Algorithm, CHAIN_PIECE as PIECE, Collective, branches};
 
 #[inline(always)]
 pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
@@ -38,7 +38,11 @@ pub(super) async fn run(
 ) -> Result<()> {
     match algorithm {
         Algorithm::ScatterAllgather => scatter_allgather(call, buffer, root).await,
-        Algorithm::Chain => chain(call, buffer, root).await,
+        Algorithm::Chain => Box::pin(tree(call, buffer, root, 1)).await,
+        Algorithm::KAry => {
+            let arity = call.case(buffer.len()).tree_arity();
+            Box::pin(tree(call, buffer, root, arity)).await
+        }
         Algorithm::Linear => linear(call, buffer, root).await,
         _ => binomial(call, buffer, root).await,
     }
@@ -87,37 +91,36 @@ async fn linear(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     Ok(())
 }
 
-/// From rank to rank, in pieces.
-async fn chain(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
-    let place = call.before(root);
-    let pieces = || {
-        (0..buffer.len())
-            .step_by(PIECE)
-            .map(|at| buffer.slice(at, PIECE))
+/// Down a k-ary tree, in pieces: a rank passes each on while it receives the next.
+async fn tree(call: &Call<'_>, buffer: &Buffer, root: usize, arity: usize) -> Result<()> {
+    let (branch, above) = branches::branch(call.before(root), call.size(), arity);
+    let member = |place: usize| (place + root) % call.size();
+    let below = branches::below(&branch, arity);
+    let below: Vec<usize> = below.map(|branch| member(branch.start)).collect();
+    let piece = |number: usize| buffer.slice(number * PIECE, PIECE);
+    let receive = |number: usize| match above {
+        Some(above) if !piece(number).is_empty() => {
+            call.receive(member(above), piece(number)).map(Some)
+        }
+        _ => Ok(None),
     };
-    let last = place + 1 == call.size();
-    let mut ahead = if place > 0 {
-        Some(call.receive(call.before(1), buffer.slice(0, PIECE))?)
-    } else {
-        None
-    };
-    let mut sending = None;
-    for (number, piece) in pieces().enumerate() {
+    let mut ahead = receive(0)?;
+    let mut sending = Vec::new();
+    for number in 0..buffer.len().div_ceil(PIECE) {
         if let Some(receiving) = ahead.take() {
-            let next = buffer.slice((number + 1) * PIECE, PIECE);
-            if !next.is_empty() {
-                ahead = Some(call.receive(call.before(1), next)?);
-            }
+            ahead = receive(number + 1)?;
             receiving.await?;
         }
-        if !last && let Some(before) = sending.replace(call.send(call.after(1), piece)?) {
+        let sends = below.iter().map(|&to| call.send(to, piece(number)));
+        let sends = sends.collect::<Result<Vec<_>>>()?;
+        for before in std::mem::replace(&mut sending, sends) {
             before.await?;
         }
     }
-    match sending {
-        Some(sending) => sending.await,
-        None => Ok(()),
+    for last in sending {
+        last.await?;
     }
+    Ok(())
 }
 
 /// Blocks go down a binomial tree, then round a circle: each rank sends the message at most about

@@ -1,7 +1,11 @@
 //! One round of a collective buffer, as a small collective operation takes it: each vector carries
 //! a note that names the call.
+//!
+//! Calls that do not fit together are an error where a member reads a vector of another call, or
+//! waits for the vector of a member that has ended the round without one. Members of which each
+//! waits for the other still do so, as over messages.
 
-use channel::collective_buffer::{MOST_BYTES, NOTES, Round, Wake};
+use channel::collective_buffer::{CollectiveBuffer, MOST_BYTES, NOTES, Round, Wake};
 use datatype::{Buffer, Direction};
 
 use super::blocks::Blocks;
@@ -14,15 +18,56 @@ const LENGTH_BITS: u32 = 18;
 /// Bit of a note: the members publish names of memory instead of vectors.
 const DIRECT: u32 = NOTES >> 1;
 
-const _: () = assert!(
-    MOST_BYTES < 1 << LENGTH_BITS && Collective::ALL.len() <= (DIRECT >> LENGTH_BITS) as usize
-);
+const _: () = assert!(MOST_BYTES < 1 << LENGTH_BITS && KINDS <= (DIRECT >> LENGTH_BITS) as usize);
+
+/// Number of kinds of calls.
+const KINDS: usize = Collective::ALL.len() + 2 * ROOTS;
+/// Kinds of a collective whose root reads the vectors of others, beside that of the root 0: the
+/// root's number modulo one more.
+const ROOTS: usize = 3;
+
+/// The kind of a call in notes: the collective, and a part of the root's number where notes can
+/// show that members name different roots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Kind(u8);
+
+impl Kind {
+    /// The kind of all calls of a collective.
+    #[inline(always)]
+    pub(super) fn of(collective: Collective) -> Kind {
+        Kind(collective as u8)
+    }
+
+    /// The kind of a call whose root reads the vectors of others.
+    #[inline(always)]
+    pub(super) fn to_root(collective: Collective, root: i32) -> Kind {
+        let first = match collective {
+            Collective::Gather => Collective::ALL.len() - 1,
+            Collective::Reduce => Collective::ALL.len() - 1 + ROOTS,
+            _ => return Kind::of(collective),
+        };
+        match root as usize % (ROOTS + 1) {
+            0 => Kind::of(collective),
+            root => Kind((first + root) as u8),
+        }
+    }
+
+    /// The collective's name.
+    pub(super) fn name(self) -> &'static str {
+        let collective = match (self.0 as usize).checked_sub(Collective::ALL.len()) {
+            None => Collective::ALL[self.0 as usize],
+            Some(root) if root < ROOTS => Collective::Gather,
+            Some(_) => Collective::Reduce,
+        };
+        collective.name()
+    }
+}
 
 /// The round of a member in one call. It is polled: a step that must wait for another member says
 /// so, and is tried again.
 pub(super) struct SmallRound<'a> {
     pub(super) round: Round<'a>,
-    pub(super) collective: Collective,
+    pub(super) kind: Kind,
     /// Bytes of the vector.
     pub(super) len: usize,
     /// The vector is the name of memory.
@@ -45,7 +90,7 @@ impl SmallRound<'_> {
     #[inline(always)]
     fn note(&self) -> u32 {
         let direct = if self.direct { DIRECT } else { 0 };
-        direct | (self.collective as u32) << LENGTH_BITS | self.len as u32
+        direct | u32::from(self.kind.0) << LENGTH_BITS | self.len as u32
     }
 
     /// Publishes this rank's vector unless it is published already, and wakes the other members.
@@ -85,7 +130,7 @@ impl SmallRound<'_> {
         };
         let theirs = published.note();
         if theirs != ours {
-            return Err(mismatch(member, theirs, self.collective, self.len));
+            return Err(mismatch(member, theirs, self.kind, self.len));
         }
         Ok(Some(published.bytes(self.len)))
     }
@@ -94,14 +139,14 @@ impl SmallRound<'_> {
     #[inline(always)]
     pub(super) fn vectors(&mut self, members: [usize; 2]) -> Result<Option<[&[u8]; 2]>> {
         let ours = self.note();
-        let (collective, len) = (self.collective, self.len);
+        let (kind, len) = (self.kind, self.len);
         let Some(published) = self.round.both_published(members) else {
             return Ok(None);
         };
         for (member, vector) in members.iter().zip(&published) {
             let theirs = vector.note();
             if theirs != ours {
-                return Err(mismatch(*member, theirs, collective, len));
+                return Err(mismatch(*member, theirs, kind, len));
             }
         }
         Ok(Some(published.map(|vector| vector.bytes(len))))
@@ -114,19 +159,44 @@ impl SmallRound<'_> {
     }
 }
 
+/// Finds out, now and then, whether the member that a step of this rank waits for has ended the
+/// round without a vector. `over`: the step does not wait.
+#[inline(always)]
+pub(super) fn is_over(over: bool, buffer: &CollectiveBuffer, kind: Kind) -> Result<bool> {
+    match over {
+        true => Ok(true),
+        false => still_waits(buffer, kind),
+    }
+}
+
 #[cold]
-fn mismatch(member: usize, theirs: u32, collective: Collective, len: usize) -> Error {
-    let name = Collective::ALL
-        .get(((theirs & !DIRECT) >> LENGTH_BITS) as usize)
-        .map_or("something else", |of| of.name());
+fn still_waits(buffer: &CollectiveBuffer, kind: Kind) -> Result<bool> {
+    let Some(member) = buffer.gone() else {
+        return Ok(false);
+    };
+    let name = kind.name();
+    let detail = format!(
+        "rank {member} of the communicator has ended its call without data for the {name} of this rank: the ranks \
+         named different roots, or called different collectives"
+    );
+    Err(Error::new(Class::TRUNCATE, detail))
+}
+
+#[cold]
+fn mismatch(member: usize, theirs: u32, ours: Kind, len: usize) -> Error {
+    let kind = Kind(((theirs & !DIRECT) >> LENGTH_BITS) as u8);
     let bytes = match theirs & DIRECT {
         0 => format!("{} bytes", theirs & ((1 << LENGTH_BITS) - 1)),
         _ => format!("more than {MOST_BYTES} bytes"),
     };
-    Error::new(
-        Class::TRUNCATE,
-        different_calls(member, name, &bytes, collective, &format!("{len}")),
-    )
+    let detail = match kind != ours && kind.name() == ours.name() {
+        true => format!(
+            "rank {member} of the communicator named another root than this rank in {}: all ranks must name one root",
+            ours.name()
+        ),
+        false => different_calls(member, kind.name(), &bytes, ours, &format!("{len}")),
+    };
+    Error::new(Class::TRUNCATE, detail)
 }
 
 /// The message about members whose calls do not fit together.
@@ -135,7 +205,7 @@ pub(super) fn different_calls(
     member: usize,
     theirs: &str,
     bytes: &str,
-    ours: Collective,
+    ours: Kind,
     len: &str,
 ) -> String {
     format!(
@@ -143,4 +213,25 @@ pub(super) fn different_calls(
          ranks must call the same collective with counts and datatypes that fit together",
         ours.name(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_differ_and_have_the_names_of_their_collectives() {
+        let mut seen = Vec::new();
+        for &collective in Collective::ALL {
+            for root in 0..=ROOTS as i32 {
+                let kind = Kind::to_root(collective, root);
+                assert_eq!(kind.name(), collective.name());
+                assert_eq!(kind, Kind::to_root(collective, root + ROOTS as i32 + 1));
+                seen.push(kind.0 as usize);
+            }
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, (0..KINDS).collect::<Vec<_>>());
+    }
 }

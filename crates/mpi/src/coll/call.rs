@@ -149,6 +149,7 @@ impl<'a> Call<'a> {
         Case {
             spread,
             network: self.network(),
+            arity: self.rank.algorithms.arity(),
             ..Case::usual(bytes, self.size)
         }
     }
@@ -421,14 +422,22 @@ impl Pending<'_> {
                 );
             }
         };
-        let detail = format!(
-            "rank {} of the communicator sent {sent} where {} bytes are expected here: the ranks called different \
-             collectives, or with counts or datatypes that do not fit together",
-            self.peer,
-            self.expected.unwrap_or_default()
-        );
-        Error::new(Class::TRUNCATE, detail)
+        mismatch(self.peer, &sent, self.expected.unwrap_or_default())
     }
+}
+
+/// The error of a member that sent another number of bytes than was expected from it.
+#[cold]
+pub(super) fn wrong_length(member: usize, sent: usize, expected: usize) -> Error {
+    mismatch(member, &sent.to_string(), expected as u64)
+}
+
+fn mismatch(member: usize, sent: &str, expected: u64) -> Error {
+    let detail = format!(
+        "rank {member} of the communicator sent {sent} where {expected} bytes are expected here: the ranks called different \
+         collectives, or with counts or datatypes that do not fit together"
+    );
+    Error::new(Class::TRUNCATE, detail)
 }
 
 impl Drop for Pending<'_> {

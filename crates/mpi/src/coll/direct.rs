@@ -115,7 +115,7 @@ impl<'a> Direct<'a> {
             source: RemoteKey::NONE,
             target: RemoteKey::NONE,
         };
-        let call = self.turn.collective;
+        let call = self.turn.kind;
         self.turn
             .round(RECORD, |mut round| {
                 let Some(record) = round.vector(member)? else {

@@ -4,9 +4,9 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::two_level_data;
+use super::{two_level_data, two_level_v};
 use crate::Result;
-use crate::algorithms::{Algorithm, Collective};
+use crate::algorithms::{Algorithm, Case, Collective};
 
 /// Gathers blocks of one size. `ours` is `None` if it is in `all`, which only the root has.
 pub(super) async fn gather(
@@ -66,6 +66,41 @@ fn block_bytes(call: &Call<'_>, ours: Option<&Buffer>, all: Option<&Blocks>, roo
         all.map_or(0, |all| all.len(0))
     } else {
         ours.map_or(0, Buffer::len)
+    }
+}
+
+/// The facts of a call whose blocks have sizes that only the root knows: the choice must not depend
+/// on them.
+fn uneven(call: &Call<'_>) -> Case {
+    Case {
+        even: false,
+        ..call.case(0)
+    }
+}
+
+/// Gathers blocks of any size, which only the root knows.
+pub(super) async fn gatherv(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: Option<&Blocks>,
+    root: usize,
+) -> Result<()> {
+    match call.choose(Collective::Gather, uneven(call)) {
+        Algorithm::TwoLevel => Box::pin(two_level_v::gather(call, ours, all, root)).await,
+        _ => gather_linear(call, ours, all, root).await,
+    }
+}
+
+/// Scatters blocks of any size, which only the root knows.
+pub(super) async fn scatterv(
+    call: &Call<'_>,
+    all: Option<&Blocks>,
+    ours: Option<&Buffer>,
+    root: usize,
+) -> Result<()> {
+    match call.choose(Collective::Scatter, uneven(call)) {
+        Algorithm::TwoLevel => Box::pin(two_level_v::scatter(call, all, ours, root)).await,
+        _ => scatter_linear(call, all, ours, root).await,
     }
 }
 

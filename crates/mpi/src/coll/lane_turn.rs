@@ -6,9 +6,8 @@ use std::task::Poll;
 
 use channel::collective_buffer::CollectiveBuffer;
 
-use super::buffer_round::SmallRound;
+use super::buffer_round::{Kind, SmallRound, is_over};
 use crate::Result;
-use crate::algorithms::Collective;
 use crate::lanes::Lane;
 use crate::rank::{Rank, State};
 
@@ -17,7 +16,7 @@ pub(super) struct LaneTurn<'a> {
     pub(super) rank: &'a Rank,
     lane: Lane,
     number: u64,
-    pub(super) collective: Collective,
+    pub(super) kind: Kind,
     /// The vectors are names of memory.
     pub(super) direct: bool,
     /// A round has begun and not ended.
@@ -43,14 +42,14 @@ impl<'a> LaneTurn<'a> {
     pub(super) fn new(
         rank: &'a Rank,
         Ticket { lane, number }: Ticket,
-        collective: Collective,
+        kind: Kind,
         direct: bool,
     ) -> LaneTurn<'a> {
         LaneTurn {
             rank,
             lane,
             number,
-            collective,
+            kind,
             direct,
             is_open: AtomicBool::new(false),
         }
@@ -81,12 +80,13 @@ impl<'a> LaneTurn<'a> {
     ) -> Result<()> {
         self.is_open.store(true, Relaxed);
         self.repeat(|buffer| {
-            step(SmallRound {
+            let over = step(SmallRound {
                 round: buffer.begin(),
-                collective: self.collective,
+                kind: self.kind,
                 len,
                 direct: self.direct,
-            })
+            })?;
+            is_over(over, buffer, self.kind)
         })
         .await
     }

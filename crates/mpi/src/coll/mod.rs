@@ -38,12 +38,14 @@ mod pieces;
 mod records;
 mod reduce;
 mod reduce_scatter;
+mod reduce_tree;
 mod scan;
 mod small;
 mod steps;
 mod two_level;
 mod two_level_data;
 mod two_level_reduce;
+mod two_level_v;
 mod work;
 
 use std::sync::Arc;
@@ -84,7 +86,7 @@ impl Rank {
                         comm,
                         me,
                         size,
-                        collective: shared.collective,
+                        kind: shared.kind,
                         len: shared.published,
                     }
                     .run(work);
@@ -202,7 +204,7 @@ async fn by_lane(
     direct: bool,
     work: &Work,
 ) -> Result<()> {
-    let turn = LaneTurn::new(call.rank, ticket, shared.collective, direct);
+    let turn = LaneTurn::new(call.rank, ticket, shared.kind, direct);
     if direct {
         return Direct::new(call, turn, shared.bytes).run(work).await;
     }

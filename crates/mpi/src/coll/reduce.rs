@@ -12,6 +12,7 @@ use datatype::Elements;
 use super::bcast;
 use super::call::Call;
 use super::halves::Halves;
+use super::reduce_tree;
 use super::two_level_reduce;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
@@ -83,10 +84,12 @@ async fn run_reduce(
     work: &Reduction,
     root: usize,
 ) -> Result<()> {
+    // Operands in the order of ranks meet at the first one.
+    let top = if work.op.is_commutative() { root } else { 0 };
     match algorithm {
         Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
-        _ if work.op.is_commutative() => binomial(call, work, root, root).await,
-        _ => binomial(call, work, root, 0).await,
+        Algorithm::KAry => Box::pin(reduce_tree::reduce(call, work, (root, top))).await,
+        _ => binomial(call, work, root, top).await,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use channel::collective_buffer::CollectiveBuffer;
 
 use super::blocks::Blocks;
-use super::buffer_round::SmallRound;
+use super::buffer_round::{Kind, SmallRound, is_over};
 use super::lane_turn::LaneTurn;
 use super::pieces::{self, Pieces};
 use super::steps::{
@@ -18,7 +18,6 @@ use super::steps::{
 };
 use super::work::{SharedCall, Work};
 use crate::Result;
-use crate::algorithms::Collective;
 use crate::collective_buffers::CommBuffer;
 use crate::comm::Core;
 use crate::lanes::{Lane, Round};
@@ -37,7 +36,7 @@ pub(super) struct SmallCall<'a> {
     /// This rank among the members.
     pub(super) me: usize,
     pub(super) size: usize,
-    pub(super) collective: Collective,
+    pub(super) kind: Kind,
     /// Bytes of the vector that a member publishes.
     pub(super) len: usize,
 }
@@ -182,11 +181,11 @@ impl SmallCall<'_> {
             };
             let over = step.step(SmallRound {
                 round: buffer.begin(),
-                collective: self.collective,
+                kind: self.kind,
                 len: self.len,
                 direct: false,
             })?;
-            Ok(over.then_some(()))
+            Ok(is_over(over, buffer, self.kind)?.then_some(()))
         });
         if ended.is_err() {
             self.abandon();
@@ -231,7 +230,7 @@ pub(super) fn as_round(
     shared: &SharedCall,
     work: &Arc<Work>,
 ) -> Option<Round> {
-    let (collective, len, size) = (shared.collective, shared.published, core.size());
+    let (kind, len, size) = (shared.kind, shared.published, core.size());
     if len > pieces::WHOLE || size > FLAT {
         return None;
     }
@@ -239,11 +238,12 @@ pub(super) fn as_round(
     let step = move |buffer: &mut CollectiveBuffer| {
         let round = SmallRound {
             round: buffer.begin(),
-            collective,
+            kind,
             len,
             direct: false,
         };
-        with_step!(&*work, size, len, None, step => step.step(round))
+        let over = with_step!(&*work, size, len, None, step => step.step(round))?;
+        is_over(over, buffer, kind)
     };
     Some(Round {
         lane,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datatype::Buffer;
 
 use super::blocks::Blocks;
+use super::buffer_round::Kind;
 use super::call::Call;
 use super::reduce::Reduction;
 use super::reduce_scatter::Counts;
@@ -152,7 +153,7 @@ impl Work {
                 send,
                 receive,
                 root,
-            } => gather::gather_linear(call, send.as_ref(), receive.as_ref(), *root as usize).await,
+            } => gather::gatherv(call, send.as_ref(), receive.as_ref(), *root as usize).await,
             Work::Scatter {
                 send,
                 receive,
@@ -162,9 +163,7 @@ impl Work {
                 send,
                 receive,
                 root,
-            } => {
-                gather::scatter_linear(call, send.as_ref(), receive.as_ref(), *root as usize).await
-            }
+            } => gather::scatterv(call, send.as_ref(), receive.as_ref(), *root as usize).await,
             Work::Allgather { send, receive } => {
                 allgather::allgather(call, send.as_ref(), receive).await
             }
@@ -208,6 +207,7 @@ impl Work {
         let vector = |collective, bytes| {
             Some(SharedCall {
                 collective,
+                kind: Kind::of(collective),
                 bytes,
                 published: bytes,
             })
@@ -215,7 +215,10 @@ impl Work {
         match self {
             Work::Barrier => vector(Collective::Barrier, 0),
             Work::Bcast { buffer, .. } => vector(Collective::Bcast, buffer.len()),
-            Work::Reduce { reduction, .. } => SharedCall::reduction(Collective::Reduce, reduction),
+            Work::Reduce { reduction, root } => Some(SharedCall {
+                kind: Kind::to_root(Collective::Reduce, *root),
+                ..SharedCall::reduction(Collective::Reduce, reduction)?
+            }),
             Work::Allreduce(reduction) => SharedCall::reduction(Collective::Allreduce, reduction),
             Work::ReduceScatter { reduction, .. } => {
                 SharedCall::reduction(Collective::ReduceScatter, reduction)
@@ -228,7 +231,10 @@ impl Work {
             } => {
                 let at_root = *root as usize == me;
                 let bytes = block_bytes(at_root, send.as_ref(), receive.as_ref())?;
-                vector(Collective::Gather, bytes)
+                Some(SharedCall {
+                    kind: Kind::to_root(Collective::Gather, *root),
+                    ..vector(Collective::Gather, bytes)?
+                })
             }
             Work::Scatter {
                 send,
@@ -275,6 +281,8 @@ fn block_bytes(at_root: bool, ours: Option<&Buffer>, all: Option<&Blocks>) -> Op
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedCall {
     pub(super) collective: Collective,
+    /// The call in notes.
+    pub(super) kind: Kind,
     /// Bytes as the table of algorithms counts them.
     pub(super) bytes: usize,
     /// Bytes of the longest vector that a member would publish; `usize::MAX` if it cannot.
@@ -304,6 +312,7 @@ impl SharedCall {
         };
         Some(SharedCall {
             collective,
+            kind: Kind::of(collective),
             bytes,
             published,
         })

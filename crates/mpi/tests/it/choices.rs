@@ -55,6 +55,8 @@ fn protocols_rails_and_the_choices_not_taken_are_explained() {
             assert!(collectives.contains(&start), "{collectives}");
         }
         assert!(!collectives.contains("null"), "{collectives}");
+        // A tree is named with its number of branches.
+        assert!(collectives.contains(r#""k-ary (k = 2)""#), "{collectives}");
     });
 }
 
@@ -74,5 +76,15 @@ fn peers_in_shared_memory_have_no_rails() {
 fn a_rank_alone_has_nothing_to_choose() {
     run_shared(1, &[], |rank| {
         assert_eq!(rank.explain_choices(), r#"{"rank":0,"peers":[]}"#);
+    });
+}
+
+#[test]
+fn the_branches_of_trees_are_those_of_the_setting() {
+    let settings = [("FISHPLATE_TREE_ARITY", "5")];
+    run_remote(3, &settings, &Setup::default(), |rank| {
+        let text = rank.explain_choices();
+        assert!(text.contains("k-ary (k = 5)"), "{text}");
+        assert!(!text.contains("k-ary (k = 2)"), "{text}");
     });
 }

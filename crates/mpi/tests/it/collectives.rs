@@ -126,6 +126,57 @@ fn a_broadcast_reaches_all_from_every_root() {
 }
 
 #[test]
+fn trees_have_as_many_branches_as_wanted() {
+    for arity in ["1", "2", "3", "7", "64"] {
+        let settings = [
+            ("FISHPLATE_COLLECTIVES", "bcast=k-ary,reduce=k-ary"),
+            ("FISHPLATE_TREE_ARITY", arity),
+        ];
+        for size in 2..=9 {
+            run_with(size, &settings, move |rank| {
+                for (turn, form) in FORMS.into_iter().enumerate() {
+                    let root = (size + turn) % size;
+                    in_pieces(rank, root, form);
+                }
+            });
+        }
+    }
+}
+
+/// A broadcast and reductions of a few pieces, from and to one rank.
+fn in_pieces(rank: &Arc<Rank>, root: usize, form: Form) {
+    let sent = pattern(200_000, root);
+    let mut bytes = match rank.rank() == root {
+        true => sent.clone(),
+        false => vec![0; sent.len()],
+    };
+    let work = Work::Bcast {
+        buffer: room(&mut bytes),
+        root: root as i32,
+    };
+    perform(rank, work, form);
+    assert!(bytes == sent, "from {root}");
+    for sample in samples() {
+        let count = 200_000 / sample.ty.size();
+        let (_send, send) = sample.memory(count, Some(&sample.values(rank.rank(), count)));
+        let (_receive, receive) = sample.memory(count, None);
+        let at_root = rank.rank() == root;
+        let reduction = Reduction {
+            send: Some(send),
+            receive: at_root.then(|| receive.clone()),
+            op: sample.op.clone(),
+        };
+        let work = Work::Reduce {
+            reduction,
+            root: root as i32,
+        };
+        perform(rank, work, form);
+        let expected = || sample.combined(0..rank.size(), count);
+        assert!(!at_root || bytes_of(&receive.buffer()) == expected());
+    }
+}
+
+#[test]
 fn types_need_only_fit_in_their_signature() {
     with_all(Collective::Bcast, |rank, form| {
         let (ty, count) = (gapped(), 1500);

@@ -3,7 +3,7 @@
 //! faults and over several rails. `SEED=n` runs the case of seed n only, `SEEDS=n` those of the
 //! first n seeds. Each seed is printed before it runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::collectives::{FORMS, Form, Sample, bytes_of, perform_on, samples};
 use crate::common::modelled::{Keep, play, system};
@@ -47,7 +47,11 @@ fn settings(random: &mut Random) -> Vec<(&'static str, &'static str)> {
             wishes.push(format!("{}={}", collective.name(), row.algorithm.name()));
         }
     }
-    vec![("FISHPLATE_COLLECTIVES", wishes.join(",").leak())]
+    let arity = ["auto", "1", "2", "3", "8"][random.below(5) as usize];
+    vec![
+        ("FISHPLATE_COLLECTIVES", wishes.join(",").leak()),
+        ("FISHPLATE_TREE_ARITY", arity),
+    ]
 }
 
 fn faults(random: &mut Random) -> Faults {
@@ -130,8 +134,9 @@ fn program(rank: &Arc<Rank>, seed: u64) {
         let form = FORMS[random.below(3) as usize];
         let root = random.below(size as u64) as usize;
         let len = [0, 1, 40, 3000, 20_000, 70_000][random.below(6) as usize];
-        match random.below(9) {
+        match random.below(10) {
             0 => group.barrier(form),
+            9 => group.gatherv_and_scatterv(form, root, len),
             1 => group.bcast(form, root, len * 8),
             2 => group.gather_and_scatter(form, root, len),
             3 => group.allgather(form, len, random.below(2) == 0),
@@ -185,6 +190,41 @@ impl Group<'_> {
         };
         self.perform(scatter, form);
         assert!(got == ours, "scatter of {len} bytes from {root}");
+    }
+
+    fn gatherv_and_scatterv(&self, form: Form, root: usize, len: usize) {
+        let at_root = self.me == root;
+        // Some blocks are long, some short or empty.
+        let len_of = |from: usize| len / [1, 40, len + 1, 3][(from + root) % 4];
+        let ours = pattern(len_of(self.me), self.me);
+        let whole: Vec<u8> = (0..self.size)
+            .flat_map(|from| pattern(len_of(from), from))
+            .collect();
+        let blocks = |memory: &mut [u8]| {
+            let mut at = 0;
+            let block = |from: usize| {
+                at += len_of(from);
+                room(&mut memory[at - len_of(from)..at])
+            };
+            Blocks::Each((0..self.size).map(block).collect())
+        };
+        let mut all = vec![0; whole.len()];
+        let gather = Work::Gatherv {
+            send: Some(out(&ours)),
+            receive: at_root.then(|| blocks(&mut all)),
+            root: root as i32,
+        };
+        self.perform(gather, form);
+        assert!(!at_root || all == whole, "gatherv of {len} bytes to {root}");
+        let mut got = vec![0; ours.len()];
+        let mut given = whole.clone();
+        let scatter = Work::Scatterv {
+            send: at_root.then(|| blocks(&mut given)),
+            receive: Some(room(&mut got)),
+            root: root as i32,
+        };
+        self.perform(scatter, form);
+        assert!(got == ours, "scatterv of {len} bytes from {root}");
     }
 
     fn allgather(&self, form: Form, len: usize, even: bool) {
@@ -298,6 +338,53 @@ impl Group<'_> {
             }
         }
     }
+}
+
+/// Runs an operation on two hosts of two ranks each. Only `fails` has an error, whose text it
+/// returns.
+fn lengths_that_differ(fails: usize, work: impl Fn(usize) -> Work + 'static) -> String {
+    let mut scene = MachineConfig::new(&system("edr"), 2, 2, 1).unwrap();
+    scene.hosts = vec![0, 0, 1, 1];
+    let said = Arc::new(Mutex::new(String::new()));
+    let found = said.clone();
+    let settings = vec![(
+        "FISHPLATE_COLLECTIVES",
+        "gather=two-level,scatter=two-level",
+    )];
+    play(scene, settings, Keep::Nothing, move |rank| {
+        let done = rank.collective("MPI_Test", &work(rank.rank()), mpi::comm::WORLD);
+        match (rank.rank() == fails, done) {
+            (true, Err(error)) => *found.lock().unwrap() = error.to_string(),
+            (false, Ok(())) => {}
+            (_, done) => panic!("rank {}: {done:?}", rank.rank()),
+        }
+    });
+    let said = said.lock().unwrap();
+    said.clone()
+}
+
+#[test]
+fn blocks_of_other_lengths_than_the_root_expects_are_an_error() {
+    // Together, the blocks of the second host are as long as the root expects.
+    let all = |lengths: [usize; 4]| {
+        let block = |bytes: usize| room(vec![0; bytes].leak());
+        Blocks::Each(lengths.map(block).into())
+    };
+    let said = lengths_that_differ(0, move |me| Work::Gatherv {
+        send: Some(out(&[1; 40][..[10, 20, 30, 40][me]])),
+        receive: (me == 0).then(|| all([10, 20, 40, 30])),
+        root: 0,
+    });
+    assert!(
+        said.contains("rank 2 of the communicator sent 30 where 40 bytes"),
+        "{said}"
+    );
+    let said = lengths_that_differ(3, move |me| Work::Scatterv {
+        send: (me == 0).then(|| all([10, 20, 30, 30])),
+        receive: Some(room(vec![0; [10, 20, 30, 40][me]].leak())),
+        root: 0,
+    });
+    assert!(said.contains("where 48 bytes are expected"), "{said}");
 }
 
 /// The samples of reductions have both kinds of operations.

@@ -368,6 +368,68 @@ fn single_copy_that_is_off_takes_no_direct_algorithm() {
     }
 }
 
+/// An operation with this root: a broadcast, a reduction to it, a gather or a scatter.
+fn rooted(collective: Collective, me: usize, root: usize, calls: &mut Calls, bytes: usize) -> Work {
+    let at_root = me == root;
+    let root = root as i32;
+    let one = room(&mut calls.bytes[..bytes]);
+    let all = || Blocks::even(room(&mut calls.more[..RANKS * bytes]), RANKS);
+    match collective {
+        Collective::Bcast => Work::Bcast { buffer: one, root },
+        Collective::Gather => Work::Gather {
+            send: Some(one),
+            receive: at_root.then(all),
+            root,
+        },
+        Collective::Scatter => Work::Scatter {
+            send: at_root.then(all),
+            receive: Some(one),
+            root,
+        },
+        _ => Work::Reduce {
+            reduction: Reduction {
+                send: Some(doubles(&mut calls.bytes[..bytes])),
+                receive: at_root.then(|| doubles(&mut calls.more[..bytes])),
+                op: Operation::Predefined(Op::Max),
+            },
+            root,
+        },
+    }
+}
+
+/// The ranks that find an error where one rank names another root than all others.
+fn find_another_root(collective: Collective, bytes: usize, roots: [usize; RANKS], who: &[usize]) {
+    for blocking in [true, false] {
+        let found = errors(&ROOTED, blocking, move |me, calls| {
+            rooted(collective, me, roots[me], calls, bytes)
+        });
+        let failed: Vec<usize> = (0..RANKS).filter(|&rank| found[rank].is_some()).collect();
+        assert_eq!(failed, who, "{collective:?} of {bytes} bytes: {found:?}");
+        for error in found.iter().flatten() {
+            assert_eq!(error.class, Class::TRUNCATE, "{error}");
+            assert!(error.to_string().contains("root"), "{error}");
+        }
+    }
+}
+
+const ROOTED: [(&str, &str); 1] = [(
+    "FISHPLATE_COLLECTIVES",
+    "bcast=shared,reduce=shared,gather=shared,scatter=shared",
+)];
+
+#[test]
+fn ranks_that_wait_for_another_root_say_so() {
+    for bytes in [80, 20_000] {
+        // Rank 2 waits for data of rank 1, which takes those of rank 0.
+        find_another_root(Collective::Bcast, bytes, [0, 0, 1], &[2]);
+        find_another_root(Collective::Scatter, bytes, [0, 0, 1], &[2]);
+        // Rank 1 reads that rank 2 means another root; rank 0 then misses rank 1.
+        find_another_root(Collective::Gather, bytes, [0, 1, 0], &[0, 1]);
+    }
+    // Both roots read the contributions of all.
+    find_another_root(Collective::Reduce, 80, [0, 1, 0], &[0, 1]);
+}
+
 /// The root of a broadcast has another length than all others: all that read its message say so,
 /// and the root returns.
 fn a_root_with_another_length(settings: &[(&str, &str)]) {

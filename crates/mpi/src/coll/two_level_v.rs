@@ -1,0 +1,332 @@
+//! Gather and scatter in two levels of blocks whose sizes only the root and their owners know.
+//!
+//! A short block travels through the leader of its host, in one message with those of the host's
+//! other ranks. A long one travels directly between its owner and the root: the copy at the leader
+//! would cost more than the message saves. The table decides on each block, by its length: it is
+//! short if blocks of one size that are as long take the two-level algorithm. So its owner, the
+//! leader and the root agree on its path, and nobody else needs to know its size.
+//!
+//! Invariants:
+//! - a host's bundle has a record for each of its ranks: the length of the block, then the block if
+//!   it is short, so lengths that do not fit together are an error;
+//! - ranks on the root's host, and those alone on theirs, exchange with the root directly.
+
+use std::ops::Range;
+
+use datatype::Buffer;
+
+use super::blocks::Blocks;
+use super::call::{Call, wrong_length};
+use super::two_level::Levels;
+use crate::Result;
+use crate::algorithms::{Algorithm, Collective};
+
+/// Bytes of a length in a record.
+const LENGTH: usize = size_of::<u64>();
+
+/// A block of `bytes` bytes goes through the leader of its host.
+fn is_short(call: &Call<'_>, of: Collective, bytes: usize) -> bool {
+    let case = call.case(bytes.next_power_of_two());
+    call.choose(of, case) == Algorithm::TwoLevel
+}
+
+fn length(of: &Buffer) -> usize {
+    let mut bytes = [0; LENGTH];
+    of.pack(0, &mut bytes);
+    u64::from_ne_bytes(bytes) as usize
+}
+
+fn set_length(of: &Buffer, bytes: usize) {
+    of.unpack(0, &(bytes as u64).to_ne_bytes());
+}
+
+/// The records of a host's ranks, one after the other.
+struct Bundle {
+    room: Buffer,
+    /// The place of each rank's record.
+    records: Vec<Range<usize>>,
+    /// The block of each rank is short, so its record has it.
+    short: Vec<bool>,
+}
+
+impl Bundle {
+    /// The bundle of ranks with blocks of these lengths, which are written into it.
+    fn new(
+        call: &Call<'_>,
+        of: Collective,
+        lengths: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Bundle> {
+        let short: Vec<bool> = lengths
+            .clone()
+            .map(|bytes| is_short(call, of, bytes))
+            .collect();
+        let mut end = 0;
+        let record = |(bytes, &short): (usize, &bool)| {
+            let start = end;
+            end += LENGTH + if short { bytes } else { 0 };
+            start..end
+        };
+        let records: Vec<Range<usize>> = lengths.clone().zip(&short).map(record).collect();
+        let bundle = Bundle {
+            room: call.bytes(end)?,
+            records,
+            short,
+        };
+        for (place, bytes) in lengths.enumerate() {
+            set_length(&bundle.record(place), bytes);
+        }
+        Ok(bundle)
+    }
+
+    fn record(&self, place: usize) -> Buffer {
+        let Range { start, end } = self.records[place].clone();
+        self.room.slice(start, end - start)
+    }
+
+    /// The block in a record; `None` if it is long.
+    fn block(&self, place: usize) -> Option<Buffer> {
+        let whole = || self.record(place).slice(LENGTH, usize::MAX);
+        self.short[place].then(whole)
+    }
+}
+
+/// A host whose blocks go through its leader.
+fn is_bundled(levels: &Levels<'_>, host: usize, of_root: usize) -> bool {
+    host != of_root && levels.hosts()[host].len() > 1
+}
+
+/// Each leader sends the short blocks of its host to the root in one message.
+pub(super) async fn gather(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: Option<&Blocks>,
+    root: usize,
+) -> Result<()> {
+    let levels = Levels::rooted(call, root);
+    let of_root = levels.shape.host_of(root);
+    match (ours, all) {
+        (_, Some(all)) if call.me() == root => take_all(call, &levels, ours, all).await,
+        (Some(ours), _) if is_bundled(&levels, levels.host, of_root) => {
+            hand_in(call, &levels, ours, root).await
+        }
+        (Some(ours), _) => call.send(root, ours.clone())?.await,
+        _ => Ok(()),
+    }
+}
+
+/// The root's part of a gather.
+async fn take_all(
+    call: &Call<'_>,
+    levels: &Levels<'_>,
+    ours: Option<&Buffer>,
+    all: &Blocks,
+) -> Result<()> {
+    let (me, Some(across)) = (call.me(), levels.across(call)) else {
+        return Ok(());
+    };
+    let (mut bundles, mut direct) = (Vec::new(), Vec::new());
+    for (host, members) in levels.hosts().iter().enumerate() {
+        let lengths = members.iter().map(|&member| all.len(member as usize));
+        let bundle = match is_bundled(levels, host, levels.host) {
+            true => Some(Bundle::new(call, Collective::Gather, lengths)?),
+            false => None,
+        };
+        for (place, member) in members.iter().map(|&member| member as usize).enumerate() {
+            let is_in = |bundle: &Bundle| bundle.short[place];
+            if member != me && !bundle.as_ref().is_some_and(is_in) {
+                direct.push(call.receive(member, all.part(member))?);
+            }
+        }
+        if let Some(bundle) = bundle {
+            let receiving = across.receive(host, bundle.room.clone())?;
+            bundles.push((members, bundle, receiving));
+        }
+    }
+    if let Some(ours) = ours {
+        ours.copy_to(&all.part(me));
+    }
+    for (members, bundle, receiving) in bundles {
+        receiving.await?;
+        for (place, member) in members.iter().map(|&member| member as usize).enumerate() {
+            let (sent, part) = (length(&bundle.record(place)), all.part(member));
+            if sent != part.len() {
+                return Err(wrong_length(member, sent, part.len()));
+            }
+            if let Some(block) = bundle.block(place) {
+                block.copy_to(&part);
+            }
+        }
+    }
+    for receiving in direct {
+        receiving.await?;
+    }
+    Ok(())
+}
+
+/// The part of a rank whose host has a bundle in a gather.
+async fn hand_in(call: &Call<'_>, levels: &Levels<'_>, ours: &Buffer, root: usize) -> Result<()> {
+    let inside = levels.inside(call);
+    // A long block is on its way meanwhile.
+    let own_way = match is_short(call, Collective::Gather, ours.len()) {
+        true => None,
+        false => Some(call.send(root, ours.clone())?),
+    };
+    match levels.across(call) {
+        Some(across) => {
+            let bundle = collect(call, &inside, ours).await?;
+            let of_root = levels.shape.host_of(root);
+            across.send(of_root, bundle.room)?.await?;
+        }
+        None => {
+            let announced = call.bytes(LENGTH)?;
+            set_length(&announced, ours.len());
+            let announcing = inside.send(levels.leader(), announced)?;
+            if own_way.is_none() {
+                inside.send(levels.leader(), ours.clone())?.await?;
+            }
+            announcing.await?;
+        }
+    }
+    match own_way {
+        Some(sending) => sending.await,
+        None => Ok(()),
+    }
+}
+
+/// The bundle of this leader's host.
+async fn collect(call: &Call<'_>, inside: &Call<'_>, ours: &Buffer) -> Result<Bundle> {
+    let others = (0..inside.size()).filter(|&place| place != inside.me());
+    let lengths = call.bytes(inside.size() * LENGTH)?;
+    let of = |place: usize| lengths.slice(place * LENGTH, LENGTH);
+    set_length(&of(inside.me()), ours.len());
+    let announced: Result<Vec<_>> = others
+        .clone()
+        .map(|place| inside.receive(place, of(place)))
+        .collect();
+    for receiving in announced? {
+        receiving.await?;
+    }
+    let known: Vec<usize> = (0..inside.size()).map(|place| length(&of(place))).collect();
+    let bundle = Bundle::new(call, Collective::Gather, known.into_iter())?;
+    let blocks: Result<Vec<_>> = others
+        .filter_map(|place| Some((place, bundle.block(place)?)))
+        .map(|(place, block)| inside.receive(place, block))
+        .collect();
+    if let Some(own) = bundle.block(inside.me()) {
+        ours.copy_to(&own);
+    }
+    for receiving in blocks? {
+        receiving.await?;
+    }
+    Ok(bundle)
+}
+
+/// The root sends the short blocks of each host to its leader in one message; the leader hands them
+/// out.
+pub(super) async fn scatter(
+    call: &Call<'_>,
+    all: Option<&Blocks>,
+    ours: Option<&Buffer>,
+    root: usize,
+) -> Result<()> {
+    let levels = Levels::rooted(call, root);
+    let of_root = levels.shape.host_of(root);
+    match (all, ours) {
+        (Some(all), _) if call.me() == root => give_all(call, &levels, all, ours).await,
+        (_, Some(ours)) if is_bundled(&levels, levels.host, of_root) => {
+            take_own(call, &levels, ours, root).await
+        }
+        (_, Some(ours)) => call.receive(root, ours.clone())?.await,
+        _ => Ok(()),
+    }
+}
+
+/// The root's part of a scatter.
+async fn give_all(
+    call: &Call<'_>,
+    levels: &Levels<'_>,
+    all: &Blocks,
+    ours: Option<&Buffer>,
+) -> Result<()> {
+    let (me, Some(across)) = (call.me(), levels.across(call)) else {
+        return Ok(());
+    };
+    let mut sending = Vec::new();
+    for (host, members) in levels.hosts().iter().enumerate() {
+        let members = members.iter().map(|&member| member as usize);
+        let mut bundle = None;
+        if is_bundled(levels, host, levels.host) {
+            let lengths = members.clone().map(|member| all.len(member));
+            let filled = Bundle::new(call, Collective::Scatter, lengths.clone())?;
+            let announced = call.bytes(members.len() * LENGTH)?;
+            for ((place, member), bytes) in members.clone().enumerate().zip(lengths) {
+                set_length(&announced.slice(place * LENGTH, LENGTH), bytes);
+                if let Some(block) = filled.block(place) {
+                    all.part(member).copy_to(&block);
+                }
+            }
+            sending.push(across.send(host, announced)?);
+            sending.push(across.send(host, filled.room.clone())?);
+            bundle = Some(filled);
+        }
+        for (place, member) in members.enumerate() {
+            let is_in = |bundle: &Bundle| bundle.short[place];
+            if member != me && !bundle.as_ref().is_some_and(is_in) {
+                sending.push(call.send(member, all.part(member))?);
+            }
+        }
+    }
+    if let Some(ours) = ours {
+        all.part(me).copy_to(ours);
+    }
+    for one in sending {
+        one.await?;
+    }
+    Ok(())
+}
+
+/// The part of a rank whose host has a bundle in a scatter.
+async fn take_own(call: &Call<'_>, levels: &Levels<'_>, ours: &Buffer, root: usize) -> Result<()> {
+    let inside = levels.inside(call);
+    let short = is_short(call, Collective::Scatter, ours.len());
+    // A long block is on its way meanwhile.
+    let own_way = match short {
+        true => None,
+        false => Some(call.receive(root, ours.clone())?),
+    };
+    let (record, handing_out) = match levels.across(call) {
+        Some(across) => {
+            let of_root = levels.shape.host_of(root);
+            let announced = call.bytes(inside.size() * LENGTH)?;
+            across.receive(of_root, announced.clone())?.await?;
+            let lengths =
+                (0..inside.size()).map(|place| length(&announced.slice(place * LENGTH, LENGTH)));
+            let bundle = Bundle::new(call, Collective::Scatter, lengths)?;
+            across.receive(of_root, bundle.room.clone())?.await?;
+            let handing_out: Result<Vec<_>> = (0..inside.size())
+                .filter(|&place| place != inside.me())
+                .map(|place| inside.send(place, bundle.record(place)))
+                .collect();
+            (bundle.record(inside.me()), handing_out?)
+        }
+        None => {
+            let record = call.bytes(LENGTH + if short { ours.len() } else { 0 })?;
+            inside.receive(levels.leader(), record.clone())?.await?;
+            (record, Vec::new())
+        }
+    };
+    let sent = length(&record);
+    for sending in handing_out {
+        sending.await?;
+    }
+    if sent != ours.len() {
+        return Err(wrong_length(root, sent, ours.len()));
+    }
+    match own_way {
+        Some(receiving) => receiving.await,
+        None => {
+            record.slice(LENGTH, usize::MAX).copy_to(ours);
+            Ok(())
+        }
+    }
+}
