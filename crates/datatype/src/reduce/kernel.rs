@@ -36,7 +36,8 @@ struct Located<V, I>(V, I);
 
 /// Packed operands and the place of the result, all of one length.
 pub(super) trait Operands {
-    /// Bytes of an operand.
+    /// Bytes of an operand. Only the kernels of AVX2 depend on it.
+    #[cfg(target_arch = "x86_64")]
     fn len(&self) -> usize;
     /// Combines element by element.
     fn each<T: Element>(self, combine: impl Fn(T, T) -> T);
@@ -49,6 +50,7 @@ pub(super) struct InPlace<'a> {
 }
 
 impl Operands for InPlace<'_> {
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn len(&self) -> usize {
         self.inout.len()
@@ -71,6 +73,7 @@ pub(super) struct Apart<'a> {
 }
 
 impl Operands for Apart<'_> {
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn len(&self) -> usize {
         self.result.len()

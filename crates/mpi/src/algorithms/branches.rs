@@ -81,7 +81,7 @@ mod tests {
     fn branches_follow_each_other_and_differ_by_one_place() {
         let parts: Vec<_> = below(&(3..14), 4).collect();
         assert_eq!(parts, [4..7, 7..9, 9..12, 12..14]);
-        assert_eq!(below(&(3..5), 4).collect::<Vec<_>>(), [4..5]);
+        assert!(below(&(3..5), 4).eq(std::iter::once(4..5)));
         assert_eq!(below(&(3..4), 4).len(), 0);
         assert_eq!(depth(7, 1), 6);
     }

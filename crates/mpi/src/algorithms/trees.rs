@@ -209,7 +209,7 @@ impl Case {
         let piece = bytes.min(CHAIN_PIECE);
         let (mut ends, mut step) = (vec![0; self.ranks], 0);
         for (rank, (children, width)) in self.branches(arity).into_iter().enumerate().rev() {
-            let (mut now, mut each) = (0, 0);
+            let (mut now, mut each, mut flight) = (0, 0, 0);
             // Of the ranks that move messages, one of each branch copies.
             let copying = width.div_ceil(arity.max(1));
             for child in children {
@@ -222,13 +222,17 @@ impl Case {
                     now = now.max(sent + message.flight) + message.moving;
                     ends[child] = now;
                     each += match self.crosses(rank, child) {
-                        true => message.moving,
+                        true => {
+                            // A piece is asked for once the memory of an earlier one has left.
+                            flight = flight.max(message.flight);
+                            message.moving
+                        }
                         false => self.next_inside(&message, piece),
                     };
                 }
             }
             ends[rank] = now;
-            step = step.max(each);
+            step = step.max(each + flight);
         }
         Ends::of(&ends).behind(bytes, step)
     }
