@@ -137,7 +137,7 @@ impl LinkState {
     /// The bytes of the horizon. Counted in bytes posted, not in time passed, so that a link
     /// without completions gets no more.
     pub(super) fn horizon(&self) -> u64 {
-        let time = HORIZON.max(TRIPS * self.round_trip());
+        let time = HORIZON.max(self.round_trip().saturating_mul(TRIPS));
         capacity(self.estimate.pessimistic(), time).max(SHORTEST_PIECE)
     }
 
@@ -240,12 +240,19 @@ impl LinkState {
             return sample.map(Sample::Exactly);
         }
         self.run.restart(Some(now));
-        if elapsed < (8 * self.round_trip()).max(late.saturating_mul(LATE_SHARE)) {
+        if elapsed
+            < self
+                .round_trip()
+                .saturating_mul(8)
+                .max(late.saturating_mul(LATE_SHARE))
+        {
             return Some(at_least);
         }
         // An acknowledgement returns faster than a write arrives: between half a round trip and a
         // whole one of the write's latency.
-        let known = posts.first.saturating_add(self.round_trip() * 3 / 4);
+        let known = posts
+            .first
+            .saturating_add(self.round_trip().saturating_mul(3) / 4);
         let overhead = known.saturating_sub(start);
         Some(Sample::Exactly(rate(bytes, elapsed - overhead)))
     }
