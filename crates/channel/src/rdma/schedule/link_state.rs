@@ -137,8 +137,12 @@ impl LinkState {
     /// The bytes of the horizon. Counted in bytes posted, not in time passed, so that a link
     /// without completions gets no more.
     pub(super) fn horizon(&self) -> u64 {
-        let time = HORIZON.max(self.round_trip().saturating_mul(TRIPS));
-        capacity(self.estimate.pessimistic(), time).max(SHORTEST_PIECE)
+        capacity(self.estimate.pessimistic(), self.horizon_time()).max(SHORTEST_PIECE)
+    }
+
+    /// The time for which the link may be given work in advance.
+    pub(super) fn horizon_time(&self) -> u64 {
+        HORIZON.max(self.round_trip().saturating_mul(TRIPS))
     }
 
     /// The bulk bytes that the link may be given now, if it shares no slot.

@@ -73,7 +73,9 @@ impl Slot {
 
     /// The bulk bytes that its links may be given now.
     pub(super) fn room(&self, all: &[LinkState]) -> u64 {
-        let horizon = capacity(self.estimate.bandwidth(), HORIZON).max(SHORTEST_PIECE);
+        let times = self.links.iter().map(|link| all[link].horizon_time());
+        let time = times.max().unwrap_or(HORIZON);
+        let horizon = capacity(self.estimate.bandwidth(), time).max(SHORTEST_PIECE);
         horizon.saturating_sub(self.outstanding(all))
     }
 
