@@ -142,8 +142,8 @@ impl Messages {
             && self.send_in_one_put(router, buffer, peer, key)?)
     }
 
-    /// Sends a short message to a peer to which puts are dear, but otherwise as to any other. False:
-    /// it needs more.
+    /// Sends a short message to a peer to which puts are dear, but otherwise as to any other.
+    /// False: it needs more.
     fn send_as_if_cheap(
         &mut self,
         router: &mut Router,

@@ -89,20 +89,20 @@ fn latencies_are_to_the_picosecond_what_the_table_explains() {
                 if operation == Operation::Read {
                     expected += costs.completion().picos().max(CALL);
                 }
-                let [least, others @ ..] =
-                    [found.min, found.median, found.p99, found.max].map(picos);
+                let found = [found.min, found.median, found.p99, found.max].map(picos);
                 let what = format!("{name}, {benchmark:?} of {size} bytes");
-                assert_eq!(others, [expected; 3], "{what}");
-                // If the first read's poll is under way when the byte arrives, the next one, which
-                // finds the completion, begins sooner.
+                // If a read's poll is under way when the byte arrives, the next one, which finds the
+                // completion, begins sooner.
                 let sooner = match operation {
                     Operation::Read => CALL,
                     _ => 0,
                 };
-                assert!(
-                    (expected - sooner..=expected).contains(&least),
-                    "{what}: {least}"
-                );
+                for time in found {
+                    assert!(
+                        (expected - sooner..=expected).contains(&time),
+                        "{what}: {time}, not {expected}"
+                    );
+                }
             }
         }
     }
