@@ -235,7 +235,7 @@ impl Pair {
     }
 
     /// Prints the state of everything that is open.
-    fn describe(&mut self) {
+    pub(super) fn describe(&mut self) {
         for rank in 0..2 {
             for rail in &self.ends[rank].rails {
                 println!("rank {rank}: {}", rail.describe());

@@ -132,7 +132,7 @@ fn trees_have_as_many_branches_as_wanted() {
             ("FISHPLATE_COLLECTIVES", "bcast=k-ary,reduce=k-ary"),
             ("FISHPLATE_TREE_ARITY", arity),
         ];
-        for size in 2..=9 {
+        for size in [2, 3, 6, 9] {
             run_with(size, &settings, move |rank| {
                 for (turn, form) in FORMS.into_iter().enumerate() {
                     let root = (size + turn) % size;
@@ -145,7 +145,7 @@ fn trees_have_as_many_branches_as_wanted() {
 
 /// A broadcast and reductions of a few pieces, from and to one rank.
 fn in_pieces(rank: &Arc<Rank>, root: usize, form: Form) {
-    let sent = pattern(200_000, root);
+    let sent = pattern(100_000, root);
     let mut bytes = match rank.rank() == root {
         true => sent.clone(),
         false => vec![0; sent.len()],
@@ -157,7 +157,7 @@ fn in_pieces(rank: &Arc<Rank>, root: usize, form: Form) {
     perform(rank, work, form);
     assert!(bytes == sent, "from {root}");
     for sample in samples() {
-        let count = 200_000 / sample.ty.size();
+        let count = 100_000 / sample.ty.size();
         let (_send, send) = sample.memory(count, Some(&sample.values(rank.rank(), count)));
         let (_receive, receive) = sample.memory(count, None);
         let at_root = rank.rank() == root;
