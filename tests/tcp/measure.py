@@ -73,12 +73,13 @@ def best_bare(hosts: Hosts, what: str, length: int, seconds: float, rail: int = 
 
 # Launchers of other libraries
 
-def remote_shell(hosts: Hosts, work: Path) -> Path:
-    """A command that runs a command on a host of a job, as ssh does, for launchers that want one."""
-    names = " ".join(f"{hosts.address(host)}) namespace={hosts.host(host)} ;;" for host in range(hosts.count))
-    script = work / "remote-shell"
+def remote_shell(hosts: Hosts, work: Path, is_named: bool = False) -> Path:
+    """A command that runs a command on a host of a job, as ssh does, for launchers that want one. `is_named`: each host has a name."""
+    names = " ".join(f"{hosts.address(host)}) namespace={hosts.host(host)} name=host{host} ;;" for host in range(hosts.count))
+    script = work / ("remote-shell-named" if is_named else "remote-shell")
+    begin = 'unshare --uts sh -c "hostname $name; $*"' if is_named else 'sh -c "$*"'
     script.write_text(f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\nhost=$1\nshift\ncase $host in {names} esac\n'
-                      'exec ip netns exec "$namespace" sh -c "$*"\n')
+                      f'exec ip netns exec "$namespace" {begin}\n')
     script.chmod(0o755)
     return script
 
@@ -186,6 +187,76 @@ def rate(world) -> None:
         for _ in range(world.rounds):
             for (library, _), value in bench(hosts, "mbw-mr", "8:8", world.seconds, launchers).items():
                 world.row("rate 8 B, messages/s").add(library, value)
+
+
+def newer(world) -> None:
+    """Bare sockets by newer ways of the kernel beside the usual one: 8 bytes one way, µs, and streams, MB/s."""
+    with Hosts(world.prefix) as hosts:
+        for _ in range(world.rounds):
+            for how in ("spin", "uring"):
+                world.row("bare sockets, latency 8 B, µs").add(how, bare(hosts, "latency", 8, world.seconds, how))
+            for length in LENGTHS:
+                for how in ("spin", "zerocopy", "uring"):
+                    world.row(f"bare sockets, bandwidth {length >> 10} KiB, MB/s").add(how, bare(hosts, "bw", length, world.seconds, how))
+
+
+# Open MPI's two ways over TCP, by its settings.
+OPENMPI = {"openmpi": ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "{interfaces}"],
+           "openmpi-ucx": ["--mca", "pml", "ucx", "-x", "UCX_TLS=tcp,self", "-x", "UCX_NET_DEVICES={interfaces}"]}
+
+
+def streams(hosts: Hosts, world, rails: int = 1) -> dict:
+    """Commands that run stream.c in the namespaces, by library: ours, and Open MPI, which has another binary interface."""
+    own, openmpi, words = world.work / "stream", world.peers / "openmpi", hosts.launcher(2)
+    if error := c.compile_program(hosts.prefix, HERE / "stream.c", own):
+        raise Problem(error)
+    found = {OURS: [*words, own]}
+    if not (openmpi / "lib/libmpi.so.40").exists():
+        return found
+    other = world.work / "stream-openmpi"
+    command = ["cc", "-O2", "-I", openmpi / "include", HERE / "stream.c", "-o", other, openmpi / "lib/libmpi.so.40",
+               f"-Wl,-rpath,{openmpi}/lib:{openmpi}/lib/openmpi", "-Wl,--allow-shlib-undefined"]
+    subprocess.run(list(map(str, command)), check=True)
+    shell = remote_shell(hosts, world.work, is_named=True)
+    library = f"LD_LIBRARY_PATH={openmpi}/lib:{openmpi}/lib/openmpi"
+    interfaces = ",".join(f"eth{rail}" for rail in range(rails))
+    begin = ["ip", "netns", "exec", hosts.host(0), "unshare", "--uts", "sh", "-c", 'hostname host0 && exec "$@"', "sh", "env", library,
+             f"OPAL_PREFIX={openmpi}", f"PRTE_PREFIX={openmpi}", f"PMIX_PREFIX={openmpi}", openmpi / "bin/prterun", "--allow-run-as-root",
+             "--prtemca", "plm_ssh_agent", shell, "--prtemca", "prte_if_include", "eth0",
+             "--host", ",".join(hosts.address(host) for host in range(2)), "-n", "2", "--map-by", "node", "--bind-to", "none",
+             "-x", library.partition("=")[0], "-x", "OPAL_PREFIX", "-x", "PMIX_PREFIX"]
+    for name, settings in OPENMPI.items():
+        found[name] = [*begin, *(word.format(interfaces=interfaces) for word in settings), other]
+    return found
+
+
+def streamed(hosts: Hosts, row: Measured, commands: dict, *words) -> None:
+    for name, command in commands.items():
+        ran = harness.run(list(map(str, [*command, *words])), seconds=60, env=hosts.environment())
+        if ran.code == 0:
+            row.add(name, float(ran.out.split()[-1]))
+        else:
+            print(f"{name} {' '.join(map(str, words))}: {ran.err.strip()[-300:]}", flush=True)
+
+
+def openmpi(world) -> None:
+    """stream.c with this library and with Open MPI, in turn: latency, rate, streams, and streams over two limited rails."""
+    with Hosts(world.prefix) as hosts:
+        commands = streams(hosts, world)
+        for _ in range(world.rounds):
+            streamed(hosts, world.row("stream.c, latency 8 B, µs"), commands, "latency", 8, world.seconds)
+            streamed(hosts, world.row("stream.c, rate 8 B, messages/s"), commands, "rate", 8, world.seconds)
+            for length in LENGTHS:
+                row = world.row(f"stream.c, bandwidth {length >> 10} KiB, MB/s")
+                streamed(hosts, row, commands, "bandwidth", length, world.seconds)
+    for name, limits in SHAPES.items():
+        with Hosts(world.prefix, rails=2) as hosts:
+            for rail, limit in enumerate(limits):
+                hosts.limit(rail, limit)
+            commands = streams(hosts, world, 2)
+            for _ in range(world.rounds):
+                row = world.row(f"stream.c, two rails, {name}, 1 MiB, MB/s")
+                streamed(hosts, row, commands, "bandwidth", 1 << 20, 4 * world.seconds)
 
 
 def connections(world) -> None:
@@ -303,8 +374,8 @@ def idle(world) -> None:
           f"idle poll: {poll.median('63 connections') / poll.median('1 connections'):.2f} × with 63 connections")
 
 
-ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "connections": connections, "shaped": shaped, "dies": dies,
-        "strangers": flooded, "idle": idle}
+ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "newer": newer, "openmpi": openmpi, "connections": connections,
+        "shaped": shaped, "dies": dies, "strangers": flooded, "idle": idle}
 
 
 class World:
