@@ -1,12 +1,12 @@
 /* Bare sockets between two network namespaces: the measure of what TCP allows here.
  *
- *     bare latency|bw spin|block|zerocopy|uring BYTES SECONDS NAMESPACE NAMESPACE ADDRESS BUFFER WINDOW
+ *     bare latency|bw spin|pieces|block|zerocopy|uring BYTES SECONDS NAMESPACE NAMESPACE ADDRESS BUFFER WINDOW
  *
  * The server is in the second namespace, at ADDRESS; either end has a core of its own. `spin` polls the socket without blocking,
- * `block` sleeps in it. `zerocopy` is `spin` with MSG_ZEROCOPY and its notices; a line on standard error has the number of sends that
- * the kernel copied all the same. `uring` posts to an io_uring and spins on its completions. `latency` prints half of the mean round
- * trip in µs, `bw` MB/s of a stream: after WINDOW messages the receiver answers by four bytes. BUFFER is SO_SNDBUF and SO_RCVBUF in
- * bytes, or 0 for the kernel's own choice. */
+ * `pieces` too, and sends at most 128 KiB in a call, `block` sleeps in it. `zerocopy` is `spin` with MSG_ZEROCOPY and its notices; a
+ * line on standard error has the number of sends that the kernel copied all the same. `uring` posts to an io_uring and spins on its
+ * completions. `latency` prints half of the mean round trip in µs, `bw` MB/s of a stream: after WINDOW messages the receiver answers
+ * by four bytes. BUFFER is SO_SNDBUF and SO_RCVBUF in bytes, or 0 for the kernel's own choice. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,6 +29,8 @@
 #include <unistd.h>
 
 static int spins, zerocopy, uring, buffer;
+/* The most bytes of one call. */
+static size_t most = SIZE_MAX;
 /* Notices of MSG_ZEROCOPY: sends that have ended, and those of them that were copied. */
 static unsigned long ended, copied;
 
@@ -122,7 +124,8 @@ static void by_ring(int operation, int fd, char *bytes, size_t length) {
 static void give(int fd, char *bytes, size_t length) {
     if (uring) return by_ring(IORING_OP_SEND, fd, bytes, length);
     while (length > 0) {
-        ssize_t done = send(fd, bytes, length, MSG_NOSIGNAL | (spins ? MSG_DONTWAIT : 0) | (zerocopy ? MSG_ZEROCOPY : 0));
+        int flags = MSG_NOSIGNAL | (spins ? MSG_DONTWAIT : 0) | (zerocopy ? MSG_ZEROCOPY : 0);
+        ssize_t done = send(fd, bytes, length < most ? length : most, flags);
         if (zerocopy) take_notices(fd);
         if (done < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS) fail("send");
         if (done > 0) bytes += done, length -= done;
@@ -174,12 +177,13 @@ static void bandwidth(int fd, int is_server, char *bytes, size_t length, double 
 
 int main(int argc, char **argv) {
     if (argc != 10) {
-        fprintf(stderr, "bare latency|bw spin|block|zerocopy|uring BYTES SECONDS NAMESPACE NAMESPACE ADDRESS BUFFER WINDOW\n");
+        fprintf(stderr, "bare latency|bw spin|pieces|block|zerocopy|uring BYTES SECONDS NAMESPACE NAMESPACE ADDRESS BUFFER WINDOW\n");
         return 2;
     }
     int is_latency = strcmp(argv[1], "latency") == 0, window = atoi(argv[9]);
     zerocopy = strcmp(argv[2], "zerocopy") == 0, uring = strcmp(argv[2], "uring") == 0;
-    spins = zerocopy || strcmp(argv[2], "spin") == 0;
+    if (strcmp(argv[2], "pieces") == 0) spins = 1, most = 128 << 10;
+    else spins = zerocopy || strcmp(argv[2], "spin") == 0;
     size_t length = strtoull(argv[3], NULL, 0);
     double seconds = atof(argv[4]);
     buffer = atoi(argv[8]);

@@ -4,7 +4,7 @@
     tests/tcp/measure.py [--prefix build] [--peers DIR] [--rounds 9] [--seconds 0.5] [--only ROW,ROW...] [--json FILE]
 
 DIR has the libraries that scripts/peers.sh fetches. In each round everything of a row runs once, one after the other; the table has the
-medians over the rounds. "bare" is the better of sockets that spin and sockets that block (bare.c). It is a measurement and belongs
+medians over the rounds. "bare" is the best of sockets that spin, that spin and send pieces, and that block (bare.c). It is a measurement and belongs
 to no suite: run it on a quiet machine.
 """
 
@@ -67,7 +67,7 @@ def bare(hosts: Hosts, what: str, length: int, seconds: float, how: str, rail: i
 
 
 def best_bare(hosts: Hosts, what: str, length: int, seconds: float, rail: int = 0) -> float:
-    found = [bare(hosts, what, length, seconds, how, rail) for how in ("spin", "block")]
+    found = [bare(hosts, what, length, seconds, how, rail) for how in ("spin", "pieces", "block")]
     return (min if what == "latency" else max)(found)
 
 
@@ -172,7 +172,7 @@ def bandwidth(world) -> None:
         for _ in range(world.rounds):
             for length in LENGTHS:
                 row = world.row(f"bandwidth {length >> 10} KiB, MB/s")
-                for how in ("spin", "block"):
+                for how in ("spin", "pieces", "block"):
                     row.add(f"bare, {how}", bare(hosts, "bw", length, world.seconds, how))
                 if (value := device(hosts, "write-bw", length)) is not None:
                     row.add("frames", value)
@@ -196,7 +196,7 @@ def newer(world) -> None:
             for how in ("spin", "uring"):
                 world.row("bare sockets, latency 8 B, µs").add(how, bare(hosts, "latency", 8, world.seconds, how))
             for length in LENGTHS:
-                for how in ("spin", "zerocopy", "uring"):
+                for how in ("spin", "pieces", "zerocopy", "uring"):
                     world.row(f"bare sockets, bandwidth {length >> 10} KiB, MB/s").add(how, bare(hosts, "bw", length, world.seconds, how))
 
 

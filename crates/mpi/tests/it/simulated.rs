@@ -83,11 +83,7 @@ fn random_programs_under_random_faults_lose_nothing_and_repeat() {
         Some(_) => &[],
         None => &ONCE_FAILED,
     };
-    for seed in regressions
-        .iter()
-        .copied()
-        .chain(random_program::seeds(80))
-    {
+    for seed in regressions.iter().copied().chain(random_program::seeds(80)) {
         eprintln!("seed {seed}");
         let first = simulate(seed);
         assert_eq!(first, simulate(seed), "seed {seed} did not repeat itself");
