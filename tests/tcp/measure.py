@@ -334,7 +334,7 @@ def flooded(world) -> None:
         for _ in range(world.rounds):
             for is_on in (False, True):
                 label = "1,000 strangers" if is_on else "none"
-                with rails.program(hosts, "apart", 2 * world.seconds) as job:
+                with rails.program(hosts, "apart", 2 * world.seconds, options=("--bind-to", "none")) as job:
                     job.is_under_way()
                     with visited(hosts, world.work, strangers.listeners(hosts), is_on) as tallies:
                         out = job.ends_well()

@@ -19,6 +19,9 @@ const SHORT: usize = 256;
 /// The most bytes of one call: the kernel hands them on at its end at the latest, and what is
 /// copied by a longer one has left the caches of the processor by then.
 const CALL: usize = 128 << 10;
+/// The bytes that wait for the peer on a short path. The kernel doubles the number, for what it
+/// needs itself.
+const LITTLE: usize = 128 << 10;
 /// The most connections that the kernel keeps for a listener that computes.
 pub(crate) const BACKLOG: i32 = 4096;
 /// The time from the last sign of an idle peer to the first question, from one question to the
@@ -303,6 +306,8 @@ pub(crate) struct Path {
     pub unanswered: u32,
     /// Milliseconds since the last acknowledgement.
     pub heard_ms: u32,
+    /// The shortest round trip so far, in µs.
+    pub shortest_us: u32,
 }
 
 /// The kernel's account of a connection's path.
@@ -325,9 +330,21 @@ pub(crate) fn path(socket: &OwnedFd) -> io::Result<Path> {
             resent: info.tcpi_retransmits.into(),
             unanswered: info.tcpi_probes.into(),
             heard_ms: info.tcpi_last_ack_recv,
+            shortest_us: match info.tcpi_min_rtt {
+                // An old kernel does not say.
+                0 => u32::MAX,
+                known => known,
+            },
         }),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Has the kernel keep few bytes that wait for the peer: as many as are under way on a short path.
+/// More of them leave the caches of the processor before they are copied again.
+pub(crate) fn keep_little(socket: &OwnedFd) {
+    // Without it the connection works as well, only slower.
+    let _ = sockopt::set_socket_send_buffer_size(socket, LITTLE);
 }
 
 /// The number of bytes that the peer's kernel has not acknowledged.
