@@ -23,12 +23,15 @@ device `tcp:eth0`. To repeat: `python3 tests/tcp/measure.py --peers DIR --rounds
 then `python3 tests/tcp/page.py FILE...`.*
 """
 NOTES = """
-Of the time of 8 bytes the kernel has four fifths, and a rank's own work about 1 µs. Bare sockets differ by factors of two from one round to the next from 64 KiB on,
-because the kernel's copies compete for the second-level cache of one core: a call with at most 128 KiB is two to three times as fast there as one with a
-whole message, and the device sends so. MSG_ZEROCOPY copies all the same where the peer is on this machine, and pays nowhere here; on a real network card it is not
-measured, and not built. io_uring costs latency and gains no bandwidth; it is not built.
+Of the time of 8 bytes the kernel has four fifths, and a rank's own work about 1 µs. From 64 KiB on the caches decide: the two hardware threads share those of
+one core, and a call of the kernel with a whole long message, or megabytes that wait in a socket, push out what is copied next. The device therefore sends at
+most 128 KiB in a call, and has the kernel keep 256 KiB where the round trip is at most 15 µs. Streams of 1 MiB and more became two to three times as fast by
+both. At 64 KiB the notices and announcements of a rendezvous cost a tenth to a third of the time.
 
-Strangers and ranks share the two cores in the last rows: the processor time of 1,000 strangers is missing to the ranks, and their part of the effect is not separated.
+MSG_ZEROCOPY copies all the same where the peer is on this machine, and pays at no length here. On a network card it is not measured, and it is not built.
+io_uring costs latency and gains no bandwidth; it is not built.
+
+Strangers and ranks share the two cores in these rows: the ranks lack the processor time of 1,000 strangers, and the effect beyond it is not separated.
 """
 
 
