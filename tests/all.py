@@ -79,7 +79,6 @@ def preparation(full: bool) -> list[Step]:
 
 def quiet_suites(full: bool) -> list[Step]:
     """Suites that depend on the clock: each has the machine to itself."""
-    short = [] if full else ["--short"]
     return [
         # Rust: every unit and integration test; every order of the memory accesses of rings and doorbells.
         Step("unit", python("rust.py", "unit")),
@@ -92,8 +91,6 @@ def quiet_suites(full: bool) -> list[Step]:
         Step("counts", python("counts/run.py", *PREFIX)),
         # TCP between network namespaces.
         Step("tcp", python("tcp/run.py", *PREFIX, *([] if full else ["--quick"]))),
-        # A real verbs stack, in a virtual machine.
-        Step("verbs", python("verbs/run.py", *PREFIX, *short)),
     ]
 
 
@@ -101,6 +98,8 @@ def other_suites(full: bool) -> list[Step]:
     """Suites whose time limits are many times the time that they take, the longest first."""
     subset, short = ([], []) if full else (["--subset", "ci"], ["--short"])
     return [
+        # A real verbs stack, in a virtual machine.
+        Step("verbs", python("verbs/run.py", *PREFIX, *short)),
         # Suites of others.
         Step("mpi4py", python("foreign/mpi4py.py", *PREFIX, *subset)),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
