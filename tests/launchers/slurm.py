@@ -10,7 +10,6 @@ has left end before the next begins. `needs()` installs the packages of Debian a
 
 import argparse
 import os
-import pwd
 import re
 import secrets
 import shutil
@@ -180,6 +179,13 @@ class Cluster:
         (self.folder / "slurm.conf").write_text(text)
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
         (self.folder / "state").mkdir()
+        for node in self.nodes:
+            # A folder of configuration for each: the names of PMIx's own folders do not contain the node.
+            own = self.folder / node
+            (own / "tmp").mkdir(parents=True)
+            (own / "mpi.conf").write_text(f"PMIxCliTmpDirBase={own}/tmp\n")
+            for name in ("slurm.conf", "cgroup.conf"):
+                (own / name).symlink_to(self.folder / name)
         key = self.folder / "munge.key"
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o600)
@@ -191,12 +197,12 @@ class Cluster:
         self.wait_for("munge", lambda: (self.folder / "munge.socket").exists())
         self.daemon("slurmctld", "-D")
         for node in self.nodes:
-            self.daemon("slurmd", "-D", "-N", node)
+            self.daemon("slurmd", "-D", "-N", node, "-f", self.folder / node / "slurm.conf")
         self.wait_for("Slurm", lambda: self.run("sinfo", "-h", "-o", "%D %t").out.split() == [str(len(self.nodes)), "idle"])
 
     def daemon(self, *command) -> None:
         with open(self.folder / f"{command[0]}-{len(self.processes)}.out", "w") as log:
-            started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+            started = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
                                        env=os.environ | self.environment, start_new_session=True)
         self.processes.append(started)
 
