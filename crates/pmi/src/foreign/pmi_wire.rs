@@ -83,7 +83,7 @@ impl PmiWire {
             }),
         };
         wire.agree()?;
-        let facts = match wire.talk().version {
+        let facts = match wire.version() {
             Version::One => wire.begin_one(rank),
             Version::Two => wire.begin_two(rank),
         };

@@ -194,6 +194,14 @@ impl PmixWire {
         };
     }
 
+    fn asked(&self, key: CString, owner: u32) -> *mut Asked {
+        Box::into_raw(Box::new(Asked {
+            mailbox: Arc::clone(&self.mailbox),
+            key,
+            owner: self.own.of(owner),
+        }))
+    }
+
     fn check(&self, what: &str, status: Status) -> Result<(), KvsError> {
         match status {
             SUCCESS => Ok(()),
@@ -240,20 +248,17 @@ impl Mailbox {
     }
 }
 
-/// A request under way: the argument of its callback.
+/// A request under way: the argument of its callback. The library keeps pointers into it until
+/// then.
 struct Asked {
     mailbox: Arc<Mailbox>,
-    key: String,
+    key: CString,
+    owner: Proc,
 }
 
 impl Asked {
-    fn new(mailbox: &Arc<Mailbox>, key: &str) -> *mut c_void {
-        let (mailbox, key) = (Arc::clone(mailbox), key.to_string());
-        Box::into_raw(Box::new(Asked { mailbox, key })).cast()
-    }
-
     /// # Safety
-    /// `argument` comes from [`Asked::new`], and this is its only use.
+    /// `argument` is a box of this type, and this is its only use from now on.
     unsafe fn take(argument: *mut c_void) -> Asked {
         // SAFETY: the caller's promise.
         *unsafe { Box::from_raw(argument.cast()) }
@@ -268,13 +273,14 @@ extern "C" fn on_fence(status: Status, argument: *mut c_void) {
 
 extern "C" fn on_value(status: Status, value: *mut Value, argument: *mut c_void) {
     // SAFETY: the library calls this once for each request that it has accepted.
-    let Asked { mailbox, key } = unsafe { Asked::take(argument) };
+    let Asked { mailbox, key, .. } = unsafe { Asked::take(argument) };
     // SAFETY: the value is the library's, and lives during this call.
     let found = unsafe { value.as_ref() }.filter(|_| status == SUCCESS);
     let value = match found.and_then(Value::read) {
         Some(Found::Text(text)) => Some(text),
         _ => None,
     };
+    let key = key.to_string_lossy().into();
     mailbox.put(Letter::Value { key, value });
 }
 
@@ -318,16 +324,15 @@ impl Wire for PmixWire {
     }
 
     fn get(&self, key: &str, owner: usize) -> Result<(), KvsError> {
-        let name = c_text(key)?;
-        let owner = self.own.of(owner as u32);
-        let asked = Asked::new(&self.mailbox, key);
-        // SAFETY: the library copies owner and key; the callback takes `asked`.
+        let asked = self.asked(c_text(key)?, owner as u32);
+        // SAFETY: owner and key live until the callback takes `asked`.
         let status = unsafe {
-            (self.library.get_later)(&owner, name.as_ptr(), ptr::null(), 0, on_value, asked)
+            let (owner, key) = (&raw const (*asked).owner, (*asked).key.as_ptr());
+            (self.library.get_later)(owner, key, ptr::null(), 0, on_value, asked.cast())
         };
         if status != SUCCESS {
             // SAFETY: a refused request has no callback.
-            drop(unsafe { Asked::take(asked) });
+            drop(unsafe { Asked::take(asked.cast()) });
         }
         self.check("PMIx_Get_nb", status)
     }
@@ -337,15 +342,15 @@ impl Wire for PmixWire {
         self.check("PMIx_Commit", unsafe { (self.library.commit)() })?;
         // All values come with the end of the fence: none is asked for over the network later.
         let options = [Info::on(c"pmix.collect")];
-        let asked = Asked::new(&self.mailbox, "");
-        // SAFETY: the library copies the options or uses them during the call only; NULL means all
-        // ranks of the job; the callback takes `asked`.
+        let asked = self.asked(CString::default(), RANK_WILDCARD);
+        // SAFETY: the library uses the options during the call only; NULL means all ranks of the
+        // job; the callback takes `asked`.
         let status = unsafe {
-            (self.library.fence)(ptr::null(), 0, options.as_ptr(), 1, on_fence, asked)
+            (self.library.fence)(ptr::null(), 0, options.as_ptr(), 1, on_fence, asked.cast())
         };
         if status != SUCCESS {
             // SAFETY: a refused request has no callback.
-            drop(unsafe { Asked::take(asked) });
+            drop(unsafe { Asked::take(asked.cast()) });
         }
         self.check("PMIx_Fence_nb", status)
     }
