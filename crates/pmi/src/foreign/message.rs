@@ -142,3 +142,94 @@ fn too_long() -> Malformed {
         "it sends a message of more than {MESSAGE_LIMIT} bytes"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{mapping, pmi1, pmi2};
+    use super::*;
+
+    fn requests() -> Vec<Request> {
+        let (key, value) = ("card.3".to_string(), "1:a;b".to_string());
+        vec![
+            Request::Put {
+                key: key.clone(),
+                value,
+            },
+            Request::Get { key },
+            Request::Fence,
+            Request::Begin { rank: 3 },
+            Request::Abort {
+                code: 42,
+                text: "rank 3; ends".into(),
+            },
+        ]
+    }
+
+    #[test]
+    fn a_request_is_one_message_whose_fields_are_read_again() {
+        for request in requests() {
+            let mut arriving = Arriving::default();
+            arriving.push(&pmi2::encode(&request, "job"));
+            let message = pmi2::decode(&arriving.counted().unwrap().unwrap());
+            assert_eq!(arriving.counted(), Ok(None));
+            match &request {
+                Request::Put { value, .. } => assert_eq!(message.get("value"), Some(&value[..])),
+                Request::Abort { text, .. } => assert_eq!(message.get("msg"), Some(&text[..])),
+                _ => assert!(message.get("cmd").is_some()),
+            }
+            arriving.push(&pmi1::encode(&request, "space"));
+            let message = pmi1::decode(&arriving.line().unwrap().unwrap());
+            assert!(message.get("cmd").is_some());
+            assert_eq!(arriving.line(), Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_length_that_is_none_or_too_great_is_refused() {
+        for head in [
+            "x     ", "-1    ", "+1    ", "99999 ", "999999", "      ", "1 2   ",
+        ] {
+            let mut arriving = Arriving::default();
+            arriving.push(head.as_bytes());
+            assert!(arriving.counted().is_err(), "{head}");
+        }
+        let mut arriving = Arriving::default();
+        arriving.push(b"    12cmd=");
+        assert_eq!(arriving.counted(), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces_give_the_same_messages(
+            bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b';'), Just(b'='), Just(b' '),
+                                                       Just(b'1'), any::<u8>()], 0..300),
+            cut in 0usize..300,
+        ) {
+            let cut = cut.min(bytes.len());
+            let whole = |pieces: &[&[u8]], take: fn(&mut Arriving) -> Result<Option<Vec<u8>>, Malformed>| {
+                let mut arriving = Arriving::default();
+                let mut found = Vec::new();
+                for piece in pieces {
+                    arriving.push(piece);
+                    while let Ok(Some(message)) = take(&mut arriving) {
+                        found.push((pmi1::decode(&message), pmi2::decode(&message)));
+                    }
+                }
+                found
+            };
+            let pieces = [&bytes[..cut], &bytes[cut..]];
+            prop_assert_eq!(whole(&[&bytes], Arriving::line), whole(&pieces, Arriving::line));
+            prop_assert_eq!(whole(&[&bytes], Arriving::counted), whole(&pieces, Arriving::counted));
+        }
+
+        #[test]
+        fn any_text_is_a_placement_of_all_ranks_or_none(text in "\\(?v?[(),0-9vector]{0,60}\\)?", ranks in 1usize..200) {
+            if let Some(hosts) = mapping::parse(&text, ranks) {
+                prop_assert_eq!(hosts.ranks(), ranks);
+                prop_assert!(hosts.count() <= ranks);
+            }
+        }
+    }
+}

@@ -39,9 +39,11 @@ pub(crate) fn encode(request: &Request, job: &str) -> Vec<u8> {
             ("key", key.clone()),
         ],
         Request::Fence => vec![("cmd", "kvs-fence".into())],
-        Request::Abort { text, .. } => vec![
+        // Only some launchers know the code.
+        Request::Abort { code, text } => vec![
             ("cmd", "abort".into()),
             ("isworld", "TRUE".into()),
+            ("exitcode", code.to_string()),
             ("msg", text.clone()),
         ],
         Request::Finalize => vec![("cmd", "finalize".into())],
