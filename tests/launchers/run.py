@@ -28,7 +28,7 @@ sys.path.insert(0, str(HERE.parent / "tcp"))
 import hosts as network  # noqa: E402
 
 PROGRAMS = {"hello": "tests/c/hello.c", "pi": "examples/pi.c", "abort": "tests/c/abort.c", "exit_code": "tests/c/exit_code.c",
-            "coll_reduce": "tests/c/coll_reduce.c", "self": "tests/c/self.c"}
+            "coll_reduce": "tests/c/coll_reduce.c", "self": "tests/c/self.c", "waits": "tests/launchers/waits.c"}
 # Time in which a job must have ended after the death of a rank: some launchers let the other ranks wait, and ours end the job.
 END_SECONDS = 15
 # The word of MPICH 5.0.2's mpiexec when it has closed the connection to a host before it sends the order to end the ranks there.
@@ -110,6 +110,29 @@ def aborting(launcher: Launcher, hosts: int):
     return test
 
 
+def deserted(launcher: Launcher, hosts: int):
+    """The launcher is killed: no rank is left."""
+    def test(world: World) -> None:
+        command = list(map(str, launcher.command(world, hosts, 4, [program(world, "waits")])))
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                   env=os.environ | launcher.environment(world) | {"FISHPLATE_DEVICE": "tcp"}, start_new_session=True)
+        try:
+            if "waiting" not in process.stdout.readline():
+                raise Problem("the job does not start")
+            process.kill()
+            until = time.monotonic() + END_SECONDS
+            while left := programs(world):
+                if time.monotonic() > until:
+                    raise Problem(f"{len(left)} ranks go on")
+                time.sleep(0.02)
+        finally:
+            process.kill()
+            process.stdout.close()
+            process.wait()
+            kill_programs(world)
+    return test
+
+
 def informed(launcher: Launcher, hosts: int):
     """`fishplate info` says who started it."""
     def test(world: World) -> None:
@@ -119,7 +142,7 @@ def informed(launcher: Launcher, hosts: int):
     return test
 
 
-TESTS = {"hello": hello, "pi": pi, "collectives": collectives, "killed": killed, "aborting": aborting, "64-ranks": many}
+TESTS = {"hello": hello, "pi": pi, "collectives": collectives, "killed": killed, "aborting": aborting, "deserted": deserted, "64-ranks": many}
 
 
 def cases(quick: bool) -> list[Case]:

@@ -62,13 +62,16 @@ pub(crate) fn open<'a>(
             hosts: facts.hosts,
             wire: Box::new(wire),
         }),
-        _ => match by_pmi(launcher, &find, knobs.pmi) {
-            Ok(opened) => Ok(opened),
-            // A process that a lone rank has started, which is no rank itself.
-            Err(_) if number(&find, "PMI_SIZE") == Ok(1) => return Ok(None),
-            Err(why) => Err(why),
-        },
+        _ => by_pmi(launcher, &find, knobs.pmi),
     };
+    let sizes = match protocol {
+        PMIX => &["OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"][..],
+        _ => &["PMI_SIZE"],
+    };
+    // A lone rank needs no launcher, nor does a process that it has started.
+    if opened.is_err() && sizes.iter().any(|size| number(&find, size) == Ok(1)) {
+        return Ok(None);
+    }
     let job = opened.and_then(ForeignJob::join);
     job.map(Some).map_err(unreachable)
 }

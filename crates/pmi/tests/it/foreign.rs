@@ -1,7 +1,7 @@
 //! Ranks of another launcher, over PMI-1 and PMI-2: a stand-in for the launcher answers them.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Barrier, Mutex};

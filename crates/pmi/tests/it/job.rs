@@ -287,6 +287,15 @@ const FOREIGN: &[(Vars, Option<&str>)] = &[
     ),
     (&[("PMI_PORT", "host:99")], Some("run -n N")),
     (&[("PMIX_RANK", "0")], Some("PMIx")),
+    // One rank needs no library.
+    (
+        &[
+            ("PMIX_RANK", "0"),
+            ("PMIX_NAMESPACE", "job"),
+            ("SLURM_STEP_NUM_TASKS", "1"),
+        ],
+        None,
+    ),
     (
         &[
             ("OMPI_COMM_WORLD_RANK", "0"),
