@@ -131,8 +131,8 @@ knobs! {
     tcp_connections: usize = 1, "FISHPLATE_TCP_CONNECTIONS", within 1, 8;
 
     /// The version of PMI that a rank asks for first if MPICH's or Intel's mpiexec, Slurm or Flux
-    /// has started it; where the launcher refuses it, the other one follows. `auto`: version 2 under
-    /// Slurm, and 1 elsewhere.
+    /// has started it; where the launcher refuses it, the other one follows. `auto`: version 2
+    /// under Slurm, and 1 elsewhere.
     pmi: PmiVersion = PmiVersion::Auto, "FISHPLATE_PMI";
 
     /// The library by which ranks reach a launcher that speaks PMIx. Empty: `lib/libpmix.so.2`

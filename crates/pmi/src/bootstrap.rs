@@ -90,9 +90,9 @@ pub enum Notice<'a> {
 /// `Arc<dyn Bootstrap>`.
 ///
 /// A key ends with a dot and the number of the rank that puts it, which some launchers have to be
-/// told. Keys and values are printable ASCII without spaces, at most [`KEY_LIMIT`](crate::KEY_LIMIT) and
-/// [`VALUE_LIMIT`](crate::VALUE_LIMIT) bytes long; [`hex`](crate::hex) turns other bytes into such
-/// a value.
+/// told. Keys and values are printable ASCII without spaces, at most
+/// [`KEY_LIMIT`](crate::KEY_LIMIT) and [`VALUE_LIMIT`](crate::VALUE_LIMIT) bytes long;
+/// [`hex`](crate::hex) turns other bytes into such a value.
 ///
 /// The exchange of addresses looks like this:
 ///

@@ -26,6 +26,8 @@ pub enum Error {
         launcher: &'static str,
         /// The protocol.
         protocol: &'static str,
+        /// The variable that shows it, with its value.
+        seen: String,
         /// The reason.
         why: String,
     },
@@ -102,11 +104,13 @@ impl fmt::Display for Error {
             Error::Unreachable {
                 launcher,
                 protocol,
+                seen,
                 why,
             } => {
                 return write!(
                     f,
-                    "{launcher} started this process, and over {protocol} this rank cannot join the others: {why}"
+                    "{launcher} started this process ({seen}), and over {protocol} this rank cannot join the others: \
+                     {why}. `fishplate run` starts the program without {launcher}"
                 );
             }
             Error::Missing { variable } => write!(f, "{RANK} is set, but {variable} is not")?,

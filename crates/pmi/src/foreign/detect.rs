@@ -16,6 +16,8 @@ use crate::{Error, aliases};
 
 /// The descriptor of the connection to a launcher that speaks PMI.
 const PMI_FD: &str = "PMI_FD";
+/// The name of the job of a launcher that speaks PMIx.
+const PMIX_NAMESPACE: &str = "PMIX_NAMESPACE";
 
 /// A launcher whose ranks have all these variables, and its name.
 type Mark = (&'static [&'static str], &'static str);
@@ -48,9 +50,14 @@ pub(crate) fn open<'a>(
     let Some((launcher, protocol)) = protocol_of(&find) else {
         return check(find).map(|()| None);
     };
+    let mark = match protocol {
+        PMIX => PMIX_NAMESPACE,
+        _ => PMI_FD,
+    };
     let unreachable = |why: String| Error::Unreachable {
         launcher,
         protocol,
+        seen: format!("{mark}={}", find(mark).unwrap_or_default()),
         why,
     };
     let opened = match protocol {
@@ -105,7 +112,7 @@ fn protocol_of<'a>(
     if has_pmi {
         return Some((name(BY_PMI), PMI));
     }
-    let has_pmix = find("PMIX_NAMESPACE").is_some() && find("PMIX_RANK").is_some();
+    let has_pmix = find(PMIX_NAMESPACE).is_some() && find("PMIX_RANK").is_some();
     has_pmix.then(|| (name(BY_PMIX), PMIX))
 }
 

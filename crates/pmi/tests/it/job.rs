@@ -386,8 +386,8 @@ fn a_launcher_that_cannot_be_reached_is_named_with_the_reason() {
     let cases: [(Vars, &str); 5] = [
         (
             &[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("PMI_FD", "9999")],
-            "a launcher with PMI started this process, and over PMI this rank cannot join the others: PMI_FD=9999: it is \
-             not open",
+            "a launcher with PMI started this process (PMI_FD=9999), and over PMI this rank cannot join the others: \
+             PMI_FD=9999: it is not open",
         ),
         (
             &[
@@ -396,8 +396,8 @@ fn a_launcher_that_cannot_be_reached_is_named_with_the_reason() {
                 ("PMI_FD", "9999"),
                 ("PMI_HOSTNAME", "a"),
             ],
-            "MPICH's mpiexec started this process, and over PMI this rank cannot join the others: PMI_RANK=2 and \
-             PMI_SIZE=2 are no rank",
+            "MPICH's mpiexec started this process (PMI_FD=9999), and over PMI this rank cannot join the others: \
+             PMI_RANK=2 and PMI_SIZE=2 are no rank",
         ),
         (
             &[("PMI_RANK", "x"), ("PMI_SIZE", "2"), ("PMI_FD", "9999")],
@@ -413,7 +413,8 @@ fn a_launcher_that_cannot_be_reached_is_named_with_the_reason() {
                 ("PMIX_NAMESPACE", "job"),
                 ("PRTE_LAUNCHED", "1"),
             ],
-            "prterun started this process, and over PMIx this rank cannot join the others: libpmix cannot be opened",
+            "prterun started this process (PMIX_NAMESPACE=job), and over PMIx this rank cannot join the others: libpmix \
+             cannot be opened",
         ),
     ];
     for (vars, expected) in cases {
@@ -423,6 +424,7 @@ fn a_launcher_that_cannot_be_reached_is_named_with_the_reason() {
             .collect();
         let message = message(&vars);
         assert!(message.contains(expected), "{message}");
+        assert!(message.contains("`fishplate run` starts the program"), "{message}");
     }
 }
 
