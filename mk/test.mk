@@ -20,7 +20,7 @@ needs:
 	@scripts/needs.sh cc c++ python3 valgrind
 
 # One suite: tests/all.py says what each tests.
-SUITES := unit loom programs wrappers robust figures choice counts tcp verbs documents rails mpi4py mpich
+SUITES := unit loom programs launchers wrappers robust figures choice counts tcp verbs documents rails mpi4py mpich
 .PHONY: $(SUITES)
 $(SUITES): stage
 	@python3 tests/all.py $@
@@ -38,6 +38,13 @@ applications: stage
 .PHONY: report
 report: stage
 	@python3 tests/all.py --all report
+
+# Jobs that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and on two. It fetches
+# the wheels and installs Slurm.
+.PHONY: test-launchers
+test-launchers: stage
+	@scripts/needs.sh cc ip
+	@python3 tests/launchers/run.py --prefix build $(OPTIONS)
 
 .PHONY: foreign
 foreign: stage

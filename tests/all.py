@@ -107,6 +107,8 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("applications", python("foreign/applications.py", *PREFIX))] if full else []),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
         Step("programs", python("c/run.py", *PREFIX)),
+        # Jobs that the launchers of others start.
+        Step("launchers", python("launchers/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # Compiler wrappers and package descriptions, as build systems use them.
         Step("wrappers", python("wrappers/run.py", *PREFIX)),
         # Programs of ours and of others over two modelled rails, under each policy.

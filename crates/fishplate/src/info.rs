@@ -133,6 +133,7 @@ fn facts() -> Vec<Fact> {
             limit(Resource::Nofile, ""),
         ),
         ("dev_shm", "/dev/shm", dev_shm()),
+        ("launcher", "started by", launcher()),
         ("launchers", "other launchers seen", launchers()),
         (
             "library",
@@ -214,14 +215,24 @@ fn dev_shm() -> Value {
     }
 }
 
+/// The launcher of which this process is a rank, and the protocol by which it is reached.
+fn launcher() -> Value {
+    let vars: Vec<(String, String)> = knobs::decode(std::env::vars_os()).collect();
+    match pmi::launcher_of(|name| value_of(&vars, name)) {
+        Some((name, protocol)) => json!(format!("{name}, which speaks {protocol}")),
+        None if value_of(&vars, pmi::RANK).is_some() => json!("fishplate run"),
+        None => json!("no launcher"),
+    }
+}
+
+fn value_of<'a>(vars: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let row = vars.iter().find(|(known, _)| known == name);
+    row.map(|(_, value)| value.as_str())
+}
+
 fn launchers() -> Value {
     let vars: Vec<(String, String)> = knobs::decode(std::env::vars_os()).collect();
-    let find = |name: &str| {
-        vars.iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
-    };
-    let seen = pmi::launchers_seen(find).into_iter();
+    let seen = pmi::launchers_seen(|name| value_of(&vars, name)).into_iter();
     seen.map(|(name, marks)| json!(format!("{name} ({})", marks.join(" "))))
         .collect::<Vec<_>>()
         .into()

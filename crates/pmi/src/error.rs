@@ -12,10 +12,24 @@ pub enum Error {
     Foreign {
         /// The name of that launcher.
         launcher: &'static str,
+        /// The way to a job under that launcher, if there is one.
+        advice: &'static str,
         /// The number of ranks, if the launcher's variables hold it.
         size: Option<usize>,
         /// The variables that show it, with their values.
         seen: Vec<(String, String)>,
+    },
+    /// Another launcher started this process, and the connection to it or to the other ranks cannot
+    /// be made.
+    Unreachable {
+        /// The name of that launcher.
+        launcher: &'static str,
+        /// The protocol.
+        protocol: &'static str,
+        /// The variable that shows it, with its value.
+        seen: String,
+        /// The reason.
+        why: String,
     },
     /// A variable of our launcher is not set, although others are.
     Missing {
@@ -69,6 +83,7 @@ impl fmt::Display for Error {
         match self {
             Error::Foreign {
                 launcher,
+                advice,
                 size,
                 seen,
             } => {
@@ -80,10 +95,22 @@ impl fmt::Display for Error {
                 let count = size.map_or("N".to_string(), |size| size.to_string());
                 return write!(
                     f,
-                    "{launcher} started this process ({}), and Fishplate cannot reach the other ranks through it: start the \
-                     program with `fishplate run -n {count} PROGRAM`, or, to run it as the only rank, unset {}",
+                    "{launcher} started this process ({}), and Fishplate cannot reach the other ranks through it: \
+                     {advice}start the program with `fishplate run -n {count} PROGRAM`, or, to run it as the only rank, unset {}",
                     shown.join(" "),
                     names.join(" "),
+                );
+            }
+            Error::Unreachable {
+                launcher,
+                protocol,
+                seen,
+                why,
+            } => {
+                return write!(
+                    f,
+                    "{launcher} started this process ({seen}), and over {protocol} this rank cannot join the others: \
+                     {why}. `fishplate run` starts the program without {launcher}"
                 );
             }
             Error::Missing { variable } => write!(f, "{RANK} is set, but {variable} is not")?,

@@ -2,18 +2,27 @@
 
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
-use pmi::{Bootstrap, Error, Hosts, Job, Notice};
+use knobs::Knobs;
+use pmi::{Bootstrap, Error, Hosts, Job, Notice, Started};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::SocketFlags;
 use secret::Secret;
 
 use crate::control_socket;
 
+/// The job of our launcher that these variables describe, if any. There is no libpmix.
 fn read(vars: &[(&str, String)]) -> Result<Option<Job>, Error> {
-    Job::from_env(
-        vars.iter()
-            .map(|(name, value)| (name.to_string(), value.clone())),
-    )
+    let vars = vars.iter();
+    let vars = vars.map(|(name, value)| (name.to_string(), value.clone()));
+    let knobs = Knobs {
+        pmix_library: "/nowhere/libpmix.so".into(),
+        ..Knobs::default()
+    };
+    match pmi::start(vars, &knobs)? {
+        Started::Ours(job) => Ok(Some(*job)),
+        Started::Alone => Ok(None),
+        Started::Foreign(job) => panic!("{job:?}"),
+    }
 }
 
 fn message(vars: &[(&str, String)]) -> String {
@@ -268,17 +277,24 @@ type Vars = &'static [(&'static str, &'static str)];
 /// Each row: the variables, then what the error has to contain, or nothing if the process is alone.
 const FOREIGN: &[(Vars, Option<&str>)] = &[
     (
-        &[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("PMI_FD", "6")],
-        Some("PMI_RANK=1 PMI_FD=6"),
+        &[("PMI_RANK", "1"), ("PMI_SIZE", "2")],
+        Some("PMI_RANK=1), "),
     ),
+    // A program that a lone rank has started without the connection to its launcher.
     (
-        &[("PMI_RANK", "0"), ("PMI_SIZE", "1"), ("PMI_FD", "6")],
+        &[("PMI_RANK", "0"), ("PMI_SIZE", "1"), ("PMI_FD", "9999")],
         None,
     ),
     (&[("PMI_PORT", "host:99")], Some("run -n N")),
+    (&[("PMIX_RANK", "0")], Some("PMIx")),
+    // One rank needs no library.
     (
-        &[("PMIX_RANK", "0"), ("PMIX_NAMESPACE", "job")],
-        Some("PMIx"),
+        &[
+            ("PMIX_RANK", "0"),
+            ("PMIX_NAMESPACE", "job"),
+            ("SLURM_STEP_NUM_TASKS", "1"),
+        ],
+        None,
     ),
     (
         &[
@@ -320,7 +336,7 @@ const FOREIGN: &[(Vars, Option<&str>)] = &[
             ("SLURM_STEP_ID", "0"),
             ("SLURM_STEP_NUM_TASKS", "4"),
         ],
-        Some("srun"),
+        Some("`srun --mpi=pmi2` or `srun --mpi=pmix`, or start"),
     ),
     (&[("SLURM_NTASKS", "4"), ("SLURM_JOB_ID", "1")], None),
     (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")], None),
@@ -362,6 +378,53 @@ fn a_rank_of_another_launcher_is_refused_and_a_lone_process_is_not() {
             }
             (other, _) => panic!("{vars:?}: {other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_launcher_that_cannot_be_reached_is_named_with_the_reason() {
+    let cases: [(Vars, &str); 5] = [
+        (
+            &[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("PMI_FD", "9999")],
+            "a launcher with PMI started this process (PMI_FD=9999), and over PMI this rank cannot join the others: \
+             PMI_FD=9999: it is not open",
+        ),
+        (
+            &[
+                ("PMI_RANK", "2"),
+                ("PMI_SIZE", "2"),
+                ("PMI_FD", "9999"),
+                ("PMI_HOSTNAME", "a"),
+            ],
+            "MPICH's mpiexec started this process (PMI_FD=9999), and over PMI this rank cannot join the others: \
+             PMI_RANK=2 and PMI_SIZE=2 are no rank",
+        ),
+        (
+            &[("PMI_RANK", "x"), ("PMI_SIZE", "2"), ("PMI_FD", "9999")],
+            "PMI_RANK=x is not a number",
+        ),
+        (
+            &[("PMI_RANK", "0"), ("PMI_SIZE", "5000"), ("PMI_FD", "9999")],
+            "up to 4096 ranks",
+        ),
+        (
+            &[
+                ("PMIX_RANK", "0"),
+                ("PMIX_NAMESPACE", "job"),
+                ("PRTE_LAUNCHED", "1"),
+            ],
+            "prterun started this process (PMIX_NAMESPACE=job), and over PMIx this rank cannot join the others: libpmix \
+             cannot be opened",
+        ),
+    ];
+    for (vars, expected) in cases {
+        let vars: Vec<(&str, String)> = vars
+            .iter()
+            .map(|(name, value)| (*name, value.to_string()))
+            .collect();
+        let message = message(&vars);
+        assert!(message.contains(expected), "{message}");
+        assert!(message.contains("`fishplate run` starts the program"), "{message}");
     }
 }
 

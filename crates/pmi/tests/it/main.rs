@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod control;
+mod foreign;
 mod job;
 
 use std::os::fd::OwnedFd;
