@@ -134,6 +134,7 @@ fn facts() -> Vec<Fact> {
         ),
         ("dev_shm", "/dev/shm", dev_shm()),
         ("launchers", "other launchers seen", launchers()),
+        ("allocation", "allocation", allocation()),
         (
             "library",
             "library for ranks",
@@ -211,6 +212,15 @@ fn dev_shm() -> Value {
         Err(errno) => json!(format!(
             "{errno} (not needed: ranks share anonymous memory)"
         )),
+    }
+}
+
+/// The hosts that a batch system has given to this process, or the reason why they are unknown.
+fn allocation() -> Value {
+    match launch::Allocation::of_this_process(launch::AllocationChoice::Any) {
+        Ok(Some(allocation)) => json!(allocation.describe()),
+        Ok(None) => json!("none"),
+        Err(why) => json!(format!("unknown: {why}")),
     }
 }
 

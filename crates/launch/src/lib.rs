@@ -11,6 +11,7 @@
 //! - a rank never outlives its launcher, even if the launcher is killed with SIGKILL.
 
 mod agent;
+mod allocation;
 mod binding;
 mod cache_topology;
 mod describe;
@@ -36,6 +37,7 @@ mod stuck;
 mod verdict;
 
 pub use agent::serve::{NAME as AGENT, main as agent};
+pub use allocation::{Allocation, AllocationChoice, Surroundings};
 pub use binding::{BindTo, BindingRequest, CpuList, HardwareThread, Level, MapBy, Topology, quota};
 pub use describe::ranges;
 pub use error::Error;

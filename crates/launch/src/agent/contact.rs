@@ -166,7 +166,9 @@ fn start_command(
     let mut command = Command::new(all[0]);
     command
         .args(&all[1..])
-        .env(pmi::JOB, mark.value())
+        .env(pmi::JOB, mark.value());
+    host.unset.iter().for_each(|name| drop(command.env_remove(name)));
+    command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
