@@ -28,6 +28,7 @@ mod limits;
 mod linked;
 mod output;
 mod output_file;
+mod plain;
 mod processes;
 mod program;
 mod rank;
@@ -73,6 +74,8 @@ pub struct Options {
     pub verbose: bool,
     /// Whether more ranks on a host than cores are an error.
     pub one_core_each: bool,
+    /// The longest silence between launcher and agent. Zero: for ever.
+    pub heartbeat: Duration,
     /// The time after which the job is ended.
     pub timeout: Option<Duration>,
     /// The time without progress after which the launcher prints what every rank waits for.

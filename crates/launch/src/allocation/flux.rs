@@ -41,8 +41,12 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
         Some(job) => format!("Flux job {job}"),
         None => "the Flux instance".to_string(),
     };
-    let text = (from.command)(&["flux", "resource", "R"])
-        .map_err(|why| format!("{name}: `flux resource R`: {}", crate::error::why_text(&why)))?;
+    let text = (from.command)(&["flux", "resource", "R"]).map_err(|why| {
+        format!(
+            "{name}: `flux resource R`: {}",
+            crate::error::why_text(&why)
+        )
+    })?;
     let hosts = hosts(&text).ok_or_else(|| {
         format!("{name}: the output of `flux resource R` is no description of resources")
     })?;
@@ -61,7 +65,11 @@ fn hosts(text: &str) -> Option<Vec<ListedHost>> {
     let mut brokers = Vec::new();
     for set in &execution.sets {
         let cores = numbers(&set.children.core)?.len();
-        brokers.extend(numbers(&set.rank)?.into_iter().map(|broker| (broker, cores)));
+        brokers.extend(
+            numbers(&set.rank)?
+                .into_iter()
+                .map(|broker| (broker, cores)),
+        );
     }
     brokers.sort_unstable();
     let hosts = names.into_iter().zip(&brokers);

@@ -54,7 +54,10 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
     let name = format!("Slurm job {job}");
     let wrong = |variable: &str, why: String| format!("{name}: {variable}: {why}");
     let names = expand(&list).map_err(|why| wrong(list_name, why))?;
-    let number = |variable| from.get(variable).and_then(|text| text.parse::<usize>().ok());
+    let number = |variable| {
+        from.get(variable)
+            .and_then(|text| text.parse::<usize>().ok())
+    };
     let mut places = None;
     // The first is that of a step where this process runs in one, and may describe fewer hosts.
     for (variable, divisor) in [
