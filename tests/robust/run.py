@@ -4,9 +4,9 @@
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--kills N] [--releases] [--list]
 
 The cases are in allocations.py, binding.py, comparison.py, deaths.py, endings.py, floods.py, launcher.py, libraries.py,
-liveness.py, hosts.py, modelled.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount namespace (unshare) with an empty /tmp and /dev/shm, so every file
-found there was left by the job under test. They are written for our prefix only: another library's launcher prints other messages.
-The seed of the random moments is printed and can be given. The last line is `N passed, N failed, N skipped`.
+liveness.py, hosts.py, modelled.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount namespace (unshare)
+with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written for our prefix only:
+another library's launcher prints other messages. The seed of the random moments is printed and can be given. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse

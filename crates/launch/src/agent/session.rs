@@ -16,7 +16,7 @@ const START: Duration = Duration::from_secs(300);
 const PACKET: usize = 3 * (16 << 10);
 
 /// The longest text about an agent's end.
-const TEXT: usize = 4 << 10;
+const TEXT: usize = 32 << 10;
 
 /// One agent from its answer to its last frame.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub(crate) struct Session {
     /// Bytes of input that were sent and not taken.
     input: usize,
     has_started: bool,
+    /// Whether it could not start them all. Those that it has started end.
+    has_refused: bool,
     is_done: bool,
     liveness: Liveness,
     since: Instant,
@@ -52,6 +54,7 @@ impl Session {
             taken: [0; 2],
             input: 0,
             has_started: false,
+            has_refused: false,
             is_done: false,
             liveness: Liveness::new(patience, now),
             since: now,
@@ -80,7 +83,7 @@ impl Session {
         }
         match frame {
             FromAgent::Started(pids) => {
-                if self.has_started || pids.len() != self.ranks.len() {
+                if self.has_started || self.has_refused || pids.len() != self.ranks.len() {
                     return Err(format!(
                         "it has reported {} started ranks, and its host has {} to start once",
                         pids.len(),
@@ -91,7 +94,14 @@ impl Session {
                 self.liveness.heard(now);
                 Ok(())
             }
-            FromAgent::Refused { why, .. } | FromAgent::Leaving(why) => limit(why.len(), TEXT),
+            FromAgent::Refused { why, .. } => {
+                if self.has_started || self.has_refused {
+                    return Err("it has refused the start after it".into());
+                }
+                self.has_refused = true;
+                limit(why.len(), TEXT)
+            }
+            FromAgent::Leaving(why) => limit(why.len(), TEXT),
             FromAgent::Counted(_, bytes) => limit(bytes.len(), super::frame::LONGEST),
             FromAgent::Done => {
                 self.is_done = true;
@@ -132,7 +142,7 @@ impl Session {
 
     /// The place of a rank among those of its host.
     fn own(&self, rank: usize) -> Result<usize, String> {
-        if !self.has_started {
+        if !self.has_started && !self.has_refused {
             return Err(format!("it has spoken of rank {rank} before the start"));
         }
         match self.ranks.contains(&rank) {
@@ -153,7 +163,7 @@ impl Session {
 
     /// The time of the next look.
     pub(crate) fn next(&self) -> Option<Instant> {
-        match (self.is_done, self.has_started) {
+        match (self.is_done || self.has_refused, self.has_started) {
             (true, _) => None,
             (false, true) => self.liveness.next(),
             (false, false) => Some(self.since + START),
@@ -162,7 +172,7 @@ impl Session {
 
     /// What is due at `now`: whether to send a beat, and the reason to give the agent up.
     pub(crate) fn look(&mut self, now: Instant) -> (bool, Option<String>) {
-        if self.is_done {
+        if self.is_done || self.has_refused {
             return (false, None);
         }
         if !self.has_started {

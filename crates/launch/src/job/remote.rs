@@ -58,9 +58,7 @@ impl RunningJob<'_> {
         let silent = silent.filter_map(|agent| Some(agent.ended? + EXIT));
         let silent = silent.filter(|&time| time > Instant::now());
         let started = self.agents.iter().filter(|agent| agent.has_answered);
-        let looks = started
-            .filter(|_| !self.is_ending())
-            .filter_map(|agent| agent.session.next());
+        let looks = started.filter_map(|agent| agent.session.next());
         answers.chain(silent).chain(looks).chain(self.overdue).min()
     }
 
@@ -180,9 +178,6 @@ impl RunningJob<'_> {
 
     /// Sends signs of life to an agent, and gives it up if it sends none.
     fn look_after_agent(&mut self, host: usize) {
-        if self.is_ending() {
-            return;
-        }
         let agent = &mut self.agents[host];
         let (beat, why) = agent.session.look(Instant::now());
         if beat {
