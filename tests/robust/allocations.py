@@ -3,10 +3,11 @@ program as `as-host` does. Slurm itself is in tests/launchers."""
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from harness import Problem
-from hosts import HERE, expect
+from hosts import HERE, agents, expect
 from job import Job
 
 # The stand-ins: each takes the arguments of the command that it plays.
@@ -155,8 +156,9 @@ def late_order(world):
     words = f"env -u FISHPLATE_JOB python3 {HERE / 'late_order.py'} {{host}}"
     command = [world.mpiexec, "-n", 1, "--hosts", "a", "--launch-with", words, "sleep", 1000]
     with Job(world.work, command) as running:
-        running.wait_for("the agent waits", lambda: any(b"agent" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                                                       for pid in running.members() if Path(f"/proc/{pid}/cmdline").exists()))
+        running.wait_for("the agent waits", lambda: agents(running))
+        # The order is on its way, and the agent reads nothing.
+        time.sleep(0.3)
         os.kill(running.process.pid, signal.SIGKILL)
         running.end()
         running.check_gone()
