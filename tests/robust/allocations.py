@@ -122,7 +122,7 @@ def refused(what: str, env: dict, words: list, *patterns: str):
 
 def killed_step(world):
     """A step that dies ends the job in one line."""
-    with job(world, SLURM, "sh", "-c", "echo ready; sleep 1000") as running:
+    with job(world, SLURM, "sh", "-c", "echo ready; exec sleep 1000") as running:
         running.wait_for("4 ranks were ready", lambda: running.out.count("ready") == 4)
         running.kill(3)
         if (code := running.end(5)) != 137:

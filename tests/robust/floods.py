@@ -24,7 +24,7 @@ OF_AGENTS = ["small frames", "output", "lines before the greeting", "a line with
              "questions without reading the answers", "questions without an answer", "lines of a status", "values", "a frame of 4 GiB"]
 OF_RANKS = ["questions without reading the answers", "questions without an answer", "lines of a status", "values", "empty lines", "warnings"]
 # Floods that break a rule, which ends the job, and the words of its line.
-BREACHES = {"output": "broken the rules.*without confirmation", "a frame of 4 GiB": "broken the rules.*4294967295 bytes",
+BREACHES = {"a frame of 4 GiB": "broken the rules.*4294967295 bytes",
             "values": r"misused.*exceeds \d+ KiB", "questions without an answer": "misused.*waits for more than"}
 
 
@@ -35,6 +35,13 @@ def memory(pid: int) -> int:
     except OSError:
         return 0
     return int(found[1]) if found else 0
+
+
+def last(job: Job) -> bytes:
+    """The last part of standard error, which may be long."""
+    with open(job.files["err"], "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - (1 << 20)))
+        return file.read()
 
 
 def end_under_flood(job: Job, kind: str) -> str:
@@ -50,12 +57,12 @@ def end_under_flood(job: Job, kind: str) -> str:
     else:
         began = time.monotonic()
         job.process.terminate()
-        job.wait_for("the launcher answered", lambda: job.process.poll() is not None or "ended by SIGTERM" in job.err, ANSWER)
+        job.wait_for("the launcher answered", lambda: job.process.poll() is not None or b"ended by SIGTERM" in last(job), ANSWER)
         answer = f", signal answered after {time.monotonic() - began:.2f} s"
         most = max(most, memory(job.process.pid))
         if (code := job.end(10)) != 143:
             raise Problem(f"exit status {code}, not 143: {job.err[-500:]!r}")
-    if "\x1b" in job.err:
+    if b"\x1b" in last(job):
         raise Problem("control characters of an agent are shown")
     if most > MOST_MEMORY:
         raise Problem(f"the launcher took {most >> 10} MiB")
@@ -84,13 +91,17 @@ def of_a_rank(kind: str):
     return f"flood of a rank: {kind}", test
 
 
-def nobody_reads_errors(world):
-    """The launcher ends although its standard error is full."""
-    words = [sys.executable, str(HERE / "false_agent.py"), "text on standard error", "{host}"]
+def nobody_reads(kind: str, expected: int):
+    """Standard output and error are full: the launcher ends all the same, by a signal or because a rule is broken."""
+    return f"flood of an agent whose output nobody reads: {kind}", lambda world: end_unread(world, kind, expected)
+
+
+def end_unread(world, kind: str, expected: int) -> None:
+    words = [sys.executable, str(HERE / "false_agent.py"), kind, "{host}"]
     command = [str(world.mpiexec), "-n", "1", "--hosts", "a", "--launch-with", shlex.join(words), "true"]
     reader, writer = os.pipe()
     try:
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writer,
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer,
                               env=os.environ | {"HELLO": hello(world)}, start_new_session=True) as process:
             time.sleep(FLOOD)
             most = memory(process.pid)
@@ -100,7 +111,7 @@ def nobody_reads_errors(world):
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise Problem("the launcher has not ended after 10 s") from None
-            if code != 143 or most > MOST_MEMORY:
+            if code != expected or most > MOST_MEMORY:
                 raise Problem(f"exit status {code}, {most} KiB")
     finally:
         os.close(reader)
@@ -111,5 +122,6 @@ def tests() -> list:
     return [
         *map(of_an_agent, OF_AGENTS),
         *map(of_a_rank, OF_RANKS),
-        ("flood of an agent while nobody reads standard error", nobody_reads_errors),
+        nobody_reads("text on standard error", 143),
+        nobody_reads("output", 1),
     ]

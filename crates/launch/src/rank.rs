@@ -237,16 +237,15 @@ impl RankProcess {
         }
     }
 
-    /// Receives its packets and handles their lines, as far as the budget allows. Returns the lines
-    /// that concern the job.
-    pub(crate) fn receive_events(&mut self, budget: &mut Budget) -> Vec<RankEvent> {
-        let mut news = Vec::new();
-        while !budget.is_spent() {
-            let Some(text) = self.receive() else { break };
-            budget.spend(text.len());
-            news.extend(self.handle_packet(&text));
+    /// Receives a packet and handles its lines, if one has arrived and the budget allows it. Returns
+    /// the lines that concern the job. Answers to them count before the next packet is received.
+    pub(crate) fn receive_events(&mut self, budget: &mut Budget) -> Option<Vec<RankEvent>> {
+        if budget.is_spent() {
+            return None;
         }
-        news
+        let text = self.receive()?;
+        budget.spend(text.len());
+        Some(self.handle_packet(&text))
     }
 
     /// Handles the lines of one packet. Returns those that concern the job.

@@ -41,9 +41,9 @@ impl RunningJob<'_> {
     pub(super) fn fail(&mut self, verdict: Verdict, steps: &'static [Signal]) {
         // Their status is that of the time before the failure, so earlier lines are received first.
         let mut budget = Budget::of(EARLIER_LINES);
-        self.ranks
-            .iter_mut()
-            .for_each(|rank| drop(rank.receive_events(&mut budget)));
+        for rank in &mut self.ranks {
+            while rank.receive_events(&mut budget).is_some() {}
+        }
         let time = match verdict.cause {
             Cause::Deadlock { .. } => DEADLOCK_REPORTS,
             _ if self.ranks.iter().any(RankProcess::is_in_mpi) => LAST_WORDS,

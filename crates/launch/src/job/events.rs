@@ -30,9 +30,8 @@ impl RunningJob<'_> {
             let gone = rank.program_has_ended();
             // The last lines of a process count before its end, so they are received after this
             // check.
-            let events = rank.receive_events(&mut budget);
             rank.flush();
-            self.handle_events(number, events);
+            self.receive_all(number, &mut budget);
             let rank = &mut self.ranks[number];
             let gone = (gone && !budget.is_spent()) || rank.program_is_gone;
             if gone && let Some(cause) = rank.program_ended() {
@@ -40,6 +39,13 @@ impl RunningJob<'_> {
             }
         }
         self.find_early_leavers();
+    }
+
+    /// Receives and handles the lines of a rank, as far as the budget allows.
+    fn receive_all(&mut self, number: usize, budget: &mut Budget) {
+        while let Some(events) = self.ranks[number].receive_events(budget) {
+            self.handle_events(number, events);
+        }
     }
 
     /// Handles the ends of processes.
@@ -135,8 +141,7 @@ impl RunningJob<'_> {
     pub(super) fn rank_ended(&mut self, number: usize, exit: ProcessExit) {
         // It reads nothing more, and its last lines fit its socket.
         self.ranks[number].discard_outbox();
-        let events = self.ranks[number].receive_events(&mut Budget::of(LAST_LINES));
-        self.handle_events(number, events);
+        self.receive_all(number, &mut Budget::of(LAST_LINES));
         let others_in_mpi = self
             .ranks
             .iter()
