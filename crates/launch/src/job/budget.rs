@@ -2,7 +2,7 @@
 //! and deadlines.
 
 /// The bytes of one turn.
-const TURN: usize = 256 << 10;
+const TURN: usize = 64 << 10;
 
 /// The bytes that handling one frame or packet costs in addition to its own.
 const EACH: usize = 64;
