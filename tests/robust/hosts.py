@@ -361,7 +361,8 @@ def reached_by_ssh(world):
     folder = world.work / "ssh"
     folder.mkdir(exist_ok=True)
     stand_in = folder / "ssh"
-    stand_in.write_text(f'#!/bin/sh\n[ "$1 $2" = "-o BatchMode=yes" ] || exit 255\nshift 2\n'
+    options = "-o BatchMode=yes -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
+    stand_in.write_text(f'#!/bin/sh\n[ "$1 $2 $3 $4 $5 $6" = "{options}" ] || exit 255\nshift 6\n'
                         f'name=$1\nshift\nexec {HERE / "as-host"} "$name" sh -c "$*"\n')
     stand_in.chmod(0o755)
     own = os.uname().nodename

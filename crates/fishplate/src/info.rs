@@ -135,6 +135,7 @@ fn facts() -> Vec<Fact> {
         ("dev_shm", "/dev/shm", dev_shm()),
         ("launcher", "started by", launcher()),
         ("launchers", "other launchers seen", launchers()),
+        ("allocation", "allocation", allocation()),
         (
             "library",
             "library for ranks",
@@ -228,6 +229,15 @@ fn launcher() -> Value {
 fn value_of<'a>(vars: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let row = vars.iter().find(|(known, _)| known == name);
     row.map(|(_, value)| value.as_str())
+}
+
+/// The hosts that a batch system has given to this process, or the reason why they are unknown.
+fn allocation() -> Value {
+    match launch::Allocation::of_this_process(launch::AllocationChoice::Any) {
+        Ok(Some(allocation)) => json!(allocation.describe()),
+        Ok(None) => json!("none"),
+        Err(why) => json!(format!("unknown: {why}")),
+    }
 }
 
 fn launchers() -> Value {

@@ -177,7 +177,14 @@ struct HostArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fabric", "hosts"])]
     hostfile: Option<PathBuf>,
 
-    /// Command that starts a program on a host, e.g. 'ssh {host}' [default: ssh in batch mode]
+    /// Batch system whose hosts and places to use: auto, none, flux, slurm, pbs, lsf, sge, or
+    /// hostfile for the one that variables of other launchers name
+    #[arg(long, value_name = "NAME", default_value = "auto", conflicts_with = "fabric",
+        value_parser = launch::AllocationChoice::parse)]
+    allocation: launch::AllocationChoice,
+
+    /// Command that starts a program on a host, e.g. 'ssh {host}' [default: the batch system's, or
+    /// ssh in batch mode]
     #[arg(long, value_name = "COMMAND WITH {host}")]
     launch_with: Option<String>,
 
@@ -202,9 +209,19 @@ impl HostArguments {
         ranks: Option<usize>,
         is_modelled: bool,
     ) -> Result<(usize, Vec<launch::JobHost>), String> {
-        let list = match (&self.hosts, &self.hostfile) {
-            (Some(list), _) => launch::HostList::parse(list)?,
-            (None, Some(file)) => launch::HostList::read(file)?,
+        let named = match (&self.hosts, &self.hostfile) {
+            (Some(list), _) => Some(launch::HostList::parse(list)?),
+            (None, Some(file)) => Some(launch::HostList::read(file)?),
+            (None, None) => None,
+        };
+        let allocation = match is_modelled {
+            true => None,
+            false => launch::Allocation::of_this_process(self.allocation)?,
+        };
+        let list = match (&named, &allocation) {
+            (Some(list), Some(allocation)) => allocation.restrict(list, self.oversubscribe)?,
+            (Some(list), None) => list.clone(),
+            (None, Some(allocation)) => allocation.list(),
             (None, None) if self.launch_with.is_some() => {
                 return Err(
                     "--launch-with starts programs on other hosts: name them by --hosts or --hostfile".into(),
@@ -213,14 +230,21 @@ impl HostArguments {
             (None, None) if is_modelled => return Ok((ranks.unwrap_or(1), Vec::new())),
             (None, None) => return Ok((self.ranks_here(ranks)?, Vec::new())),
         };
+        let asked = allocation.as_ref().filter(|_| named.is_none());
         let wanted = launch::Places {
-            ranks,
+            ranks: ranks.or(asked.and_then(launch::Allocation::ranks)),
             per_host: self.ppn,
             oversubscribe: self.oversubscribe,
             launch_with: self.launch_with.as_deref(),
+            allocation: allocation.as_ref(),
         };
         let hosts = launch::place(&list, wanted)?;
-        Ok((hosts.iter().map(|host| host.ranks).sum(), hosts))
+        let ranks = hosts.iter().map(|host| host.ranks).sum();
+        match hosts.as_slice() {
+            // The ranks of one host that is this one need no agent.
+            [host] if named.is_none() && host.command.is_empty() => Ok((ranks, Vec::new())),
+            _ => Ok((ranks, hosts)),
+        }
     }
 
     /// The number of ranks on this machine alone.
@@ -340,6 +364,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         profile: summary.counts(),
         timeout: arguments.timeout,
         explain,
+        heartbeat: knobs.heartbeat.0,
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
         library: std::env::current_exe()
             .ok()

@@ -254,4 +254,9 @@ knobs! {
     /// The time in seconds without progress of any rank after which the launcher prints what every
     /// rank waits for. 0: never.
     report_stuck: Seconds = Seconds(Duration::ZERO), "FISHPLATE_REPORT_STUCK";
+
+    /// The longest silence in seconds between the launcher and the agent of another host. Each
+    /// sends a sign of life four times in this time, and ends the job if none arrives. 0: wait for
+    /// ever.
+    heartbeat: Seconds = Seconds(Duration::from_secs(30)), "FISHPLATE_HEARTBEAT";
 }

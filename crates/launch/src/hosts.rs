@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use crate::allocation::{Allocation, is_same};
+
 /// A host of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobHost {
@@ -12,13 +14,20 @@ pub struct JobHost {
     /// The command that starts the program given by its last arguments on the host. Empty for this
     /// machine.
     pub command: Vec<OsString>,
+    /// Variables that this command must not inherit.
+    pub unset: &'static [&'static str],
 }
 
-/// The default command to reach another host. It never asks for a password.
-const SSH: &str = "ssh -o BatchMode=yes {host}";
+/// The default command to reach another host. It never asks for a password, and it ends when the
+/// host has not answered for 30 s.
+pub(crate) const SSH: &str =
+    "ssh -o BatchMode=yes -o ServerAliveInterval=10 -o ServerAliveCountMax=3 {host}";
 
 /// The placeholder for the name of the host in a command.
 const NAME: &str = "{host}";
+
+/// The placeholder for the number of the host in its allocation.
+const INDEX: &str = "{index}";
 
 /// The hosts that a user has named, each with the number of its places, if it is given.
 #[derive(Debug, Clone)]
@@ -26,6 +35,8 @@ pub struct HostList {
     /// The option or the file that names them, for errors.
     pub(crate) source: String,
     pub(crate) hosts: Vec<ListedHost>,
+    /// Whether a batch system has given them, and not the user.
+    pub(crate) is_allocated: bool,
 }
 
 /// A named host.
@@ -36,9 +47,21 @@ pub(crate) struct ListedHost {
     pub places: Option<usize>,
     /// The most ranks that it may get, where it may get more than its places.
     pub most: Option<usize>,
+    /// Its number in its allocation.
+    pub index: usize,
 }
 
 impl ListedHost {
+    /// A host of which only the name is known.
+    pub(crate) fn named(name: &str) -> ListedHost {
+        ListedHost {
+            name: name.into(),
+            places: None,
+            most: None,
+            index: 0,
+        }
+    }
+
     /// Reads `HOST` or `HOST:RANKS`. None if it is neither.
     pub(crate) fn parse(word: &str) -> Option<ListedHost> {
         let (name, places) = match word.rsplit_once(':') {
@@ -51,9 +74,8 @@ impl ListedHost {
         // ssh would read a name with a hyphen before it as an option.
         let is_name = !name.is_empty() && !name.starts_with('-');
         is_name.then(|| ListedHost {
-            name: name.into(),
             places,
-            most: None,
+            ..ListedHost::named(name)
         })
     }
 }
@@ -76,6 +98,7 @@ impl HostList {
         HostList {
             source,
             hosts: Vec::new(),
+            is_allocated: false,
         }
     }
 
@@ -108,12 +131,16 @@ pub struct Places<'a> {
     pub oversubscribe: bool,
     /// The command that starts a program on a host, with `{host}` in it. None: ssh.
     pub launch_with: Option<&'a str>,
+    /// The allocation that the hosts belong to, which knows a command of its own.
+    pub allocation: Option<&'a Allocation>,
 }
 
 /// Places ranks on hosts, which are filled in order; one without ranks is left out. Without any
 /// number, all hosts get equal shares. An error is the text for the user.
 pub fn place(list: &HostList, wanted: Places<'_>) -> Result<Vec<JobHost>, String> {
-    let words = wanted.launch_with.map(words).transpose()?;
+    let given = wanted.launch_with.map(words).transpose()?;
+    let reach = wanted.allocation.map(Allocation::reach);
+    let reach = reach.filter(|_| given.is_none());
     let places = places(list, wanted)?;
     let ranks = wanted.ranks.unwrap_or_else(|| total(&places));
     let used = places.iter().scan(ranks, |left, &places| {
@@ -124,16 +151,20 @@ pub fn place(list: &HostList, wanted: Places<'_>) -> Result<Vec<JobHost>, String
     let used: Vec<(&ListedHost, usize)> = list.hosts.iter().zip(used).collect();
     let used: Vec<_> = used.into_iter().filter(|(_, ranks)| *ranks > 0).collect();
     let names = |words: &Vec<String>| words.iter().any(|word| word.contains(NAME));
-    if used.len() > 1 && words.as_ref().is_some_and(|words| !names(words)) {
+    if used.len() > 1 && given.as_ref().is_some_and(|words| !names(words)) {
         return Err(format!(
             "--launch-with {}: {NAME} has to stand where the command wants the name of the host",
             wanted.launch_with.unwrap_or_default()
         ));
     }
     let hosts = used.into_iter().map(|(host, ranks)| JobHost {
-        command: command(&host.name, words.as_deref()),
+        command: match (&given, reach.and_then(|reach| reach.words.as_ref())) {
+            (None, Some(words)) if !is_here(&host.name) => with_names(host, words),
+            _ => command(host, given.as_deref()),
+        },
         name: host.name.clone(),
         ranks,
+        unset: reach.map_or(&[], |reach| reach.unset),
     });
     Ok(hosts.collect())
 }
@@ -159,6 +190,11 @@ fn places(list: &HostList, wanted: Places<'_>) -> Result<Vec<usize>, String> {
     let room = total(&places);
     match room < ranks {
         false => Ok(places),
+        true if list.is_allocated => Err(format!(
+            "{source}: {ranks} ranks, and places for {room} ({}); ask it for more tasks, or let hosts take more ranks \
+             than places (--oversubscribe)",
+            wanted.allocation.map(Allocation::shown).unwrap_or_default()
+        )),
         true => Err(format!(
             "{source}: {ranks} ranks, and places for {room}; name more hosts, give them more places (a:8), or let them \
              take more ranks than places (--oversubscribe)"
@@ -203,18 +239,28 @@ fn words(command: &str) -> Result<Vec<String>, String> {
     }
 }
 
-fn command(host: &str, words: Option<&[String]>) -> Vec<OsString> {
+/// Whether this is a name of this machine.
+pub(crate) fn is_here(host: &str) -> bool {
     let own = rustix::system::uname();
-    let here = host == "localhost" || own.nodename().to_bytes() == host.as_bytes();
+    host == "localhost" || is_same(&own.nodename().to_string_lossy(), host)
+}
+
+fn command(host: &ListedHost, words: Option<&[String]>) -> Vec<OsString> {
     let ssh: Vec<String> = SSH.split(' ').map(str::to_string).collect();
     let words = match words {
         Some(words) => words,
-        None if here => &[],
+        None if is_here(&host.name) => &[],
         None => &ssh,
     };
+    with_names(host, words)
+}
+
+/// The words of a command with the name and the number of a host.
+fn with_names(host: &ListedHost, words: &[String]) -> Vec<OsString> {
+    let index = host.index.to_string();
+    let words = words.iter();
     words
-        .iter()
-        .map(|word| word.replace(NAME, host).into())
+        .map(|word| word.replace(NAME, &host.name).replace(INDEX, &index).into())
         .collect()
 }
 
@@ -237,6 +283,7 @@ mod tests {
             per_host,
             oversubscribe,
             launch_with: Some("on {host}"),
+            ..Places::default()
         };
         let hosts = place(&HostList::parse(list)?, wanted)?;
         let hosts = hosts.iter().map(|host| {

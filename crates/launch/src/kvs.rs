@@ -4,8 +4,20 @@ use std::collections::HashMap;
 
 use pmi::{KvsError, check_key, check_value};
 
-/// The most bytes that a store holds: the keys and values of the largest job take a part of it.
-const BYTES_LIMIT: usize = 256 << 20;
+/// The most bytes of a store in addition to those of each rank.
+const BYTES_LIMIT: usize = 8 << 20;
+
+/// The bytes of each rank: its keys and values take a part of them.
+const BYTES_OF_A_RANK: usize = 32 << 10;
+
+/// The bytes that a store needs for an entry in addition to key and value.
+const ENTRY: usize = 128;
+
+/// The most values that a rank waits for, in addition to some of each rank.
+const WAITING_LIMIT: usize = 4096;
+
+/// The values of each rank that another may wait for.
+const WAITING_FOR_A_RANK: usize = 4;
 
 /// The values that have been put, the ranks that wait for others, and the ranks in a fence.
 #[derive(Debug)]
@@ -13,6 +25,8 @@ pub(crate) struct Kvs {
     values: HashMap<String, Entry>,
     waiting: HashMap<String, Vec<usize>>,
     bytes: usize,
+    /// The number of values that each rank waits for.
+    wanted: Vec<usize>,
     /// Whether each rank is in the present fence.
     in_fence: Vec<bool>,
     /// The number of ranks in it.
@@ -32,6 +46,7 @@ impl Kvs {
             values: HashMap::new(),
             waiting: HashMap::new(),
             bytes: 0,
+            wanted: vec![0; ranks],
             in_fence: vec![false; ranks],
             entered: 0,
         }
@@ -52,22 +67,32 @@ impl Kvs {
                 )),
             };
         }
-        self.bytes += key.len() + value.len();
-        if self.bytes > BYTES_LIMIT {
+        self.bytes += key.len() + value.len() + ENTRY;
+        let most = BYTES_LIMIT + BYTES_OF_A_RANK * self.in_fence.len();
+        if self.bytes > most {
             return Err(format!(
-                "with the key {key} the store exceeds {} MiB",
-                BYTES_LIMIT >> 20
+                "with the key {key} the store exceeds {} KiB",
+                most >> 10
             ));
         }
         let value = value.to_string();
         self.values.insert(key.to_string(), Entry { value, by });
-        Ok(self.waiting.remove(key).unwrap_or_default())
+        let waiting = self.waiting.remove(key).unwrap_or_default();
+        waiting.iter().for_each(|&rank| self.wanted[rank] -= 1);
+        Ok(waiting)
     }
 
     /// The value, if it has been put; otherwise `by` waits for it.
     pub(crate) fn get(&mut self, by: usize, key: &str) -> Result<Option<&str>, String> {
         check_key(key).map_err(|why| why.to_string())?;
         if !self.values.contains_key(key) {
+            let most = WAITING_LIMIT + WAITING_FOR_A_RANK * self.in_fence.len();
+            self.wanted[by] += 1;
+            if self.wanted[by] > most {
+                return Err(format!(
+                    "it waits for more than {most} values that no rank has put"
+                ));
+            }
             self.waiting.entry(key.to_string()).or_default().push(by);
         }
         Ok(self.values.get(key).map(|entry| entry.value.as_str()))
@@ -123,6 +148,19 @@ mod tests {
         assert!(store.put(1, "b", &long).unwrap_err().contains("3072"));
         assert!(store.get(1, &long).unwrap_err().contains("128"));
         assert_eq!(store.get(1, "b"), Ok(None));
+    }
+
+    #[test]
+    fn a_store_has_a_limit_that_a_rank_cannot_pass() {
+        let mut store = Kvs::new(2);
+        let value = "x".repeat(pmi::VALUE_LIMIT);
+        let put = |store: &mut Kvs, n: usize| store.put(0, &format!("k{n}"), &value);
+        let full = (0..).find(|&n| put(&mut store, n).is_err()).unwrap();
+        assert!((2000..4000).contains(&full), "{full} values");
+        assert!(put(&mut store, full + 1).unwrap_err().contains("8256 KiB"));
+        let get = |store: &mut Kvs, n: usize| store.get(1, &format!("w{n}")).is_err();
+        assert_eq!((0..).find(|&n| get(&mut store, n)), Some(4104));
+        assert!(store.get(0, "w0").is_ok());
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! - a rank never outlives its launcher, even if the launcher is killed with SIGKILL.
 
 mod agent;
+mod allocation;
 mod binding;
 mod cache_topology;
 mod describe;
@@ -27,6 +28,7 @@ mod limits;
 mod linked;
 mod output;
 mod output_file;
+mod plain;
 mod processes;
 mod program;
 mod rank;
@@ -36,6 +38,7 @@ mod stuck;
 mod verdict;
 
 pub use agent::serve::{NAME as AGENT, main as agent};
+pub use allocation::{Allocation, AllocationChoice, Surroundings};
 pub use binding::{BindTo, BindingRequest, CpuList, HardwareThread, Level, MapBy, Topology, quota};
 pub use describe::ranges;
 pub use error::Error;
@@ -71,6 +74,8 @@ pub struct Options {
     pub verbose: bool,
     /// Whether more ranks on a host than cores are an error.
     pub one_core_each: bool,
+    /// The longest silence between launcher and agent. Zero: for ever.
+    pub heartbeat: Duration,
     /// The time after which the job is ended.
     pub timeout: Option<Duration>,
     /// The time without progress after which the launcher prints what every rank waits for.

@@ -7,13 +7,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::OutputFile;
+use crate::{OutputFile, timespec};
 
 /// The longest line that is written whole; a longer one is written in pieces.
 const LINE_LIMIT: usize = 64 << 10;
@@ -270,6 +270,19 @@ impl OutputSink {
             }
         }
         self.pending.drain(..written);
+    }
+
+    /// Writes the bytes that its reader takes until then.
+    pub(crate) fn flush_until(&mut self, until: Instant) {
+        self.flush();
+        while !self.is_empty() && Instant::now() < until {
+            // An interrupted wait is tried again.
+            let _ = poll(
+                &mut [PollFd::new(self, PollFlags::OUT)],
+                Some(&timespec(until)),
+            );
+            self.flush();
+        }
     }
 
     fn is_ready(&self) -> bool {

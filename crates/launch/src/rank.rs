@@ -10,11 +10,18 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::agent::frame::ProcessExit;
+use crate::job::Budget;
 use crate::output::{OutputOptions, OutputStream, OutputTarget};
 use crate::verdict::Cause;
 
 /// Packets to receive from one rank before the next rank's turn.
 const PACKETS_AT_ONCE: usize = 64;
+
+/// Bytes on their way to a rank of a job of one rank from which on it is not heard.
+const OUTBOX_LIMIT: usize = 1 << 20;
+
+/// Further bytes for each rank of the job, whose value it may have asked for.
+const OUTBOX_OF_A_RANK: usize = 4 << 10;
 
 /// A line of a rank that concerns the whole job.
 pub(crate) enum RankEvent {
@@ -35,8 +42,8 @@ pub(crate) enum RankEvent {
     },
 }
 
-/// The most lines of one status; further lines are discarded.
-const STATUS_LINES: usize = 4096;
+/// The most bytes of one status; further lines are discarded.
+const STATUS_BYTES: usize = 64 << 10;
 
 /// The process of one rank.
 pub(crate) struct RankProcess {
@@ -56,6 +63,9 @@ pub(crate) struct RankProcess {
     pub control: Option<OwnedFd>,
     /// Packets that wait for room in its socket.
     outbox: VecDeque<String>,
+    /// The bytes of these packets, and the number from which on the rank is not heard.
+    outbox_bytes: usize,
+    outbox_limit: usize,
     pub streams: Vec<OutputStream>,
     /// The process that completed MPI_Init: the rank's own, or one that a wrapper started.
     pub init: Option<Pid>,
@@ -79,6 +89,8 @@ pub(crate) struct RankProcess {
     has_fault: bool,
     /// The lines of a status that is not complete yet.
     lines: Vec<String>,
+    /// The bytes of these lines.
+    line_bytes: usize,
 }
 
 impl RankProcess {
@@ -96,6 +108,12 @@ impl RankProcess {
             control: Some(control),
             ..RankProcess::at(number, streams)
         }
+    }
+
+    /// This rank in a job of `ranks`.
+    pub(crate) fn among(mut self, ranks: usize) -> Self {
+        self.outbox_limit = OUTBOX_LIMIT + OUTBOX_OF_A_RANK * ranks;
+        self
     }
 
     /// A rank that an agent starts.
@@ -120,6 +138,8 @@ impl RankProcess {
             own_group: false,
             control: None,
             outbox: VecDeque::new(),
+            outbox_bytes: 0,
+            outbox_limit: OUTBOX_LIMIT,
             streams,
             init: None,
             program: None,
@@ -132,6 +152,7 @@ impl RankProcess {
             deadlocked: false,
             has_fault: false,
             lines: Vec::new(),
+            line_bytes: 0,
         }
     }
 
@@ -142,13 +163,25 @@ impl RankProcess {
 
     /// The descriptors to poll for events of this rank, without its output.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let flags = match self.outbox.is_empty() {
-            true => PollFlags::IN,
-            false => PollFlags::IN | PollFlags::OUT,
+        let flags = match (self.outbox.is_empty(), self.is_heard()) {
+            (true, _) => PollFlags::IN,
+            (false, true) => PollFlags::IN | PollFlags::OUT,
+            (false, false) => PollFlags::OUT,
         };
         let control = self.control.iter().map(move |fd| PollFd::new(fd, flags));
         let program = self.program.iter();
         control.chain(program.map(|fd| PollFd::new(fd, PollFlags::IN)))
+    }
+
+    /// Whether it reads its answers fast enough to ask for more.
+    fn is_heard(&self) -> bool {
+        self.outbox_bytes < self.outbox_limit
+    }
+
+    /// Drops the packets that wait for room in its socket.
+    pub(crate) fn discard_outbox(&mut self) {
+        self.outbox.clear();
+        self.outbox_bytes = 0;
     }
 
     /// Its status when it ended by a fault, if it reported one.
@@ -166,7 +199,7 @@ impl RankProcess {
         if !self.has_fault && !self.deadlocked {
             self.answer = None;
         }
-        self.lines.clear();
+        self.drop_lines();
         if let Some(control) = &self.control {
             let line = format!("{}\n", FromLauncher::Report);
             // If its socket has no room, it has unread requests, and will answer those.
@@ -180,6 +213,7 @@ impl RankProcess {
 
     /// Sends it a packet, later if its socket has no room now.
     pub(crate) fn send(&mut self, packet: String) {
+        self.outbox_bytes += packet.len();
         self.outbox.push_back(packet);
         self.flush();
     }
@@ -192,22 +226,26 @@ impl RankProcess {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 // Sent, or the rank is gone.
-                _ => drop(self.outbox.pop_front()),
+                _ => {
+                    self.outbox_bytes -= packet.len();
+                    self.outbox.pop_front();
+                }
             }
         }
         if self.control.is_none() {
-            self.outbox.clear();
+            self.discard_outbox();
         }
     }
 
-    /// Receives its packets and handles their lines. Returns the lines that concern the job.
-    pub(crate) fn receive_events(&mut self) -> Vec<RankEvent> {
-        let mut news = Vec::new();
-        for _ in 0..PACKETS_AT_ONCE {
-            let Some(text) = self.receive() else { break };
-            news.extend(self.handle_packet(&text));
+    /// Receives a packet and handles its lines, if one has arrived and the budget allows it. Returns
+    /// the lines that concern the job. Answers to them count before the next packet is received.
+    pub(crate) fn receive_events(&mut self, budget: &mut Budget) -> Option<Vec<RankEvent>> {
+        if budget.is_spent() {
+            return None;
         }
-        news
+        let text = self.receive()?;
+        budget.spend(text.len());
+        Some(self.handle_packet(&text))
     }
 
     /// Handles the lines of one packet. Returns those that concern the job.
@@ -232,7 +270,7 @@ impl RankProcess {
     fn receive(&mut self) -> Option<String> {
         let mut packet = [0; 16 << 10];
         loop {
-            let control = self.control.as_ref()?;
+            let control = self.control.as_ref().filter(|_| self.is_heard())?;
             match recv(control, &mut packet[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => self.control = None,
                 Ok((_, length)) => {
@@ -266,11 +304,14 @@ impl RankProcess {
                 self.has_fault = true;
                 return Some(RankEvent::Failure(Cause::Fault { code, text }));
             }
-            FromRank::Status { text } if self.lines.len() < STATUS_LINES => self.lines.push(text),
+            FromRank::Status { text } if self.line_bytes + text.len() < STATUS_BYTES => {
+                self.line_bytes += text.len() + 1;
+                self.lines.push(text);
+            }
             FromRank::Status { .. } => {}
             FromRank::StatusEnd => {
                 self.answer = self.lines.join("\n").parse().ok();
-                self.lines.clear();
+                self.drop_lines();
             }
             FromRank::Deadlock => self.deadlocked = true,
             FromRank::Put { key, value } => return Some(RankEvent::Put { key, value }),
@@ -278,6 +319,11 @@ impl RankProcess {
             FromRank::Fence => return Some(RankEvent::Fence),
         }
         None
+    }
+
+    fn drop_lines(&mut self) {
+        self.lines = Vec::new();
+        self.line_bytes = 0;
     }
 
     fn enter_mpi(&mut self, pid: u32) -> Option<Cause> {

@@ -208,7 +208,8 @@ impl<'a> Starter<'a> {
         unsafe { command.pre_exec(move || setup.apply()) };
         let child = command.spawn().map_err(|why| self.explain(number, why))?;
         let pid = Pid::from_child(&child);
-        let mut rank = RankProcess::new(number, pid, !shares_group, control, streams);
+        let rank = RankProcess::new(number, pid, !shares_group, control, streams);
+        let mut rank = rank.among(options.ranks());
         rank.input = input;
         Ok(rank)
     }

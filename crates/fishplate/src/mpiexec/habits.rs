@@ -46,6 +46,7 @@ const HABITS: &[(&[&str], Meaning)] = &[
     (&["wd"], Same("--wdir")),
     (&["l", "prepend-rank"], Same("--tag-output")),
     (&["s"], Same("--stdin")),
+    (&["rmk"], Same("--allocation")),
     (&["outfile"], Same("--outfile-pattern")),
     (&["errfile"], Same("--errfile-pattern")),
     (&["output"], Forms),
@@ -74,7 +75,7 @@ const HABITS: &[(&[&str], Meaning)] = &[
         &["usize"],
         Ignored(1, "MPI_UNIVERSE_SIZE is the number of ranks"),
     ),
-    (&["launcher", "bootstrap", "rsh", "rmk"], Ignored(1, REMOTE)),
+    (&["launcher", "bootstrap", "rsh"], Ignored(1, REMOTE)),
     (
         &["prefix"],
         Ignored(1, "ranks load the library beside this command"),

@@ -74,6 +74,7 @@ fn every_habit_has_its_word() {
         ("--merge-stderr-to-stdout a", "--merge-stderr-to-stdout a"),
         ("--timestamp-output a", "--timestamp-output a"),
         ("-s all a", "--stdin all a"),
+        ("-rmk slurm a", "--allocation slurm a"),
         ("--stdin none a", "--stdin none a"),
         ("-v a", "-v a"),
         ("-wdir / a", "--wdir / a"),

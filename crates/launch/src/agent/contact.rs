@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,18 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid, getppid};
 use secret::Secret;
 
-use super::frame::{FrameLink, ProcessExit, StartOrder};
+use super::frame::{FrameLink, LONGEST, ProcessExit, StartOrder, output_window};
+use super::session::Session;
 use crate::guard::JobMark;
+use crate::plain::plain;
 use crate::verdict::exit_text;
 use crate::{Error, Inherited, Input, JobHost, Options, processes};
 
 /// The longest time for an agent to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The most agents that have been started and have not answered.
+pub(crate) const AT_ONCE: usize = 32;
 
 /// The bytes of the command's text that are kept until its agent answers.
 const TEXT_LIMIT: usize = 8 << 10;
@@ -32,7 +37,6 @@ const SETTINGS: [&str; 2] = ["FISHPLATE_", "MV2_"];
 
 /// The agent of one host, as the launcher sees it.
 pub(crate) struct Agent {
-    pub name: String,
     /// The command that was started for it, as text.
     pub command: String,
     /// The part of the command that reaches the host, as text.
@@ -48,51 +52,68 @@ pub(crate) struct Agent {
     pub since: Instant,
     /// Whether it has answered.
     pub has_answered: bool,
-    /// Whether its ranks have been started.
-    pub has_started: bool,
+    /// The state of its part of the job.
+    pub session: Session,
     /// The end of its command.
     pub exit: Option<ProcessExit>,
     /// The time at which the end of its stream was seen.
     pub ended: Option<Instant>,
-    /// Bytes of output that were taken and not confirmed to it.
-    pub taken: [usize; 2],
+    /// Whether a piece of its profile could not be kept.
+    pub has_bad_profile: bool,
     /// Whether it knows that the launcher's stream is closed.
     pub knows_closed: [bool; 2],
 }
 
-/// Starts the command of each host. After an error, the result holds the agents that were started
-/// before it.
-pub(crate) fn start(
-    options: &Options,
-    mark: &JobMark,
-    secret: &Secret,
+/// The agents that have not been started yet, in the order of their hosts.
+pub(crate) struct AgentStarter {
+    /// The path of this command.
+    own: PathBuf,
+    hosts: Hosts,
+    mark: JobMark,
+    secret: Secret,
     signals: SigSet,
-) -> (Vec<Agent>, Result<(), Error>) {
-    let mut agents = Vec::with_capacity(options.hosts.len());
-    let outcome = start_all(options, mark, secret, signals, &mut agents);
-    (agents, outcome)
+    /// The next host, and its first rank.
+    next: usize,
+    first: usize,
 }
 
-fn start_all(
-    options: &Options,
-    mark: &JobMark,
-    secret: &Secret,
-    signals: SigSet,
-    agents: &mut Vec<Agent>,
-) -> Result<(), Error> {
-    let own = std::env::current_exe().map_err(|why| Error::System {
-        what: "find this command's own path",
-        why,
-    })?;
-    let counts: Vec<usize> = options.hosts.iter().map(|host| host.ranks).collect();
-    let hosts = Hosts::blocks(&counts);
-    let mut first = 0;
-    for host in &options.hosts {
-        let order = order(options, secret, &hosts, first, host.ranks);
-        agents.push(start_command(host, &own, order, mark, signals)?);
-        first += host.ranks;
+impl AgentStarter {
+    pub(crate) fn new(
+        options: &Options,
+        mark: &JobMark,
+        secret: &Secret,
+        signals: SigSet,
+    ) -> Result<Self, Error> {
+        let own = std::env::current_exe().map_err(|why| Error::System {
+            what: "find this command's own path",
+            why,
+        })?;
+        let counts: Vec<usize> = options.hosts.iter().map(|host| host.ranks).collect();
+        Ok(AgentStarter {
+            own,
+            hosts: Hosts::blocks(&counts),
+            mark: mark.clone(),
+            secret: secret.clone(),
+            signals,
+            next: 0,
+            first: 0,
+        })
     }
-    Ok(())
+
+    /// Starts the command of the next host. None if there is no further host.
+    pub(crate) fn start_next(&mut self, options: &Options) -> Option<Result<Agent, Error>> {
+        let host = options.hosts.get(self.next)?;
+        let order = order(options, &self.secret, &self.hosts, self.first, host.ranks);
+        self.next += 1;
+        self.first += host.ranks;
+        Some(start_command(
+            host,
+            &self.own,
+            order,
+            &self.mark,
+            self.signals,
+        ))
+    }
 }
 
 /// Whether this variable is a setting that no launcher sets.
@@ -140,6 +161,8 @@ fn order(
         binding: options.binding.clone(),
         counts: options.profile.is_some(),
         secret: secret.clone(),
+        window: output_window(options.hosts.len()),
+        patience: options.heartbeat,
     }
 }
 
@@ -164,9 +187,11 @@ fn start_command(
         .chain([own.as_os_str(), OsStr::new(super::serve::NAME)])
         .collect();
     let mut command = Command::new(all[0]);
+    command.args(&all[1..]).env(pmi::JOB, mark.value());
+    for name in host.unset {
+        command.env_remove(name);
+    }
     command
-        .args(&all[1..])
-        .env(pmi::JOB, mark.value())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -195,11 +220,14 @@ fn start_command(
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
         return Err(failed(Errno::BADF.into()));
     };
-    let link = FrameLink::new(OwnedFd::from(stdout), OwnedFd::from(stdin)).map_err(failed)?;
+    let link = FrameLink::new(OwnedFd::from(stdout), OwnedFd::from(stdin), LONGEST);
+    let link = link.map_err(failed)?;
     let stderr = OwnedFd::from(stderr);
     rustix::io::ioctl_fionbio(&stderr, true).map_err(|errno| failed(errno.into()))?;
+    let now = Instant::now();
+    let ranks = order.first..order.first + order.count;
     Ok(Agent {
-        name: host.name.clone(),
+        session: Session::new(ranks, order.window, order.patience, now),
         command: shown(&all),
         words: shown(&words),
         pid,
@@ -207,12 +235,11 @@ fn start_command(
         stderr: Some(stderr.into()),
         text: Vec::new(),
         order: Some(order),
-        since: Instant::now(),
+        since: now,
         has_answered: false,
-        has_started: false,
         exit: None,
         ended: None,
-        taken: [0; 2],
+        has_bad_profile: false,
         knows_closed: [false; 2],
     })
 }
@@ -223,28 +250,38 @@ impl Agent {
         self.stderr.as_ref()
     }
 
-    /// Reads its command's standard error.
+    /// Reads a part of its command's standard error.
     pub(crate) fn pull_text(&mut self) {
-        let mut bytes = [0; 4 << 10];
-        while let Some(stderr) = &mut self.stderr {
-            match stderr.read(&mut bytes) {
-                Ok(0) => self.stderr = None,
-                Ok(length) => self.text.extend_from_slice(&bytes[..length]),
-                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => self.stderr = None,
-            }
-            if !self.has_answered && self.text.len() > TEXT_LIMIT {
-                self.text.drain(..TEXT_LIMIT / 2);
-            }
+        let mut bytes = [0; TEXT_LIMIT];
+        let Some(stderr) = &mut self.stderr else {
+            return;
+        };
+        match stderr.read(&mut bytes) {
+            Ok(0) => self.stderr = None,
+            Ok(length) => self.keep(&bytes[..length]),
+            Err(why)
+                if matches!(
+                    why.kind(),
+                    io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+                ) => {}
+            Err(_) => self.stderr = None,
+        }
+    }
+
+    /// Keeps text, of which only the last part is shown if the agent never answers.
+    fn keep(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+        if !self.has_answered && self.text.len() > TEXT_LIMIT {
+            let surplus = self.text.len() - TEXT_LIMIT / 2;
+            self.text.drain(..surplus);
         }
     }
 
     /// Takes the text to show. None is shown before the agent has answered.
-    pub(crate) fn take_text(&mut self) -> Vec<u8> {
+    pub(crate) fn take_text(&mut self) -> String {
         match self.has_answered {
-            true => std::mem::take(&mut self.text),
-            false => Vec::new(),
+            true => plain(&String::from_utf8_lossy(&std::mem::take(&mut self.text))),
+            false => String::new(),
         }
     }
 
@@ -254,6 +291,7 @@ impl Agent {
         while let Some(line) = self.link.next_line().filter(|_| !self.has_answered) {
             if line == super::frame::HELLO {
                 self.has_answered = true;
+                self.session.begin(Instant::now());
                 if let Some(order) = self.order.take() {
                     self.link
                         .post(&super::frame::ToAgent::Start(Box::new(order)));
@@ -267,8 +305,11 @@ impl Agent {
                     super::frame::HELLO
                 ));
             }
-            self.text.extend_from_slice(line.as_bytes());
-            self.text.push(b'\n');
+            self.keep(format!("{line}\n").as_bytes());
+        }
+        if !self.has_answered {
+            let rest = self.link.take_rest();
+            self.keep(&rest);
         }
         Ok(())
     }
@@ -299,7 +340,7 @@ impl Agent {
                 self.words
             ),
         };
-        let text = String::from_utf8_lossy(&self.text);
+        let text = plain(&String::from_utf8_lossy(&self.text));
         let lines: Vec<&str> = text
             .lines()
             .map(str::trim)

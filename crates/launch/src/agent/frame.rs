@@ -9,6 +9,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use pmi::MOST_RANKS;
 use rustix::event::PollFlags;
@@ -27,14 +28,32 @@ pub(crate) const HELLO: &str = concat!("fishplate agent ", env!("CARGO_PKG_VERSI
 /// The window: the most bytes of one output stream, or of input, without confirmation.
 pub(crate) const WINDOW: usize = 256 << 10;
 
+/// The most bytes of one output stream that all agents together may have sent without
+/// confirmation, as far as each still has a piece.
+const ALL_WINDOWS: usize = 8 << 20;
+
+/// The window of an output stream of each of this many agents.
+pub(crate) fn output_window(agents: usize) -> usize {
+    (ALL_WINDOWS / agents.max(1)).clamp(PIECE, WINDOW)
+}
+
 /// The most bytes in one frame of output or input.
 pub(crate) const PIECE: usize = 16 << 10;
 
-/// The longest frame.
-const FRAME_LIMIT: usize = 16 << 20;
+/// The longest frame of an agent.
+pub(crate) const LONGEST: usize = 96 << 10;
 
-/// Reads from one stream before the next stream's turn.
-const AT_ONCE: usize = 16;
+/// The longest frame of the launcher: an order with arguments and variables.
+pub(crate) const LONGEST_ORDER: usize = 16 << 20;
+
+/// The longest line before frames begin; a longer one is cut.
+const LONGEST_LINE: usize = 4 << 10;
+
+/// The bytes of a frame's length.
+const HEAD: usize = 4;
+
+/// The bytes of one read, and the consumed bytes that are kept before the rest moves to the front.
+const READ: usize = 64 << 10;
 
 /// The order to start the ranks of one host.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,6 +77,10 @@ pub(crate) struct StartOrder {
     pub binding: BindingRequest,
     /// Whether the ranks count for the job's profile.
     pub counts: bool,
+    /// The most bytes of one output stream without confirmation.
+    pub window: usize,
+    /// The longest silence of either end. Zero: for ever.
+    pub patience: Duration,
     /// The secret of the job.
     #[serde(with = "secret_bytes")]
     pub secret: Secret,
@@ -111,6 +134,10 @@ pub(crate) enum ToAgent {
     Closed(OutputTarget),
     /// Forward this signal to the ranks.
     Signal(i32),
+    /// A sign of life.
+    Beat,
+    /// The user has stopped the launcher: it is silent until its next frame.
+    Suspended,
     /// End all processes by these signals, one after the other; in a hurry, without waiting for
     /// output to be taken.
     End {
@@ -146,6 +173,8 @@ pub(crate) enum FromAgent {
     InputTaken(usize),
     /// Rank 0 has closed its input.
     InputClosed,
+    /// A sign of life.
+    Beat,
 }
 
 /// The end of a process: its exit code, or the signal that killed it.
@@ -168,31 +197,108 @@ impl From<rustix::process::WaitStatus> for ProcessExit {
 pub(crate) struct FrameLink {
     reader: Option<OwnedFd>,
     writer: Option<OwnedFd>,
-    arrived: Vec<u8>,
-    leaving: Vec<u8>,
+    arrived: Passing,
+    leaving: Passing,
+    /// The longest frame that the other end may send.
+    longest: usize,
+}
+
+/// Bytes that enter at the end and leave at the front, without moving the rest each time.
+#[derive(Default)]
+struct Passing {
+    bytes: Vec<u8>,
+    /// The number of bytes at the front that have left.
+    gone: usize,
+}
+
+impl Passing {
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.gone..]
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Removes bytes at the front.
+    fn remove(&mut self, count: usize) {
+        self.gone += count;
+        if self.gone == self.bytes.len() {
+            self.bytes.clear();
+            self.gone = 0;
+            // The memory of one long frame is not kept.
+            self.bytes.shrink_to(2 * READ);
+        } else if self.gone >= READ.max(self.bytes.len() / 2) {
+            self.bytes.drain(..self.gone);
+            self.gone = 0;
+        }
+    }
 }
 
 impl FrameLink {
-    pub(crate) fn new(reader: OwnedFd, writer: OwnedFd) -> io::Result<Self> {
+    /// A link whose other end sends frames of at most `longest` bytes.
+    pub(crate) fn new(reader: OwnedFd, writer: OwnedFd, longest: usize) -> io::Result<Self> {
         for end in [&reader, &writer] {
             rustix::io::ioctl_fionbio(end, true)?;
         }
         Ok(FrameLink {
             reader: Some(reader),
             writer: Some(writer),
-            arrived: Vec::new(),
-            leaving: Vec::new(),
+            arrived: Passing::default(),
+            leaving: Passing::default(),
+            longest,
         })
     }
 
     /// Whether everything has been read, up to the end.
     pub(crate) fn is_at_end(&self) -> bool {
-        self.reader.is_none()
+        self.reader.is_none() && !self.has_frame()
     }
 
     /// Whether everything has been written, or nothing more can be.
     pub(crate) fn has_sent_all(&self) -> bool {
-        self.leaving.is_empty() || self.writer.is_none()
+        self.leaving.rest().is_empty() || self.writer.is_none()
+    }
+
+    /// The number of bytes that wait for the other end.
+    pub(crate) fn backlog(&self) -> usize {
+        self.writer
+            .as_ref()
+            .map_or(0, |_| self.leaving.rest().len())
+    }
+
+    /// Ends the link: nothing more is read or written.
+    pub(crate) fn shut(&mut self) {
+        self.reader = None;
+        self.writer = None;
+        self.arrived = Passing::default();
+        self.leaving = Passing::default();
+    }
+
+    /// Takes the text after the last line, once nothing more can come.
+    pub(crate) fn take_rest(&mut self) -> Vec<u8> {
+        match self.reader {
+            Some(_) => Vec::new(),
+            None => std::mem::take(&mut self.arrived).rest().to_vec(),
+        }
+    }
+
+    /// Whether a frame has arrived completely, or bytes that cannot be one.
+    pub(crate) fn has_frame(&self) -> bool {
+        self.length().is_some_and(|length| {
+            length > self.longest || self.arrived.rest().len() - HEAD >= length
+        })
+    }
+
+    /// The length of the next frame, if its head has arrived.
+    pub(crate) fn length(&self) -> Option<usize> {
+        let head = self.arrived.rest().first_chunk::<HEAD>()?;
+        Some(u32::from_le_bytes(*head) as usize)
+    }
+
+    /// Whether there is no room for more bytes before some have been handled.
+    fn is_full(&self) -> bool {
+        self.arrived.rest().len() >= self.longest + HEAD
     }
 
     /// Closes the writing direction: the other end reads the end.
@@ -202,8 +308,12 @@ impl FrameLink {
 
     /// The descriptors to poll, and the events.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let reader = self.reader.iter().map(|fd| (fd.as_fd(), PollFlags::IN));
-        let writer = self.writer.iter().filter(|_| !self.leaving.is_empty());
+        let reader = self.reader.iter().filter(|_| !self.is_full());
+        let reader = reader.map(|fd| (fd.as_fd(), PollFlags::IN));
+        let writer = self
+            .writer
+            .iter()
+            .filter(|_| !self.leaving.rest().is_empty());
         reader.chain(writer.map(|fd| (fd.as_fd(), PollFlags::OUT)))
     }
 
@@ -212,76 +322,83 @@ impl FrameLink {
         let Ok(bytes) = postcard::to_stdvec(frame) else {
             return;
         };
-        self.leaving
-            .extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        self.leaving.extend_from_slice(&bytes);
+        self.leaving.push(&(bytes.len() as u32).to_le_bytes());
+        self.leaving.push(&bytes);
         self.flush();
     }
 
     /// Queues a line; before frames begin.
     pub(crate) fn post_line(&mut self, line: &str) {
-        self.leaving
-            .extend_from_slice(format!("{line}\n").as_bytes());
+        self.leaving.push(format!("{line}\n").as_bytes());
         self.flush();
     }
 
     /// Writes the bytes that can be written without blocking.
     pub(crate) fn flush(&mut self) {
-        let mut written = 0;
-        while let Some(writer) = self
-            .writer
-            .as_ref()
-            .filter(|_| written < self.leaving.len())
-        {
-            match rustix::io::write(writer, &self.leaving[written..]) {
-                Ok(length) => written += length,
+        while !self.leaving.rest().is_empty() {
+            let Some(writer) = &self.writer else { break };
+            match rustix::io::write(writer, self.leaving.rest()) {
+                Ok(length) => self.leaving.remove(length),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
+                Err(Errno::AGAIN) => return,
                 // The other end is gone, as the reader will find.
                 Err(_) => self.writer = None,
             }
         }
-        self.leaving.drain(..written);
+        if self.writer.is_none() {
+            self.leaving = Passing::default();
+        }
     }
 
-    /// Reads the bytes that have arrived.
-    pub(crate) fn pull(&mut self) {
-        let mut bytes = [0; 64 << 10];
-        for _ in 0..AT_ONCE {
-            let Some(reader) = &self.reader else { return };
+    /// Reads bytes that have arrived, as far as there is room. True if there were some.
+    pub(crate) fn pull(&mut self) -> bool {
+        let mut bytes = [0; READ];
+        let mut has_read = false;
+        while !self.is_full() {
+            let Some(reader) = &self.reader else { break };
             match rustix::io::read(reader, &mut bytes) {
                 Ok(0) => self.reader = None,
-                Ok(length) => self.arrived.extend_from_slice(&bytes[..length]),
+                Ok(length) => {
+                    self.arrived.push(&bytes[..length]);
+                    has_read = true;
+                }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
+                Err(Errno::AGAIN) => break,
                 Err(_) => self.reader = None,
             }
         }
+        has_read
     }
 
     /// The next frame, if it has arrived completely. An error is the reason why the bytes are no
     /// frame.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
-        let Some((head, rest)) = self.arrived.split_first_chunk::<4>() else {
+        let Some(length) = self.length() else {
             return Ok(None);
         };
-        let length = u32::from_le_bytes(*head) as usize;
-        if length > FRAME_LIMIT {
+        if length > self.longest {
             return Err(format!("a frame of {length} bytes"));
         }
-        let Some(body) = rest.get(..length) else {
+        let Some(body) = self.arrived.rest().get(HEAD..HEAD + length) else {
             return Ok(None);
         };
-        let frame = postcard::from_bytes(body).map_err(|why| why.to_string())?;
-        self.arrived.drain(..4 + length);
+        let frame = postcard::from_bytes(body).map_err(|_| "bytes that are no frame")?;
+        self.arrived.remove(HEAD + length);
         Ok(Some(frame))
     }
 
-    /// The next line, without its newline; before frames begin.
+    /// The next line, without its newline; before frames begin. A long one comes in pieces.
     pub(crate) fn next_line(&mut self) -> Option<String> {
-        let end = self.arrived.iter().position(|&byte| byte == b'\n')?;
-        let line: Vec<u8> = self.arrived.drain(..=end).collect();
-        Some(String::from_utf8_lossy(&line[..end]).into_owned())
+        let rest = self.arrived.rest();
+        let front = &rest[..rest.len().min(LONGEST_LINE)];
+        let (end, taken) = match front.iter().position(|&byte| byte == b'\n') {
+            Some(end) => (end, end + 1),
+            None if front.len() == LONGEST_LINE => (LONGEST_LINE, LONGEST_LINE),
+            None => return None,
+        };
+        let line = String::from_utf8_lossy(&rest[..end]).into_owned();
+        self.arrived.remove(taken);
+        Some(line)
     }
 }
 
@@ -292,8 +409,8 @@ mod tests {
     fn link() -> (FrameLink, FrameLink) {
         let (here, there) = (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
         (
-            FrameLink::new(here.0, there.1).unwrap(),
-            FrameLink::new(there.0, here.1).unwrap(),
+            FrameLink::new(here.0, there.1, LONGEST).unwrap(),
+            FrameLink::new(there.0, here.1, LONGEST).unwrap(),
         )
     }
 
@@ -329,6 +446,55 @@ mod tests {
         assert!(there.is_at_end());
     }
 
+    #[test]
+    fn a_flood_fills_a_buffer_of_fixed_size() {
+        let (mut here, mut there) = link();
+        here.leaving.push(&vec![b'x'; 1 << 20]);
+        for _ in 0..64 {
+            here.flush();
+            there.pull();
+        }
+        assert!(there.arrived.bytes.len() <= LONGEST + HEAD + READ);
+        assert!(there.wanted().count() == 0 && there.has_frame());
+        assert_eq!(there.next_line().unwrap().len(), LONGEST_LINE);
+        assert!(
+            there
+                .next::<FromAgent>()
+                .unwrap_err()
+                .contains("2021161080 bytes")
+        );
+    }
+
+    #[test]
+    fn bytes_leave_in_order_and_leave_no_memory() {
+        let mut passing = Passing::default();
+        let (mut pushed, mut removed) = (0u32, 0u32);
+        for round in 0..2000 {
+            for _ in 0..round % 97 {
+                passing.push(&pushed.to_le_bytes());
+                pushed += 1;
+            }
+            for _ in 0..round % 89 {
+                let Some(word) = passing.rest().first_chunk() else {
+                    break;
+                };
+                assert_eq!(u32::from_le_bytes(*word), removed);
+                passing.remove(4);
+                removed += 1;
+            }
+            let most = 2 * passing.rest().len().max(READ) + 4;
+            assert!(passing.bytes.len() <= most);
+        }
+        assert!(removed > 50_000);
+    }
+
+    #[test]
+    fn many_agents_share_the_windows() {
+        assert_eq!(output_window(1), WINDOW);
+        assert_eq!(output_window(64), 128 << 10);
+        assert_eq!(output_window(10_000), PIECE);
+    }
+
     fn order(first: usize, count: usize, ranks: usize) -> StartOrder {
         StartOrder {
             programs: vec![Program {
@@ -345,6 +511,8 @@ mod tests {
             explain: false,
             binding: BindingRequest::default(),
             counts: false,
+            window: WINDOW,
+            patience: Duration::ZERO,
             secret: Secret::from_bytes([0xa5; Secret::LENGTH]),
         }
     }
@@ -386,7 +554,7 @@ mod tests {
         there.pull();
         assert!(there.next::<FromAgent>().is_err());
         let (mut here, mut there) = link();
-        here.leaving = vec![1, 0, 0, 0, 250];
+        here.leaving.push(&[1, 0, 0, 0, 250]);
         here.flush();
         there.pull();
         assert!(there.next::<FromAgent>().is_err());

@@ -8,4 +8,6 @@
 
 pub(crate) mod contact;
 pub(crate) mod frame;
+pub(crate) mod liveness;
 pub(crate) mod serve;
+pub(crate) mod session;

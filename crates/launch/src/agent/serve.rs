@@ -12,7 +12,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{WaitOptions, wait};
 
-use super::frame::{FrameLink, FromAgent, HELLO, PIECE, StartOrder, ToAgent, WINDOW};
+use super::frame::{FrameLink, FromAgent, HELLO, LONGEST_ORDER, PIECE, StartOrder, ToAgent};
+use super::liveness::Liveness;
 use crate::binding::{HostBinding, ReleaseWatch};
 use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
@@ -24,6 +25,12 @@ use crate::{Error, Input, Options, library_directory, limits, processes, timespe
 
 /// The command's word for the agent: `fishplate agent`.
 pub const NAME: &str = "agent";
+
+/// The longest wait for the launcher's order.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The bytes on their way to the launcher from which on no rank is heard.
+const BACKLOG: usize = 4 << 20;
 
 /// The time for the last frames to leave.
 const LAST_FRAMES: Duration = Duration::from_secs(1);
@@ -40,9 +47,14 @@ pub(crate) fn serve() -> Result<u8, Error> {
     })?;
     link.post_line(HELLO);
     // The launcher sends its order, or ends the connection.
+    let until = Instant::now() + PATIENCE;
     let order = loop {
         let mut wanted = polled(&link);
-        poll(&mut wanted, None).map_err(Error::system("wait for the launcher"))?;
+        match poll(&mut wanted, Some(&timespec(until))) {
+            Ok(_) if Instant::now() >= until => return Ok(0),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(Error::system("wait for the launcher")(errno)),
+        }
         link.flush();
         link.pull();
         match link.next::<ToAgent>() {
@@ -61,7 +73,7 @@ fn take_streams() -> io::Result<FrameLink> {
     let writer = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
-    FrameLink::new(reader, writer)
+    FrameLink::new(reader, writer, LONGEST_ORDER)
 }
 
 fn polled(link: &FrameLink) -> Vec<PollFd<'_>> {
@@ -94,6 +106,9 @@ struct LocalRanks {
     childless: bool,
     /// Bytes of each output stream that the launcher has not confirmed.
     under_way: [usize; 2],
+    /// The most of them for each stream.
+    window: usize,
+    liveness: Liveness,
     input: RankInput,
 }
 
@@ -112,7 +127,7 @@ impl LocalRanks {
         let mark = JobMark::new();
         let guard = Guard::start(&mark, false);
         let signals = Signals::take()?;
-        let first = order.first;
+        let (first, window, patience) = (order.first, order.window, order.patience);
         // Without the file the ranks do not count, and the profile says so.
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
@@ -145,6 +160,8 @@ impl LocalRanks {
             hurry: false,
             childless: false,
             under_way: [0; 2],
+            window,
+            liveness: Liveness::new(patience, Instant::now()),
             input: RankInput {
                 pipe,
                 ..RankInput::default()
@@ -167,6 +184,7 @@ impl LocalRanks {
             self.move_input();
             self.send_due_signals();
             self.look_after_binding();
+            self.look_after_launcher();
             self.link.flush();
         }
         self.send_counted();
@@ -210,14 +228,18 @@ impl LocalRanks {
     }
 
     fn sleep(&self) -> Result<(), Error> {
+        // Frames, or the end, may have come together with the order.
+        if self.link.has_frame() || (self.link.is_at_end() && !self.hurry) {
+            return Ok(());
+        }
         let mut wanted = polled(&self.link);
         wanted.push(PollFd::new(&self.signals, PollFlags::IN));
         for rank in &self.ranks {
-            wanted.extend(rank.wanted());
+            wanted.extend(rank.wanted().filter(|_| self.may_relay()));
             let streams = rank
                 .streams
                 .iter()
-                .filter(|stream| self.under_way[stream.target as usize] < WINDOW);
+                .filter(|stream| self.under_way[stream.target as usize] < self.window);
             let readers = streams.filter_map(|stream| stream.reader());
             wanted.extend(readers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
@@ -226,7 +248,8 @@ impl LocalRanks {
         wanted.extend(pipe.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
         let release = self.watch.as_ref().and_then(|watch| watch.next);
         let time = self.ending.as_ref().and_then(KillSequence::next);
-        let time = time.into_iter().chain(release).min();
+        let look = self.liveness.next().filter(|_| !self.hurry);
+        let time = time.into_iter().chain(release).chain(look).min();
         match poll(&mut wanted, time.map(timespec).as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the ranks")(errno)),
@@ -237,6 +260,32 @@ impl LocalRanks {
         if let Some(watch) = &mut self.watch {
             watch.look(&self.ranks, Instant::now());
         }
+    }
+
+    /// Sends signs of life, and ends the ranks if the launcher sends none.
+    fn look_after_launcher(&mut self) {
+        if self.hurry {
+            return;
+        }
+        let outlook = self.liveness.look(Instant::now());
+        if outlook.beat {
+            self.link.post(&FromAgent::Beat);
+        }
+        if outlook.is_dead {
+            let patience = self.liveness.patience().as_secs_f64();
+            let why = format!("has not heard from the launcher for {patience} s");
+            // The launcher may be unreachable; then only this host shows the reason.
+            let _ = writeln!(
+                io::stderr(),
+                "fishplate: the agent {why} and ends its ranks"
+            );
+            self.leave(why);
+        }
+    }
+
+    /// Whether the launcher reads fast enough to send it more lines of ranks.
+    fn may_relay(&self) -> bool {
+        self.link.backlog() < BACKLOG
     }
 
     /// A signal that ends the agent ends its ranks.
@@ -257,7 +306,9 @@ impl LocalRanks {
     }
 
     fn follow_orders(&mut self) -> Result<(), Error> {
-        self.link.pull();
+        if self.link.pull() {
+            self.liveness.heard(Instant::now());
+        }
         loop {
             match self.link.next() {
                 Ok(Some(frame)) => self.handle_frame(frame),
@@ -277,7 +328,8 @@ impl LocalRanks {
 
     fn handle_frame(&mut self, frame: ToAgent) {
         match frame {
-            ToAgent::Start(_) => {}
+            ToAgent::Start(_) | ToAgent::Beat => {}
+            ToAgent::Suspended => self.liveness.suspend(),
             ToAgent::RequestStatus(rank) => {
                 if let Some(rank) = self.rank(rank) {
                     rank.request_status();
@@ -342,6 +394,9 @@ impl LocalRanks {
 
     fn relay(&mut self) {
         for rank in &mut self.ranks {
+            if self.link.backlog() >= BACKLOG {
+                return;
+            }
             let gone = rank.program_has_ended();
             for packet in rank.relay() {
                 self.link.post(&FromAgent::Packet(rank.number, packet));
@@ -386,7 +441,7 @@ impl LocalRanks {
             for stream in &mut rank.streams {
                 let target: OutputTarget = stream.target;
                 let under_way = &mut self.under_way[target as usize];
-                while *under_way < WINDOW {
+                while *under_way < self.window {
                     match stream.read(PIECE) {
                         ReadOutcome::Bytes(bytes) => {
                             *under_way += bytes.len();

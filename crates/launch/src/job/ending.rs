@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use super::RunningJob;
+use super::budget::Budget;
 use super::status_query::{QueryPurpose, StatusQuery};
-use super::{RunningJob, say};
 use crate::guard::Guard;
 use crate::kill_sequence::{GRACE, KillSequence};
 use crate::rank::RankProcess;
@@ -14,6 +15,8 @@ use crate::{describe, processes};
 
 /// The time for ranks to report their status before the job is ended.
 const LAST_WORDS: Duration = Duration::from_millis(150);
+/// The bytes of lines from before a failure that are received after it.
+const EARLIER_LINES: usize = 4 << 20;
 /// The time for all ranks of a deadlock to report it.
 const DEADLOCK_REPORTS: Duration = Duration::from_secs(10);
 /// The time after which a process that SIGKILL has not ended waits in a system call, for a device
@@ -37,9 +40,10 @@ impl RunningJob<'_> {
     /// status.
     pub(super) fn fail(&mut self, verdict: Verdict, steps: &'static [Signal]) {
         // Their status is that of the time before the failure, so earlier lines are received first.
-        self.ranks
-            .iter_mut()
-            .for_each(|rank| drop(rank.receive_events()));
+        let mut budget = Budget::of(EARLIER_LINES);
+        for rank in &mut self.ranks {
+            while rank.receive_events(&mut budget).is_some() {}
+        }
         let time = match verdict.cause {
             Cause::Deadlock { .. } => DEADLOCK_REPORTS,
             _ if self.ranks.iter().any(RankProcess::is_in_mpi) => LAST_WORDS,
@@ -69,7 +73,8 @@ impl RunningJob<'_> {
             ..
         }) = self.query.take()
         {
-            say(&self.line(&verdict, false));
+            let line = self.line(&verdict, false);
+            self.say(&line);
             self.verdict.get_or_insert(verdict);
         }
         self.hurry = hurry;
@@ -109,7 +114,7 @@ impl RunningJob<'_> {
     pub(super) fn name(&self, number: usize) -> String {
         let rank = &self.ranks[number];
         let host = match rank.host {
-            Some(host) => self.agents[host].name.clone(),
+            Some(host) => self.options.hosts[host].name.clone(),
             None => {
                 let own = rustix::system::uname();
                 own.nodename().to_string_lossy().into_owned()

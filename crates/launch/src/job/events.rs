@@ -6,10 +6,14 @@ use pmi::FromLauncher;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, wait};
 
-use super::{RunningJob, say};
+use super::RunningJob;
+use super::budget::Budget;
 use crate::agent::frame::{ProcessExit, ToAgent};
 use crate::rank::{RankEvent, RankProcess};
 use crate::verdict::{Cause, Verdict};
+
+/// The bytes of lines that a rank may have sent before its end.
+const LAST_LINES: usize = 1 << 20;
 
 /// The most warnings of a job, each with a topic of its own.
 const WARNINGS: usize = 64;
@@ -17,21 +21,31 @@ const WARNINGS: usize = 64;
 impl RunningJob<'_> {
     /// Handles the lines of these ranks, and the ends of programs below wrappers.
     pub(super) fn handle_ranks(&mut self, ready: &[usize]) {
-        for &number in ready {
+        let mut budget = Budget::default();
+        self.turn = self.turn.wrapping_add(1);
+        // Each turn begins with another rank, and those that the budget does not reach stay ready.
+        for step in 0..ready.len() {
+            let number = ready[(self.turn + step) % ready.len()];
             let rank = &mut self.ranks[number];
             let gone = rank.program_has_ended();
             // The last lines of a process count before its end, so they are received after this
             // check.
-            let events = rank.receive_events();
             rank.flush();
-            self.handle_events(number, events);
+            self.receive_all(number, &mut budget);
             let rank = &mut self.ranks[number];
-            let gone = gone || rank.program_is_gone;
+            let gone = (gone && !budget.is_spent()) || rank.program_is_gone;
             if gone && let Some(cause) = rank.program_ended() {
                 self.rank_failed(number, cause);
             }
         }
         self.find_early_leavers();
+    }
+
+    /// Receives and handles the lines of a rank, as far as the budget allows.
+    fn receive_all(&mut self, number: usize, budget: &mut Budget) {
+        while let Some(events) = self.ranks[number].receive_events(budget) {
+            self.handle_events(number, events);
+        }
     }
 
     /// Handles the ends of processes.
@@ -99,7 +113,7 @@ impl RunningJob<'_> {
                 RankEvent::Warning { topic, text } => {
                     let may = self.warned.len() < WARNINGS;
                     if may && self.warned.insert(topic) {
-                        say(&format!("rank {number}: {text}"));
+                        self.say(&format!("rank {number}: {text}"));
                     }
                 }
                 RankEvent::Fence => match self.kvs.enter_fence(number) {
@@ -125,8 +139,9 @@ impl RunningJob<'_> {
 
     /// Records the end of a rank's process.
     pub(super) fn rank_ended(&mut self, number: usize, exit: ProcessExit) {
-        let events = self.ranks[number].receive_events();
-        self.handle_events(number, events);
+        // It reads nothing more, and its last lines fit its socket.
+        self.ranks[number].discard_outbox();
+        self.receive_all(number, &mut Budget::of(LAST_LINES));
         let others_in_mpi = self
             .ranks
             .iter()
@@ -183,7 +198,8 @@ impl RunningJob<'_> {
             .all(|rank| rank.number == number || !rank.is_running());
         let left_properly = self.ranks[number].finalized && verdict.cause.is_end_of_a_process();
         if left_properly && !alone {
-            say(&self.line(&verdict, false));
+            let line = self.line(&verdict, false);
+            self.say(&line);
             self.verdict.get_or_insert(verdict);
         } else {
             self.fail(verdict, &[Signal::SIGTERM, Signal::SIGKILL]);

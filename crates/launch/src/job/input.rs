@@ -49,7 +49,10 @@ impl RunningJob<'_> {
             return false;
         }
         let has_room = match self.reading_agent() {
-            Some(host) => self.agents[host].has_started && self.input.under_way < WINDOW,
+            Some(host) => self.agents.get(host).is_some_and(|agent| {
+                let room = self.input.under_way < WINDOW && agent.link.backlog() < WINDOW;
+                agent.session.has_started() && room
+            }),
             None => {
                 let mut pipes = self
                     .ranks
@@ -93,6 +96,7 @@ impl RunningJob<'_> {
             return;
         };
         self.input.under_way += bytes.len();
+        self.agents[host].session.sent_input(bytes.len());
         self.agents[host].link.post(&match bytes.is_empty() {
             true => ToAgent::EndOfInput,
             false => ToAgent::Input(bytes),

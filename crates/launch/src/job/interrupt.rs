@@ -49,6 +49,7 @@ impl RunningJob<'_> {
     /// Stops the ranks and this process, and continues the ranks when this process continues.
     fn stop(&mut self, from_terminal: bool) {
         self.pass_on(Signal::SIGTSTP, from_terminal);
+        self.announce_silence();
         processes::to_process(rustix::process::getpid(), Signal::SIGSTOP);
         self.pass_on(Signal::SIGCONT, false);
     }

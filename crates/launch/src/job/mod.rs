@@ -1,5 +1,6 @@
 //! The life of a job: one loop that watches its ranks until no process of it is left.
 
+mod budget;
 mod ending;
 mod events;
 mod input;
@@ -10,14 +11,14 @@ mod status_query;
 
 use std::collections::HashSet;
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use secret::Secret;
 
-use crate::agent::contact::{self, Agent};
+use crate::agent::contact::{Agent, AgentStarter};
 use crate::binding::{HostBinding, ReleaseWatch};
 use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
@@ -29,9 +30,13 @@ use crate::start::{LocalShare, StartedRanks};
 use crate::stuck::StuckDetector;
 use crate::verdict::Verdict;
 use crate::{Error, Options, limits, start, timespec};
+pub(crate) use budget::Budget;
 use input::InputRelay;
 use other_libraries::OtherLibraries;
 use status_query::StatusQuery;
+
+/// The time for the launcher's last message to leave.
+const LAST_LINE: Duration = Duration::from_secs(1);
 
 /// The end of a job.
 #[derive(Debug, Clone, Default)]
@@ -62,24 +67,27 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     let mark = JobMark::new();
     let guard = Guard::start(&mark, true);
     let signals = Signals::take()?;
-    let (started, agents, outcome) = match options.hosts.is_empty() {
+    let (started, starter, outcome) = match options.hosts.is_empty() {
         true => {
             let share = LocalShare::all(options, mark, secret);
             let (started, outcome) = start::start(options, share, descriptors, signals.before());
-            (started, Vec::new(), outcome)
+            (started, None, outcome)
         }
         false => {
-            let (agents, outcome) = contact::start(options, &mark, &secret, signals.before());
+            let starter = AgentStarter::new(options, &mark, &secret, signals.before())?;
             let started = StartedRanks {
-                ranks: remote_ranks(options, agents.len()),
+                ranks: remote_ranks(options),
                 ..StartedRanks::default()
             };
-            (started, agents, outcome)
+            (started, Some(starter), Ok(()))
         }
     };
-    let mut job = RunningJob::new(options, started, agents, signals, guard);
+    let mut job = RunningJob::new(options, started, starter, signals, guard);
     match &outcome {
-        Ok(()) => job.say_started(None),
+        Ok(()) => {
+            job.say_started(None);
+            job.start_agents();
+        }
         Err(_) => job.end(&[Signal::SIGKILL]),
     }
     job.watch()?;
@@ -91,9 +99,9 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     })
 }
 
-/// The ranks that agents will start, on the hosts whose agents have been started.
-fn remote_ranks(options: &Options, agents: usize) -> Vec<RankProcess> {
-    let hosts = options.hosts.iter().take(agents).enumerate();
+/// The ranks that agents will start.
+fn remote_ranks(options: &Options) -> Vec<RankProcess> {
+    let hosts = options.hosts.iter().enumerate();
     let hosts = hosts.flat_map(|(host, at)| std::iter::repeat_n(host, at.ranks));
     let ranks = hosts.enumerate();
     ranks
@@ -111,6 +119,10 @@ struct RunningJob<'a> {
     watch: Option<ReleaseWatch>,
     /// The agents, one for each host. Empty for a job on this machine.
     agents: Vec<Agent>,
+    /// The agents that have not been started yet. None once all have been.
+    starter: Option<AgentStarter>,
+    /// The number of turns of the loop, by which each begins with another rank and agent.
+    turn: usize,
     input: InputRelay,
     signals: Signals,
     /// Ends all processes if this one is killed.
@@ -148,7 +160,7 @@ impl<'a> RunningJob<'a> {
     fn new(
         options: &'a Options,
         started: StartedRanks,
-        agents: Vec<Agent>,
+        starter: Option<AgentStarter>,
         signals: Signals,
         guard: Option<Guard>,
     ) -> Self {
@@ -161,7 +173,9 @@ impl<'a> RunningJob<'a> {
             ranks,
             watch: binding.watch(),
             _binding: binding,
-            agents,
+            agents: Vec::new(),
+            starter,
+            turn: 0,
             input: InputRelay::default(),
             signals,
             guard,
@@ -194,6 +208,7 @@ impl<'a> RunningJob<'a> {
             self.handle_deadlines();
             self.look_after_binding();
         }
+        self.stderr.flush_until(Instant::now() + LAST_LINE);
         Ok(())
     }
 
@@ -203,10 +218,10 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    fn is_over(&self) -> bool {
+    fn is_over(&mut self) -> bool {
         let given_up = self.hopeless.is_some_and(|time| Instant::now() >= time);
         if given_up && !self.childless {
-            say(
+            self.say(
                 "a process of the job does not end after SIGKILL: it waits in a system call, for a device or a file server",
             );
         }
@@ -245,7 +260,8 @@ impl<'a> RunningJob<'a> {
             .into_iter()
             .filter(|sink| !sink.is_empty());
         wanted.extend(sinks.map(|sink| PollFd::new(sink, PollFlags::OUT)));
-        let time = self.next_deadline().map(timespec);
+        let now = self.has_waiting_frames().then(Timespec::default);
+        let time = now.or(self.next_deadline().map(timespec));
         match poll(&mut wanted, time.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(Error::system("wait for the ranks")(errno)),
@@ -282,11 +298,20 @@ impl<'a> RunningJob<'a> {
     }
 
     /// Prints a line for each rank of a host that has started, if the user wants it.
-    fn say_started(&self, host: Option<usize>) {
+    fn say_started(&mut self, host: Option<usize>) {
         let ranks = self.ranks.iter().filter(|rank| rank.host == host);
-        for rank in ranks.filter(|_| self.options.verbose) {
-            say(&format!("{}started", self.name(rank.number)));
-        }
+        let ranks = ranks.filter(|_| self.options.verbose);
+        let lines = ranks.map(|rank| format!("{}started", self.name(rank.number)));
+        let lines: Vec<String> = lines.collect();
+        lines.iter().for_each(|line| self.say(line));
+    }
+
+    /// Prints a message of the launcher, in one write if the reader of standard error keeps up, so
+    /// that no line of a rank comes between. Never blocks.
+    fn say(&mut self, text: &str) {
+        self.stderr
+            .push(&[format!("fishplate: {text}\n").as_bytes()]);
+        self.stderr.flush();
     }
 
     fn move_output(&mut self, ready: &[usize]) {
@@ -309,7 +334,7 @@ impl<'a> RunningJob<'a> {
     }
 }
 
-/// Prints a message of the launcher in one write, so that no line of a rank comes between.
+/// Prints a message of the launcher after its job.
 fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
 }

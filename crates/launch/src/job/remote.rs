@@ -4,22 +4,29 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
-use super::{RunningJob, say};
-use crate::agent::contact::{Agent, PATIENCE};
+use super::RunningJob;
+use super::budget::Budget;
+use crate::agent::contact::{AT_ONCE, Agent, PATIENCE};
 use crate::agent::frame::{FromAgent, ToAgent};
 use crate::kill_sequence::GRACE;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
+use crate::plain::plain;
 use crate::processes;
 use crate::rank::RankProcess;
+use crate::timespec;
 use crate::verdict::{Cause, Verdict};
 
 /// The time to wait for the exit of an agent's command after the end of the agent's stream.
 const EXIT: Duration = Duration::from_millis(300);
 /// The time for agents to end after the time for their ranks.
 const OVERDUE: Duration = Duration::from_secs(2);
+/// The time for agents to hear that the launcher will be stopped.
+const FAREWELL: Duration = Duration::from_millis(200);
+/// The bytes on their way to an agent from which on nothing of it is handled.
+const BACKLOG: usize = 1 << 20;
 
 impl RunningJob<'_> {
     pub(super) fn is_remote(&self) -> bool {
@@ -30,9 +37,12 @@ impl RunningJob<'_> {
     pub(super) fn wanted_of_agents(&self) -> Vec<PollFd<'_>> {
         let mut wanted = Vec::new();
         for agent in &self.agents {
+            let may_read = agent.link.backlog() < BACKLOG;
             let link = agent.link.wanted();
+            let link = link.filter(|(_, flags)| may_read || *flags == PollFlags::OUT);
             wanted.extend(link.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
-            let stderr = agent.stderr().filter(|_| agent.exit.is_none());
+            let may_read = agent.exit.is_none() && !self.stderr.is_full();
+            let stderr = agent.stderr().filter(|_| may_read);
             wanted.extend(stderr.map(|fd| PollFd::new(fd, PollFlags::IN)));
         }
         wanted
@@ -47,47 +57,134 @@ impl RunningJob<'_> {
         let silent = self.agents.iter().filter(|agent| agent.exit.is_none());
         let silent = silent.filter_map(|agent| Some(agent.ended? + EXIT));
         let silent = silent.filter(|&time| time > Instant::now());
-        answers.chain(silent).chain(self.overdue).min()
+        let started = self.agents.iter().filter(|agent| agent.has_answered);
+        let looks = started.filter_map(|agent| agent.session.next());
+        answers.chain(silent).chain(looks).chain(self.overdue).min()
     }
 
-    /// Handles the frames and ends of all agents.
+    /// Whether frames wait that no event will announce.
+    pub(super) fn has_waiting_frames(&self) -> bool {
+        let may = |agent: &Agent| agent.link.has_frame() && agent.link.backlog() < BACKLOG;
+        self.agents
+            .iter()
+            .any(|agent| agent.has_answered && may(agent))
+    }
+
+    /// Starts agents, as long as not too many have yet to answer: each may be a remote shell.
+    pub(super) fn start_agents(&mut self) {
+        if self.is_ending() {
+            self.forget_unstarted();
+            return;
+        }
+        let open = |agent: &&Agent| !agent.has_answered && agent.exit.is_none();
+        let mut open = self.agents.iter().filter(open).count();
+        while open < AT_ONCE
+            && let Some(starter) = &mut self.starter
+        {
+            match starter.start_next(self.options) {
+                None => self.starter = None,
+                Some(Ok(agent)) => {
+                    self.agents.push(agent);
+                    open += 1;
+                }
+                Some(Err(error)) => {
+                    let text = error.to_string();
+                    let host = self.agents.len();
+                    let name = format!("host {}: ", self.options.hosts[host].name);
+                    let why = text.strip_prefix(&name).unwrap_or(&text).to_string();
+                    self.host_failed(host, why, error.exit_code());
+                    self.forget_unstarted();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Gives up the hosts whose agents have not been started.
+    fn forget_unstarted(&mut self) {
+        if self.starter.take().is_some() {
+            (self.agents.len()..self.options.hosts.len()).for_each(|host| self.lose(host));
+        }
+    }
+
+    /// Handles frames and ends of agents, as far as the budget of a turn allows. Each turn begins
+    /// with another agent.
     pub(super) fn serve_agents(&mut self) {
-        for host in 0..self.agents.len() {
-            let agent = &mut self.agents[host];
-            agent.link.flush();
-            agent.link.pull();
-            agent.pull_text();
-            if !agent.has_answered
-                && let Err(why) = agent.meet()
-            {
-                self.host_failed(host, why, 1);
-            }
-            if self.agents[host].has_answered {
-                self.handle_frames(host);
-            }
-            let text = self.agents[host].take_text();
-            self.stderr.push(&[&text]);
-            self.check_agent(host);
+        self.start_agents();
+        let mut budget = Budget::default();
+        self.turn = self.turn.wrapping_add(1);
+        for step in 0..self.agents.len() {
+            let host = (self.turn + step) % self.agents.len();
+            self.serve_agent(host, &mut budget);
         }
         self.find_early_leavers();
         let open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
         // The ranks of an agent that is gone have been marked as lost before.
-        self.childless =
-            !self.agents.iter().any(open) && !self.ranks.iter().any(RankProcess::is_running);
+        self.childless = self.starter.is_none()
+            && !self.agents.iter().any(open)
+            && !self.ranks.iter().any(RankProcess::is_running);
     }
 
-    fn handle_frames(&mut self, host: usize) {
-        loop {
-            match self.agents[host].link.next() {
+    fn serve_agent(&mut self, host: usize, budget: &mut Budget) {
+        let may_read = !self.stderr.is_full();
+        let agent = &mut self.agents[host];
+        agent.link.flush();
+        if agent.link.backlog() < BACKLOG && agent.link.pull() {
+            agent.session.heard(Instant::now());
+        }
+        if may_read {
+            agent.pull_text();
+        }
+        if !agent.has_answered
+            && let Err(why) = agent.meet()
+        {
+            self.host_failed(host, plain(&why), 1);
+        }
+        if self.agents[host].has_answered {
+            self.handle_frames(host, budget);
+            self.look_after_agent(host);
+        }
+        let text = self.agents[host].take_text();
+        self.stderr.push(&[text.as_bytes()]);
+        self.check_agent(host);
+    }
+
+    fn handle_frames(&mut self, host: usize, budget: &mut Budget) {
+        while !budget.is_spent() && self.agents[host].link.backlog() < BACKLOG {
+            let agent = &mut self.agents[host];
+            budget.spend(agent.link.length().unwrap_or(0));
+            let read = agent.link.next::<FromAgent>();
+            let checked = read.and_then(|frame| match frame {
+                Some(frame) => {
+                    agent.session.accept(&frame, Instant::now())?;
+                    Ok(Some(frame))
+                }
+                None => Ok(None),
+            });
+            match checked {
                 Ok(Some(frame)) => self.handle_frame(host, frame),
                 Ok(None) => return,
                 Err(why) => {
-                    let why = format!("a frame of its agent cannot be read: {why}");
+                    let why = format!("its agent has broken the rules of the connection: {why}");
                     self.host_failed(host, why, 1);
-                    self.agents[host].kill(Signal::SIGKILL);
+                    let agent = &mut self.agents[host];
+                    agent.link.shut();
+                    agent.kill(Signal::SIGKILL);
                     return;
                 }
             }
+        }
+    }
+
+    /// Sends signs of life to an agent, and gives it up if it sends none.
+    fn look_after_agent(&mut self, host: usize) {
+        let agent = &mut self.agents[host];
+        let (beat, why) = agent.session.look(Instant::now());
+        if beat {
+            agent.link.post(&ToAgent::Beat);
+        }
+        if let Some(why) = why {
+            self.host_failed(host, why, 1);
         }
     }
 
@@ -103,14 +200,15 @@ impl RunningJob<'_> {
                 for (rank, pid) in ranks.zip(pids) {
                     rank.pid = Pid::from_raw(pid);
                 }
-                self.agents[host].has_started = true;
                 self.say_started(Some(host));
             }
             FromAgent::Refused { why, code } => {
                 self.lose(host);
-                self.host_failed(host, why, code);
+                self.host_failed(host, plain(&why), code);
             }
-            FromAgent::Leaving(why) => self.host_failed(host, format!("its agent {why}"), 1),
+            FromAgent::Leaving(why) => {
+                self.host_failed(host, format!("its agent {}", plain(&why)), 1)
+            }
             // A command between the launcher and the agent ends when it reads the end.
             FromAgent::Done => self.agents[host].link.close(),
             FromAgent::Packet(number, packet) if is_local(&number) => {
@@ -124,7 +222,6 @@ impl RunningJob<'_> {
             }
             FromAgent::Ended(number, exit) if is_local(&number) => self.rank_ended(number, exit),
             FromAgent::Output(number, target, bytes) if is_local(&number) => {
-                self.agents[host].taken[target as usize] += bytes.len();
                 let (stream, sink) = self.stream(number, target);
                 stream.feed(&bytes, sink);
             }
@@ -135,7 +232,8 @@ impl RunningJob<'_> {
             FromAgent::InputTaken(bytes) => self.input.confirm(bytes),
             FromAgent::InputClosed => self.input.close(),
             FromAgent::Counted(at, bytes) => self.keep_counted(host, at, &bytes),
-            // For a rank of another host.
+            FromAgent::Beat => {}
+            // Its session accepts no frame for a rank of another host.
             _ => {}
         }
     }
@@ -147,11 +245,12 @@ impl RunningJob<'_> {
         };
         let file = profile.try_clone().map(File::from);
         let kept = file.and_then(|file| profile::put_piece(&file, at, bytes));
-        if let Err(why) = kept {
+        if let Err(why) = kept
+            && !std::mem::replace(&mut self.agents[host].has_bad_profile, true)
+        {
             let name = &self.options.hosts[host].name;
-            say(&format!(
-                "the profile of the ranks on {name} is incomplete: {why}"
-            ));
+            let text = format!("the profile of the ranks on {name} is incomplete: {why}");
+            self.say(&text);
         }
     }
 
@@ -178,9 +277,11 @@ impl RunningJob<'_> {
                     agent.knows_closed[index] = true;
                     agent.link.post(&ToAgent::Closed(target));
                 }
-                let taken = agent.taken[index];
-                if taken > 0 && !full {
-                    agent.taken[index] = 0;
+                if full {
+                    continue;
+                }
+                let taken = agent.session.confirm(index);
+                if taken > 0 {
                     agent.link.post(&ToAgent::Taken(target, taken));
                 }
             }
@@ -227,7 +328,7 @@ impl RunningJob<'_> {
         if self.is_ending() {
             return;
         }
-        let host = self.agents[host].name.clone();
+        let host = self.options.hosts[host].name.clone();
         let verdict = Verdict {
             rank: None,
             cause: Cause::Host { host, why, code },
@@ -284,10 +385,32 @@ impl RunningJob<'_> {
         silent.for_each(|agent| agent.kill(Signal::SIGKILL));
     }
 
+    /// Tells agents that this process will be stopped, so that they do not take it for dead.
+    pub(super) fn announce_silence(&mut self) {
+        let until = Instant::now() + FAREWELL;
+        for agent in self.agents.iter_mut().filter(|agent| agent.has_answered) {
+            agent.link.post(&ToAgent::Suspended);
+            while !agent.link.has_sent_all() && Instant::now() < until {
+                let wanted = agent.link.wanted();
+                let writers = wanted.filter(|(_, flags)| *flags == PollFlags::OUT);
+                let mut writers: Vec<PollFd> = writers
+                    .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
+                    .collect();
+                // An interrupted wait is tried again.
+                let _ = poll(&mut writers, Some(&timespec(until)));
+                agent.link.flush();
+            }
+        }
+    }
+
     /// Forwards a signal to all ranks, on whatever host they are.
     pub(super) fn pass_on(&mut self, signal: Signal, had: bool) {
         processes::to_ranks(&self.ranks, signal, had);
-        for agent in self.agents.iter_mut().filter(|agent| agent.has_started) {
+        for agent in self
+            .agents
+            .iter_mut()
+            .filter(|agent| agent.session.has_started())
+        {
             agent.link.post(&ToAgent::Signal(signal as i32));
         }
     }

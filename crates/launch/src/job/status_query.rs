@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::{RunningJob, say};
+use super::RunningJob;
 use crate::agent::frame::ToAgent;
 use crate::describe;
 use crate::rank::RankProcess;
@@ -104,7 +104,8 @@ impl RunningJob<'_> {
                     rank.is_running() || rank.deadlocked || rank.last_words().is_some()
                 };
                 let others = self.ranks.iter().any(has_status);
-                say(&self.line(&verdict, others));
+                let line = self.line(&verdict, others);
+                self.say(&line);
                 self.verdict.get_or_insert(verdict);
                 self.end(steps);
             }
@@ -124,11 +125,11 @@ impl RunningJob<'_> {
         }
     }
 
-    fn report(&self, title: &str) {
+    fn report(&mut self, title: &str) {
         let mut text = title.to_string();
         for line in describe::in_lines(&self.ranks) {
             text.push_str(&format!("\n  {line}"));
         }
-        say(&text);
+        self.say(&text);
     }
 }

@@ -1,0 +1,211 @@
+//! The contract of an agent: the frames that it may send, and when. The launcher believes nothing
+//! beyond it.
+//!
+//! Pure state without sockets: a frame and the time go in, a reason to end the job may come out.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use super::frame::{FromAgent, PIECE};
+use super::liveness::{Liveness, Outlook};
+
+/// The time for an agent to start its ranks.
+const START: Duration = Duration::from_secs(300);
+
+/// The longest packet of a rank in a frame. Bytes that are no text take up to three each.
+const PACKET: usize = 3 * (16 << 10);
+
+/// The longest text about an agent's end.
+const TEXT: usize = 32 << 10;
+
+/// One agent from its answer to its last frame.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    /// The ranks of its host.
+    ranks: Range<usize>,
+    /// The ranks that have ended.
+    ended: Vec<bool>,
+    /// The most bytes of each output stream without confirmation.
+    window: usize,
+    /// Bytes of each output stream that were taken and not confirmed.
+    taken: [usize; 2],
+    /// Bytes of input that were sent and not taken.
+    input: usize,
+    has_started: bool,
+    /// Whether it could not start them all. Those that it has started end.
+    has_refused: bool,
+    is_done: bool,
+    liveness: Liveness,
+    since: Instant,
+}
+
+impl Session {
+    /// The session of an agent that has just answered.
+    pub(crate) fn new(
+        ranks: Range<usize>,
+        window: usize,
+        patience: Duration,
+        now: Instant,
+    ) -> Self {
+        Session {
+            ended: vec![false; ranks.len()],
+            ranks,
+            window,
+            taken: [0; 2],
+            input: 0,
+            has_started: false,
+            has_refused: false,
+            is_done: false,
+            liveness: Liveness::new(patience, now),
+            since: now,
+        }
+    }
+
+    /// Whether its ranks have been started.
+    pub(crate) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// The agent has answered, and begins to start its ranks.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// Bytes have arrived.
+    pub(crate) fn heard(&mut self, now: Instant) {
+        self.liveness.heard(now);
+    }
+
+    /// Checks a frame and records it. The error says how the agent has broken its contract.
+    pub(crate) fn accept(&mut self, frame: &FromAgent, now: Instant) -> Result<(), String> {
+        if self.is_done {
+            return Err("it has sent a frame after its last one".into());
+        }
+        match frame {
+            FromAgent::Started(pids) => {
+                if self.has_started || self.has_refused || pids.len() != self.ranks.len() {
+                    return Err(format!(
+                        "it has reported {} started ranks, and its host has {} to start once",
+                        pids.len(),
+                        self.ranks.len()
+                    ));
+                }
+                self.has_started = true;
+                self.liveness.heard(now);
+                Ok(())
+            }
+            FromAgent::Refused { why, .. } => {
+                if self.has_started || self.has_refused {
+                    return Err("it has refused the start after it".into());
+                }
+                self.has_refused = true;
+                limit(why.len(), TEXT)
+            }
+            FromAgent::Leaving(why) => limit(why.len(), TEXT),
+            FromAgent::Counted(_, bytes) => limit(bytes.len(), super::frame::LONGEST),
+            FromAgent::Done => {
+                self.is_done = true;
+                Ok(())
+            }
+            FromAgent::Packet(rank, packet) => {
+                self.own(*rank)?;
+                limit(packet.len(), PACKET)
+            }
+            FromAgent::ProgramGone(rank) | FromAgent::EndOfOutput(rank, _) => {
+                self.own(*rank).map(drop)
+            }
+            FromAgent::Ended(rank, _) => {
+                let at = self.own(*rank)?;
+                match std::mem::replace(&mut self.ended[at], true) {
+                    true => Err(format!("it has reported the end of rank {rank} twice")),
+                    false => Ok(()),
+                }
+            }
+            FromAgent::Output(rank, target, bytes) => {
+                self.own(*rank)?;
+                limit(bytes.len(), PIECE)?;
+                let taken = &mut self.taken[*target as usize];
+                *taken += bytes.len();
+                match *taken > self.window + PIECE {
+                    true => Err("it has sent more output than it may without confirmation".into()),
+                    false => Ok(()),
+                }
+            }
+            FromAgent::InputTaken(bytes) => {
+                let left = self.input.checked_sub(*bytes);
+                self.input = left.ok_or("it has confirmed more input than it got")?;
+                Ok(())
+            }
+            FromAgent::InputClosed | FromAgent::Beat => Ok(()),
+        }
+    }
+
+    /// The place of a rank among those of its host.
+    fn own(&self, rank: usize) -> Result<usize, String> {
+        if !self.has_started && !self.has_refused {
+            return Err(format!("it has spoken of rank {rank} before the start"));
+        }
+        match self.ranks.contains(&rank) {
+            true => Ok(rank - self.ranks.start),
+            false => Err(format!("it has spoken of rank {rank}, which is elsewhere")),
+        }
+    }
+
+    /// Takes the bytes of a stream that are to be confirmed now.
+    pub(crate) fn confirm(&mut self, target: usize) -> usize {
+        std::mem::take(&mut self.taken[target])
+    }
+
+    /// Records input that was sent to it.
+    pub(crate) fn sent_input(&mut self, bytes: usize) {
+        self.input += bytes;
+    }
+
+    /// The time of the next look.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        match (self.is_done || self.has_refused, self.has_started) {
+            (true, _) => None,
+            (false, true) => self.liveness.next(),
+            (false, false) => Some(self.since + START),
+        }
+    }
+
+    /// What is due at `now`: whether to send a beat, and the reason to give the agent up.
+    pub(crate) fn look(&mut self, now: Instant) -> (bool, Option<String>) {
+        if self.is_done || self.has_refused {
+            return (false, None);
+        }
+        if !self.has_started {
+            let late = now >= self.since + START;
+            let why = || {
+                format!(
+                    "its agent has not started its ranks for {} s",
+                    START.as_secs()
+                )
+            };
+            return (false, late.then(why));
+        }
+        let Outlook { beat, is_dead } = self.liveness.look(now);
+        let why = || {
+            format!(
+                "its agent has been silent for {} s: it is stopped, or the connection to the host is broken \
+                 (FISHPLATE_HEARTBEAT sets the time)",
+                self.liveness.patience().as_secs_f64()
+            )
+        };
+        (beat, is_dead.then(why))
+    }
+}
+
+fn limit(length: usize, most: usize) -> Result<(), String> {
+    match length > most {
+        true => Err(format!(
+            "it has sent {length} bytes where {most} are the most"
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

@@ -1,0 +1,95 @@
+//! Slurm: hosts from its variables, agents by `srun`.
+
+use super::hostlist::{counts, expand};
+use super::{Allocation, Reach, Surroundings};
+use crate::hosts::ListedHost;
+
+/// The command for one host. The step takes no resources from the ranks of other steps, binds
+/// nothing, and passes bytes on as they come: without `--unbuffered`, srun waits for ends of lines.
+const SRUN: &str = "srun --nodelist={host} --nodes=1 --ntasks=1 --overlap --mpi=none \
+                    --cpu-bind=none --mem=0 --unbuffered --kill-on-bad-exit=0";
+
+/// Variables by which the user has described the job's own tasks. srun would read each as an option
+/// of the agent's step.
+const OPTIONS: &[&str] = &[
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_BIND_LIST",
+    "SLURM_CPU_BIND_TYPE",
+    "SLURM_CPU_BIND_VERBOSE",
+    "SLURM_CPUS_PER_GPU",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_DISTRIBUTION",
+    "SLURM_EXACT",
+    "SLURM_EXCLUSIVE",
+    "SLURM_HINT",
+    "SLURM_LABELIO",
+    "SLURM_MEM_PER_CPU",
+    "SLURM_MEM_PER_GPU",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_MPI_TYPE",
+    "SLURM_NNODES",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_CORE",
+    "SLURM_NTASKS_PER_GPU",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_SOCKET",
+    "SLURM_STDERRMODE",
+    "SLURM_STDINMODE",
+    "SLURM_STDOUTMODE",
+    "SLURM_THREADS_PER_CORE",
+    "SLURM_TRES_PER_TASK",
+    "SLURM_WAIT",
+    "SLURM_WHOLE",
+    "SRUN_CPUS_PER_TASK",
+];
+
+pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String> {
+    let Some((_, job)) = from.first(&["SLURM_JOB_ID", "SLURM_JOBID"]) else {
+        return Ok(None);
+    };
+    let Some((list_name, list)) = from.first(&["SLURM_JOB_NODELIST", "SLURM_NODELIST"]) else {
+        return Ok(None);
+    };
+    let name = format!("Slurm job {job}");
+    let wrong = |variable: &str, why: String| format!("{name}: {variable}: {why}");
+    let names = expand(&list).map_err(|why| wrong(list_name, why))?;
+    let number = |variable| {
+        from.get(variable)
+            .and_then(|text| text.parse::<usize>().ok())
+    };
+    let mut places = None;
+    // The first is that of a step where this process runs in one, and may describe fewer hosts.
+    for (variable, divisor) in [
+        ("SLURM_TASKS_PER_NODE", 1),
+        (
+            "SLURM_JOB_CPUS_PER_NODE",
+            number("SLURM_CPUS_PER_TASK").unwrap_or(1).max(1),
+        ),
+    ] {
+        let Some(text) = from.get(variable) else {
+            continue;
+        };
+        let counts = counts(&text).map_err(|why| wrong(variable, why))?;
+        if counts.len() == names.len() {
+            let each = counts.into_iter().map(|count| (count / divisor).max(1));
+            places = Some(each.collect::<Vec<_>>());
+            break;
+        }
+    }
+    let hosts = names.into_iter().enumerate().map(|(at, name)| ListedHost {
+        name,
+        places: places.as_ref().map(|places| places[at]),
+        most: None,
+        index: at,
+    });
+    let ranks = match places {
+        None => number("SLURM_NTASKS").or_else(|| number("SLURM_NPROCS")),
+        Some(_) => None,
+    };
+    let reach = Reach {
+        words: Some(SRUN.split_whitespace().map(str::to_string).collect()),
+        unset: OPTIONS,
+    };
+    Allocation::new(name, hosts.collect(), ranks, reach)
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Plays an agent that floods its launcher: false_agent.py KIND... with the launcher's greeting in HELLO."""
+
+import os
+import struct
+import sys
+import time
+
+# The numbers of the frames of an agent.
+STARTED, PACKET, OUTPUT, BEAT = 0, 5, 8, 12
+# One of many bytes, for buffers that would grow.
+BLOCK = 64 << 10
+
+
+def number(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def frame(kind: int, *parts: bytes) -> bytes:
+    body = b"".join([number(kind), *parts])
+    return struct.pack("<I", len(body)) + body
+
+
+def packet(text: str) -> bytes:
+    return frame(PACKET, number(0), number(len(text)), text.encode())
+
+
+def write(data: bytes, to: int = 1) -> None:
+    while data:
+        data = data[os.write(to, data):]
+
+
+def endless(data: bytes, to: int = 1) -> None:
+    data *= max(1, BLOCK // len(data))
+    while True:
+        write(data, to)
+
+
+def begin() -> None:
+    write(os.environ["HELLO"].encode() + b"\n" + frame(STARTED, number(1), number(2 * os.getpid())))
+
+
+def main(kind: str) -> None:
+    if kind == "lines before the greeting":
+        endless(b"welcome\n")
+    if kind == "a line without end before the greeting":
+        endless(b"welcome ")
+    begin()
+    if kind == "small frames":
+        endless(frame(BEAT))
+    if kind == "output":
+        endless(frame(OUTPUT, number(0), number(0), number(16000), b"x" * 16000))
+    if kind == "text on standard error":
+        endless(b"text \x1b[31m\n", to=2)
+    if kind == "questions without reading the answers":
+        write(packet(f"put k {'v' * 3000}\n"))
+        endless(packet("get k\n" * 1000))
+    if kind == "questions without an answer":
+        for key in range(1 << 40):
+            write(packet("".join(f"get {key * 100 + more}\n" for more in range(100))))
+    if kind == "lines of a status":
+        endless(packet(f"status {'x' * 4000}\n"))
+    if kind == "values":
+        for key in range(1 << 40):
+            write(packet(f"put {key} {'v' * 3000}\n"))
+    if kind == "a frame of 4 GiB":
+        write(struct.pack("<I", 2**32 - 1))
+        endless(b"x")
+    time.sleep(1000)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
