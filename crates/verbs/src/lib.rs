@@ -22,6 +22,7 @@ mod events;
 mod gid;
 mod hosted;
 mod internet;
+mod keys;
 mod library;
 mod list;
 mod memory;
