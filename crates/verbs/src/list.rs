@@ -321,11 +321,11 @@ pub fn open(wanted: &str, secret: &Secret) -> Result<Vec<VerbsDevice>> {
     VerbsDevice::open_all(&choice.used, secret)
 }
 
-/// Opens the port with this name, for the job of this secret.
-pub fn open_port(name: &str, secret: &Secret) -> Result<VerbsDevice> {
-    let choice = named(list()?, name)?;
-    match &choice.used[..] {
-        [one] => VerbsDevice::open(one, secret),
+/// The port with this name.
+pub fn named_port(name: &str) -> Result<Listed> {
+    let mut choice = named(list()?, name)?;
+    match (choice.used.pop(), &choice.used[..]) {
+        (Some(one), []) => Ok(one),
         _ => Err(Error::Invalid(format!(
             "{name}: name one port of one device, as mlx5_0 or mlx4_0:2"
         ))),

@@ -27,8 +27,7 @@ impl End {
     fn open() -> End {
         let listed = verbs::list().unwrap();
         let iwarp = listed.iter().find(|one| one.name.starts_with("siw"));
-        let mut device =
-            verbs::open_port(&iwarp.expect("an iWARP device").words(), &secret()).unwrap();
+        let mut device = VerbsDevice::open(iwarp.expect("an iWARP device"), &secret()).unwrap();
         let mut memory = vec![0; LEN].into_boxed_slice();
         // SAFETY: the memory stays as long as the device.
         let region = unsafe { device.register(memory.as_mut_ptr(), LEN, EVERYTHING) }.unwrap();
