@@ -14,6 +14,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The place with these parts, whatever they are.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn from_parts(kind: u8, subnet: u64) -> Place {
+        Place { kind, subnet }
+    }
+
     /// The place of a device.
     pub(crate) fn of(attributes: &Attributes) -> Place {
         let layer = match attributes.link_layer {

@@ -11,6 +11,9 @@ mod card;
 mod datagram;
 mod datagrams;
 mod event_wait;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod node;
 mod oob;
 mod reliable_datagram;

@@ -20,7 +20,7 @@ impl HostList {
     }
 
     /// Reads the text of such a file.
-    fn parse_lines(text: &str, name: &str) -> Result<HostList, String> {
+    pub(crate) fn parse_lines(text: &str, name: &str) -> Result<HostList, String> {
         let mut hosts = HostList::empty(name.into());
         for (line, number) in text.lines().zip(1..) {
             let line = line.split('#').next().unwrap_or_default().trim();
