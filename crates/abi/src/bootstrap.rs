@@ -11,7 +11,7 @@ use model::compute_trace::Replay;
 use model::config::{Compute, MachineConfig};
 use model::{MachineModel, ModelNode};
 use mpi::Wiring;
-use pmi::{Bootstrap, Hosts};
+use pmi::{Bootstrap, Hosts, Started};
 use profile::RankProfile;
 use sim::process::{LONG, Participant};
 
@@ -23,8 +23,34 @@ use crate::remote;
 pub(crate) type Start = (&'static str, Instant);
 
 /// Wiring of the rank to the others of its job: shared memory, devices, or a modelled machine,
-/// with its watch there.
+/// with its watch there. None for the only rank.
 pub(crate) fn wiring(
+    started: Started,
+    knobs: &Knobs,
+    start: Start,
+) -> Result<(Option<Wiring>, Option<Watch>), String> {
+    match started {
+        Started::Alone => Ok((None, None)),
+        Started::Foreign(job) => Ok((Some(on_real_hosts(job, knobs)?), None)),
+        Started::Ours(job) => {
+            let (wiring, watch) = by_our_launcher(*job, knobs, start)?;
+            Ok((Some(wiring), watch))
+        }
+    }
+}
+
+/// Wiring on this host, and by devices to others.
+fn on_real_hosts(job: Arc<dyn Bootstrap>, knobs: &Knobs) -> Result<Wiring, String> {
+    let node = match job.hosts().count() {
+        0 | 1 => None,
+        _ => Some(remote::node(&job, knobs)?),
+    };
+    let mut wiring = Wiring::new(job);
+    wiring.peers.node = node;
+    Ok(wiring)
+}
+
+fn by_our_launcher(
     mut job: pmi::Job,
     knobs: &Knobs,
     start: Start,
@@ -38,13 +64,7 @@ pub(crate) fn wiring(
     });
     let profile = profile.transpose()?;
     let Some(model) = job.model.take() else {
-        let job: Arc<dyn Bootstrap> = Arc::new(job);
-        let node = match job.hosts().count() {
-            0 | 1 => None,
-            _ => Some(remote::node(&job, knobs)?),
-        };
-        let mut wiring = Wiring::new(job);
-        wiring.peers.node = node;
+        let wiring = on_real_hosts(Arc::new(job), knobs)?;
         let watch = profile.map(|profile| Watch::new(Time::None, Some(profile)));
         return Ok((wiring, watch));
     };

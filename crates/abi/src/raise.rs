@@ -62,7 +62,27 @@ pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
     if !reported {
         say(&format!("rank {}: {text}", rank.rank()));
     }
-    leave(code)
+    end_job(&*bootstrap_of(rank), code)
+}
+
+fn bootstrap_of(rank: &Rank) -> Arc<dyn Bootstrap> {
+    Arc::clone(&rank.lock().bootstrap)
+}
+
+/// Ends the job of another launcher for an error before MPI has started.
+#[cold]
+pub(crate) fn end_start(bootstrap: &dyn Bootstrap, procedure: &str, error: &Error) -> ! {
+    let text = format!("{procedure}: {error}");
+    let code = error.class.0.clamp(1, 255);
+    let _ = bootstrap.notify(Notice::Fault { code, text: &text });
+    end_job(bootstrap, code)
+}
+
+/// Ends the process, and with it the job.
+fn end_job(bootstrap: &dyn Bootstrap, code: c_int) -> ! {
+    flush();
+    bootstrap.end_job(code);
+    exit(code)
 }
 
 /// Ends the job (MPI_Abort).
@@ -74,7 +94,8 @@ pub(crate) fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
         say(&format!("rank {number} called MPI_Abort with code {code}"));
     }
     // An exit code has eight bits, and an abort must not look like success.
-    leave(if code & 0xff == 0 { 1 } else { code & 0xff })
+    let code = if code & 0xff == 0 { 1 } else { code & 0xff };
+    end_job(&*bootstrap_of(rank), code)
 }
 
 /// Longest wait for the streams of C, which another thread may hold or a slow reader delay.
@@ -83,6 +104,12 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 /// Ends the process. Its exit handlers do not run: MPI is open, and a handler that calls it could
 /// wait for ever. Buffered output of C is written first.
 pub(crate) fn leave(code: c_int) -> ! {
+    flush();
+    exit(code)
+}
+
+/// Writes buffered output of C.
+fn flush() {
     let (done, flushed) = mpsc::channel();
     let flush = move || {
         // SAFETY: NULL stands for all streams.
@@ -92,6 +119,9 @@ pub(crate) fn leave(code: c_int) -> ! {
     if std::thread::Builder::new().spawn(flush).is_ok() {
         let _ = flushed.recv_timeout(FLUSH_PATIENCE);
     }
+}
+
+fn exit(code: c_int) -> ! {
     // SAFETY: nothing of this process is used afterwards.
     unsafe { libc::_exit(code) }
 }
@@ -115,6 +145,6 @@ pub(crate) fn on_panic(bootstrap: Arc<dyn Bootstrap>) {
         if bootstrap.notify(Notice::Fault { code, text }).is_err() {
             say(&format!("rank {rank}: {text}"));
         }
-        leave(code)
+        end_job(&*bootstrap, code)
     }));
 }

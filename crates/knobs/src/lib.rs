@@ -32,7 +32,7 @@ pub use parse::decode;
 pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};
 pub use value::{
-    Bytes, CoreDistance, KnobValue, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
+    Bytes, CoreDistance, KnobValue, PmiVersion, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
     SingleCopyMode, Wait,
 };
 

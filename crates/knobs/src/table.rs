@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::algorithms::{AlgorithmChoices, TreeArity};
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
-    Bytes, CoreDistance, KnobValue, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
+    Bytes, CoreDistance, KnobValue, PmiVersion, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
     SingleCopyMode, Wait,
 };
 use crate::{Error, Knob};
@@ -129,6 +129,15 @@ knobs! {
     /// The number of rails over each IP interface. Each has connections of its own, which share
     /// what the interface carries.
     tcp_connections: usize = 1, "FISHPLATE_TCP_CONNECTIONS", within 1, 8;
+
+    /// The version of PMI that a rank asks for first if MPICH's or Intel's mpiexec, Slurm or Flux
+    /// has started it; where the launcher refuses it, the other one follows. `auto`: version 2 under
+    /// Slurm, and 1 elsewhere.
+    pmi: PmiVersion = PmiVersion::Auto, "FISHPLATE_PMI";
+
+    /// The library by which ranks reach a launcher that speaks PMIx. Empty: `lib/libpmix.so.2`
+    /// below the folder that PMIX_PREFIX names, or else the system's libpmix.so.2.
+    pmix_library: String = String::new(), "FISHPLATE_PMIX_LIBRARY";
 
     /// Design of the RDMA transport. `basic` writes data and then the head pointer, and writes the
     /// tail pointer back after every packet. `piggyback` writes data and head pointer together, and

@@ -234,6 +234,18 @@ words! {
 }
 
 words! {
+    /// Version of PMI that a rank asks a launcher for first.
+    PmiVersion, "auto|1|2", "auto, 1 or 2", {
+        /// The version that the launcher is made for.
+        Auto = "auto",
+        /// PMI-1.
+        One = "1",
+        /// PMI-2.
+        Two = "2"
+    }
+}
+
+words! {
     /// Use of the single copy: the copy of a long message straight from the sender's memory.
     SingleCopyMode, "auto|on|off", "auto, on or off", {
         /// Try it, and fall back.

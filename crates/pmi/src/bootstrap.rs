@@ -27,16 +27,24 @@ pub enum LauncherGone {
     Dead,
     /// The program has closed the descriptor of the connection.
     Closed,
+    /// A rank has died, and the launcher, another one than ours, has not ended the job.
+    Idle {
+        /// The rank that has died.
+        dead: usize,
+    },
 }
 
 impl fmt::Display for LauncherGone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LauncherGone::Dead => "the launcher of this job has died",
-            LauncherGone::Closed => {
-                "the program has closed the descriptor of the connection to the launcher, which it did not open"
+        match self {
+            LauncherGone::Dead => f.write_str("the launcher of this job has died"),
+            LauncherGone::Closed => f.write_str(
+                "the program has closed the descriptor of the connection to the launcher, which it did not open",
+            ),
+            LauncherGone::Idle { dead } => {
+                write!(f, "rank {dead} has died, and the launcher goes on with the job")
             }
-        })
+        }
     }
 }
 
@@ -81,7 +89,8 @@ pub enum Notice<'a> {
 /// through here. All methods take `&self`, because the parts of a rank share one bootstrap:
 /// `Arc<dyn Bootstrap>`.
 ///
-/// Keys and values are printable ASCII without spaces, at most [`KEY_LIMIT`](crate::KEY_LIMIT) and
+/// A key ends with a dot and the number of the rank that puts it, which some launchers have to be
+/// told. Keys and values are printable ASCII without spaces, at most [`KEY_LIMIT`](crate::KEY_LIMIT) and
 /// [`VALUE_LIMIT`](crate::VALUE_LIMIT) bytes long; [`hex`](crate::hex) turns other bytes into such
 /// a value.
 ///
@@ -179,6 +188,11 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// the caller then shows itself. Either way this rank ends itself afterwards.
     fn abort(&self, code: i32, message: &str) -> Result<(), LauncherGone>;
 
+    /// Ends the whole job with this exit code, after [`Bootstrap::abort`] or [`Notice::Fault`] has
+    /// said why. This is the last call of a rank before its process ends: a launcher may kill at
+    /// once. Our own launcher knows by then.
+    fn end_job(&self, _code: i32) {}
+
     /// Reports to the launcher. An error means that nobody took the notice.
     fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone>;
 
@@ -196,7 +210,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     }
 }
 
-fn sleep_until_readable(fd: Option<BorrowedFd<'_>>) {
+pub(crate) fn sleep_until_readable(fd: Option<BorrowedFd<'_>>) {
     match fd {
         None => std::thread::sleep(FENCE_POLL),
         Some(fd) => {

@@ -17,6 +17,16 @@ pub enum Error {
         /// The variables that show it, with their values.
         seen: Vec<(String, String)>,
     },
+    /// Another launcher started this process, and the connection to it or to the other ranks cannot
+    /// be made.
+    Unreachable {
+        /// The name of that launcher.
+        launcher: &'static str,
+        /// The protocol.
+        protocol: &'static str,
+        /// The reason.
+        why: String,
+    },
     /// A variable of our launcher is not set, although others are.
     Missing {
         /// The variable.
@@ -84,6 +94,16 @@ impl fmt::Display for Error {
                      program with `fishplate run -n {count} PROGRAM`, or, to run it as the only rank, unset {}",
                     shown.join(" "),
                     names.join(" "),
+                );
+            }
+            Error::Unreachable {
+                launcher,
+                protocol,
+                why,
+            } => {
+                return write!(
+                    f,
+                    "{launcher} started this process, and over {protocol} this rank cannot join the others: {why}"
                 );
             }
             Error::Missing { variable } => write!(f, "{RANK} is set, but {variable} is not")?,

@@ -22,13 +22,15 @@ pub(crate) enum InheritedKind {
     Memory,
     /// A Unix socket of type SEQPACKET.
     Socket,
+    /// A socket of type STREAM.
+    Stream,
 }
 
 impl InheritedKind {
     fn name(self) -> &'static str {
         match self {
             InheritedKind::Memory => "shared memory",
-            InheritedKind::Socket => "a socket to the launcher",
+            InheritedKind::Socket | InheritedKind::Stream => "a socket to the launcher",
         }
     }
 }
@@ -116,6 +118,9 @@ fn is(descriptor: BorrowedFd<'_>, kind: InheritedKind) -> Result<bool, Errno> {
             found == FileType::Socket
                 && sockopt::socket_domain(descriptor)? == AddressFamily::UNIX
                 && sockopt::socket_type(descriptor)? == SocketType::SEQPACKET
+        }
+        InheritedKind::Stream => {
+            found == FileType::Socket && sockopt::socket_type(descriptor)? == SocketType::STREAM
         }
     })
 }

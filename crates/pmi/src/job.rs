@@ -12,7 +12,7 @@ use secret::Secret;
 use crate::control::Control;
 use crate::inherit::{Inherited, InheritedKind};
 use crate::secret_file::read_secret;
-use crate::{Bootstrap, Error, Hosts, KvsError, LauncherGone, Notice, foreign, hosts};
+use crate::{Bootstrap, Error, Hosts, KvsError, LauncherGone, Notice, hosts};
 
 /// One rank of a job that our own launcher started: [`Bootstrap`] over the environment and the
 /// control socket.
@@ -59,23 +59,11 @@ impl Job {
         }
     }
 
-    /// Reads the launcher's variables from `vars` and adopts the descriptors they name, which
-    /// become close-on-exec.
-    ///
-    /// None: no launcher started this process, so it is the only rank. An error: the variables of
-    /// our launcher exist but are unusable, or another launcher started this process as one of
-    /// several.
-    pub fn from_env(vars: impl Iterator<Item = (String, String)>) -> Result<Option<Job>, Error> {
-        let vars: Vec<(String, String)> = vars.filter(|(_, value)| !value.is_empty()).collect();
-        let find = |name: &str| {
-            vars.iter()
-                .find(|(known, _)| known == name)
-                .map(|(_, value)| value.as_str())
-        };
-        let contract = [RANK, SIZE, SEGMENT_FD, CONTROL_FD];
-        if contract.iter().all(|name| find(name).is_none()) {
-            return foreign::check(find).map(|()| None);
-        }
+    /// Reads the launcher's variables, which `find` looks up, and adopts the descriptors they name,
+    /// which become close-on-exec.
+    pub(crate) fn from_variables<'a>(
+        find: impl Fn(&str) -> Option<&'a str>,
+    ) -> Result<Job, Error> {
         let want = |name: &'static str| find(name).ok_or(Error::Missing { variable: name });
         let size = number(SIZE, want(SIZE)?)?;
         if size > MOST_RANKS {
@@ -122,7 +110,7 @@ impl Job {
         job.program = program;
         job.secret = secret.map(adopt_secret).transpose()?;
         job.profile = profile.map(Inherited::take).transpose()?;
-        Ok(Some(job))
+        Ok(job)
     }
 }
 

@@ -43,6 +43,8 @@ pub enum KvsError {
         /// The key.
         key: String,
     },
+    /// Another launcher than ours does not do what the operation needs. Holds the reason.
+    Launcher(String),
     /// This rank entered a fence before the one that it is in was complete.
     InFence,
 }
@@ -57,6 +59,7 @@ impl fmt::Display for KvsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KvsError::Gone(gone) => gone.fmt(f),
+            KvsError::Launcher(why) => f.write_str(why),
             KvsError::None => write!(
                 f,
                 "a rank without a launcher has no key-value store: start the program with `fishplate run`"

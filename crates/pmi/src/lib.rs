@@ -1,11 +1,11 @@
 //! The rank's side of job start-up: how a rank learns its identity, finds its peers, and reports to
 //! its launcher.
 //!
-//! [`Bootstrap`] is the interface; our own launcher is its first implementation. A rank reads four
-//! variables ([`Job::from_env`]) and keeps a socket to the launcher. Both ends send short lines of
-//! text over it ([`FromRank`], [`FromLauncher`]), so that a script can stand in for either end. The
-//! socket also carries the job's key-value store, by which ranks on different hosts find each
-//! other.
+//! [`Bootstrap`] is the interface, and [`start`] finds the launcher of a process. A rank of our own
+//! launcher ([`Job`]) reads four variables and keeps a socket to the launcher. Both ends send short
+//! lines of text over it ([`FromRank`], [`FromLauncher`]), so that a script can stand in for either
+//! end. The socket also carries the job's key-value store, by which ranks on different hosts find
+//! each other. A rank of another launcher ([`ForeignJob`]) speaks PMI-1, PMI-2 or PMIx with it.
 //!
 //! Invariants:
 //! - a process that a launcher started as one of many never takes itself for the only rank;
@@ -27,13 +27,14 @@ mod protocol;
 mod secret_file;
 mod segment;
 mod standalone;
+mod start;
 mod status;
 
 pub use aliases::place_variables;
 pub use bootstrap::{Bootstrap, LauncherGone, Notice};
 pub use error::Error;
 pub use explanation::{explanation, put_explanation};
-pub use foreign::launchers_seen;
+pub use foreign::{ForeignJob, launcher_of, launchers_seen};
 pub use hosts::Hosts;
 pub use in_process::InProcess;
 pub use job::{Job, ModelFiles, variables};
@@ -46,4 +47,5 @@ pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};
 pub use secret_file::secret_file;
 pub use segment::empty_segment;
 pub use standalone::Standalone;
+pub use start::{Started, start};
 pub use status::{BadRankStatus, RankStatus, UnexpectedMessage, WaitCondition, WaitReason};

@@ -10,7 +10,7 @@ use crate::handle::Comm;
 use crate::state::{LIBRARY, Rank};
 use mpi::attributes::Holder;
 use mpi::comm;
-use pmi::Notice;
+use pmi::{Bootstrap, Notice, Started};
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -54,20 +54,26 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
     };
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
-    let job = pmi::Job::from_env(variables()).map_err(unusable)?;
-    let is_launched = job.is_some();
-    if !is_launched {
+    let job = pmi::start(variables(), &knobs).map_err(unusable)?;
+    let is_launched = matches!(job, Started::Ours(_));
+    let foreign = match &job {
+        Started::Foreign(job) => Some(Arc::clone(job)),
+        Started::Ours(_) | Started::Alone => None,
+    };
+    // Our launcher says it once for all ranks.
+    if !is_launched && foreign.as_ref().is_none_or(|job| job.rank() == 0) {
         for notice in knobs::notices(variables()) {
             crate::raise::say(&notice);
         }
     }
-    let (wiring, watch) = job
-        .map(|job| bootstrap::wiring(job, &knobs, started))
-        .transpose()
-        .map_err(unusable)?
-        .unzip();
-    let watch = watch.flatten();
-    let rank = mpi::Rank::new(wiring, knobs)?;
+    let wired = bootstrap::wiring(job, &knobs, started).map_err(unusable);
+    let wired = wired.and_then(|(wiring, watch)| Ok((mpi::Rank::new(wiring, knobs)?, watch)));
+    let (rank, watch) = match (wired, foreign) {
+        (Ok(wired), _) => wired,
+        // Another launcher may let the other ranks wait for this one.
+        (Err(error), Some(job)) => crate::raise::end_start(&*job, call.procedure, &error),
+        (Err(error), None) => return Err(error),
+    };
     let in_virtual_time = rank.is_virtual();
     let levels = [
         MPI_THREAD_SINGLE,

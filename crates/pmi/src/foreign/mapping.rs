@@ -1,0 +1,95 @@
+//! The placement of a job as PMI writes it: `(vector,(FIRST,NODES,RANKS),...)`.
+//!
+//! A block places RANKS ranks on each of NODES nodes, from node FIRST on. The ranks follow the
+//! blocks in order, and begin with the first block again when there are more of them.
+
+use std::collections::HashMap;
+
+use crate::Hosts;
+
+/// Reads the placement of `ranks` ranks. None: the text is none.
+///
+/// Nodes become hosts, which are numbered in the order of their first ranks.
+pub(crate) fn parse(text: &str, ranks: usize) -> Option<Hosts> {
+    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let blocks = text.strip_prefix("(vector")?.strip_suffix(')')?;
+    let blocks = blocks.strip_prefix(',')?.strip_prefix('(')?;
+    let blocks = blocks.strip_suffix(')')?.split("),(");
+    let blocks: Vec<[u64; 3]> = blocks.map(block).collect::<Option<_>>()?;
+    let mut nodes = Vec::with_capacity(ranks);
+    while nodes.len() < ranks {
+        let before = nodes.len();
+        for &[first, count, each] in &blocks {
+            // No longer than the job, whatever the numbers are.
+            let places = (first..).take(usize::try_from(count).ok()?);
+            let places = places.flat_map(|node| (0..each).map(move |_| node));
+            nodes.extend(places.take(ranks - nodes.len()));
+        }
+        if nodes.len() == before {
+            return None;
+        }
+    }
+    Some(numbered(&nodes))
+}
+
+fn block(text: &str) -> Option<[u64; 3]> {
+    let mut numbers = text.split(',').map(|number| number.parse::<u32>().ok());
+    let block = [(); 3].map(|()| numbers.next().flatten().map(u64::from));
+    match (block, numbers.next()) {
+        ([Some(first), Some(nodes), Some(ranks)], None) if nodes > 0 && ranks > 0 => {
+            Some([first, nodes, ranks])
+        }
+        _ => None,
+    }
+}
+
+/// The placement on these nodes, whose hosts are numbered in the order of their first ranks.
+pub(crate) fn numbered<T: Eq + std::hash::Hash>(nodes: &[T]) -> Hosts {
+    let mut numbers = HashMap::new();
+    let hosts = nodes.iter().map(|node| {
+        let next = numbers.len() as u32;
+        *numbers.entry(node).or_insert(next)
+    });
+    Hosts::new(hosts.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(text: &str, ranks: usize) -> Option<String> {
+        parse(text, ranks).map(|hosts| hosts.to_string())
+    }
+
+    #[test]
+    fn blocks_place_ranks_in_order_and_begin_again() {
+        assert_eq!(hosts("(vector,(0,1,4))", 4).unwrap(), "0*4");
+        assert_eq!(hosts("(vector,(0,2,2))", 4).unwrap(), "0*2,1*2");
+        assert_eq!(hosts("(vector, (0,2,1))", 4).unwrap(), "0,1,0,1");
+        assert_eq!(hosts("(vector,(0,1,3),(1,1,1))", 4).unwrap(), "0*3,1");
+        // Node 5 has the first rank, so it is host 0.
+        assert_eq!(hosts("(vector,(5,1,1),(2,1,2))", 3).unwrap(), "0,1*2");
+    }
+
+    #[test]
+    fn other_texts_are_no_placement_and_big_numbers_take_no_memory() {
+        for text in [
+            "",
+            "(vector)",
+            "(vector,)",
+            "(vector,())",
+            "(vector,(0,1))",
+            "(vector,(0,1,2,3))",
+            "(vector,(0,0,1))",
+            "(vector,(0,1,0))",
+            "(vector,(0,1,-1))",
+            "(matrix,(0,1,1))",
+            "(vector,(0,1,1)",
+        ] {
+            assert_eq!(hosts(text, 4), None, "{text}");
+        }
+        let most = "(vector,(4294967295,4294967295,4294967295))";
+        assert_eq!(hosts(most, 3).unwrap(), "0*3");
+        assert_eq!(hosts("(vector,(4294967295,4294967295,1))", 3).unwrap(), "0,1,2");
+    }
+}

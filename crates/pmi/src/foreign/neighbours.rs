@@ -1,0 +1,330 @@
+//! The ranks of one host under another launcher: their shared segment, and the death of one.
+//!
+//! The lowest rank of a host, the *keeper*, makes the segment and listens at an abstract socket
+//! with a random name. The others connect to it, and each gets the segment's descriptor. Both ends
+//! belong to the same user, which the kernel confirms. The connections stay: one that ends without
+//! a word of farewell shows the death of its rank, also under a launcher that lets the others wait.
+//! Nothing of this is in a file system, so nothing is left behind.
+
+use std::collections::BTreeMap;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with,
+    bind, connect, listen, recv, recvmsg, send, sendmsg, socket_with, sockopt,
+};
+use rustix::process::geteuid;
+use secret::Secret;
+
+use crate::hex;
+
+/// Longest wait for the word of a process that has connected.
+const WORD: Duration = Duration::from_secs(5);
+/// Time in which the launcher ends the job of a rank that has died.
+const LAUNCHER_ENDS: Duration = Duration::from_secs(3);
+/// The farewell of a rank that has completed MPI_Finalize.
+const FAREWELL: &[u8] = b"end";
+
+/// The place at which the other ranks of a host reach its keeper.
+#[derive(Debug)]
+pub(crate) struct Meeting {
+    socket: OwnedFd,
+    name: String,
+}
+
+/// The connections between the keeper of a host and the other ranks there.
+#[derive(Debug)]
+pub(crate) struct Neighbours {
+    /// Readable when a connection is.
+    events: OwnedFd,
+    state: Mutex<Connections>,
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    open: BTreeMap<usize, OwnedFd>,
+    /// The first rank that has died, and the time at which that was noticed.
+    dead: Option<(usize, Instant)>,
+}
+
+impl Meeting {
+    /// Opens the place for the other ranks of a host, `others` in number.
+    pub(crate) fn open(others: usize) -> Result<Meeting, String> {
+        let name = Secret::draw().map_err(|why| format!("no random bytes: {why}"))?;
+        let name = format!("fishplate-{}", hex(&name.as_bytes()[..16]));
+        let open = || {
+            let socket = unix_socket()?;
+            bind(&socket, &address(&name)?)?;
+            listen(&socket, i32::try_from(others).unwrap_or(i32::MAX))?;
+            Ok(socket)
+        };
+        let socket = open().map_err(|errno: Errno| format!("no socket on this host: {errno}"))?;
+        Ok(Meeting { socket, name })
+    }
+
+    /// The name by which the others find it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits for the ranks `others` and gives each the segment. `check` is called from time to time
+    /// and fails where the launcher is gone.
+    pub(crate) fn gather(
+        self,
+        others: &[usize],
+        segment: BorrowedFd<'_>,
+        check: impl Fn() -> Result<(), String>,
+    ) -> Result<Neighbours, String> {
+        let mut open = BTreeMap::new();
+        while open.len() < others.len() {
+            check()?;
+            if !is_readable(self.socket.as_fd(), Duration::from_millis(50)) {
+                continue;
+            }
+            // A stranger, and one that says nothing, is dropped.
+            let Some((rank, connection)) = self.accept() else {
+                continue;
+            };
+            if others.contains(&rank) && pass(&connection, segment).is_ok() {
+                open.insert(rank, connection);
+            }
+        }
+        Neighbours::new(open).map_err(failed)
+    }
+
+    fn accept(&self) -> Option<(usize, OwnedFd)> {
+        let connection = acceptfrom_with(&self.socket, SocketFlags::CLOEXEC).ok()?.0;
+        if !is_same_user(connection.as_fd()) || !is_readable(connection.as_fd(), WORD) {
+            return None;
+        }
+        let mut rank = [0; 4];
+        let (_, length) = recv(&connection, &mut rank, RecvFlags::DONTWAIT).ok()?;
+        (length == rank.len()).then(|| (u32::from_le_bytes(rank) as usize, connection))
+    }
+}
+
+/// Connects rank `own` to the keeper, rank `keeper`, at `name`. The segment is that of the host.
+pub(crate) fn join(
+    name: &str,
+    keeper: usize,
+    own: usize,
+    check: impl Fn() -> Result<(), String>,
+) -> Result<(OwnedFd, Neighbours), String> {
+    let reach = |errno: Errno| {
+        format!(
+            "the launcher says that rank {keeper} is on the same host, but its shared memory cannot be reached from \
+             here ({errno}): do the ranks of a host run in different containers?"
+        )
+    };
+    let connection = unix_socket().map_err(reach)?;
+    connect(&connection, &address(name).map_err(reach)?).map_err(reach)?;
+    if !is_same_user(connection.as_fd()) {
+        return Err(reach(Errno::PERM));
+    }
+    let word = (own as u32).to_le_bytes();
+    send(&connection, &word, SendFlags::NOSIGNAL).map_err(reach)?;
+    while !is_readable(connection.as_fd(), Duration::from_millis(50)) {
+        check()?;
+    }
+    let segment = receive(&connection).map_err(reach)?;
+    check_segment(segment.as_fd())?;
+    let open = BTreeMap::from([(keeper, connection)]);
+    Ok((segment, Neighbours::new(open).map_err(failed)?))
+}
+
+/// The file is memory of this user that cannot shrink, as a launcher makes it.
+fn check_segment(file: BorrowedFd<'_>) -> Result<(), String> {
+    let stat = fstat(file).map_err(failed)?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let seals = fcntl_get_seals(file).unwrap_or(SealFlags::empty());
+    match is_file && stat.st_uid == geteuid().as_raw() && seals.contains(SealFlags::SHRINK) {
+        true => Ok(()),
+        false => Err("what the lowest rank of this host passes is not the shared memory of a job".into()),
+    }
+}
+
+impl Neighbours {
+    fn new(open: BTreeMap<usize, OwnedFd>) -> Result<Neighbours, Errno> {
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (&rank, connection) in &open {
+            let data = epoll::EventData::new_u64(rank as u64);
+            epoll::add(&events, connection, data, epoll::EventFlags::IN)?;
+        }
+        let state = Connections { open, dead: None };
+        Ok(Neighbours {
+            events,
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Readable when [`Neighbours::dead`] has something to find.
+    pub(crate) fn event_fd(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+
+    fn state(&self) -> MutexGuard<'_, Connections> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rank of this host that has died although the launcher goes on. None in the time in which
+    /// the launcher may end the job itself.
+    pub(crate) fn dead(&self) -> Option<usize> {
+        let mut state = self.state();
+        let mut ready = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; 16];
+        let now = Some(&Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        });
+        let count = epoll::wait(&self.events, &mut ready[..], now).unwrap_or(0);
+        for event in &ready[..count] {
+            let rank = event.data.u64() as usize;
+            let Some(connection) = state.open.remove(&rank) else {
+                continue;
+            };
+            let mut word = [0; FAREWELL.len()];
+            let said = recv(&connection, &mut word, RecvFlags::DONTWAIT);
+            if !matches!(said, Ok((_, length)) if &word[..length.min(word.len())] == FAREWELL) {
+                state.dead.get_or_insert((rank, Instant::now()));
+            }
+        }
+        let (rank, noticed) = state.dead?;
+        (noticed.elapsed() > LAUNCHER_ENDS).then_some(rank)
+    }
+
+    /// Tells the others that the end of this rank is no failure.
+    pub(crate) fn leave(&self) {
+        for connection in std::mem::take(&mut self.state().open).into_values() {
+            // One that is gone needs no farewell.
+            let _ = send(&connection, FAREWELL, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+    }
+}
+
+fn failed(errno: Errno) -> String {
+    format!("the ranks of this host cannot be joined: {errno}")
+}
+
+fn unix_socket() -> Result<OwnedFd, Errno> {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    socket_with(family, kind, SocketFlags::CLOEXEC, None)
+}
+
+fn address(name: &str) -> Result<SocketAddrUnix, Errno> {
+    SocketAddrUnix::new_abstract_name(name.as_bytes())
+}
+
+fn is_same_user(connection: BorrowedFd<'_>) -> bool {
+    sockopt::socket_peercred(connection).is_ok_and(|peer| peer.uid == geteuid())
+}
+
+fn is_readable(file: BorrowedFd<'_>, longest: Duration) -> bool {
+    let time = Timespec {
+        tv_sec: longest.as_secs() as i64,
+        tv_nsec: longest.subsec_nanos().into(),
+    };
+    let wanted = &mut [PollFd::from_borrowed_fd(file, PollFlags::IN)];
+    matches!(poll(wanted, Some(&time)), Ok(1))
+}
+
+/// Passes a descriptor.
+fn pass(connection: &OwnedFd, file: BorrowedFd<'_>) -> Result<(), Errno> {
+    let files = [file];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let word = [IoSlice::new(b"segment")];
+    sendmsg(connection, &word, &mut control, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// Receives a descriptor, which becomes close-on-exec.
+fn receive(connection: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut word = [0; 16];
+    let word = &mut [IoSliceMut::new(&mut word)];
+    recvmsg(connection, word, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    // An end of the connection holds no descriptor.
+    files.flatten().next().ok_or(Errno::CONNRESET)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::empty_segment;
+
+    fn meet() -> (Neighbours, Neighbours, Neighbours, OwnedFd) {
+        let meeting = Meeting::open(2).unwrap();
+        let name = meeting.name().to_string();
+        let segment = empty_segment().unwrap();
+        std::thread::scope(|scope| {
+            let joined = [5, 7].map(|rank| {
+                let name = &name;
+                scope.spawn(move || join(name, 3, rank, || Ok(())).unwrap())
+            });
+            let all = meeting.gather(&[5, 7], segment.as_fd(), || Ok(())).unwrap();
+            let [(file, one), (_, other)] = joined.map(|thread| thread.join().unwrap());
+            (all, one, other, file)
+        })
+    }
+
+    /// The ranks whose connections have ended without a farewell.
+    fn noticed(neighbours: &Neighbours) -> Option<usize> {
+        neighbours.dead();
+        neighbours.state().dead.map(|(rank, _)| rank)
+    }
+
+    #[test]
+    fn all_ranks_of_a_host_get_one_segment_and_notice_a_death() {
+        let (keeper, one, other, file) = meet();
+        check_segment(file.as_fd()).unwrap();
+        assert_eq!((noticed(&keeper), noticed(&one)), (None, None));
+        one.leave();
+        drop(one);
+        assert_eq!(noticed(&keeper), None, "rank 5 has said farewell");
+        drop(other);
+        assert_eq!(noticed(&keeper), Some(7));
+        assert_eq!(keeper.dead(), None, "the launcher has time to end the job");
+    }
+
+    #[test]
+    fn the_others_notice_the_death_of_the_keeper() {
+        let (keeper, one, other, _) = meet();
+        drop(keeper);
+        assert_eq!((noticed(&one), noticed(&other)), (Some(3), Some(3)));
+    }
+
+    #[test]
+    fn a_process_with_another_rank_gets_nothing() {
+        let meeting = Meeting::open(1).unwrap();
+        let name = meeting.name().to_string();
+        let segment = empty_segment().unwrap();
+        std::thread::scope(|scope| {
+            let (own, name) = (&meeting, &name);
+            let liar = scope.spawn(move || join(name, 0, 9, || Ok(())).map(drop));
+            while !is_readable(own.socket.as_fd(), WORD) {}
+            let (rank, connection) = own.accept().unwrap();
+            assert_eq!(rank, 9);
+            drop(connection);
+            assert!(liar.join().unwrap().unwrap_err().contains("cannot be reached"));
+        });
+        // A file that anyone can cut is no segment.
+        let plain = rustix::fs::memfd_create("plain", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        assert!(check_segment(plain.as_fd()).is_err());
+        check_segment(segment.as_fd()).unwrap();
+    }
+}

@@ -1,0 +1,96 @@
+//! The messages of PMI-2: fields `name=value;`, with the length of the message in six digits
+//! before it. A semicolon within a value is written twice.
+//!
+//! The first exchange, which agrees on the version, is a line as in PMI-1.
+
+use super::message::{Message, Request};
+
+/// The version that a rank asks for.
+pub(crate) const VERSION: (usize, usize) = (2, 0);
+
+/// The bytes of a request of the job `job`.
+pub(crate) fn encode(request: &Request, job: &str) -> Vec<u8> {
+    let (version, subversion) = VERSION;
+    let fields: Vec<(&str, String)> = match request {
+        Request::Init => {
+            let line = format!("cmd=init pmi_version={version} pmi_subversion={subversion}\n");
+            return line.into_bytes();
+        }
+        Request::Begin { rank } => vec![
+            ("cmd", "fullinit".into()),
+            ("pmijobid", job.into()),
+            ("pmirank", rank.to_string()),
+            ("threaded", "FALSE".into()),
+        ],
+        // The number of the program is in the answer to `Begin`: it has no request of its own.
+        Request::Space | Request::Program => vec![("cmd", "job-getid".into())],
+        Request::Attribute { key } => {
+            vec![("cmd", "info-getjobattr".into()), ("key", key.clone())]
+        }
+        Request::Put { key, value } => vec![
+            ("cmd", "kvs-put".into()),
+            ("key", key.clone()),
+            ("value", value.clone()),
+        ],
+        Request::Get { key } => vec![
+            ("cmd", "kvs-get".into()),
+            ("jobid", job.into()),
+            ("srcid", "-1".into()),
+            ("key", key.clone()),
+        ],
+        Request::Fence => vec![("cmd", "kvs-fence".into())],
+        Request::Abort { text, .. } => vec![
+            ("cmd", "abort".into()),
+            ("isworld", "TRUE".into()),
+            ("msg", text.clone()),
+        ],
+        Request::Finalize => vec![("cmd", "finalize".into())],
+    };
+    let body: String = fields
+        .iter()
+        .map(|(name, value)| format!("{name}={};", value.replace(';', ";;")))
+        .collect();
+    format!("{:6}{body}", body.len()).into_bytes()
+}
+
+/// The command of the answer to a request.
+pub(crate) fn answer(request: &Request) -> &'static str {
+    match request {
+        Request::Init => "response_to_init",
+        Request::Begin { .. } => "fullinit-response",
+        Request::Space | Request::Program => "job-getid-response",
+        Request::Attribute { .. } => "info-getjobattr-response",
+        Request::Put { .. } => "kvs-put-response",
+        Request::Get { .. } => "kvs-get-response",
+        Request::Fence => "kvs-fence-response",
+        Request::Abort { .. } => "",
+        Request::Finalize => "finalize-response",
+    }
+}
+
+/// Reads a message.
+pub(crate) fn decode(body: &[u8]) -> Message {
+    let body = String::from_utf8_lossy(body);
+    let mut message = Message::default();
+    let mut field = String::new();
+    let mut rest = body.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            ';' if rest.next_if_eq(&';').is_some() => field.push(';'),
+            ';' => message.push(&std::mem::take(&mut field)),
+            c => field.push(c),
+        }
+    }
+    message.push(&field);
+    message
+}
+
+impl Message {
+    fn push(&mut self, field: &str) {
+        let field = field.trim_matches(|c: char| c == '\n' || c == '\0');
+        if !field.is_empty() {
+            let (name, value) = field.split_once('=').unwrap_or((field, ""));
+            self.fields.push((name.into(), value.into()));
+        }
+    }
+}
