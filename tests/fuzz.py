@@ -55,6 +55,8 @@ PARSERS = {
               "crates/knobs/src/parse.rs", "crates/knobs/src/rails.rs", "crates/knobs/src/value.rs"],
     "packets": ["crates/mpi/src/p2p/handlers.rs", "crates/mpi/src/packet/announcements.rs", "crates/mpi/src/packet/bodies.rs",
                 "crates/mpi/src/packet/codec.rs", "crates/mpi/src/packet/mod.rs"],
+    "pmi_messages": ["crates/pmi/src/foreign/message.rs", "crates/pmi/src/foreign/pmi1.rs", "crates/pmi/src/foreign/pmi2.rs"],
+    "pmi_values": ["crates/pmi/src/foreign/mapping.rs", "crates/pmi/src/foreign/values.rs"],
     "rings": ["crates/channel/src/ring.rs", "crates/channel/src/shm/segment.rs"],
     "scenes": ["crates/model/src/config.rs", "crates/fabric/src/system.rs"],
     "slots": ["crates/channel/src/rdma/inbound.rs", "crates/channel/src/rdma/known.rs", "crates/channel/src/rdma/layout.rs",
@@ -147,7 +149,7 @@ def coverage(names: list) -> str:
         for file in json.loads(said)["data"][0]["files"]:
             part = file["summary"]["lines"]
             path = Path(file["filename"]).resolve().relative_to(harness.ROOT)
-            lines.append(f"{name:<10} {str(path):<52} {part['covered']:>5} of {part['count']:>5} lines {part['percent']:>5.1f} %")
+            lines.append(f"{name:<12} {str(path):<52} {part['covered']:>5} of {part['count']:>5} lines {part['percent']:>5.1f} %")
     return "\n".join(lines)
 
 

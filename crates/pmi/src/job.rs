@@ -61,9 +61,7 @@ impl Job {
 
     /// Reads the launcher's variables, which `find` looks up, and adopts the descriptors they name,
     /// which become close-on-exec.
-    pub(crate) fn from_variables<'a>(
-        find: impl Fn(&str) -> Option<&'a str>,
-    ) -> Result<Job, Error> {
+    pub(crate) fn from_variables<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Result<Job, Error> {
         let want = |name: &'static str| find(name).ok_or(Error::Missing { variable: name });
         let size = number(SIZE, want(SIZE)?)?;
         if size > MOST_RANKS {

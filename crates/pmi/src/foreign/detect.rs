@@ -78,21 +78,27 @@ const PMIX: &str = "PMIx";
 
 /// The launcher that started this process as a rank of its job, and the protocol by which it is
 /// reached.
-pub fn launcher_of<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, &'static str)> {
+pub fn launcher_of<'a>(
+    find: impl Fn(&str) -> Option<&'a str>,
+) -> Option<(&'static str, &'static str)> {
     match find(RANK) {
         Some(_) => None,
         None => protocol_of(&find),
     }
 }
 
-fn protocol_of<'a>(find: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, &'static str)> {
+fn protocol_of<'a>(
+    find: &impl Fn(&str) -> Option<&'a str>,
+) -> Option<(&'static str, &'static str)> {
     let name = |marks: &[Mark]| {
         let mut marks = marks.iter();
         let found = marks.find(|(marks, _)| marks.iter().all(|mark| find(mark).is_some()));
         found.map_or("a launcher", |(_, name)| name)
     };
     // A launcher of PMI within a step of one of PMIx inherits the variables of the latter.
-    let has_pmi = [PMI_FD, "PMI_RANK", "PMI_SIZE"].iter().all(|name| find(name).is_some());
+    let has_pmi = [PMI_FD, "PMI_RANK", "PMI_SIZE"]
+        .iter()
+        .all(|name| find(name).is_some());
     if has_pmi {
         return Some((name(BY_PMI), PMI));
     }

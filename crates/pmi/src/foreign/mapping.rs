@@ -90,6 +90,9 @@ mod tests {
         }
         let most = "(vector,(4294967295,4294967295,4294967295))";
         assert_eq!(hosts(most, 3).unwrap(), "0*3");
-        assert_eq!(hosts("(vector,(4294967295,4294967295,1))", 3).unwrap(), "0,1,2");
+        assert_eq!(
+            hosts("(vector,(4294967295,4294967295,1))", 3).unwrap(),
+            "0,1,2"
+        );
     }
 }

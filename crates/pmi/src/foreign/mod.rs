@@ -10,6 +10,8 @@
 //! - nothing of a launcher makes a rank panic or take memory without limit.
 
 mod detect;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod mapping;
 mod message;
 mod neighbours;
@@ -38,8 +40,8 @@ use crate::{
     unhex,
 };
 
-pub use detect::{launcher_of, launchers_seen};
 pub(crate) use detect::open;
+pub use detect::{launcher_of, launchers_seen};
 
 /// One rank of a job that another launcher started.
 #[derive(Debug)]
@@ -93,7 +95,8 @@ fn segment_key(keeper: usize) -> String {
 impl ForeignJob {
     /// Joins the ranks of the job: after this a rank has its shared memory and the secret.
     fn join(opened: Opened) -> Result<ForeignJob, String> {
-        let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| errno.to_string())?;
+        let events =
+            epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| errno.to_string())?;
         let mut job = ForeignJob {
             launcher: opened.launcher,
             protocol: opened.protocol,
@@ -125,11 +128,13 @@ impl ForeignJob {
         let is_keeper = keeper == self.rank && !others.is_empty();
         let meeting = is_keeper.then(|| Meeting::open(others.len())).transpose()?;
         if let Some(meeting) = &meeting {
-            self.put(&segment_key(keeper), meeting.name()).map_err(words)?;
+            self.put(&segment_key(keeper), meeting.name())
+                .map_err(words)?;
         }
         if self.rank == 0 {
             let secret = Secret::draw().map_err(|why| format!("no random bytes: {why}"))?;
-            self.put(&secret_key(), &hex(secret.as_bytes())).map_err(words)?;
+            self.put(&secret_key(), &hex(secret.as_bytes()))
+                .map_err(words)?;
         }
         self.fence().map_err(words)?;
         let secret = self.value(&secret_key()).map_err(words)?;
@@ -211,7 +216,9 @@ impl ForeignJob {
     fn request(&self, key: &str) -> Result<(), KvsError> {
         let owner = values::owner(key).filter(|&owner| owner < self.size());
         let owner = owner.ok_or_else(|| {
-            KvsError::Launcher(format!("the key {key} does not end with the rank that puts it"))
+            KvsError::Launcher(format!(
+                "the key {key} does not end with the rank that puts it"
+            ))
         })?;
         self.wire.get(key, owner)
     }
@@ -259,7 +266,9 @@ impl Bootstrap for ForeignJob {
         check_key(key)?;
         check_value(key, value)?;
         let parts = values::parts(key, value, self.wire.value_limit())?;
-        parts.iter().try_for_each(|(key, part)| self.wire.put(key, part))
+        parts
+            .iter()
+            .try_for_each(|(key, part)| self.wire.put(key, part))
     }
 
     fn get(&self, key: &str) -> Result<(), KvsError> {
@@ -297,7 +306,9 @@ impl Bootstrap for ForeignJob {
 
     fn abort(&self, code: i32, message: &str) -> Result<(), LauncherGone> {
         let colon = if message.is_empty() { "" } else { ": " };
-        self.say(&format!("called MPI_Abort with code {code}{colon}{message}"));
+        self.say(&format!(
+            "called MPI_Abort with code {code}{colon}{message}"
+        ));
         Ok(())
     }
 
@@ -338,7 +349,8 @@ impl Bootstrap for ForeignJob {
     }
 
     fn end_job(&self, code: i32) {
-        self.wire.abort(code, &format!("rank {} ends the job", self.rank));
+        self.wire
+            .abort(code, &format!("rank {} ends the job", self.rank));
     }
 
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {

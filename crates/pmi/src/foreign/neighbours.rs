@@ -147,7 +147,9 @@ fn check_segment(file: BorrowedFd<'_>) -> Result<(), String> {
     let seals = fcntl_get_seals(file).unwrap_or(SealFlags::empty());
     match is_file && stat.st_uid == geteuid().as_raw() && seals.contains(SealFlags::SHRINK) {
         true => Ok(()),
-        false => Err("what the lowest rank of this host passes is not the shared memory of a job".into()),
+        false => {
+            Err("what the lowest rank of this host passes is not the shared memory of a job".into())
+        }
     }
 }
 
@@ -206,7 +208,11 @@ impl Neighbours {
     pub(crate) fn leave(&self) {
         for connection in std::mem::take(&mut self.state().open).into_values() {
             // One that is gone needs no farewell.
-            let _ = send(&connection, FAREWELL, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            let _ = send(
+                &connection,
+                FAREWELL,
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            );
         }
     }
 }
@@ -320,7 +326,12 @@ mod tests {
             let (rank, connection) = own.accept().unwrap();
             assert_eq!(rank, 9);
             drop(connection);
-            assert!(liar.join().unwrap().unwrap_err().contains("cannot be reached"));
+            assert!(
+                liar.join()
+                    .unwrap()
+                    .unwrap_err()
+                    .contains("cannot be reached")
+            );
         });
         // A file that anyone can cut is no segment.
         let plain = rustix::fs::memfd_create("plain", rustix::fs::MemfdFlags::CLOEXEC).unwrap();

@@ -51,7 +51,10 @@ struct Mailbox {
 #[derive(Debug)]
 enum Letter {
     Fence(Status),
-    Value { key: String, value: Option<String> },
+    Value {
+        key: String,
+        value: Option<String>,
+    },
     /// The launcher is gone.
     Lost,
 }
@@ -81,7 +84,9 @@ impl PmixWire {
         let status = without_signals(|| unsafe { (library.init)(&mut own, ptr::null(), 0) });
         if status != SUCCESS {
             let words = library.words(status);
-            return Err(format!("the launcher does not accept it: PMIx_Init: {words}"));
+            return Err(format!(
+                "the launcher does not accept it: PMIx_Init: {words}"
+            ));
         }
         let wire = PmixWire {
             library,
@@ -215,7 +220,9 @@ impl PmixWire {
 
 impl fmt::Debug for PmixWire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PmixWire").field("rank", &self.own.rank).finish()
+        f.debug_struct("PmixWire")
+            .field("rank", &self.own.rank)
+            .finish()
     }
 }
 

@@ -66,9 +66,8 @@ pub(super) enum Found {
 
 pub(super) type Done = extern "C" fn(Status, *mut c_void);
 pub(super) type Got = extern "C" fn(Status, *mut Value, *mut c_void);
-pub(super) type EventDone = Option<
-    unsafe extern "C" fn(Status, *mut Info, usize, *const c_void, *mut c_void, *mut c_void),
->;
+pub(super) type EventDone =
+    Option<unsafe extern "C" fn(Status, *mut Info, usize, *const c_void, *mut c_void, *mut c_void)>;
 pub(super) type OnEvent = extern "C" fn(
     usize,
     Status,
@@ -293,13 +292,19 @@ mod tests {
         assert_eq!((size_of::<Proc>(), offset_of!(Proc, rank)), (260, 256));
         assert_eq!((size_of::<Value>(), offset_of!(Value, data)), (32, 8));
         assert_eq!(size_of::<Info>(), 552);
-        assert_eq!((offset_of!(Info, flags), offset_of!(Info, value)), (512, 520));
+        assert_eq!(
+            (offset_of!(Info, flags), offset_of!(Info, value)),
+            (512, 520)
+        );
     }
 
     #[test]
     fn values_are_read_by_their_type() {
         let text = CString::new("a text").unwrap();
-        assert_eq!(Value::text(&text).read(), Some(Found::Text("a text".into())));
+        assert_eq!(
+            Value::text(&text).read(),
+            Some(Found::Text("a text".into()))
+        );
         assert_eq!(Info::on(c"pmix.collect").value.read(), None);
     }
 }

@@ -14,13 +14,19 @@ const MOST_PARTS: usize = 64;
 const HEAD: usize = 3;
 
 /// The parts of a value that is stored under `key`: keys and texts of at most `limit` bytes.
-pub(crate) fn parts(key: &str, value: &str, limit: usize) -> Result<Vec<(String, String)>, KvsError> {
+pub(crate) fn parts(
+    key: &str,
+    value: &str,
+    limit: usize,
+) -> Result<Vec<(String, String)>, KvsError> {
     let text = escaped(value);
     let room = limit.saturating_sub(HEAD).max(1);
     let chunks = text.as_bytes().chunks(room);
     let chunks: Vec<String> = match text.is_empty() {
         true => vec![String::new()],
-        false => chunks.map(|chunk| String::from_utf8_lossy(chunk).into()).collect(),
+        false => chunks
+            .map(|chunk| String::from_utf8_lossy(chunk).into())
+            .collect(),
     };
     if chunks.len() > MOST_PARTS {
         return Err(KvsError::TooLong {
@@ -63,12 +69,17 @@ pub(crate) enum Assembled {
 impl Assembly {
     /// Adds the part that is stored under `key`. None: the launcher has changed it.
     pub(crate) fn add(&mut self, key: &str, text: &str) -> Option<Assembled> {
-        let later = key.strip_prefix("part").and_then(|rest| rest.split_once('.'));
+        let later = key
+            .strip_prefix("part")
+            .and_then(|rest| rest.split_once('.'));
         let (key, number, chunk) = match later {
             Some((number, key)) => (key, number.parse::<usize>().ok()?, text),
             None => {
                 let (count, chunk) = text.split_once(':')?;
-                let count = count.parse().ok().filter(|count| (1..=MOST_PARTS).contains(count))?;
+                let count = count
+                    .parse()
+                    .ok()
+                    .filter(|count| (1..=MOST_PARTS).contains(count))?;
                 self.0.insert(key.to_string(), vec![None; count]);
                 (key, 0, chunk)
             }
@@ -81,7 +92,9 @@ impl Assembly {
             return Some(Assembled::Value(key.to_string(), unescaped(&text)?));
         }
         let wanted = (1..count).filter(|_| number == 0);
-        Some(Assembled::Wants(wanted.map(|number| part_key(key, number)).collect()))
+        Some(Assembled::Wants(
+            wanted.map(|number| part_key(key, number)).collect(),
+        ))
     }
 }
 
@@ -139,7 +152,13 @@ mod tests {
 
     #[test]
     fn a_value_of_any_length_and_letters_survives_a_small_space() {
-        for value in ["", "a", "0123456789abcdef", "a=b;c%d~\"'\\{}", &"x".repeat(1000)] {
+        for value in [
+            "",
+            "a",
+            "0123456789abcdef",
+            "a=b;c%d~\"'\\{}",
+            &"x".repeat(1000),
+        ] {
             for limit in [20, 63, 1023, 100_000] {
                 let (found, parts) = through(value, limit);
                 assert_eq!(found, value);
