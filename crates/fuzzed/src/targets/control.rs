@@ -31,7 +31,9 @@ fn from_rank(line: &str) {
     };
     assert!(!text.contains(char::is_control), "{text:?}");
     let again: FromRank = written.parse().expect("a line that was written");
-    assert_eq!(again.to_string().trim_end(), written.trim_end());
+    // A control character at an end of a text has become a space, which is cut off.
+    let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
+    assert_eq!(words(&again.to_string()), words(&written));
 }
 
 fn from_launcher(line: &str) {
