@@ -8,8 +8,11 @@ MPICH. Nothing that a command started outlives it: every command runs in a sessi
 are killed by process id when the command ends or its time is up.
 """
 
+import atexit
+import functools
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -31,6 +34,16 @@ NOT_RUN = 3
 POLL_SECONDS = 0.02
 # Lines of a failed command's output that are shown.
 SHOWN_LINES = 40
+
+
+@functools.cache
+def token_file() -> str:
+    """A file with a token, for both sides of `fishplate perf --secret-file`. It is there as long as this process."""
+    handle, name = tempfile.mkstemp(prefix="fishplate-token-")
+    atexit.register(os.unlink, name)
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_hex(16))
+    return name
 
 
 class Problem(Exception):

@@ -134,6 +134,7 @@ def bench(hosts: Hosts, name: str, sizes: str, seconds: float, launchers: dict, 
 def device(hosts: Hosts, name: str, length: int) -> float | None:
     """The figure of `fishplate perf` on the device, or None if it does not run there."""
     fishplate, chosen = hosts.prefix / "bin/fishplate", ["--device", "tcp:eth0", "--size", length, "--json"]
+    chosen += ["--secret-file", harness.token_file()]
     server = subprocess.Popen(["ip", "netns", "exec", hosts.host(1), *map(str, [fishplate, "perf", name, *chosen])],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -34,7 +34,8 @@ SECONDS = 1.5
 def stream(hosts: Hosts, shape: Shape, size: int) -> float:
     """MB/s of a stream of writes over the first rail, by `fishplate perf` on the device."""
     times = max(8, int(SECONDS * shape.mbit * 1e6 / 8 / size))
-    words = [hosts.prefix / "bin/fishplate", "perf", "write-bw", "--device", "tcp:eth0", "--size", size, "-n", times, "--json"]
+    words = [hosts.prefix / "bin/fishplate", "perf", "write-bw", "--device", "tcp:eth0", "--size", size, "-n", times, "--json",
+             "--secret-file", harness.token_file()]
     words = list(map(str, words))
     server = subprocess.Popen(["ip", "netns", "exec", hosts.host(1), *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

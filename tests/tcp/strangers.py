@@ -95,7 +95,7 @@ def around(count: int, kinds: tuple):
 
 def shown_counts(err: str) -> list[int]:
     """The connections that were dropped, as each rank says at its end."""
-    lines = re.findall(r"connections of strangers that were dropped: (.*)", err)
+    lines = re.findall(r"connections and datagrams of strangers that were dropped: (.*)", err)
     return [int(count) for line in lines for count in re.findall(r"(\d+) on tcp:", line)]
 
 

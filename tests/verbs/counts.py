@@ -90,7 +90,7 @@ def counters() -> dict:
 
 
 def run_between_hosts(fishplate: Path, benchmark: str, size: int) -> dict:
-    command = words(fishplate, benchmark, size)
+    command = [*words(fishplate, benchmark, size), "--secret-file", harness.token_file()]
     server = subprocess.Popen(["on-host", "1", *command, "--device", "rxe2"], stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, start_new_session=True)
     try:

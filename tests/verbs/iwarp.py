@@ -37,7 +37,8 @@ def is_used_by_jobs(world) -> None:
 
 def measured(benchmark: str, size: int):
     def test(world) -> None:
-        words = list(map(str, [world.prefix / "bin/fishplate", "perf", benchmark, "-s", size, "-n", 50, "--json"]))
+        words = list(map(str, [world.prefix / "bin/fishplate", "perf", benchmark, "-s", size, "-n", 50, "--json",
+                               "--secret-file", harness.token_file()]))
         server = subprocess.Popen(["on-host", "1", *words, "--device", "siw2"], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, start_new_session=True)
         try:
@@ -56,7 +57,7 @@ def measured(benchmark: str, size: int):
 def what_it_lacks_is_refused(world) -> None:
     for words, why in [(["atomic-lat"], "iWARP has no atomics"),
                        (["send-lat", "--transport", "ud"], "it has reliable connections only")]:
-        command = [world.prefix / "bin/fishplate", "perf", *words, "-n", 10]
+        command = [world.prefix / "bin/fishplate", "perf", *words, "-n", 10, "--secret-file", harness.token_file()]
         server = subprocess.Popen(list(map(str, ["on-host", "1", *command, "--device", "siw2"])), stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         done = world.on_host(0, *command, "--device", "siw0", ADDRESS)

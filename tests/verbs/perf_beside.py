@@ -23,6 +23,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import harness  # noqa: E402
 
 PORT = 18600
 SECONDS = 100
@@ -119,7 +123,7 @@ def perftest(options, tool: str, size: int, count: int) -> tuple[float, int]:
 
 def ours(options, benchmark: str, size: int, count: int, inline: int) -> float:
     words = [options.fishplate, "perf", benchmark, "-p", str(PORT), "-n", str(count), "--json",
-             "--timeout", "30"]
+             "--timeout", "30", "--secret-file", options.secret_file]
     if benchmark != "atomic-lat":
         words += ["-s", str(size)]
     if benchmark.startswith(("write", "send")):
@@ -139,9 +143,11 @@ def main() -> int:
     parser.add_argument("--local", action="store_true",
                         help="both are on this machine: wait until perftest's server listens, rather than three seconds")
     parser.add_argument("--perftest-options", default="", help="for perftest only, as '-x 1' for its GID")
+    parser.add_argument("--secret-file", help="a token for fishplate perf, at the same place on both hosts [one of this process]")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="benchmarks that contain this")
     options = parser.parse_args()
+    options.secret_file = options.secret_file or harness.token_file()
     measured = failed = 0
     print(f"{'':26}{'perftest':>10}{'fishplate':>11}{'ratio':>8}   medians of {options.rounds} rounds; least and most")
     for tool, benchmark, size, count in CASES:

@@ -31,13 +31,17 @@ pub(crate) fn node(
 }
 
 fn open(job: &Arc<dyn Bootstrap>, wishes: &Wishes) -> Result<HostNode> {
-    let devices = ports::open(&ports::choose(wishes)?, job.secret().as_ref())?;
+    let secret = job.secret().ok_or_else(|| {
+        let why = "the launcher gives the ranks of this job no secret, by which they would know each other on a network";
+        Error::System(why.into())
+    })?;
+    let devices = ports::open(&ports::choose(wishes)?, &secret)?;
     let cards = Cards {
         bootstrap: Arc::clone(job),
         known: BTreeMap::new(),
         asked: BTreeSet::new(),
     };
-    let mut node = HostNode::new(devices, job.rank(), job.size(), Box::new(cards))?;
+    let mut node = HostNode::new(devices, job.rank(), job.size(), &secret, Box::new(cards))?;
     if !job.get_waits() {
         job.fence().map_err(lost)?;
     }

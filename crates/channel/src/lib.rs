@@ -26,6 +26,9 @@ mod body;
 mod build;
 #[cfg(not(loom))]
 mod explain;
+#[cfg(all(feature = "fuzzing", not(loom)))]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]

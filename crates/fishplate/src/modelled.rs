@@ -51,7 +51,7 @@ pub(crate) struct ModelledArguments {
     /// A fault of one port of a modelled host, such as `host=1,rail=0,down=2ms..5ms`; the kinds are
     /// down=SPAN (with port events), silent=SPAN, no-acks=SPAN, flap=PERIOD@SPAN and
     /// rate=SHARE@SPAN, and a span without an end lasts for ever. May be repeated
-    #[arg(long, value_name = "FAULT", requires = "fabric", value_parser = crate::faults::port)]
+    #[arg(long, value_name = "FAULT", requires = "fabric", value_parser = model::fault_file::port)]
     fault: Vec<model::PortFault>,
 
     /// Time charged for the program's computing between MPI calls: `none`, `measured[:SCALE]` (the

@@ -34,7 +34,10 @@ macro_rules! targets {
     };
 }
 
-targets![calls, frames, hello];
+targets![
+    agents, calls, cards, computing, control, datagrams, fabrics, faults, frames, handshakes,
+    hello, hosts, knobs, packets, rings, scenes, slots,
+];
 
 /// The target with this name.
 pub fn target(name: &str) -> Option<&'static Target> {

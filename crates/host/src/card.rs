@@ -1,4 +1,7 @@
-//! Cards, by which ranks find each other: a rank's secret, and the place and address of each rail.
+//! Cards, by which ranks find each other: a rank's nonce, and the place and address of each rail.
+//!
+//! The nonce is a random number of this node of the rank. It is no secret: datagrams are bound to it,
+//! so those for an earlier node are not taken.
 
 use device::{Address, Attributes, LinkLayer};
 
@@ -11,6 +14,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The place with these parts, whatever they are.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn from_parts(kind: u8, subnet: u64) -> Place {
+        Place { kind, subnet }
+    }
+
     /// The place of a device.
     pub(crate) fn of(attributes: &Attributes) -> Place {
         let layer = match attributes.link_layer {
@@ -25,14 +34,14 @@ impl Place {
     }
 }
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const HEAD: usize = 1 + 8;
 const ENTRY: usize = 1 + 8 + 16 + 4;
 
 /// The bytes of a card.
-pub(crate) fn write(secret: u64, entries: &[(Place, Address)]) -> Vec<u8> {
+pub(crate) fn write(nonce: u64, entries: &[(Place, Address)]) -> Vec<u8> {
     let mut card = vec![VERSION];
-    card.extend(secret.to_le_bytes());
+    card.extend(nonce.to_le_bytes());
     for (place, address) in entries {
         card.push(place.kind);
         card.extend(place.subnet.to_le_bytes());
@@ -42,7 +51,7 @@ pub(crate) fn write(secret: u64, entries: &[(Place, Address)]) -> Vec<u8> {
     card
 }
 
-/// The secret and the entries on a card. None: the card is malformed.
+/// The nonce and the entries on a card. None: the card is malformed.
 pub(crate) fn read(card: &[u8]) -> Option<(u64, Vec<(Place, Address)>)> {
     let (head, rest) = card.split_at_checked(HEAD)?;
     if head[0] != VERSION || rest.is_empty() || rest.len() % ENTRY != 0 {

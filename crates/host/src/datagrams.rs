@@ -3,8 +3,8 @@
 use std::os::fd::RawFd;
 use std::ptr;
 
-use super::oob::Carrier;
-use super::reliable_datagram::DATAGRAM;
+use super::datagram::DATAGRAM;
+use super::oob::{Carrier, MOST_TAKEN, Take};
 use device::{
     Access, Address, Completed, Completion, Cq, Device, Ending, Error, Operation, Qp, QpWanted,
     ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
@@ -94,7 +94,7 @@ impl Carrier for Datagrams {
         self.address
     }
 
-    fn collect(&mut self, device: &mut dyn Device, take: &mut dyn FnMut(&[u8])) -> Result<()> {
+    fn collect(&mut self, device: &mut dyn Device, take: &mut Take) -> Result<bool> {
         let none = Completion {
             id: 0,
             qp: self.qp,
@@ -104,19 +104,21 @@ impl Carrier for Datagrams {
             immediate: None,
         };
         let mut some = [none; 16];
-        loop {
+        for _ in 0..MOST_TAKEN / some.len() {
             let count = device.poll(self.cq, &mut some)?;
             for one in &some[..count] {
                 let place = one.id as usize;
                 match one.status {
                     Status::Success if place >= RECEIVES => self.free.push(place),
                     Status::Success => {
-                        take(&self.read(place, one.bytes as usize));
+                        take(&self.read(place, one.bytes as usize), None);
                         self.post_receive(device, place)?;
                     }
                     // The port cannot send now, perhaps because its link is down. Lost datagrams
                     // are retransmitted, this one too.
-                    Status::LocalQpOperation | Status::Flushed => return self.revive(device),
+                    Status::LocalQpOperation | Status::Flushed => {
+                        return self.revive(device).map(|()| false);
+                    }
                     status => {
                         return Err(Error::System(format!(
                             "{}: the queue pair by which ranks find each other has failed: {}",
@@ -127,9 +129,10 @@ impl Carrier for Datagrams {
                 }
             }
             if count < some.len() {
-                return Ok(());
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
     fn has_room(&self) -> bool {

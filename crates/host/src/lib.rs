@@ -3,15 +3,21 @@
 //!
 //! The node's out-of-band messages (`oob`) go over every rail: by the datagrams of devices that
 //! have some (`datagrams`), by UDP at the address of the network interface elsewhere (`socket`).
-//! They need no connection, and survive the loss of all rails but one.
+//! They need no connection, and survive the loss of all rails but one. Every datagram carries a code
+//! by the job's secret (`datagram`); those of strangers are dropped and counted.
 
 mod board;
 mod card;
+mod datagram;
 mod datagrams;
 mod event_wait;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod node;
 mod oob;
 mod reliable_datagram;
+mod serials;
 mod socket;
 
 pub use board::Board;

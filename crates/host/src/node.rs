@@ -13,6 +13,7 @@ use std::time::Instant;
 use super::event_wait::EventWait;
 use super::oob::{Directory, OutOfBand};
 use device::{Attributes, Device, Error, HostDevice, Identity, Node, Placement, PortEvent, Result};
+use secret::Secret;
 
 /// The longest sleep where a write may come without an event, in nanoseconds.
 const POLLED_SLEEP: u64 = 500_000;
@@ -36,11 +37,12 @@ pub struct HostNode {
 
 impl HostNode {
     /// The place of rank `rank` among `ranks`, with a rail for each device. Out-of-band messages
-    /// use every rail.
+    /// use every rail, and carry codes by the job's secret.
     pub fn new(
         devices: Vec<Box<dyn HostDevice>>,
         rank: usize,
         ranks: usize,
+        secret: &Secret,
         directory: Box<dyn Directory>,
     ) -> Result<HostNode> {
         let mut devices = devices;
@@ -48,7 +50,7 @@ impl HostNode {
             return Err(Error::Invalid("a rank needs at least one device".into()));
         }
         number(&mut devices);
-        let oob = OutOfBand::open(&mut devices, rank, ranks, directory)?;
+        let oob = OutOfBand::open(&mut devices, rank, ranks, secret, directory)?;
         let longest_sleep = match devices.iter().any(|one| writes_silently(one.attributes())) {
             true => POLLED_SLEEP,
             false => LONG_SLEEP,
@@ -310,13 +312,14 @@ impl Node for HostNode {
             let warnings = device.take_warnings().into_iter();
             warnings.map(move |words| (rail, words))
         };
-        devices.flat_map(of).collect()
+        let of_devices = devices.flat_map(of);
+        of_devices.chain(self.oob.take_warnings()).collect()
     }
 
     fn strangers(&mut self) -> Vec<u64> {
-        self.devices
-            .iter()
-            .map(|device| device.strangers())
+        let devices = self.devices.iter().enumerate();
+        devices
+            .map(|(rail, device)| device.strangers() + self.oob.strangers(rail))
             .collect()
     }
 

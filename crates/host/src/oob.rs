@@ -5,13 +5,17 @@
 //! node is never left alone: its errors are the node's.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use super::card::{self, Place};
+use super::datagram::PURPOSE;
 use super::datagrams::Datagrams;
 use super::reliable_datagram::ReliableDatagrams;
 use super::socket::Socket;
 use device::{Address, Device, Error, HostDevice, Result};
+use secret::Secret;
+use secret::codes::Codes;
 
 /// A directory in which ranks publish their cards before they can communicate, such as a launcher's
 /// key-value store. [`Board`](crate::Board) is one for ranks of one process.
@@ -28,8 +32,9 @@ pub(crate) trait Carrier: Send {
     /// The address that peers send to.
     fn address(&self) -> Address;
 
-    /// Passes every arrived datagram to `take`.
-    fn collect(&mut self, device: &mut dyn Device, take: &mut dyn FnMut(&[u8])) -> Result<()>;
+    /// Passes arrived datagrams to `take`, each with its sender's socket if it has one: at most
+    /// about [`MOST_TAKEN`]. True: there may be more.
+    fn collect(&mut self, device: &mut dyn Device, take: &mut Take) -> Result<bool>;
 
     /// True if it takes another datagram.
     fn has_room(&self) -> bool;
@@ -51,6 +56,13 @@ pub(crate) trait Carrier: Send {
     fn close(&mut self, device: &mut dyn Device);
 }
 
+/// Takes a datagram and the socket that it came from.
+pub(crate) type Take<'a> = dyn FnMut(&[u8], Option<SocketAddr>) + 'a;
+
+/// The most datagrams that one call takes from a rail. A flood of strangers' datagrams then delays
+/// the rank's own work by less than a millisecond at a time.
+pub(crate) const MOST_TAKEN: usize = 64;
+
 /// The first delay before a card is asked for again, in nanoseconds.
 const ASK_AGAIN: u64 = 1_000_000;
 /// The longest such delay, in nanoseconds.
@@ -71,12 +83,18 @@ pub(crate) struct OutOfBand {
     /// For each rank whose card is not known yet: the time of the next question, and the delay
     /// after that.
     asked: BTreeMap<usize, (u64, u64)>,
+    /// A carrier may have more datagrams than the last call took.
+    has_more: bool,
+    /// Words about strangers for the user, by rail.
+    warnings: Vec<(usize, String)>,
 }
 
 struct RailCarrier {
     carrier: Box<dyn Carrier>,
     place: Place,
     refusals: Refusals,
+    /// Datagrams that no rank of the job has made.
+    strangers: u64,
 }
 
 /// The path to a peer over one rail.
@@ -101,11 +119,12 @@ impl Refusals {
 }
 
 impl OutOfBand {
-    /// Opens the messages of rank `rank` over its devices.
+    /// Opens the messages of rank `rank` over its devices. Datagrams carry codes by the secret.
     pub(crate) fn open(
         devices: &mut [Box<dyn HostDevice>],
         rank: usize,
         ranks: usize,
+        secret: &Secret,
         mut directory: Box<dyn Directory>,
     ) -> Result<OutOfBand> {
         let mut carriers = Vec::new();
@@ -122,20 +141,24 @@ impl OutOfBand {
                 carrier,
                 place,
                 refusals: Refusals::default(),
+                strangers: 0,
             });
         }
-        let secret = secret()?;
+        let nonce = secret::nonce()
+            .map_err(|why| Error::System(format!("the system gives no random bytes: {why}")))?;
         let entries = carriers
             .iter()
             .map(|own| (own.place, own.carrier.address()));
-        directory.publish(&card::write(secret, &entries.collect::<Vec<_>>()))?;
+        directory.publish(&card::write(nonce, &entries.collect::<Vec<_>>()))?;
         Ok(OutOfBand {
-            mail: ReliableDatagrams::new(rank, secret),
+            mail: ReliableDatagrams::new(rank, nonce, Codes::new(secret, PURPOSE)),
             ranks,
             directory,
             carriers,
             addresses: BTreeMap::new(),
             asked: BTreeMap::new(),
+            has_more: false,
+            warnings: Vec::new(),
         })
     }
 
@@ -172,6 +195,9 @@ impl OutOfBand {
 
     /// The time of the next retransmission or question, if nothing arrives before.
     pub(crate) fn due(&self) -> Option<u64> {
+        if self.has_more {
+            return Some(0);
+        }
         let asked = self.asked.values().map(|(when, _)| *when);
         asked.chain(self.mail.due()).min()
     }
@@ -193,25 +219,52 @@ impl OutOfBand {
             mail,
             ranks,
             carriers,
+            warnings,
             ..
         } = self;
         let alone = carriers.len() == 1;
-        for (own, device) in carriers.iter_mut().zip(devices) {
+        let mut has_more = false;
+        for (rail, (own, device)) in carriers.iter_mut().zip(devices).enumerate() {
             if own.refusals.until > now {
                 continue;
             }
-            let mut take = |datagram: &[u8]| mail.incoming(datagram, *ranks, now);
+            let RailCarrier {
+                carrier, strangers, ..
+            } = own;
+            let mut take = |datagram: &[u8], from: Option<SocketAddr>| {
+                if mail.incoming(datagram, *ranks, now) {
+                    return;
+                }
+                *strangers += 1;
+                if *strangers == 1 {
+                    warnings.push((rail, stranger(from)));
+                }
+            };
             let taken = match own.refusals.until {
-                0 => own.carrier.collect(&mut **device, &mut take),
-                _ => own.carrier.revive(&mut **device),
+                0 => carrier.collect(&mut **device, &mut take),
+                _ => carrier.revive(&mut **device).map(|()| false),
             };
             match taken {
-                Ok(()) => own.refusals.until = 0,
+                Ok(more) => {
+                    own.refusals.until = 0;
+                    has_more |= more;
+                }
                 Err(why) if alone => return Err(why),
                 Err(_) => own.refusals.add(now),
             }
         }
+        self.has_more = has_more;
         Ok(())
+    }
+
+    /// The number of datagrams that strangers have sent to a rail.
+    pub(crate) fn strangers(&self, rail: usize) -> u64 {
+        self.carriers.get(rail).map_or(0, |own| own.strangers)
+    }
+
+    /// Takes words about strangers for the user, each with its rail.
+    pub(crate) fn take_warnings(&mut self) -> Vec<(usize, String)> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// True if a rail that works takes another datagram.
@@ -260,7 +313,7 @@ impl OutOfBand {
             }
             match self.directory.find(peer)? {
                 Some(card) => {
-                    let (secret, entries) = card::read(&card).ok_or_else(|| {
+                    let (nonce, entries) = card::read(&card).ok_or_else(|| {
                         Error::System(format!(
                             "the card that rank {peer} published is malformed; do all ranks use the same version of \
                              the library?"
@@ -275,7 +328,7 @@ impl OutOfBand {
                     };
                     let routes = card::pair(&own, &entries).into_iter().map(route);
                     self.addresses.insert(peer, routes.collect());
-                    self.mail.introduce(peer, secret);
+                    self.mail.introduce(peer, nonce);
                 }
                 None => {
                     let later = (now + patience, (2 * patience).min(ASK_SELDOM));
@@ -300,16 +353,10 @@ impl RailCarrier {
     }
 }
 
-/// A random number that cannot be guessed.
-fn secret() -> Result<u64> {
-    let mut bytes = [0; 8];
-    // SAFETY: memory for the bytes asked for.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    match got == bytes.len() as isize {
-        true => Ok(u64::from_ne_bytes(bytes)),
-        false => Err(Error::System(format!(
-            "getrandom: {}",
-            std::io::Error::last_os_error()
-        ))),
-    }
+/// Words about the first datagram of strangers.
+fn stranger(from: Option<SocketAddr>) -> String {
+    let from = from.map_or("an unknown address".into(), |from| from.to_string());
+    format!(
+        "a datagram from {from} was dropped: no rank of this job has sent it to this one; later ones are only counted"
+    )
 }

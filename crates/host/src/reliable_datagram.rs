@@ -7,16 +7,16 @@
 //! nothing for a while retransmits from the first unacknowledged fragment, and doubles the delay
 //! each time. It never gives up: the launcher detects ranks that have ended.
 //!
-//! Invariant: a datagram is accepted only if it repeats the receiver's secret and its
-//! checksum is right.
+//! Invariant: a datagram counts only if a process of the job has made it for this rank, and only
+//! once (`datagram`, `serials`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The longest datagram, in bytes.
-pub(crate) const DATAGRAM: usize = 1024;
-const HEADER: usize = 32;
-const BODY: usize = DATAGRAM - HEADER;
-const VERSION: u8 = 1;
+use secret::codes::Codes;
+
+use super::datagram::{BODY, Datagram, ENDS_WORD, HAS_FRAGMENT, Receiver};
+use super::serials::Serials;
+
 /// The most fragments in flight to one peer.
 const WINDOW: usize = 8;
 /// The first delay before a retransmission, in nanoseconds.
@@ -24,13 +24,10 @@ const PATIENCE: u64 = 20_000_000;
 /// The longest such delay, in nanoseconds.
 const MOST_PATIENCE: u64 = 1_000_000_000;
 
-const HAS_FRAGMENT: u8 = 1;
-const ENDS_WORD: u8 = 2;
-
 pub(crate) struct ReliableDatagrams {
-    rank: u32,
-    /// The secret that datagrams for this rank must repeat.
-    secret: u64,
+    own: Receiver,
+    /// The codes of datagrams between ranks of the job.
+    codes: Codes,
     peers: BTreeMap<usize, Peer>,
     /// The peers with an acknowledgement or fragments to send. The others cost nothing.
     busy: BTreeSet<usize>,
@@ -39,8 +36,12 @@ pub(crate) struct ReliableDatagrams {
 
 #[derive(Default)]
 struct Peer {
-    /// The peer's secret, once it is known.
-    secret: Option<u64>,
+    /// The random number on the peer's card, once it is known.
+    nonce: Option<u64>,
+    /// The datagrams sent to the peer so far.
+    serial: u64,
+    /// The datagrams that have come from it.
+    serials: Serials,
     /// Unacknowledged fragments; the first has the number `taken + 1`.
     out: VecDeque<Fragment>,
     taken: u32,
@@ -62,10 +63,12 @@ struct Fragment {
 }
 
 impl ReliableDatagrams {
-    pub(crate) fn new(rank: usize, secret: u64) -> ReliableDatagrams {
+    /// The messages of rank `rank`, whose card has this nonce.
+    pub(crate) fn new(rank: usize, nonce: u64, codes: Codes) -> ReliableDatagrams {
+        let rank = rank as u32;
         ReliableDatagrams {
-            rank: rank as u32,
-            secret,
+            own: Receiver { rank, nonce },
+            codes,
             peers: BTreeMap::new(),
             busy: BTreeSet::new(),
             arrived: VecDeque::new(),
@@ -73,7 +76,7 @@ impl ReliableDatagrams {
     }
 
     pub(crate) fn oob_send(&mut self, peer: usize, words: &[u8]) {
-        if peer == self.rank as usize {
+        if peer == self.own.rank as usize {
             self.arrived.push_back((peer, words.to_vec()));
             return;
         }
@@ -108,19 +111,19 @@ impl ReliableDatagrams {
         busy.filter(|(_, peer)| peer.is_busy())
     }
 
-    /// The ranks with waiting messages whose secret is not known.
+    /// The ranks with waiting messages whose card is not known.
     pub(crate) fn strangers(&self) -> impl Iterator<Item = usize> {
-        let strangers = self.busy().filter(|(_, peer)| peer.secret.is_none());
+        let strangers = self.busy().filter(|(_, peer)| peer.nonce.is_none());
         strangers.map(|(rank, _)| rank)
     }
 
-    pub(crate) fn introduce(&mut self, peer: usize, secret: u64) {
-        self.peers.entry(peer).or_default().secret = Some(secret);
+    pub(crate) fn introduce(&mut self, peer: usize, nonce: u64) {
+        self.peers.entry(peer).or_default().nonce = Some(nonce);
     }
 
     /// True if every message to a known rank has been acknowledged, and every acknowledgement sent.
     pub(crate) fn is_settled(&self) -> bool {
-        !self.busy().any(|(_, peer)| peer.secret.is_some())
+        !self.busy().any(|(_, peer)| peer.nonce.is_some())
     }
 
     /// The time of the next retransmission, if nothing arrives before.
@@ -129,22 +132,31 @@ impl ReliableDatagrams {
         waiting.map(|(_, peer)| peer.deadline).min()
     }
 
-    /// Takes an arrived datagram. One that is damaged or meant for another rank is dropped.
-    pub(crate) fn incoming(&mut self, datagram: &[u8], ranks: usize, now: u64) {
-        let Some(letter) = Datagram::open(datagram, self.secret) else {
-            return;
+    /// Takes an arrived datagram. False: it is a stranger's, and was dropped.
+    pub(crate) fn incoming(&mut self, datagram: &[u8], ranks: usize, now: u64) -> bool {
+        let Some(letter) = Datagram::open(datagram, &self.codes, self.own) else {
+            return false;
         };
         let from = letter.from as usize;
-        if from >= ranks || letter.from == self.rank {
+        if from >= ranks || letter.from == self.own.rank {
+            return false;
+        }
+        self.take(from, &letter, now);
+        true
+    }
+
+    fn take(&mut self, from: usize, letter: &Datagram, now: u64) {
+        let peer = self.peers.entry(from).or_default();
+        // It has come over another rail before, or somebody repeats it.
+        if !peer.serials.is_new(letter.serial) {
             return;
         }
-        let peer = self.peers.entry(from).or_default();
         peer.acknowledged(letter.taken, now);
         if letter.flags & HAS_FRAGMENT == 0 {
             return;
         }
-        // A duplicate, or one that came early, is acknowledged too: the acknowledgement may have
-        // been lost.
+        // A fragment that was sent again, or came early, is acknowledged too: the acknowledgement
+        // may have been lost.
         peer.owes = true;
         self.busy.insert(from);
         if letter.number != peer.received.wrapping_add(1) {
@@ -168,13 +180,14 @@ impl ReliableDatagrams {
                 self.busy.remove(&rank);
                 continue;
             }
-            let Some(secret) = peer.secret else { continue };
+            let Some(nonce) = peer.nonce else { continue };
             if peer.sent > 0 && now >= peer.deadline {
                 peer.sent = 0;
                 peer.patience = (2 * peer.patience).min(MOST_PATIENCE);
             }
             let mut letter = Datagram {
-                from: self.rank,
+                serial: peer.serial + 1,
+                from: self.own.rank,
                 number: 0,
                 taken: peer.received,
                 flags: 0,
@@ -193,7 +206,12 @@ impl ReliableDatagrams {
                 continue;
             }
             peer.owes = false;
-            return Some((rank, letter.seal(secret)));
+            peer.serial = letter.serial;
+            let to = Receiver {
+                rank: rank as u32,
+                nonce,
+            };
+            return Some((rank, letter.seal(&self.codes, to)));
         }
         None
     }
@@ -217,61 +235,6 @@ impl Peer {
         self.patience = PATIENCE;
         self.deadline = now + PATIENCE;
     }
-}
-
-/// The contents of a datagram.
-struct Datagram<'a> {
-    from: u32,
-    number: u32,
-    taken: u32,
-    flags: u8,
-    body: &'a [u8],
-}
-
-impl<'a> Datagram<'a> {
-    fn seal(&self, secret: u64) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER + self.body.len());
-        bytes.extend(secret.to_le_bytes());
-        bytes.extend([0; 8]);
-        bytes.extend(self.from.to_le_bytes());
-        bytes.extend(self.number.to_le_bytes());
-        bytes.extend(self.taken.to_le_bytes());
-        bytes.extend((self.body.len() as u16).to_le_bytes());
-        bytes.extend([self.flags, VERSION]);
-        bytes.extend_from_slice(self.body);
-        let sum = checksum(&bytes);
-        bytes[8..16].copy_from_slice(&sum.to_le_bytes());
-        bytes
-    }
-
-    fn open(bytes: &'a [u8], secret: u64) -> Option<Datagram<'a>> {
-        if bytes.len() < HEADER {
-            return None;
-        }
-        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let len = usize::from(u16::from_le_bytes([bytes[28], bytes[29]]));
-        let (head, body) = bytes.split_at(HEADER);
-        let meant = long(0) == secret && head[31] == VERSION && len == body.len();
-        if !meant || long(8) != checksum(bytes) {
-            return None;
-        }
-        Some(Datagram {
-            from: word(16),
-            number: word(20),
-            taken: word(24),
-            flags: head[30],
-            body,
-        })
-    }
-}
-
-/// FNV-1a of all bytes but the checksum's own.
-fn checksum(bytes: &[u8]) -> u64 {
-    let all = bytes[..8].iter().chain(&bytes[16..]);
-    all.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-use super::oob::Carrier;
-use super::reliable_datagram::DATAGRAM;
+use super::datagram::DATAGRAM;
+use super::oob::{Carrier, MOST_TAKEN, Take};
 use device::{Address, Device, Error, InterfaceAddress, Result};
 
 pub(crate) struct Socket {
@@ -48,6 +48,22 @@ impl Socket {
         })?;
         Ok(self.own.reach(to.port, port))
     }
+
+    /// Passes arrived datagrams to `take`, at most [`MOST_TAKEN`]. True: there may be more.
+    fn take_some(&self, take: &mut Take) -> bool {
+        // A longer datagram is cut here, and then its code is wrong.
+        let mut datagram = [0; DATAGRAM];
+        for _ in 0..MOST_TAKEN {
+            match self.socket.recv_from(&mut datagram) {
+                Ok((len, from)) => take(&datagram[..len], Some(from)),
+                Err(why) if why.kind() == ErrorKind::WouldBlock => return false,
+                // The network's report about a datagram that was sent: it is lost, and will be
+                // retransmitted.
+                Err(_) => {}
+            }
+        }
+        true
+    }
 }
 
 impl Carrier for Socket {
@@ -55,17 +71,8 @@ impl Carrier for Socket {
         self.address
     }
 
-    fn collect(&mut self, _device: &mut dyn Device, take: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let mut datagram = [0; DATAGRAM];
-        loop {
-            match self.socket.recv_from(&mut datagram) {
-                Ok((len, _)) => take(&datagram[..len]),
-                Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // The network's report about a datagram that was sent: it is lost, and will be
-                // retransmitted.
-                Err(_) => {}
-            }
-        }
+    fn collect(&mut self, _device: &mut dyn Device, take: &mut Take) -> Result<bool> {
+        Ok(self.take_some(take))
     }
 
     fn has_room(&self) -> bool {
@@ -115,6 +122,28 @@ mod tests {
             let (len, from) = ends[1].socket.recv_from(&mut datagram).unwrap();
             assert_eq!(&datagram[..len], b"hello");
             assert_eq!(from, ends[1].endpoint(ends[0].address()).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_flood_is_taken_in_bounded_parts() {
+        let own = InterfaceAddress {
+            ip: Ipv4Addr::LOCALHOST.into(),
+            scope: 0,
+        };
+        let [flooded, stranger] = [(); 2].map(|()| Socket::open("siw0", own).unwrap());
+        let to = stranger.endpoint(flooded.address()).unwrap();
+        for _ in 0..MOST_TAKEN + 5 {
+            stranger.socket.send_to(b"nothing", to).unwrap();
+        }
+        for (most, has_more) in [(MOST_TAKEN, true), (5, false)] {
+            let mut taken = 0;
+            let mut take = |datagram: &[u8], from: Option<SocketAddr>| {
+                assert_eq!((datagram.len(), from.is_some()), (7, true));
+                taken += 1;
+            };
+            assert_eq!(flooded.take_some(&mut take), has_more);
+            assert_eq!(taken, most);
         }
     }
 

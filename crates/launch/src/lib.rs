@@ -17,6 +17,9 @@ mod cache_topology;
 mod describe;
 mod elf;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod hostfile;
 mod hosts;

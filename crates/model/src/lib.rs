@@ -22,6 +22,8 @@ mod device;
 mod engine;
 mod event;
 pub mod explain;
+#[cfg(feature = "toml")]
+pub mod fault_file;
 mod faults;
 pub mod library;
 mod lookahead;

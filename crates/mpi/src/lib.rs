@@ -36,6 +36,9 @@ mod drive;
 pub mod errhandler;
 mod error;
 mod explain;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod group;
 pub mod handle;
 mod hints;

@@ -58,7 +58,7 @@ impl State {
             let counts = counts.join(", ");
             self.warn(
                 &topic,
-                &format!("connections of strangers that were dropped: {counts}"),
+                &format!("connections and datagrams of strangers that were dropped: {counts}"),
             );
         }
     }

@@ -1,5 +1,6 @@
 //! The command line of `fishplate perf`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -95,6 +96,17 @@ pub(crate) struct CommonOptions {
     #[arg(short = 'p', long, default_value_t = 18515, conflicts_with = "fabric",
         value_parser = |word: &str| whole_number::<u16>(word, 0..=65535))]
     pub(crate) port: u16,
+    /// Wait for the other side at this IP address of this host [default: that of the device's
+    /// interface for tcp:, else any]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["fabric", "host"])]
+    pub(crate) listen: Option<IpAddr>,
+    /// Read the token by which the two sides know each other from this file, of mode 600 [default:
+    /// the side without HOST shows one, and the other reads it from standard input]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fabric", "no_secret"])]
+    pub(crate) secret_file: Option<PathBuf>,
+    /// Do not ask for a token; both sides are on this host
+    #[arg(long, conflicts_with = "fabric")]
+    pub(crate) no_secret: bool,
     /// Fail after this many seconds without connection or message; the listening side waits 30
     /// times as long for its peer
     #[arg(

@@ -1,29 +1,36 @@
 //! The control connection between the two processes of a benchmark: lines of JSON over TCP.
 //!
-//! The side that starts without a host listens; the other connects. Both first send their version
-//! and plan, and continue only if these are equal.
+//! The side that starts without a host listens; the other connects. Both first prove that they know
+//! the secret of the benchmark (`admission`). Then they send their version and plan, and continue only
+//! if these are equal.
 //!
-//! Invariant: every wait has a limit, no line is longer than [`LONGEST`], and a line
-//! from a stranger has no effect.
+//! Invariant: every wait has a limit, no line is longer than [`LONGEST`], and a stranger neither says
+//! a line nor keeps the other side waiting.
+
+mod admission;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use secret::Secret;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::plan::PerfPlan;
+use admission::Callers;
 
 /// The version of the protocol. It changes with every incompatible change.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 const NAME: &str = "fishplate-perf";
 /// The longest line, in bytes: room for the addresses of ten thousand queue pairs.
 const LONGEST: usize = 1 << 20;
-/// Time between two attempts to connect, and between two polls of the listening socket.
+/// Time between two attempts to connect.
 const AGAIN: Duration = Duration::from_millis(50);
+/// Time between two polls of the listening socket and its callers.
+const SOON: Duration = Duration::from_millis(5);
 
 /// A message after the greeting.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,65 +53,65 @@ pub struct ControlLink {
     patience: Duration,
 }
 
+/// The conditions on which two sides meet.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// The secret that both must know.
+    pub secret: &'a Secret,
+    /// The plan that both must have.
+    pub plan: &'a PerfPlan,
+    /// Time after which a silent peer counts as failed.
+    pub patience: Duration,
+}
+
 /// A socket that waits for the other side to connect.
-pub struct Listener(TcpListener);
+pub struct Listener {
+    socket: TcpListener,
+    callers: Callers,
+}
 
 impl Listener {
-    /// Listens on a TCP port; 0 lets the system choose one.
-    pub fn new(port: u16) -> Result<Listener> {
-        // A socket of IPv6 also accepts connections of IPv4; without IPv6 the second address is
-        // used.
-        let all = [
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-        ];
-        let socket = TcpListener::bind(&all[..]).with_context(|| {
-            format!("cannot listen on TCP port {port}; choose another with --port")
+    /// Listens at the first of these addresses that can be had. Port 0 lets the system choose one.
+    pub fn new(places: &[SocketAddr]) -> Result<Listener> {
+        let socket = TcpListener::bind(places).with_context(|| {
+            let place = places.last().map_or("nowhere".into(), SocketAddr::to_string);
+            format!("cannot listen at {place}; choose another port with --port, or another address with --listen")
         })?;
         socket.set_nonblocking(true)?;
-        Ok(Listener(socket))
+        Ok(Listener {
+            socket,
+            callers: Callers::default(),
+        })
     }
 
     /// The TCP port.
     pub fn port(&self) -> Result<u16> {
-        Ok(self.0.local_addr()?.port())
+        Ok(self.socket.local_addr()?.port())
     }
 
-    /// Accepts the first connection of another side with an equal plan, within `wait`. Connections
-    /// that do not speak this protocol are closed. `patience` is the time after which a silent peer
-    /// counts as failed.
-    pub fn accept(
-        &self,
-        plan: &PerfPlan,
-        wait: Duration,
-        patience: Duration,
-    ) -> Result<ControlLink> {
+    /// Accepts the first connection of another side that knows the secret and has an equal plan,
+    /// within `wait`. Other connections are closed.
+    pub fn accept(&mut self, terms: &Terms, wait: Duration) -> Result<ControlLink> {
         let until = Instant::now() + wait;
         loop {
-            match self.0.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false)?;
-                    let mut link = ControlLink::over(stream, patience)?;
-                    match link.greet(plan) {
+            match self.callers.hear(&self.socket, terms.secret)? {
+                Some(stream) => {
+                    let mut link = ControlLink::over(stream, terms.patience)?;
+                    match link.greet(terms.plan) {
                         Err(Refused::Stranger(why)) => {
                             eprintln!(
-                                "fishplate: perf: closed a connection that is not from fishplate perf: {why:#}"
+                                "fishplate: perf: a connection ended before its plan: {why:#}"
                             );
                         }
                         Err(Refused::Different(why)) => return Err(why),
                         Ok(()) => return Ok(link),
                     }
                 }
-                Err(why) if why.kind() == ErrorKind::WouldBlock => {
-                    if Instant::now() >= until {
-                        bail!(
-                            "no peer has connected within {}; start the other side with this machine's name",
-                            seconds(wait)
-                        );
-                    }
-                    sleep(AGAIN);
-                }
-                Err(why) => return Err(why).context("cannot accept a connection"),
+                None if Instant::now() >= until => bail!(
+                    "no peer has connected within {}; start the other side with this machine's name",
+                    seconds(wait)
+                ),
+                None => sleep(SOON),
             }
         }
     }
@@ -112,58 +119,30 @@ impl Listener {
 
 /// The reason for a failed greeting.
 enum Refused {
-    /// The peer does not speak this protocol.
+    /// The peer does not speak this protocol, or has ended.
     Stranger(anyhow::Error),
     /// The other side has another version or another plan.
     Different(anyhow::Error),
 }
 
 impl ControlLink {
-    /// Connects to the side that listens on `host`, and retries for `wait`. `patience` is the time
-    /// after which a silent peer counts as failed.
+    /// Connects to the side that listens on `host`, which has these addresses, and retries for
+    /// `wait`.
     pub fn connect(
-        host: &str,
-        port: u16,
-        plan: &PerfPlan,
+        (host, all): (&str, &[SocketAddr]),
+        terms: &Terms,
         wait: Duration,
-        patience: Duration,
     ) -> Result<ControlLink> {
-        let until = Instant::now() + wait;
-        let all: Vec<SocketAddr> = (host, port)
-            .to_socket_addrs()
-            .with_context(|| format!("cannot resolve the host name {host}"))?
-            .collect();
-        let stream = loop {
-            let mut last = anyhow!("the host has no address");
-            let mut found = None;
-            for address in &all {
-                let left = until.saturating_duration_since(Instant::now()).max(AGAIN);
-                match TcpStream::connect_timeout(address, left) {
-                    Ok(stream) => {
-                        found = Some(stream);
-                        break;
-                    }
-                    Err(why) => last = why.into(),
-                }
-            }
-            match found {
-                Some(stream) => break stream,
-                None if Instant::now() >= until || all.is_empty() => {
-                    return Err(last).with_context(|| {
-                        format!(
-                            "cannot connect to {host}, TCP port {port}, within {}; start the same command there, without HOST",
-                            seconds(wait)
-                        )
-                    });
-                }
-                None => sleep(AGAIN),
-            }
-        };
-        let mut link = ControlLink::over(stream, patience)?;
-        match link.greet(plan) {
+        let mut stream = reach(host, all, wait)?;
+        let port = || all.first().map_or(0, SocketAddr::port);
+        let strange = || format!("{host}, TCP port {}, is not the other side", port());
+        let limits = stream.set_write_timeout(Some(terms.patience));
+        limits.with_context(strange)?;
+        admission::prove(&mut stream, terms.secret, terms.patience).with_context(strange)?;
+        let mut link = ControlLink::over(stream, terms.patience)?;
+        match link.greet(terms.plan) {
             Ok(()) => Ok(link),
-            Err(Refused::Stranger(why)) => Err(why)
-                .with_context(|| format!("{host}, TCP port {port}, does not run fishplate perf")),
+            Err(Refused::Stranger(why)) => Err(why).with_context(strange),
             Err(Refused::Different(why)) => Err(why),
         }
     }
@@ -337,6 +316,31 @@ impl ControlLink {
         String::from_utf8(line[..end].to_vec())
             .map(Some)
             .context("the other side does not send UTF-8")
+    }
+}
+
+/// Connects to the first of these addresses of `host` that answers, and retries for `wait`.
+fn reach(host: &str, all: &[SocketAddr], wait: Duration) -> Result<TcpStream> {
+    let until = Instant::now() + wait;
+    loop {
+        let mut last = anyhow!("the host has no address");
+        for address in all {
+            let left = until.saturating_duration_since(Instant::now()).max(AGAIN);
+            match TcpStream::connect_timeout(address, left) {
+                Ok(stream) => return Ok(stream),
+                Err(why) => last = why.into(),
+            }
+        }
+        if Instant::now() >= until || all.is_empty() {
+            let port = all.first().map_or(0, SocketAddr::port);
+            return Err(last).with_context(|| {
+                format!(
+                    "cannot connect to {host}, TCP port {port}, within {}; start the same command there, without HOST",
+                    seconds(wait)
+                )
+            });
+        }
+        sleep(AGAIN);
     }
 }
 

@@ -21,12 +21,13 @@ mod side;
 pub mod sockets;
 pub mod stream;
 pub mod target;
+mod trust;
 
 use std::cell::RefCell;
 use std::io::{Write, stdout};
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::RunStart;
@@ -39,10 +40,11 @@ use results::arguments::usage;
 use results::terminal::fitted;
 use secret::Secret;
 use tcp::TcpDevice;
+use verbs::VerbsDevice;
 
 pub use cli::PerfArguments;
 use cli::{Chosen, CommonOptions};
-use control::{ControlLink, Listener};
+use control::{ControlLink, Listener, Terms};
 use plan::PerfPlan;
 use show::TargetResults;
 use target::modelled::{self, Machine};
@@ -159,10 +161,17 @@ fn modelled(
 /// Measures between this process and another. `None` on the side that does not show the results.
 fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
-    let open = || open_device(name, plan.mtu);
-    // A wrong name is reported before the wait for the other side.
+    // A wrong name is reported before the secret is asked for.
+    let port = port_named(name)?;
+    let secret = options.secret()?;
+    let open = || open_device(&port, plan.mtu, &secret);
     let steps = plan.sizes(open()?.attributes().mtu)?.len();
-    let links = links(plan, options, timeout)?;
+    let terms = Terms {
+        secret: &secret,
+        plan,
+        patience: timeout,
+    };
+    let links = links(&terms, options, port.ip())?;
     let client = options.host.is_some();
     let mut console = Console::new(if client { steps } else { 0 });
     console.doing(format!("{}, {name}", plan.benchmark.name()));
@@ -181,50 +190,90 @@ fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<T
     }))
 }
 
-/// Opens the device with this name, with packets of at most `mtu` bytes.
-fn open_device(name: &str, mtu: Option<usize>) -> Result<Box<dyn Device>> {
-    let [Wanted::Tcp(interface)] = &ports::wanted(name)[..] else {
-        let mut device = verbs::open_port(name).context("--device")?;
-        if let Some(mtu) = mtu {
-            device.limit_mtu(mtu)?;
-        }
-        return Ok(Box::new(device));
-    };
-    if mtu.is_some() {
-        bail!("--mtu: TCP chooses the length of its packets itself");
-    }
-    let ports = tcp::ports(interface.as_deref(), &[]).context("--device")?;
-    let [port] = &ports[..] else {
-        let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
-        bail!("--device {name}: name one of {}", names.join(", "));
-    };
-    // The control connection has no proof of the other side either.
-    let secret = Secret::from_bytes([0; Secret::LENGTH]);
-    Ok(Box::new(TcpDevice::open(port, &secret)?))
+/// A device of this host.
+enum Port {
+    Verbs(Box<verbs::Listed>),
+    Tcp(Box<tcp::Port>),
 }
 
-/// A control connection to the other side for each pair.
-fn links(plan: &PerfPlan, options: &CommonOptions, timeout: Duration) -> Result<Vec<ControlLink>> {
-    if let Some(host) = &options.host {
-        let connect = |_| ControlLink::connect(host, options.port, plan, timeout, timeout);
-        return (0..plan.pairs).map(connect).collect();
+impl Port {
+    /// The address of its interface, which the other side reaches too.
+    fn ip(&self) -> Option<IpAddr> {
+        match self {
+            Port::Verbs(_) => None,
+            Port::Tcp(port) => Some(port.address.ip),
+        }
     }
-    let listener = Listener::new(options.port)?;
-    let accept = |pair| {
-        let wait = match pair {
-            0 => timeout * ACCEPT_FACTOR,
-            _ => timeout,
-        };
-        listener.accept(plan, wait, timeout)
+}
+
+/// The port with this name.
+fn port_named(name: &str) -> Result<Port> {
+    let [Wanted::Tcp(interface)] = &ports::wanted(name)[..] else {
+        let port = verbs::named_port(name).context("--device")?;
+        return Ok(Port::Verbs(Box::new(port)));
     };
-    (0..plan.pairs).map(accept).collect()
+    let mut ports = tcp::ports(interface.as_deref(), &[]).context("--device")?;
+    match (ports.pop(), &ports[..]) {
+        (Some(port), []) => Ok(Port::Tcp(Box::new(port))),
+        (last, _) => {
+            let names: Vec<String> = ports.into_iter().chain(last).map(|one| one.name).collect();
+            bail!("--device {name}: name one of {}", names.join(", "));
+        }
+    }
+}
+
+/// Opens a device, with packets of at most `mtu` bytes.
+fn open_device(port: &Port, mtu: Option<usize>, secret: &Secret) -> Result<Box<dyn Device>> {
+    match port {
+        Port::Verbs(port) => {
+            let mut device = VerbsDevice::open(port, secret).context("--device")?;
+            if let Some(mtu) = mtu {
+                device.limit_mtu(mtu)?;
+            }
+            Ok(Box::new(device))
+        }
+        Port::Tcp(_) if mtu.is_some() => {
+            bail!("--mtu: TCP chooses the length of its packets itself")
+        }
+        Port::Tcp(port) => Ok(Box::new(TcpDevice::open(port, secret)?)),
+    }
+}
+
+/// A control connection to the other side for each pair. `device` is the address of the device's
+/// interface, if it has one.
+fn links(
+    terms: &Terms,
+    options: &CommonOptions,
+    device: Option<IpAddr>,
+) -> Result<Vec<ControlLink>> {
+    let (pairs, wait) = (terms.plan.pairs, terms.patience);
+    if let Some(host) = &options.host {
+        let all = options.addresses(host)?;
+        let connect = |_| ControlLink::connect((host, &all), terms, wait);
+        return (0..pairs).map(connect).collect();
+    }
+    let mut listener = Listener::new(&options.places(device)?)?;
+    let mut accept = |pair| {
+        let wait = match pair {
+            0 => wait * ACCEPT_FACTOR,
+            _ => wait,
+        };
+        listener.accept(terms, wait)
+    };
+    (0..pairs).map(&mut accept).collect()
 }
 
 /// Measures sockets between this process and another. `None` on the side that does not show the
 /// results.
 fn real_sockets(plan: &PerfPlan, options: &CommonOptions) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
-    let mut links = links(plan, options, timeout)?;
+    let secret = options.secret()?;
+    let terms = Terms {
+        secret: &secret,
+        plan,
+        patience: timeout,
+    };
+    let mut links = links(&terms, options, None)?;
     let link = links.pop().context("no connection to the other side")?;
     let client = options.host.as_ref();
     let steps = plan.sizes(0)?.len();

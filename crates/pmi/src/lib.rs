@@ -34,6 +34,9 @@ pub use aliases::place_variables;
 pub use bootstrap::{Bootstrap, LauncherGone, Notice};
 pub use error::Error;
 pub use explanation::{explanation, put_explanation};
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use foreign::fuzzing;
 pub use foreign::{ForeignJob, launcher_of, launchers_seen};
 pub use hosts::Hosts;
 pub use in_process::InProcess;

@@ -9,7 +9,7 @@
 mod choice;
 mod wanted;
 
-use device::{Error, HostDevice, Result};
+use device::{HostDevice, Result};
 use secret::Secret;
 use tcp::TcpDevice;
 use verbs::{Listed, VerbsDevice};
@@ -52,22 +52,16 @@ impl Port {
     }
 }
 
-/// Opens ports that [`choose`] has found, in their order. Only TCP needs the job's secret.
-pub fn open(ports: &[Port], secret: Option<&Secret>) -> Result<Vec<Box<dyn HostDevice>>> {
+/// Opens ports that [`choose`] has found, in their order, for the job of this secret.
+pub fn open(ports: &[Port], secret: &Secret) -> Result<Vec<Box<dyn HostDevice>>> {
     let rdma = ports.iter().filter_map(Port::as_verbs).cloned();
     // All at once, because ports of one device share a protection domain.
-    let mut rdma = VerbsDevice::open_all(&rdma.collect::<Vec<_>>())?.into_iter();
+    let mut rdma = VerbsDevice::open_all(&rdma.collect::<Vec<_>>(), secret)?.into_iter();
     let mut devices: Vec<Box<dyn HostDevice>> = Vec::new();
     for port in ports {
         match port {
             Port::Verbs(_) => devices.extend(rdma.next().map(boxed)),
-            Port::Tcp(port) => {
-                let secret = secret.ok_or_else(|| {
-                    let why = "TCP needs a launcher that gives the ranks of a job a secret, by which they know each other";
-                    Error::System(why.into())
-                })?;
-                devices.push(boxed(TcpDevice::open(port, secret)?));
-            }
+            Port::Tcp(port) => devices.push(boxed(TcpDevice::open(port, secret)?)),
         }
     }
     Ok(devices)

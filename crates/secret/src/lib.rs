@@ -2,20 +2,30 @@
 //!
 //! The launcher draws one [`Secret`] for each job and gives it to the ranks. Two processes that
 //! meet on a network prove to each other with [`hello`] that both know it, before either believes
-//! a byte of the other.
+//! a byte of the other. Messages without a connection carry [`codes`].
 //!
 //! Invariants:
-//! - no secret appears in a text: `Debug` hides it, and there is no `Display`;
+//! - no secret appears in a text: `Debug` hides it, and there is no `Display`; a [`Token`] is made
+//!   to be shown;
 //! - nothing here opens a socket or a file; the one system call draws random bytes;
 //! - codes are compared in a time that does not depend on their bytes.
 
 #![forbid(unsafe_code)]
 
+pub mod codes;
 pub mod hello;
 mod random;
+mod token;
 
 use std::fmt;
 use std::io;
+
+pub use token::{NotAToken, Token};
+
+/// A random number of the kernel, to tell a message of now from one of earlier times.
+pub fn nonce() -> io::Result<u64> {
+    random::bytes().map(u64::from_ne_bytes)
+}
 
 /// The secret of a job: 256 bits that its launcher and its ranks know, and nobody else.
 #[derive(Clone, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 
 use std::mem::zeroed;
 
+use super::keys::Keys;
 use super::library::check;
 use super::port::Context;
 use super::sys::*;
@@ -16,10 +17,6 @@ const RETRIES: u8 = 6;
 const TIMEOUT: u8 = 14;
 /// 61.44 ms (IBA 9.7.5.2.8, table 45).
 const RECEIVER_NOT_READY_TIMER: u8 = 25;
-/// The queue key of all our datagram queue pairs: they receive only datagrams that carry it. The
-/// highest bit, for privileged keys, is clear.
-pub(crate) const Q_KEY: u32 = 0x0f15_4b1a;
-
 /// The properties of a port that a connection needs.
 pub(crate) struct PortPath {
     /// The number of the port at its device.
@@ -56,6 +53,7 @@ impl PortPath {
 pub(crate) fn begin(
     context: &Context,
     path: &PortPath,
+    keys: &Keys,
     qp: *mut ibv_qp,
     transport: Transport,
 ) -> Result<()> {
@@ -63,7 +61,7 @@ pub(crate) fn begin(
     wanted.port_num = path.port;
     let own = match transport {
         Transport::Ud => {
-            wanted.qkey = Q_KEY;
+            wanted.qkey = keys.q_key;
             IBV_QP_QKEY
         }
         Transport::Uc => {
@@ -84,16 +82,20 @@ pub(crate) fn begin(
 pub(crate) fn finish(
     context: &Context,
     path: &PortPath,
+    keys: &Keys,
     qp: *mut ibv_qp,
     transport: Transport,
     peer: Option<Address>,
 ) -> Result<()> {
     let mut ready = attributes(IBV_QPS_RTR);
     let mut mask = 0;
+    // SAFETY: of this device, and not destroyed.
+    let own = unsafe { (*qp).qp_num };
     if let Some(peer) = peer {
         ready.ah_attr = path.to(peer.port);
         ready.path_mtu = path.mtu;
         ready.dest_qp_num = peer.qp;
+        ready.rq_psn = keys.first_packet(peer.qp, own);
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     }
     if transport == Transport::Rc {
@@ -115,6 +117,7 @@ pub(crate) fn finish(
     modify(context, qp, ready, mask, &receive)?;
 
     let mut send = attributes(IBV_QPS_RTS);
+    send.sq_psn = keys.first_packet(own, peer.map_or(own, |peer| peer.qp));
     let mut mask = IBV_QP_SQ_PSN;
     if transport == Transport::Rc {
         send.timeout = TIMEOUT;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::connection::{self, PortPath};
+use super::keys::Keys;
 use super::library::check;
 use super::open_device::{DeviceEvent, NoRegion, OpenDevice};
 use super::rdmacm::{Exchange, Line};
@@ -36,6 +37,7 @@ const SOFTWARE_DRAINS: Duration = Duration::from_millis(20);
 pub struct VerbsDevice {
     pub(super) context: Arc<OpenDevice>,
     pub(super) path: PortPath,
+    pub(super) keys: Keys,
     pub(super) attributes: Attributes,
     pub(super) limits: ibv_device_attr,
     /// The card that holds it, if that is known.
@@ -333,7 +335,9 @@ impl Device for VerbsDevice {
         let number = unsafe { (*made).qp_num };
         let begun = match &self.exchange {
             None => {
-                connection::begin(&self.context, &self.path, made, wanted.transport).map(|()| None)
+                let transport = wanted.transport;
+                connection::begin(&self.context, &self.path, &self.keys, made, transport)
+                    .map(|()| None)
             }
             Some(exchange) => exchange
                 .listen(number, self.path.address, &self.path)
@@ -383,7 +387,8 @@ impl Device for VerbsDevice {
             self.qp_mut(qp)?.state = State::Connecting;
             return Ok(());
         }
-        let answer = connection::finish(&self.context, &self.path, raw, transport, peer);
+        let answer =
+            connection::finish(&self.context, &self.path, &self.keys, raw, transport, peer);
         if answer.is_err() {
             // It may be between two states.
             self.modify(qp, Ending::Reset)?;
@@ -463,7 +468,7 @@ impl Device for VerbsDevice {
                 if let Some(receives) = &mut own.receives {
                     receives.clear();
                 }
-                connection::begin(&self.context, &self.path, raw, transport)?;
+                connection::begin(&self.context, &self.path, &self.keys, raw, transport)?;
             }
         }
         Ok(())

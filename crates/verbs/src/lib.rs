@@ -22,6 +22,7 @@ mod events;
 mod gid;
 mod hosted;
 mod internet;
+mod keys;
 mod library;
 mod list;
 mod memory;
@@ -36,5 +37,5 @@ mod work;
 
 pub use self::device::VerbsDevice;
 pub use gid::{Gid, GidKind};
-pub use list::{Choice, Listed, choose, list, open, open_port};
+pub use list::{Choice, Listed, choose, list, named_port, open};
 pub use port::{Rate, Surroundings};

@@ -7,6 +7,7 @@ use super::placement;
 use super::port::{self, Context, Rate, Surroundings};
 use super::sys::*;
 use device::{Error, Placement, Result};
+use secret::Secret;
 
 /// One port of one device.
 #[derive(Clone, Debug)]
@@ -314,17 +315,17 @@ fn all(listed: Vec<Listed>) -> Result<Choice> {
     Ok(Choice { used, left })
 }
 
-/// Opens the ports that [`choose`] chooses.
-pub fn open(wanted: &str) -> Result<Vec<VerbsDevice>> {
+/// Opens the ports that [`choose`] chooses, for the job of this secret.
+pub fn open(wanted: &str, secret: &Secret) -> Result<Vec<VerbsDevice>> {
     let choice = choose(list()?, wanted)?;
-    VerbsDevice::open_all(&choice.used)
+    VerbsDevice::open_all(&choice.used, secret)
 }
 
-/// Opens the port with this name.
-pub fn open_port(name: &str) -> Result<VerbsDevice> {
-    let choice = named(list()?, name)?;
-    match &choice.used[..] {
-        [one] => VerbsDevice::open(one),
+/// The port with this name.
+pub fn named_port(name: &str) -> Result<Listed> {
+    let mut choice = named(list()?, name)?;
+    match (choice.used.pop(), &choice.used[..]) {
+        (Some(one), []) => Ok(one),
         _ => Err(Error::Invalid(format!(
             "{name}: name one port of one device, as mlx5_0 or mlx4_0:2"
         ))),

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use super::connection::PortPath;
 use super::device::VerbsDevice;
 use super::gid::Gid;
+use super::keys::Keys;
 use super::list::{self, Listed};
 use super::open_device::OpenDevice;
 use super::port;
 use super::rdmacm::Exchange;
 use super::sys::*;
 use device::{Attributes, Error, LinkLayer, Result, Transport};
+use secret::Secret;
 
 /// The inline sizes that a new device is tested with: no verb reports its limit.
 const INLINE: [u32; 6] = [512, 256, 128, 64, 32, 0];
@@ -22,14 +24,15 @@ const INLINE: [u32; 6] = [512, 256, 128, 64, 32, 0];
 const READS: c_int = 16;
 
 impl VerbsDevice {
-    /// Opens a port that [`list`](super::list()) has reported.
-    pub fn open(listed: &Listed) -> Result<VerbsDevice> {
-        VerbsDevice::on(OpenDevice::open(&listed.name)?, listed)
+    /// Opens a port that [`list`](super::list()) has reported, for the job of this secret.
+    pub fn open(listed: &Listed, secret: &Secret) -> Result<VerbsDevice> {
+        VerbsDevice::on(OpenDevice::open(&listed.name)?, listed, secret)
     }
 
-    /// Opens ports that [`list`](super::list()) has reported. Ports of one device share a
-    /// protection domain: a region that is registered with one is registered with all.
-    pub fn open_all(listed: &[Listed]) -> Result<Vec<VerbsDevice>> {
+    /// Opens ports that [`list`](super::list()) has reported, for the job of this secret. Ports of
+    /// one device share a protection domain: a region that is registered with one is registered
+    /// with all.
+    pub fn open_all(listed: &[Listed], secret: &Secret) -> Result<Vec<VerbsDevice>> {
         let mut open: HashMap<&str, Arc<OpenDevice>> = HashMap::new();
         let mut devices = Vec::new();
         for one in listed {
@@ -38,13 +41,13 @@ impl VerbsDevice {
                 None => OpenDevice::open(&one.name)?,
             };
             open.insert(&one.name, device.clone());
-            devices.push(VerbsDevice::on(device, one)?);
+            devices.push(VerbsDevice::on(device, one, secret)?);
         }
         Ok(devices)
     }
 
     /// A port of an open device.
-    fn on(context: Arc<OpenDevice>, listed: &Listed) -> Result<VerbsDevice> {
+    fn on(context: Arc<OpenDevice>, listed: &Listed, secret: &Secret) -> Result<VerbsDevice> {
         if let Some(why) = &listed.unusable {
             let name = listed.words();
             return Err(Error::System(format!("{name} cannot be used: {why}")));
@@ -67,6 +70,7 @@ impl VerbsDevice {
         let mut device = VerbsDevice {
             attributes: attributes(&context, listed, &port),
             path,
+            keys: Keys::new(secret),
             limits,
             card: listed.card().map(String::from),
             interface: listed.surroundings.interface.clone(),
@@ -88,7 +92,7 @@ impl VerbsDevice {
             .made(channel, "creating a completion channel")?;
         device.make_events_nonblocking()?;
         if device.context.is_iwarp() {
-            device.exchange = Some(Exchange::open(&device.attributes.name)?);
+            device.exchange = Some(Exchange::open(&device.attributes.name, &device.keys)?);
         }
         device.attributes.inline = device.try_inline()?;
         Ok(device)

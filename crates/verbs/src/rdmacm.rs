@@ -4,9 +4,10 @@
 //! Each queue pair has a *line*: from its creation it listens at a TCP port of its own. That port,
 //! with a random number in the upper half of `port`, is its [`Address`]. When both ends connect,
 //! the one with the lower address calls. The *exchange* of the other, one thread for each device,
-//! accepts the call: a caller that knows the whole address has it from the rank itself. Calls are
+//! accepts the call of one who proves to know the job's secret and the whole address. Calls are
 //! thus made and accepted without any poll by the ranks, however long they compute; the manager
-//! drops a call that is not accepted within some seconds.
+//! drops a call that is not accepted within some seconds. Call and answer carry codes by the job's
+//! secret (`card`), so that neither end is connected to a stranger.
 //!
 //! Invariant: an event is handled before it is acknowledged to the manager; and an id
 //! is destroyed only outside the lock, because the manager then waits until the id's events have
@@ -26,14 +27,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::{Builder, JoinHandle};
 
 use attend::{attend, raise, signal_file, without_signals};
+use card::Card;
 use manager::{Manager, manager};
 
 use super::connection::PortPath;
 use super::events::nonblocking;
 use super::internet::{socket_address, words};
+use super::keys::Keys;
 use super::library::{check, refused};
 use super::sys::*;
 use device::{Address, Error, Result, State};
+use secret::codes::Codes;
 
 /// The time limit for the resolution of an address or route, in milliseconds.
 const PATIENCE: c_int = 10_000;
@@ -49,6 +53,8 @@ pub(crate) struct Exchange {
 struct Shared {
     manager: &'static Manager,
     device: String,
+    /// Codes of calls and answers.
+    codes: Codes,
     channel: *mut rdma_event_channel,
     /// Readable when the thread must end.
     end: OwnedFd,
@@ -75,6 +81,8 @@ struct Ends {
     path: (u8, u8),
     /// The other end of a call, as we called it or as the caller named itself.
     peer: Option<Address>,
+    /// The call is ours.
+    is_caller: bool,
     phase: Phase,
 }
 
@@ -87,14 +95,14 @@ enum Phase {
     Failed(String),
 }
 
-/// A random number that cannot be guessed.
-fn secret() -> Result<u64> {
-    let mut bytes = [0; 8];
-    // SAFETY: memory for the bytes asked for.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    match got == bytes.len() as isize {
-        true => Ok(u64::from_ne_bytes(bytes)),
-        false => Err(refused("the system", "drawing a random number")),
+impl Ends {
+    /// The card of our own call, until a peer's call has been taken.
+    fn card(&self) -> Option<Card> {
+        let to = self.peer.filter(|_| self.is_caller)?;
+        Some(Card {
+            from: self.address,
+            to,
+        })
     }
 }
 
@@ -106,7 +114,7 @@ pub(crate) struct Line {
 }
 
 impl Exchange {
-    pub(crate) fn open(device: &str) -> Result<Exchange> {
+    pub(crate) fn open(device: &str, keys: &Keys) -> Result<Exchange> {
         let manager = manager()?;
         // SAFETY: no arguments.
         let channel = unsafe { (manager.create_event_channel)() };
@@ -116,6 +124,7 @@ impl Exchange {
         let shared = Arc::new(Shared {
             manager,
             device: device.to_string(),
+            codes: keys.calls.clone(),
             channel,
             end: signal_file(device)?,
             news: signal_file(device)?,
@@ -146,6 +155,10 @@ impl Exchange {
     /// Listens for calls to queue pair `number`, at a port of the host's address `ip`.
     pub(crate) fn listen(&self, number: u32, ip: u128, path: &PortPath) -> Result<Line> {
         let shared = &self.shared;
+        let nonce = secret::nonce().map_err(|why| {
+            let device = &shared.device;
+            Error::System(format!("{device}: the system gives no random bytes: {why}"))
+        })?;
         let listener = shared.new_id()?;
         let bound = shared.bind(listener, ip);
         let port = match bound {
@@ -157,7 +170,7 @@ impl Exchange {
             }
         };
         let address = Address {
-            port: u128::from(secret()?) << 64 | ip,
+            port: u128::from(nonce) << 64 | ip,
             qp: port.into(),
         };
         let ends = Ends {
@@ -166,6 +179,7 @@ impl Exchange {
             address,
             path: (path.asked, path.answered),
             peer: None,
+            is_caller: false,
             phase: Phase::Waiting,
         };
         let line = Line {
@@ -241,6 +255,7 @@ impl Line {
             None if ends.phase == Phase::Waiting && key(self.address) < key(peer) => {
                 ends.id = shared.new_id()?;
                 ends.peer = Some(peer);
+                ends.is_caller = true;
                 ends.phase = Phase::Calling;
                 shared.call(ends, peer)?;
             }

@@ -4,7 +4,6 @@ use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::ptr;
 
-use super::connection::Q_KEY;
 use super::device::{GRH, OwnQp, RECEIVE_SLICES, SEND_SLICES, VerbsDevice};
 use super::sys::*;
 use device::check;
@@ -58,9 +57,14 @@ impl SgeList {
 }
 
 /// Fills in the operation of a request. `handle` is the address handle of a datagram's destination,
-/// or null.
+/// or null; `q_key` is the destination's queue key.
 #[inline]
-fn set_operation(request: &mut ibv_send_wr, work: &Work, handle: *mut ibv_ah) -> Completed {
+fn set_operation(
+    request: &mut ibv_send_wr,
+    work: &Work,
+    handle: *mut ibv_ah,
+    q_key: u32,
+) -> Completed {
     let mut said = None;
     let of = match work.operation {
         Operation::Write { to, immediate } => {
@@ -88,7 +92,7 @@ fn set_operation(request: &mut ibv_send_wr, work: &Work, handle: *mut ibv_ah) ->
             if let (Some(to), false) = (work.to, handle.is_null()) {
                 request.wr.ud.ah = handle;
                 request.wr.ud.remote_qpn = to.qp;
-                request.wr.ud.remote_qkey = Q_KEY;
+                request.wr.ud.remote_qkey = q_key;
             }
             Completed::Send
         }
@@ -143,7 +147,7 @@ impl VerbsDevice {
         if work.signaled {
             request.send_flags |= IBV_SEND_SIGNALED;
         }
-        let of = set_operation(&mut request, work, handle);
+        let of = set_operation(&mut request, work, handle, self.keys.q_key);
         if of == Completed::Atomic && self.context.is_iwarp() {
             return self.wrong(qp, "iWARP has no atomics".into());
         }

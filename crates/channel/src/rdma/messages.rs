@@ -197,6 +197,16 @@ struct MessagePacket {
     sequence: u64,
 }
 
+/// The length of the body of the packet that `read` finds.
+#[cfg(feature = "fuzzing")]
+pub(super) fn body_len(
+    block: &Block,
+    start: usize,
+    bytes: usize,
+) -> std::result::Result<usize, String> {
+    read(block, start, bytes).map(|packet| packet.len)
+}
+
 /// The packet in a message of `bytes` bytes at `start`. An error says why there is none.
 fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<MessagePacket, String> {
     let trailer = bytes

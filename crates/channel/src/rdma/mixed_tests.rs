@@ -54,7 +54,7 @@ fn mixed(ranks: usize, config: Config, setup: &Setup, ip: IpAddr) -> (Vec<Rdma>,
     let attach = |(rank, mut devices): (usize, Vec<Box<dyn HostDevice>>)| {
         let tcp = TcpDevice::open(&Port::loopback(ip), &secret).unwrap();
         devices.push(Box::new(tcp));
-        let node = HostNode::new(devices, rank, ranks, board.of(rank)).unwrap();
+        let node = HostNode::new(devices, rank, ranks, &secret, board.of(rank)).unwrap();
         Rdma::attach(Box::new(node), rank, ranks, config).unwrap()
     };
     (

@@ -44,6 +44,8 @@ mod endpoint;
 mod explain;
 mod failover;
 mod fence;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod handshake;
 mod immediate;
 mod in_flight;

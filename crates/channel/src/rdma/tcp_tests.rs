@@ -19,7 +19,7 @@ fn all(ranks: usize, rails: usize, config: Config) -> Vec<Rdma> {
         let open = |_| TcpDevice::open(&port, &secret).unwrap();
         let devices = (0..rails).map(open);
         let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
-        let node = HostNode::new(devices.collect(), rank, ranks, board.of(rank));
+        let node = HostNode::new(devices.collect(), rank, ranks, &secret, board.of(rank));
         Rdma::attach(Box::new(node.unwrap()), rank, ranks, config).unwrap()
     };
     (0..ranks).map(attach).collect()
@@ -67,7 +67,7 @@ fn peers_with_fewer_rails_are_heard_beside_those_with_more() {
     let attach = |rank: usize| {
         let open = |_| Box::new(TcpDevice::open(&port, &secret).unwrap()) as Box<dyn HostDevice>;
         let devices = (0..most(rank)).map(open).collect();
-        let node = HostNode::new(devices, rank, 6, board.of(rank)).unwrap();
+        let node = HostNode::new(devices, rank, 6, &secret, board.of(rank)).unwrap();
         Rdma::attach(Box::new(node), rank, 6, Config::default()).unwrap()
     };
     let mut all: Vec<Rdma> = (0..6).map(attach).collect();

@@ -3,6 +3,7 @@
 
 use device::{Device, HostDevice};
 use host::{Board, HostNode};
+use secret::Secret;
 
 use super::*;
 use crate::suite;
@@ -10,13 +11,17 @@ use crate::suite;
 /// The transports of `ranks` ranks, which use the two devices alternately.
 fn all(ranks: usize, config: Config) -> Vec<Rdma> {
     let board = Board::new(ranks);
-    let first = verbs::open("").unwrap()[0].attributes().name.clone();
+    let secret = Secret::from_bytes([3; Secret::LENGTH]);
+    let first = verbs::open("", &secret).unwrap()[0]
+        .attributes()
+        .name
+        .clone();
     let peer = std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device");
     let node = |rank| {
         let name = if rank % 2 == 0 { &first } else { &peer };
-        let devices = verbs::open(name).unwrap().into_iter();
+        let devices = verbs::open(name, &secret).unwrap().into_iter();
         let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
-        HostNode::new(devices.collect(), rank, ranks, board.of(rank)).unwrap()
+        HostNode::new(devices.collect(), rank, ranks, &secret, board.of(rank)).unwrap()
     };
     let attach = |rank| Rdma::attach(Box::new(node(rank)), rank, ranks, config).unwrap();
     (0..ranks).map(attach).collect()

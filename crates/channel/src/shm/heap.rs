@@ -1,4 +1,5 @@
-//! Memory of this process in place of the job's file, for tests: Miri checks every access to it.
+//! Memory of this process in place of the job's file, for tests: Miri, or the
+//! fuzzer's sanitizer, checks every access to it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::Arc;

@@ -12,7 +12,7 @@ mod cache_distance;
 pub mod collective_buffer;
 mod core_counts;
 mod direct_copy;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod heap;
 mod local_ranks;
 mod segment;

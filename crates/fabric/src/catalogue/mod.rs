@@ -76,7 +76,7 @@ fn keys(kind: &str) -> &'static [Key] {
 }
 
 /// A set of parts, found by kind and name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Catalogue {
     parts: Vec<WrittenPart>,
 }

@@ -1,8 +1,13 @@
 //! `fishplate perf`: on a modelled machine equal arguments give equal bytes; other arguments are
 //! refused with a reason.
 
-use crate::common::output;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
 use serde_json::Value;
+
+use crate::common::{FISHPLATE, output};
 
 fn words(words: &str) -> (bool, String, String) {
     let words: Vec<&str> = ["perf"].into_iter().chain(words.split(' ')).collect();
@@ -165,6 +170,18 @@ fn what_cannot_be_done_is_said_with_what_can() {
             "valid are seconds above 0",
         ),
         ("pingpong", "unrecognized subcommand"),
+        (
+            "tcp-lat --no-secret 192.0.2.1",
+            "192.0.2.1 is another host, and anybody on its network could take part",
+        ),
+        (
+            "tcp-lat --no-secret --listen 0.0.0.0",
+            "with --no-secret the other side must be on this host",
+        ),
+        ("tcp-lat --secret-file /dev/full", "its mode is 666"),
+        ("tcp-lat --no-secret --secret-file x", "cannot be used with"),
+        // Its standard input is empty.
+        ("tcp-lat 127.0.0.1", "a token has 32 hexadecimal digits"),
     ] {
         let (good, out, error) = words(line);
         assert!(
@@ -172,4 +189,54 @@ fn what_cannot_be_done_is_said_with_what_can() {
             "{line}: {out}{error}"
         );
     }
+}
+
+/// One side of a benchmark of sockets at this port, with more words.
+fn side(port: u16, more: &[&str]) -> Child {
+    let port = port.to_string();
+    let words = ["perf", "tcp-lat", "--size", "8", "-n", "20", "-p", &port];
+    let mut command = Command::new(FISHPLATE);
+    command.args(words).args(more).stdin(Stdio::piped());
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// The output of a side that asks for a token, and gets this one.
+fn given(mut side: Child, token: &str) -> (bool, String) {
+    writeln!(side.stdin.take().unwrap(), "{token}").unwrap();
+    let done = side.wait_with_output().unwrap();
+    let text = [done.stdout, done.stderr].concat();
+    (done.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn one_side_shows_a_token_and_the_other_must_know_it() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let mut server = side(port, &["--listen", "127.0.0.1"]);
+    let mut errors = BufReader::new(server.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    let token = line.trim_end().rsplit(' ').next().unwrap();
+    assert!(
+        line.contains("the other side asks for this token"),
+        "{line}"
+    );
+
+    let other = "0".repeat(32);
+    let (good, text) = given(side(port, &["127.0.0.1"]), &other);
+    assert!(
+        !good && text.contains("the secrets of the two sides differ"),
+        "{text}"
+    );
+    let (good, text) = given(side(port, &["127.0.0.1"]), token);
+    assert!(good && text.contains("tcp-lat"), "{text}");
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    assert!(server.wait().unwrap().success(), "{rest}");
+    assert!(
+        rest.contains("closed a connection from 127.0.0.1"),
+        "{rest}"
+    );
 }

@@ -1,8 +1,14 @@
 //! Out-of-band messages over a medium that is as bad as a seed says.
 
+use secret::Secret;
 use sim::Random;
 
 use super::*;
+use crate::datagram::{DATAGRAM, PURPOSE};
+
+fn codes(byte: u8) -> Codes {
+    Codes::new(&Secret::from_bytes([byte; Secret::LENGTH]), PURPOSE)
+}
 
 /// Datagrams in flight, and the percentages of the damage that they suffer.
 struct Medium {
@@ -67,9 +73,9 @@ fn play(seed: u64, bad: bool) -> u64 {
         flying: Vec::new(),
         carried: 0,
     };
-    let secret = |rank: usize| 1000 + rank as u64;
+    let nonce = |rank: usize| 1000 + rank as u64;
     let mut ranks: Vec<ReliableDatagrams> = (0..RANKS)
-        .map(|rank| ReliableDatagrams::new(rank, secret(rank)))
+        .map(|rank| ReliableDatagrams::new(rank, nonce(rank), codes(5)))
         .collect();
     let mut expected: BTreeMap<(usize, usize), VecDeque<Vec<u8>>> = BTreeMap::new();
     let (mut to_tell, mut now) = (60, 0);
@@ -85,7 +91,7 @@ fn play(seed: u64, bad: bool) -> u64 {
         // A peer becomes known some time after the first question.
         let strange: Vec<usize> = ranks[rank].strangers().collect();
         for stranger in strange.into_iter().filter(|_| random.below(10) == 0) {
-            ranks[rank].introduce(stranger, secret(stranger));
+            ranks[rank].introduce(stranger, nonce(stranger));
         }
         if let Some((to, datagram)) = ranks[rank].outgoing(now) {
             medium.take(to, datagram);
@@ -127,35 +133,71 @@ fn a_good_medium_carries_little_more_than_it_must() {
     }
 }
 
+/// A datagram with the whole message `hello`, for rank 0 and its nonce.
+fn hello(from: u32, serial: u64, number: u32) -> Vec<u8> {
+    hello_for(Receiver { rank: 0, nonce: 77 }, from, serial, number)
+}
+
+fn hello_for(to: Receiver, from: u32, serial: u64, number: u32) -> Vec<u8> {
+    let letter = Datagram {
+        serial,
+        from,
+        number,
+        taken: 0,
+        flags: HAS_FRAGMENT | ENDS_WORD,
+        body: b"hello",
+    };
+    letter.seal(&codes(5), to)
+}
+
 #[test]
 fn a_stranger_is_not_heard() {
-    let mut mail = ReliableDatagrams::new(0, 77);
-    let letter = |from, secret| {
-        let body = b"hello";
-        let letter = Datagram {
-            from,
-            number: 1,
-            taken: 0,
-            flags: HAS_FRAGMENT | ENDS_WORD,
-            body,
-        };
-        letter.seal(secret)
-    };
-    mail.incoming(&letter(1, 78), 4, 0);
-    mail.incoming(&letter(4, 77), 4, 0);
-    mail.incoming(&letter(0, 77), 4, 0);
-    mail.incoming(&letter(1, 77)[..HEADER + 4], 4, 0);
-    mail.incoming(&[], 4, 0);
+    let mut mail = ReliableDatagrams::new(0, 77, codes(5));
+    let other = |rank, nonce| hello_for(Receiver { rank, nonce }, 1, 1, 1);
+    let whole = hello(1, 1, 1);
+    for strange in [
+        // Of another node of this rank, for another rank, from no rank, from this one, and a piece.
+        &other(0, 78)[..],
+        &other(2, 77),
+        &hello(4, 1, 1),
+        &hello(0, 1, 1),
+        &whole[..whole.len() - 1],
+        &[],
+    ] {
+        assert!(!mail.incoming(strange, 4, 0));
+    }
+    let mut of_another_job = ReliableDatagrams::new(0, 77, codes(6));
+    assert!(!of_another_job.incoming(&whole, 4, 0));
     assert_eq!(mail.oob_recv(), None);
-    mail.incoming(&letter(1, 77), 4, 0);
-    mail.incoming(&letter(1, 77), 4, 0);
+    assert!(mail.peers.is_empty() && of_another_job.peers.is_empty());
+    assert!(mail.incoming(&whole, 4, 0));
     assert_eq!(mail.oob_recv(), Some((1, b"hello".to_vec())));
+}
+
+#[test]
+fn a_repeated_datagram_changes_nothing() {
+    let mut mail = ReliableDatagrams::new(0, 77, codes(5));
+    mail.introduce(1, 2);
+    let first = hello(1, 1, 1);
+    for is_first in [true, false, false] {
+        assert!(mail.incoming(&first, 4, 0));
+        assert_eq!(mail.oob_recv().is_some(), is_first);
+        // Not even an acknowledgement.
+        assert_eq!(mail.outgoing(0).is_some(), is_first);
+    }
+    // The peer sends the fragment again, because the acknowledgement was lost.
+    assert!(mail.incoming(&hello(1, 2, 1), 4, 0));
+    assert_eq!(mail.oob_recv(), None);
+    assert!(mail.outgoing(0).is_some());
+    // Numbers that have gone round once meet no earlier datagram.
+    mail.peers.get_mut(&1).unwrap().received = 0;
+    assert!(mail.incoming(&first, 4, 0));
     assert_eq!(mail.oob_recv(), None);
 }
 
 #[test]
 fn a_peer_that_is_silent_is_asked_less_and_less_often_and_never_given_up() {
-    let mut mail = ReliableDatagrams::new(0, 1);
+    let mut mail = ReliableDatagrams::new(0, 1, codes(5));
     mail.introduce(1, 2);
     mail.oob_send(1, b"anybody there?");
     let mut times = Vec::new();

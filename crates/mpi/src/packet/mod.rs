@@ -59,7 +59,7 @@ macro_rules! families {
             }
 
             /// Every kind.
-            #[cfg(test)]
+            #[cfg(any(test, feature = "fuzzing"))]
             pub(crate) const ALL: &[Kind] = &[$($(Kind::$family($family::$kind)),+),+];
         }
 

@@ -16,6 +16,7 @@ use model::Faults;
 use model::config::MachineConfig;
 use mpi::comm::WORLD;
 use mpi::{Mode, Rank};
+use secret::Secret;
 use testdevice::counted::{Counted, Counter, Counts};
 use testdevice::strict::{self, Setup};
 
@@ -312,7 +313,11 @@ pub(super) fn on_strict_devices(rails: usize, case: Case) -> Answers {
 }
 
 fn on_verbs(case: Case) -> Answers {
-    let first = verbs::open("").unwrap()[0].attributes().name.clone();
+    let secret = Secret::from_bytes([3; Secret::LENGTH]);
+    let first = verbs::open("", &secret).unwrap()[0]
+        .attributes()
+        .name
+        .clone();
     let peer = std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device");
     on_real_devices([&first, &peer], 1, case)
 }
@@ -321,10 +326,11 @@ fn on_verbs(case: Case) -> Answers {
 /// ones.
 pub(super) fn on_real_devices(names: [&str; 2], rails: usize, case: Case) -> Answers {
     let board = Board::new(2);
+    let secret = Secret::from_bytes([3; Secret::LENGTH]);
     let node = |(rank, names): (usize, &str)| {
-        let devices = verbs::open(names).unwrap().into_iter().take(rails);
+        let devices = verbs::open(names, &secret).unwrap().into_iter().take(rails);
         let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
-        Box::new(HostNode::new(devices.collect(), rank, 2, board.of(rank)).unwrap())
+        Box::new(HostNode::new(devices.collect(), rank, 2, &secret, board.of(rank)).unwrap())
             as Box<dyn Node + Send>
     };
     let nodes = names.into_iter().enumerate().map(node).collect();

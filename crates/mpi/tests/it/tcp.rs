@@ -18,7 +18,7 @@ fn nodes(ranks: usize, rails: usize) -> Vec<Box<dyn Node + Send>> {
         let open = |_| TcpDevice::open(&port, &secret).unwrap();
         let devices = (0..rails).map(open);
         let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
-        let node = HostNode::new(devices.collect(), rank, ranks, board.of(rank));
+        let node = HostNode::new(devices.collect(), rank, ranks, &secret, board.of(rank));
         Box::new(node.unwrap()) as Box<dyn Node + Send>
     };
     (0..ranks).map(node).collect()

@@ -1,3 +1,4 @@
+use std::net::Ipv4Addr;
 use std::thread::{JoinHandle, spawn};
 
 use super::*;
@@ -10,31 +11,69 @@ fn plan() -> PerfPlan {
     PerfPlan::new(Benchmark::WriteLat, TransportService::Rc)
 }
 
+const HOST: &str = "127.0.0.1";
+
+fn secret(byte: u8) -> Secret {
+    Secret::from_bytes([byte; Secret::LENGTH])
+}
+
+/// A listener at the loopback interface, with its address.
+fn listener() -> (Listener, SocketAddr) {
+    let listener = Listener::new(&[(Ipv4Addr::LOCALHOST, 0).into()]).unwrap();
+    let at = (Ipv4Addr::LOCALHOST, listener.port().unwrap()).into();
+    (listener, at)
+}
+
+fn accept(
+    listener: &mut Listener,
+    plan: &PerfPlan,
+    wait: Duration,
+    patience: Duration,
+) -> Result<ControlLink> {
+    let secret = secret(1);
+    let terms = Terms {
+        secret: &secret,
+        plan,
+        patience,
+    };
+    listener.accept(&terms, wait)
+}
+
+fn connect_with(
+    secret: &Secret,
+    to: SocketAddr,
+    plan: &PerfPlan,
+    patience: Duration,
+) -> Result<ControlLink> {
+    let terms = Terms {
+        secret,
+        plan,
+        patience,
+    };
+    ControlLink::connect((HOST, &[to]), &terms, patience)
+}
+
 /// Two sides with these plans.
 fn ends(
     own: PerfPlan,
     other: PerfPlan,
     patience: Duration,
 ) -> (Result<ControlLink>, Result<ControlLink>) {
-    let listener = Listener::new(0).unwrap();
-    let port = listener.port().unwrap();
-    let server = spawn(move || listener.accept(&own, LONG, patience));
-    let client = ControlLink::connect("127.0.0.1", port, &other, LONG, patience);
+    let (mut listener, at) = listener();
+    let server = spawn(move || accept(&mut listener, &own, LONG, patience));
+    let client = connect_with(&secret(1), at, &other, LONG);
     (server.join().unwrap(), client)
 }
 
-/// A stranger who connects and sends this.
-fn stranger(words: &'static [u8]) -> (Listener, JoinHandle<Vec<u8>>) {
-    let listener = Listener::new(0).unwrap();
-    let port = listener.port().unwrap();
-    let stranger = spawn(move || {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+/// A stranger who connects and sends this, until the other side closes the connection.
+fn stranger(to: SocketAddr, words: &'static [u8]) -> JoinHandle<Vec<u8>> {
+    spawn(move || {
+        let mut stream = TcpStream::connect(to).unwrap();
         stream.write_all(words).ok();
         let mut said = Vec::new();
         stream.read_to_end(&mut said).ok();
         said
-    });
-    (listener, stranger)
+    })
 }
 
 fn outcome<T>(result: Result<T>) -> String {
@@ -82,30 +121,88 @@ fn different_options_are_reported_on_both_sides() {
 
 #[test]
 fn another_version_is_reported() {
-    let (listener, stranger) = stranger(b"{\"fishplate-perf\": 999, \"plan\": 7}\n");
-    let words = outcome(listener.accept(&plan(), LONG, LONG));
+    let (mut listener, at) = listener();
+    let other = spawn(move || {
+        let mut stream = TcpStream::connect(at).unwrap();
+        admission::prove(&mut stream, &secret(1), LONG).unwrap();
+        stream
+            .write_all(b"{\"fishplate-perf\": 999, \"plan\": 7}\n")
+            .unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).ok();
+        said
+    });
+    let words = outcome(accept(&mut listener, &plan(), LONG, LONG));
     assert!(words.contains("uses version 999"), "{words}");
-    let said = String::from_utf8(stranger.join().unwrap()).unwrap();
+    let said = other.join().unwrap();
     assert!(
         said.contains(&format!("\"fishplate-perf\":{VERSION}")),
         "{said}"
     );
 }
 
-/// A stranger's connection is closed, and the listener still waits for the other side.
+/// A stranger's connection is closed without a word, and the listener still waits for the other
+/// side.
 #[test]
 fn strangers_are_sent_away() {
     for words in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"{}\n", b"\xff\xfe\n", b""] {
-        let (listener, stranger) = stranger(words);
-        let port = listener.port().unwrap();
-        let server = spawn(move || listener.accept(&plan(), LONG, SHORT));
-        stranger.join().unwrap();
-        let client = ControlLink::connect("127.0.0.1", port, &plan(), LONG, LONG);
+        // Long enough for a whole message of a greeting.
+        let words = words.repeat(40).leak();
+        let (mut listener, at) = listener();
+        let stranger = stranger(at, words);
+        let server = spawn(move || accept(&mut listener, &plan(), LONG, LONG));
+        if !words.is_empty() {
+            assert!(stranger.join().unwrap().is_empty());
+        }
+        let client = connect_with(&secret(1), at, &plan(), LONG);
         assert!(
             client.is_ok() && server.join().unwrap().is_ok(),
             "{words:?}"
         );
     }
+}
+
+/// More silent strangers than the listener keeps delay nobody: the other side is heard at once.
+#[test]
+fn silent_strangers_keep_nobody_waiting() {
+    let (mut listener, at) = listener();
+    let silent: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(at).unwrap()).collect();
+    let client = spawn(move || connect_with(&secret(1), at, &plan(), LONG));
+    let server = accept(&mut listener, &plan(), LONG, LONG);
+    assert!(server.is_ok() && client.join().unwrap().is_ok());
+    assert!(listener.callers.strangers >= 100 - 63);
+    drop(silent);
+}
+
+#[test]
+fn a_side_with_another_secret_is_sent_away() {
+    let (mut listener, at) = listener();
+    let server = spawn(move || accept(&mut listener, &plan(), LONG, LONG));
+    let words = outcome(connect_with(&secret(2), at, &plan(), LONG));
+    assert!(
+        words.contains("the secrets of the two sides differ"),
+        "{words}"
+    );
+    let client = connect_with(&secret(1), at, &plan(), LONG);
+    assert!(client.is_ok() && server.join().unwrap().is_ok());
+}
+
+/// A listener that does not know the secret learns nothing, and is not believed.
+#[test]
+fn a_listener_with_another_secret_is_not_believed() {
+    let (mut listener, at) = listener();
+    let strange = spawn(move || {
+        let other = secret(2);
+        let plan = plan();
+        let terms = Terms {
+            secret: &other,
+            plan: &plan,
+            patience: SHORT,
+        };
+        outcome(listener.accept(&terms, SHORT))
+    });
+    assert!(connect_with(&secret(1), at, &plan(), LONG).is_err());
+    assert!(strange.join().unwrap().contains("no peer has connected"));
 }
 
 #[test]
@@ -120,34 +217,21 @@ fn endless_lines_end() {
 
 #[test]
 fn nobody_is_waited_for_for_ever() {
-    let listener = Listener::new(0).unwrap();
+    let (mut listener, at) = listener();
     assert!(
-        outcome(listener.accept(&plan(), SHORT, SHORT))
+        outcome(accept(&mut listener, &plan(), SHORT, SHORT))
             .contains("no peer has connected within 0.2 s")
     );
-    let port = listener.port().unwrap();
     drop(listener);
-    let words = outcome(ControlLink::connect(
-        "127.0.0.1",
-        port,
-        &plan(),
-        SHORT,
-        SHORT,
-    ));
+    let words = outcome(connect_with(&secret(1), at, &plan(), SHORT));
     assert!(
         words.contains("cannot connect to 127.0.0.1") && words.contains("refused"),
         "{words}"
     );
     // A peer that sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = silent.local_addr().unwrap().port();
-    let words = outcome(ControlLink::connect(
-        "127.0.0.1",
-        port,
-        &plan(),
-        SHORT,
-        SHORT,
-    ));
+    let at = silent.local_addr().unwrap();
+    let words = outcome(connect_with(&secret(1), at, &plan(), SHORT));
     assert!(words.contains("sent nothing for 0.2 s"), "{words}");
 }
 

@@ -2,6 +2,7 @@
 //! pairs, and of the figures that they show.
 
 mod figures;
+mod meeting;
 mod modelled;
 mod pairs;
 mod remote;

@@ -11,7 +11,6 @@ use device::Node;
 use fabric::catalogue::Catalogue;
 use model::Faults;
 use perf::benchmark::{Benchmark, TransportService};
-use perf::control::{ControlLink, Listener};
 use perf::measure::{Found, Sample};
 use perf::pairs;
 use perf::plan::PerfPlan;
@@ -20,6 +19,8 @@ use perf::target::modelled::{Machine, run};
 use perf::target::remote::run_pair;
 use results::Console;
 use testdevice::strict::{Setup, nodes};
+
+use crate::meeting::{accept, connect, listener};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -97,15 +98,14 @@ fn both(plan: &PerfPlan, broken: bool) -> [Samples; 2] {
         };
         pairs::run(links, |_| (), pair)
     };
-    let listener = Listener::new(0).unwrap();
-    let port = listener.port().unwrap();
+    let (mut listener, to) = listener();
     scope(|scope| {
         let server = scope.spawn(|| {
-            let accept = |_| listener.accept(plan, LONG, LONG).unwrap();
-            side((0..plan.pairs).map(accept).collect(), &servers, false)
+            let mut next = |_| accept(&mut listener, plan).unwrap();
+            side((0..plan.pairs).map(&mut next).collect(), &servers, false)
         });
-        let connect = |_| ControlLink::connect("127.0.0.1", port, plan, LONG, LONG).unwrap();
-        let client = side((0..plan.pairs).map(connect).collect(), &clients, true);
+        let link_to = |_| connect(to, plan, LONG);
+        let client = side((0..plan.pairs).map(link_to).collect(), &clients, true);
         [server.join().unwrap(), client]
     })
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::Result;
 use device::Placement;
 use perf::benchmark::{Benchmark, TransportService};
-use perf::control::{ControlLink, Listener};
 use perf::measure::{Found, Sample};
 use perf::plan::PerfPlan;
 use perf::target::remote::run;
 use testdevice::strict::{Setup, nodes};
+
+use crate::meeting::{accept, connect, listener};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -22,14 +23,13 @@ fn both(
 ) -> (Result<Vec<Sample>>, Result<Vec<Sample>>) {
     let mut nodes = nodes(2, setup).into_iter();
     let (mut here, mut there) = (nodes.next().unwrap(), nodes.next().unwrap());
-    let listener = Listener::new(0).unwrap();
-    let port = listener.port().unwrap();
+    let (mut listener, to) = listener();
     let own = plan.clone();
     let server = spawn(move || {
-        let link = listener.accept(&own, LONG, LONG)?;
+        let link = accept(&mut listener, &own)?;
         run(there.rail(0), link, false, patience, &own, &mut |_| ())
     });
-    let link = ControlLink::connect("127.0.0.1", port, plan, LONG, LONG).unwrap();
+    let link = connect(to, plan, LONG);
     let client = run(here.rail(0), link, true, patience, plan, &mut |_| ());
     (server.join().unwrap(), client)
 }
@@ -123,14 +123,13 @@ fn why_one_end_gave_up_is_told_at_the_other() {
         },
     )
     .remove(0);
-    let listener = Listener::new(0).unwrap();
-    let port = listener.port().unwrap();
+    let (mut listener, to) = listener();
     let own = plan.clone();
     let server = spawn(move || {
-        let link = listener.accept(&own, LONG, LONG)?;
+        let link = accept(&mut listener, &own)?;
         run(narrow.rail(0), link, false, LONG, &own, &mut |_| ())
     });
-    let link = ControlLink::connect("127.0.0.1", port, &plan, LONG, LONG).unwrap();
+    let link = connect(to, &plan, LONG);
     let client = run(wide.rail(0), link, true, LONG, &plan, &mut |_| ());
     let server = format!("{:#}", server.join().unwrap().unwrap_err());
     let client = format!("{:#}", client.unwrap_err());
@@ -145,12 +144,11 @@ fn why_one_end_gave_up_is_told_at_the_other() {
 #[test]
 fn silence_ends() {
     let plan = PerfPlan::new(Benchmark::WriteLat, TransportService::Rc);
-    let listener = Listener::new(0).unwrap();
-    let port = listener.port().unwrap();
+    let (mut listener, to) = listener();
     let own = plan.clone();
-    let server = spawn(move || listener.accept(&own, LONG, LONG));
+    let server = spawn(move || accept(&mut listener, &own));
     let short = Duration::from_millis(300);
-    let link = ControlLink::connect("127.0.0.1", port, &plan, LONG, short).unwrap();
+    let link = connect(to, &plan, short);
     let silent = server.join().unwrap().unwrap();
     let mut node = nodes(1, &Setup::default()).remove(0);
     let error = run(node.rail(0), link, true, short, &plan, &mut |_| ()).unwrap_err();

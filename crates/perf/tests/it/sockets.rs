@@ -10,7 +10,6 @@ use fabric::System;
 use fabric::catalogue::Catalogue;
 use model::Faults;
 use perf::benchmark::Benchmark;
-use perf::control::{ControlLink, Listener};
 use perf::measure::{Found, Latency, Sample};
 use perf::plan::{IpMode, PerfPlan};
 use perf::show::{TargetResults, json, table};
@@ -18,6 +17,8 @@ use perf::sockets::{Incoming, Sockets, modelled, read_stream, real};
 use perf::stream::Stream;
 use perf::target::modelled::Machine;
 use results::Console;
+
+use crate::meeting::{accept, connect, listener};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -195,14 +196,13 @@ fn interrupts_that_wait_for_packets_cost_latency() {
 
 /// The results of the server and of the client, between two threads of this process.
 fn both(plan: &PerfPlan) -> (Result<Vec<Sample>>, Result<Vec<Sample>>) {
-    let listener = Listener::new(0).unwrap();
-    let port = listener.port().unwrap();
+    let (mut listener, to) = listener();
     let own = plan.clone();
     let server = spawn(move || {
-        let link = listener.accept(&own, LONG, LONG)?;
+        let link = accept(&mut listener, &own)?;
         real::run(link, false, LONG, &own, &mut || ())
     });
-    let link = ControlLink::connect("127.0.0.1", port, plan, LONG, LONG).unwrap();
+    let link = connect(to, plan, LONG);
     let client = real::run(link, true, LONG, plan, &mut || ());
     (server.join().unwrap(), client)
 }

@@ -10,6 +10,8 @@
 //! - nothing of a launcher makes a rank panic or take memory without limit.
 
 mod detect;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod mapping;
 mod message;
 mod neighbours;

@@ -14,10 +14,10 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use device::Address;
+use script::Script;
 use secret::Secret;
 use secret::hello::{ANSWER, CALL, Caller, PROOF};
 
-use super::Script;
 use crate::calls::{Calls, MOST_UNPROVEN};
 use crate::pair::Introduction;
 use crate::wire;
@@ -30,7 +30,7 @@ const CALLERS: u32 = 100;
 
 /// Runs a script. Panics where a promise is broken.
 pub fn calls(bytes: &[u8]) {
-    let mut script = Script(bytes);
+    let mut script = Script::new(bytes);
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let calls = Calls::open(at, Secret::from_bytes(OURS));
     let mut calls = calls.expect("this host has a port on its loopback interface");

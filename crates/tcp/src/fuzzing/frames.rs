@@ -10,8 +10,8 @@
 use std::collections::VecDeque;
 
 use device::{Access, Operation, Region, Remote, Slice, Work};
+use script::Script;
 
-use super::Script;
 use crate::frame::{Break, Change, Done, Host, Machine, Piece, RECEIVE_SLICES, Receive, Right};
 use crate::regions::Regions;
 
@@ -28,7 +28,7 @@ const MOST_ON_WIRE: usize = 1 << 14;
 
 /// Runs a script. Panics where a promise is broken.
 pub fn frames(bytes: &[u8]) {
-    let mut script = Script(bytes);
+    let mut script = Script::new(bytes);
     let mut wire = Wire {
         ends: [End::new(), End::new()],
         machines: [Machine::new(DEPTH), Machine::new(DEPTH)],

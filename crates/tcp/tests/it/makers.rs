@@ -26,7 +26,7 @@ pub(crate) fn nodes(ranks: usize, at: &[IpAddr]) -> Vec<HostNode> {
         let open = |ip: &IpAddr| TcpDevice::open(&Port::loopback(*ip), &secret).unwrap();
         let devices = at.iter().map(open);
         let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
-        HostNode::new(devices.collect(), rank, ranks, board.of(rank)).unwrap()
+        HostNode::new(devices.collect(), rank, ranks, &secret, board.of(rank)).unwrap()
     };
     (0..ranks).map(node).collect()
 }

@@ -69,7 +69,9 @@ impl Shared {
             },
             RDMA_CM_EVENT_ROUTE_RESOLVED => self.say_who_calls(*number, ends),
             RDMA_CM_EVENT_ESTABLISHED => {
-                ends.phase = Phase::Connected;
+                // SAFETY: the event of a connection.
+                let said = unsafe { private_data(event) };
+                ends.phase = self.established(ends, said);
                 0
             }
             // The queue pair itself reports this.
@@ -92,38 +94,50 @@ impl Shared {
 
     /// Accepts a call. False: the caller is not the peer of this line.
     fn take_call(&self, number: u32, ends: &mut Ends, event: &rdma_cm_event) -> bool {
-        // SAFETY: for a call this part of the union is valid, with that number of the caller's
-        // bytes.
-        let card = unsafe {
-            let said = event.param.conn;
-            match usize::from(said.private_data_len) >= size_of::<Card>() {
-                true => (*said.private_data.cast::<Card>()).read(),
-                false => return false,
-            }
+        // SAFETY: the event of a call.
+        let said = unsafe { private_data(event) };
+        let Some(card) = Card::read(said, &self.codes) else {
+            return false;
         };
-        if card.1 != ends.address || !ends.id.is_null() {
+        if card.to != ends.address || !ends.id.is_null() {
             return false;
         }
-        let mut wanted = parameters(number, ends.path);
-        // SAFETY: the caller's id.
+        let answer = card.answer(&self.codes);
+        let mut wanted = parameters(number, ends.path, &answer);
+        // SAFETY: the caller's id, and bytes that stay during the call.
         if unsafe { (self.manager.accept)(event.id, &mut wanted) } != 0 {
             // The caller has given up meanwhile.
             return false;
         }
         ends.id = event.id;
-        ends.peer = Some(card.0);
+        ends.peer = Some(card.from);
         ends.phase = Phase::Calling;
         true
     }
 
     fn say_who_calls(&self, number: u32, ends: &Ends) -> c_int {
-        let Some(peer) = ends.peer else { return 0 };
-        let card = Card::of(ends.address, peer);
-        let mut wanted = parameters(number, ends.path);
-        wanted.private_data = (&raw const card).cast();
-        wanted.private_data_len = size_of::<Card>() as u8;
+        let Some(card) = ends.card() else { return 0 };
+        let call = card.call(&self.codes);
+        let mut wanted = parameters(number, ends.path, &call);
         // SAFETY: our own id, and bytes that stay during the call.
         unsafe { (self.manager.connect)(ends.id, &mut wanted) }
+    }
+
+    /// The phase of a line whose connection is made, after these words of the other end.
+    fn established(&self, ends: &Ends, said: &[u8]) -> Phase {
+        let is_proven = match ends.card() {
+            Some(card) => card.is_answered(said, &self.codes),
+            // The call was taken here, after its proof.
+            None => true,
+        };
+        match is_proven {
+            true => Phase::Connected,
+            false => Phase::Failed(format!(
+                "{}: {} has taken a call and does not know the secret of this job",
+                self.device,
+                ends.peer.map_or("nobody".into(), words)
+            )),
+        }
     }
 
     fn what_failed(&self, ends: &Ends, event: &rdma_cm_event) -> String {
@@ -142,9 +156,30 @@ impl Shared {
     }
 }
 
-fn parameters(number: u32, (asked, answered): (u8, u8)) -> rdma_conn_param {
+/// The private data of an event.
+///
+/// # Safety
+/// The event is that of a call or of a connection.
+unsafe fn private_data(event: &rdma_cm_event) -> &[u8] {
+    // SAFETY: for these events this part of the union is valid, with that number of the other end's
+    // bytes, which stay until the event is acknowledged.
+    unsafe {
+        let said = event.param.conn;
+        match said.private_data.is_null() {
+            true => &[],
+            false => {
+                let len = usize::from(said.private_data_len);
+                std::slice::from_raw_parts(said.private_data.cast(), len)
+            }
+        }
+    }
+}
+
+fn parameters(number: u32, (asked, answered): (u8, u8), say: &[u8]) -> rdma_conn_param {
     // SAFETY: numbers and a pointer that may be null.
     let mut wanted: rdma_conn_param = unsafe { zeroed() };
+    wanted.private_data = say.as_ptr().cast();
+    wanted.private_data_len = say.len() as u8;
     wanted.qp_num = number;
     wanted.initiator_depth = asked;
     wanted.responder_resources = answered;

@@ -10,7 +10,7 @@ use device::*;
 use testdevice::ends::*;
 use testdevice::suite::makers::Maker;
 
-use crate::makers::{Verbs, devices, verbs_nodes};
+use crate::makers::{Verbs, devices, secret, verbs_nodes};
 
 const CABLE: Verbs = Verbs { peer: true };
 
@@ -40,7 +40,10 @@ fn the_list_says_of_each_device_what_it_is_and_whether_it_is_used() {
     let all: Vec<String> = listed.iter().map(|one| one.words()).collect();
     let choice = verbs::choose(listed, "").unwrap();
     assert_eq!(choice.used.len() + choice.left.len(), all.len());
-    let error = verbs::open("no_such_device").err().unwrap().to_string();
+    let error = verbs::open("no_such_device", &secret())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(all.iter().all(|name| error.contains(name)), "{error}");
 }
 

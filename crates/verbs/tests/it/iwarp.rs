@@ -5,6 +5,8 @@ use std::thread;
 use device::*;
 use verbs::VerbsDevice;
 
+use crate::makers::secret;
+
 const LEN: usize = 4096;
 const EVERYTHING: Access = Access {
     local_write: true,
@@ -25,7 +27,7 @@ impl End {
     fn open() -> End {
         let listed = verbs::list().unwrap();
         let iwarp = listed.iter().find(|one| one.name.starts_with("siw"));
-        let mut device = verbs::open_port(&iwarp.expect("an iWARP device").words()).unwrap();
+        let mut device = VerbsDevice::open(iwarp.expect("an iWARP device"), &secret()).unwrap();
         let mut memory = vec![0; LEN].into_boxed_slice();
         // SAFETY: the memory stays as long as the device.
         let region = unsafe { device.register(memory.as_mut_ptr(), LEN, EVERYTHING) }.unwrap();

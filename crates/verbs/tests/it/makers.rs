@@ -4,9 +4,15 @@ use std::sync::{Arc, Mutex};
 
 use device::{HostDevice, Result, with_immediates};
 use host::{Directory, HostNode};
+use secret::Secret;
 use testdevice::ends::Wish;
 use testdevice::suite::makers::{Body, Maker, threads};
 use verbs::VerbsDevice;
+
+/// The secret of the job of these ranks.
+pub(crate) fn secret() -> Secret {
+    Secret::from_bytes([3; Secret::LENGTH])
+}
 
 /// Two ranks of this process on devices of this host.
 #[derive(Debug)]
@@ -39,12 +45,12 @@ impl Directory for Board {
 
 /// The devices of two ranks: the first of this host, and its peer.
 pub(crate) fn devices(peer: bool) -> Vec<Vec<VerbsDevice>> {
-    let first = verbs::open("").unwrap().swap_remove(0);
+    let first = verbs::open("", &secret()).unwrap().swap_remove(0);
     let second = match peer {
         true => std::env::var("FISHPLATE_TEST_PEER").expect("FISHPLATE_TEST_PEER names a device"),
         false => device::Device::attributes(&first).name.clone(),
     };
-    let second = verbs::open(&second).unwrap().swap_remove(0);
+    let second = verbs::open(&second, &secret()).unwrap().swap_remove(0);
     vec![vec![first], vec![second]]
 }
 
@@ -61,7 +67,7 @@ pub(crate) fn verbs_nodes(devices: Vec<Vec<VerbsDevice>>) -> Vec<HostNode> {
         let devices = devices
             .into_iter()
             .map(|one| Box::new(one) as Box<dyn HostDevice>);
-        HostNode::new(devices.collect(), rank, 2, Box::new(board)).unwrap()
+        HostNode::new(devices.collect(), rank, 2, &secret(), Box::new(board)).unwrap()
     };
     devices.map(node).collect()
 }

@@ -8,12 +8,14 @@ use device::*;
 use testdevice::ends::*;
 
 use crate::devices::rail;
-use crate::makers::verbs_nodes;
+use crate::makers::{secret, verbs_nodes};
 
 /// The nodes of both ranks, with two rails each.
 fn nodes() -> Vec<host::HostNode> {
     let names = std::env::var("FISHPLATE_TEST_RAILS").expect("FISHPLATE_TEST_RAILS names devices");
-    let ranks = names.split(' ').map(|names| verbs::open(names).unwrap());
+    let ranks = names
+        .split(' ')
+        .map(|names| verbs::open(names, &secret()).unwrap());
     verbs_nodes(ranks.collect())
 }
 

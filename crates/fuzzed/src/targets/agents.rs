@@ -1,0 +1,5 @@
+//! Frames and lines between launcher and agent.
+
+pub(crate) fn run(bytes: &[u8]) {
+    launch::fuzzing::agents(bytes);
+}

@@ -1,0 +1,5 @@
+//! Messages of launchers that speak PMI-1 or PMI-2.
+
+pub(crate) fn run(bytes: &[u8]) {
+    pmi::fuzzing::messages(bytes);
+}

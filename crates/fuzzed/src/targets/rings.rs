@@ -1,0 +1,5 @@
+//! Packets in a ring of shared memory.
+
+pub(crate) fn run(bytes: &[u8]) {
+    channel::fuzzing::rings(bytes);
+}
