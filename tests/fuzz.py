@@ -38,6 +38,7 @@ KEPT_LEN = 300
 # The files of each target's parsers, of which the coverage counts.
 PARSERS = {
     "agents": ["crates/launch/src/agent/frame.rs"],
+    "allocations": [f"crates/launch/src/allocation/{name}.rs" for name in ("flux", "hostlist", "lists", "mod", "operator", "slurm")],
     "calls": ["crates/tcp/src/calls.rs", "crates/tcp/src/pair.rs"],
     "cards": ["crates/host/src/card.rs"],
     "computing": ["crates/model/src/compute_trace.rs", "crates/model/src/compute_trace/replay.rs"],

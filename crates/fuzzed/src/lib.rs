@@ -35,8 +35,26 @@ macro_rules! targets {
 }
 
 targets![
-    agents, calls, cards, computing, control, datagrams, fabrics, faults, frames, handshakes,
-    hello, hosts, knobs, packets, rings, scenes, slots,
+    agents,
+    allocations,
+    calls,
+    cards,
+    computing,
+    control,
+    datagrams,
+    fabrics,
+    faults,
+    frames,
+    handshakes,
+    hello,
+    hosts,
+    knobs,
+    packets,
+    pmi_messages,
+    pmi_values,
+    rings,
+    scenes,
+    slots,
 ];
 
 /// The target with this name.

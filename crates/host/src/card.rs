@@ -1,7 +1,7 @@
 //! Cards, by which ranks find each other: a rank's nonce, and the place and address of each rail.
 //!
-//! The nonce is a random number of this node of the rank. It is no secret: datagrams are bound to it,
-//! so those for an earlier node are not taken.
+//! The nonce is a random number of this node of the rank. It is no secret: datagrams are bound to
+//! it, so those for an earlier node are not taken.
 
 use device::{Address, Attributes, LinkLayer};
 

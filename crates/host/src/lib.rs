@@ -3,8 +3,8 @@
 //!
 //! The node's out-of-band messages (`oob`) go over every rail: by the datagrams of devices that
 //! have some (`datagrams`), by UDP at the address of the network interface elsewhere (`socket`).
-//! They need no connection, and survive the loss of all rails but one. Every datagram carries a code
-//! by the job's secret (`datagram`); those of strangers are dropped and counted.
+//! They need no connection, and survive the loss of all rails but one. Every datagram carries a
+//! code by the job's secret (`datagram`); those of strangers are dropped and counted.
 
 mod board;
 mod card;

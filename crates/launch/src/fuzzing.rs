@@ -2,8 +2,10 @@
 //! them. A target takes any bytes, and panics where a promise is broken.
 
 use std::fs::File;
+use std::io;
 
-use crate::agent::frame::{FrameLink, FromAgent, ToAgent};
+use crate::agent::frame::{FrameLink, FromAgent, LONGEST, LONGEST_ORDER, ToAgent};
+use crate::allocation::{Allocation, AllocationChoice, Surroundings};
 use crate::hosts::{HostList, Places, place};
 
 /// The bytes of an agent or of a launcher, cut anywhere: lines, then frames of either direction.
@@ -15,7 +17,11 @@ pub fn agents(bytes: &[u8]) {
     let (reader, writer) = rustix::pipe::pipe().expect("descriptors are left");
     let answers = File::options().write(true).open("/dev/null");
     let answers = answers.expect("there is /dev/null").into();
-    let mut link = FrameLink::new(reader, answers).expect("a new pipe");
+    let longest = match mode & 2 {
+        0 => LONGEST,
+        _ => LONGEST_ORDER,
+    };
+    let mut link = FrameLink::new(reader, answers, longest).expect("a new pipe");
     for piece in bytes.chunks(usize::from(mode >> 2).max(1)) {
         let written = rustix::io::write(&writer, piece);
         assert_eq!(written, Ok(piece.len()), "a piece is shorter than a pipe");
@@ -75,6 +81,7 @@ pub fn hosts(bytes: &[u8]) {
         per_host: some(2, *per_host).map(|most| most + 1),
         oversubscribe: mode >> 3 & 1 == 1,
         launch_with: (mode >> 4 & 1 == 1).then_some("reach {host} --"),
+        allocation: None,
     };
     match place(&list, wanted) {
         Err(why) => assert!(!why.is_empty()),
@@ -88,6 +95,47 @@ pub fn hosts(bytes: &[u8]) {
                     .all(|host| host.ranks > 0 && !host.name.is_empty())
             );
             assert!(wanted.ranks.is_none_or(|ranks| ranks == placed));
+        }
+    }
+}
+
+/// The surroundings of a process in an allocation: records that end with a zero byte, of the form
+/// `NAME=VALUE`. The name of a file begins with `/`, that of a command with `$`.
+///
+/// The promises: each host has a name that no command takes for an option, and that only one host
+/// has; an error says what is wrong.
+pub fn allocations(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let records: Vec<(&str, &str)> = text
+        .split('\0')
+        .filter_map(|record| record.split_once('='))
+        .collect();
+    let value = |wanted: &str| {
+        let record = records.iter().find(|(name, _)| *name == wanted);
+        record.map(|(_, value)| (*value).to_string())
+    };
+    let missing = || io::Error::from(io::ErrorKind::NotFound);
+    let surroundings = Surroundings {
+        variable: &value,
+        file: &|path| value(&path.to_string_lossy()).ok_or_else(missing),
+        command: &|words| value(&format!("${}", words.join(" "))).ok_or_else(missing),
+    };
+    match Allocation::find(AllocationChoice::Any, &surroundings) {
+        Err(why) => assert!(!why.is_empty()),
+        Ok(None) => {}
+        Ok(Some(allocation)) => {
+            let list = allocation.list();
+            let mut names: Vec<&str> = list.hosts.iter().map(|host| &*host.name).collect();
+            assert!(!names.is_empty() && !allocation.describe().is_empty());
+            assert!(
+                names
+                    .iter()
+                    .all(|name| !name.is_empty() && !name.starts_with('-'))
+            );
+            names.sort_unstable();
+            assert!(names.windows(2).all(|two| two[0] != two[1]));
+            let fitting = allocation.restrict(&list, false);
+            assert_eq!(fitting.map(|fitting| fitting.hosts), Ok(list.hosts.clone()));
         }
     }
 }

@@ -237,8 +237,9 @@ impl RankProcess {
         }
     }
 
-    /// Receives a packet and handles its lines, if one has arrived and the budget allows it. Returns
-    /// the lines that concern the job. Answers to them count before the next packet is received.
+    /// Receives a packet and handles its lines, if one has arrived and the budget allows it.
+    /// Returns the lines that concern the job. Answers to them count before the next packet is
+    /// received.
     pub(crate) fn receive_events(&mut self, budget: &mut Budget) -> Option<Vec<RankEvent>> {
         if budget.is_spent() {
             return None;

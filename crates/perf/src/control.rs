@@ -1,11 +1,11 @@
 //! The control connection between the two processes of a benchmark: lines of JSON over TCP.
 //!
 //! The side that starts without a host listens; the other connects. Both first prove that they know
-//! the secret of the benchmark (`admission`). Then they send their version and plan, and continue only
-//! if these are equal.
+//! the secret of the benchmark (`admission`). Then they send their version and plan, and continue
+//! only if these are equal.
 //!
-//! Invariant: every wait has a limit, no line is longer than [`LONGEST`], and a stranger neither says
-//! a line nor keeps the other side waiting.
+//! Invariant: every wait has a limit, no line is longer than [`LONGEST`], and a stranger neither
+//! says a line nor keeps the other side waiting.
 
 mod admission;
 

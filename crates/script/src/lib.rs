@@ -1,5 +1,5 @@
-//! The bytes of a fuzzer as a script: a target takes numbers, choices and bytes from it, and acts on
-//! them. Behind the script's end everything is zero, so any bytes are a script.
+//! The bytes of a fuzzer as a script: a target takes numbers, choices and bytes from it, and acts
+//! on them. Behind the script's end everything is zero, so any bytes are a script.
 
 #![forbid(unsafe_code)]
 

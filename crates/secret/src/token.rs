@@ -9,8 +9,8 @@ use sha2::Sha256;
 
 use crate::{Secret, random};
 
-/// A secret that people pass on: 128 random bits, written as 32 hexadecimal digits. It is made to be
-/// shown, unlike a [`Secret`], which is derived from it.
+/// A secret that people pass on: 128 random bits, written as 32 hexadecimal digits. It is made to
+/// be shown, unlike a [`Secret`], which is derived from it.
 ///
 /// ```
 /// use secret::Token;

@@ -26,7 +26,8 @@ pub fn handshakes(bytes: &[u8]) {
 /// The slots of a ring, into which a peer writes what a script says, and the completions that its
 /// device reports; and packets in messages.
 ///
-/// The promises: a body lies within the ring; packets come in the order of their numbers, each once.
+/// The promises: a body lies within the ring; packets come in the order of their numbers, each
+/// once.
 pub fn slots(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let designs = [
@@ -88,8 +89,8 @@ pub fn slots(bytes: &[u8]) {
     }
 }
 
-/// Writes a packet, or several in one slot, to some slot of the ring, mostly with the number that is
-/// due.
+/// Writes a packet, or several in one slot, to some slot of the ring, mostly with the number that
+/// is due.
 fn write(block: &mut Block, layout: &Layout, consumed: u64, script: &mut Script) {
     let classes = layout.classes();
     let class = &classes[script.below(classes.len())];

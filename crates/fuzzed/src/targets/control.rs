@@ -1,7 +1,8 @@
-//! The lines between a rank and its launcher, the status of a rank, and the places of a job's ranks.
+//! The lines between a rank and its launcher, the status of a rank, and the places of a job's
+//! ranks.
 //!
-//! The promises: a line that is read is written so that it is read again as the same; texts have one
-//! line and no control characters.
+//! The promises: a line that is read is written so that it is read again as the same; texts have
+//! one line and no control characters.
 
 use pmi::{FromLauncher, FromRank, Hosts, RankStatus, hex, unhex};
 

@@ -1,7 +1,7 @@
 //! Files of faults, and faults of ports on a command line.
 //!
-//! The promise: faults that are read come back as they were from the form that ranks get, unless the
-//! machine has no such port.
+//! The promise: faults that are read come back as they were from the form that ranks get, unless
+//! the machine has no such port.
 
 use fabric::catalogue::Catalogue;
 use model::Faults;

@@ -143,8 +143,8 @@ impl Caller {
     }
 }
 
-/// The calling side's part, on a connection that was just made. A peer that is silent for `patience`
-/// has failed.
+/// The calling side's part, on a connection that was just made. A peer that is silent for
+/// `patience` has failed.
 pub(super) fn prove(stream: &mut TcpStream, secret: &Secret, patience: Duration) -> Result<()> {
     let (caller, call) = hello::Caller::call(secret, INTRODUCTION)?;
     stream.write_all(&call)?;

@@ -90,8 +90,8 @@ fn requests(text: &str) {
 
 /// The placement of a job and the values of a key-value space, as another launcher gives them.
 ///
-/// The promises: each rank is placed once; a value of ours comes back from the parts that it was cut
-/// into; whatever parts come, no more than a value is kept.
+/// The promises: each rank is placed once; a value of ours comes back from the parts that it was
+/// cut into; whatever parts come, no more than a value is kept.
 pub fn values(bytes: &[u8]) {
     let (mode, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     let text = String::from_utf8_lossy(bytes);

@@ -424,7 +424,10 @@ fn a_launcher_that_cannot_be_reached_is_named_with_the_reason() {
             .collect();
         let message = message(&vars);
         assert!(message.contains(expected), "{message}");
-        assert!(message.contains("`fishplate run` starts the program"), "{message}");
+        assert!(
+            message.contains("`fishplate run` starts the program"),
+            "{message}"
+        );
     }
 }
 

@@ -1,9 +1,10 @@
 //! The private data of a call and of its answer.
 //!
 //! A call has 56 bytes, which every transport of the connection manager carries: the address of the
-//! caller, the address that it calls, and a code over both. The answer is another code over both. So
-//! each end knows that the other belongs to the job. Half of an address is a random number of its
-//! queue pair: a call that somebody repeats names a queue pair that has a caller, or that is gone.
+//! caller, the address that it calls, and a code over both. The answer is another code over both.
+//! So each end knows that the other belongs to the job. Half of an address is a random number of
+//! its queue pair: a call that somebody repeats names a queue pair that has a caller, or that is
+//! gone.
 
 use device::Address;
 use secret::codes::{CODE, Codes};
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn a_caller_says_who_it_is_and_whom_it_calls() {
         let call = card().call(&codes(1));
-        assert!(CALL <= 56);
+        const { assert!(CALL <= 56) };
         assert_eq!(Card::read(&call, &codes(1)), Some(card()));
         let filled = [&call[..], &[0; 40]].concat();
         assert_eq!(Card::read(&filled, &codes(1)), Some(card()));
