@@ -184,7 +184,7 @@ impl Kvs {
 
 #[cfg(test)]
 mod tests {
-    use super::Kvs;
+    use super::{Kvs, Put};
 
     #[test]
     fn answers_come_at_once_or_with_the_value() {

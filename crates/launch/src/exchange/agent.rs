@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pmi::{FromLauncher, KvsError};
 
-use super::members::{Members, covers};
+use super::members::{Members, covers, covers_all};
 use super::{Down, FencePart, Put, Up};
 use crate::kvs::Kvs;
 
@@ -151,12 +151,12 @@ impl Exchange {
             return Ok(());
         }
         let below = &self.children[child];
-        let own = |rank: usize| covers(below, &(rank..rank + 1));
+        let own = |rank: usize| covers(below, &(rank..rank.saturating_add(1)));
         if up.is_too_long() || !up.puts.iter().all(|put| own(put.by)) {
             return Err("it has sent values that are not those of its ranks".into());
         }
         if let Some(fence) = &up.fence {
-            if !fence.ranks.iter().all(|part| covers(below, part)) {
+            if !covers_all(below, &fence.ranks) {
                 return Err("it has sent the fence of ranks that are elsewhere".into());
             }
             self.join_fence(fence)?;
@@ -295,7 +295,7 @@ impl Exchange {
                 self.held_bytes += put.key.len() + put.value.len();
                 self.held.push(put);
             }
-            Ok(None) => drop(self.has_put.insert(put.by)),
+            Ok(None) => self.has_put.insert(put.by),
             Err(why) => self.outbox.misuses.push(Misuse { rank: put.by, why }),
         }
     }
@@ -338,7 +338,7 @@ impl Exchange {
             Some(_) => return Err("it has entered a fence that none can be in".into()),
         };
         let ranks = fence.ranks.iter().cloned().flatten();
-        ranks.for_each(|rank| drop(members.insert(rank)));
+        members.extend(ranks);
         Ok(())
     }
 

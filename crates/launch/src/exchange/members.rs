@@ -25,11 +25,15 @@ impl Members {
         self.count == 0
     }
 
-    /// Adds a rank. False if it was in the set.
-    pub(super) fn insert(&mut self, rank: usize) -> bool {
+    /// Adds a rank, if it is not in the set.
+    pub(super) fn insert(&mut self, rank: usize) {
         let is_new = !std::mem::replace(&mut self.is_in[rank], true);
         self.count += usize::from(is_new);
-        is_new
+    }
+
+    /// Adds ranks.
+    pub(super) fn extend(&mut self, ranks: impl Iterator<Item = usize>) {
+        ranks.for_each(|rank| self.insert(rank));
     }
 
     pub(super) fn clear(&mut self) {
@@ -52,4 +56,10 @@ pub(super) fn covers(ranges: &[Range<usize>], part: &Range<usize>) -> bool {
         && ranges
             .iter()
             .any(|range| range.start <= part.start && part.end <= range.end)
+}
+
+/// Whether all parts lie in these ranges, and do not name a rank over and over.
+pub(super) fn covers_all(ranges: &[Range<usize>], parts: &[Range<usize>]) -> bool {
+    let size = |ranges: &[Range<usize>]| -> usize { ranges.iter().map(Range::len).sum() };
+    parts.iter().all(|part| covers(ranges, part)) && size(parts) <= size(ranges)
 }

@@ -109,10 +109,6 @@ impl Up {
 }
 
 impl Down {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Down::default()
-    }
-
     /// The message in frames of limited length. The end of a fence is in the last one.
     pub(crate) fn frames(mut self) -> Vec<Down> {
         let for_all = self.for_all;

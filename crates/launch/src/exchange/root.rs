@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::agent::Misuse;
-use super::members::{Members, covers};
+use super::members::{Members, covers, covers_all};
 use super::shape::Shape;
 use super::{Down, Put, Up};
 use crate::kvs::Kvs;
@@ -62,11 +62,6 @@ impl Root {
         &self.kvs
     }
 
-    /// The shape of the tree.
-    pub(crate) fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
     /// Whether a rank belongs to a host or to those below it.
     pub(crate) fn is_below(&self, rank: usize, host: usize) -> bool {
         covers(&self.shape.subtree(host), &(rank..rank.saturating_add(1)))
@@ -81,7 +76,7 @@ impl Root {
             return Err("it has sent values that are not those of its ranks".into());
         }
         if let Some(fence) = &up.fence {
-            if !fence.ranks.iter().all(|part| covers(&below, part)) {
+            if !covers_all(&below, &fence.ranks) {
                 return Err("it has sent the fence of ranks that are elsewhere".into());
             }
             self.join_fence(fence.number, &fence.ranks)?;
@@ -144,7 +139,9 @@ impl Root {
 
     /// All agents hear from the launcher alone from now on. Says again what may have been lost.
     pub(crate) fn use_star(&mut self) {
-        self.is_tree = false;
+        if !std::mem::replace(&mut self.is_tree, false) {
+            return;
+        }
         self.down.clear();
         self.kvs.forget(|_| true);
         self.is_open = true;
@@ -175,7 +172,7 @@ impl Root {
             Some(_) => return Err("it has entered a fence that none can be in".into()),
         };
         let ranks = ranks.iter().cloned().flatten();
-        ranks.for_each(|rank| drop(members.insert(rank)));
+        members.extend(ranks);
         Ok(())
     }
 

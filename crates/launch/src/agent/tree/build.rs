@@ -150,9 +150,17 @@ impl TreeBuild {
         }
     }
 
-    /// Takes the orders that are to leave, by host, and the decision that was made with them.
-    pub(crate) fn take(&mut self) -> (Vec<(usize, TreeOrder)>, Option<TreeNews>) {
-        (std::mem::take(&mut self.orders), self.news.take())
+    /// Takes the orders that are to leave now, by host, and the decision that was made with them.
+    /// Orders to other hosts wait.
+    pub(crate) fn take(
+        &mut self,
+        can_leave: impl Fn(usize) -> bool,
+    ) -> (Vec<(usize, TreeOrder)>, Option<TreeNews>) {
+        let (now, later) = std::mem::take(&mut self.orders)
+            .into_iter()
+            .partition(|(host, _)| can_leave(*host));
+        self.orders = later;
+        (now, self.news.take())
     }
 
     /// Orders inner agents to listen, once all is known.
@@ -222,7 +230,7 @@ mod tests {
         let mut build = TreeBuild::new(Shape::new(2, &[1; 5]));
         for host in 0..5 {
             build.hear(host, place("a"), now).unwrap();
-            assert_eq!(build.take().0, []);
+            assert_eq!(build.take(|_| true).0, []);
             build.started(now);
         }
         build
@@ -237,24 +245,24 @@ mod tests {
         let now = Instant::now();
         let mut build = begun(now);
         let listen = TreeOrder::Listen(vec![[127, 0, 0, 1].into()]);
-        let orders = build.take().0;
+        let orders = build.take(|_| true).0;
         assert_eq!(orders, [(0, listen.clone()), (1, listen)]);
         build.hear(1, at(7), now).unwrap();
         let join = TreeOrder::Join(SocketAddr::from(([127, 0, 0, 1], 7)));
-        assert_eq!(build.take().0, [(4, join)]);
+        assert_eq!(build.take(|_| true).0, [(4, join)]);
         build.hear(0, at(8), now).unwrap();
-        assert_eq!(build.take().0.len(), 2);
+        assert_eq!(build.take(|_| true).0.len(), 2);
         build.hear(1, TreeReport::Complete, now).unwrap();
-        assert_eq!(build.take(), (vec![], None));
+        assert_eq!(build.take(|_| true), (vec![], None));
         build.hear(0, TreeReport::Complete, now).unwrap();
-        let (orders, news) = build.take();
+        let (orders, news) = build.take(|_| true);
         assert_eq!(news, Some(TreeNews::Tree));
         assert!(orders.len() == 5 && orders.iter().all(|(_, order)| *order == TreeOrder::Use));
         assert_eq!(build.next(), None);
         build
             .hear(3, TreeReport::Failed("gone".into()), now)
             .unwrap();
-        let (orders, news) = build.take();
+        let (orders, news) = build.take(|_| true);
         assert_eq!(news, Some(TreeNews::Star("gone".into())));
         assert!(orders.len() == 5 && orders.iter().all(|(_, order)| *order == TreeOrder::Leave));
     }
@@ -264,19 +272,19 @@ mod tests {
         let now = Instant::now();
         let mut build = begun(now);
         build.look(build.next().unwrap());
-        assert!(matches!(build.take().1, Some(TreeNews::Star(_))));
+        assert!(matches!(build.take(|_| true).1, Some(TreeNews::Star(_))));
         // What comes later changes nothing.
         build.hear(0, at(8), now).unwrap();
         build.hear(0, TreeReport::Complete, now).unwrap();
         build.hear(1, TreeReport::Complete, now).unwrap();
-        assert_eq!(build.take(), (vec![], None));
+        assert_eq!(build.take(|_| true), (vec![], None));
 
         let mut build = TreeBuild::new(Shape::new(1, &[1; 2]));
         build.started(now);
         build.started(now);
         build.hear(0, place("a"), now).unwrap();
         build.hear(1, place("b"), now).unwrap();
-        let news = build.take().1;
+        let news = build.take(|_| true).1;
         assert_eq!(
             news,
             Some(TreeNews::Star("two hosts have no network in common".into()))
@@ -297,7 +305,7 @@ mod tests {
         let mut build = begun(now);
         let long = "é".repeat(TEXT);
         build.hear(0, TreeReport::Failed(long), now).unwrap();
-        let Some(TreeNews::Star(why)) = build.take().1 else {
+        let Some(TreeNews::Star(why)) = build.take(|_| true).1 else {
             panic!("no star")
         };
         assert_eq!(why.len(), TEXT);
