@@ -159,10 +159,7 @@ impl Caller {
             return Ok(None);
         };
         let hello = self.hello.take().ok_or("its greeting was over")?;
-        hello
-            .hear(&proof)
-            .map(Some)
-            .map_err(|why| why.to_string())
+        hello.hear(&proof).map(Some).map_err(|why| why.to_string())
     }
 }
 

@@ -45,7 +45,10 @@ pub(crate) enum RankEvent {
 impl RankEvent {
     /// Whether it is about values and fences.
     pub(crate) fn is_exchange(&self) -> bool {
-        matches!(self, RankEvent::Put { .. } | RankEvent::Get { .. } | RankEvent::Fence)
+        matches!(
+            self,
+            RankEvent::Put { .. } | RankEvent::Get { .. } | RankEvent::Fence
+        )
     }
 }
 
@@ -275,7 +278,12 @@ impl RankProcess {
             let before = events.len();
             events.extend(all.into_iter().filter(RankEvent::is_exchange));
             if events.len() > before {
-                let is_other = |line: &&str| !matches!(line.parse(), Ok(FromRank::Put { .. } | FromRank::Get { .. } | FromRank::Fence));
+                let is_other = |line: &&str| {
+                    !matches!(
+                        line.parse(),
+                        Ok(FromRank::Put { .. } | FromRank::Get { .. } | FromRank::Fence)
+                    )
+                };
                 let others: Vec<&str> = packet.split_inclusive('\n').filter(is_other).collect();
                 *packet = others.concat();
             }

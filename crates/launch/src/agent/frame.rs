@@ -135,7 +135,10 @@ impl StartOrder {
             && shape.own(self.host) == (self.first..self.first + self.count);
         match is_own {
             true => Ok((hosts, shape)),
-            false => Err(format!("it orders ranks that are not those of host {}", self.host)),
+            false => Err(format!(
+                "it orders ranks that are not those of host {}",
+                self.host
+            )),
         }
     }
 }

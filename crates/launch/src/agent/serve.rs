@@ -152,8 +152,13 @@ impl LocalRanks {
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let (StartedRanks { mut ranks, binding }, outcome) =
-            start_ranks(order, placed.map(|(hosts, _)| hosts), profile.clone(), mark, &signals);
+        let (StartedRanks { mut ranks, binding }, outcome) = start_ranks(
+            order,
+            placed.map(|(hosts, _)| hosts),
+            profile.clone(),
+            mark,
+            &signals,
+        );
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {

@@ -167,7 +167,7 @@ impl Exchange {
         up.puts.into_iter().for_each(|put| self.store(put));
         for key in up.gets {
             match self.kvs.get_put(self.own.len() + child, &key)? {
-                Some(put) => self.to_child(child).values.push(put),
+                Some(put) => self.for_child(child).values.push(put),
                 None => self.ask(&key),
             }
         }
@@ -210,13 +210,13 @@ impl Exchange {
             if !to_children || !is_news {
                 break;
             }
-            let to_child = self.to_child(child);
-            to_child.open |= down.open;
-            to_child.watch |= down.watch;
-            to_child.fence = down.fence.or(to_child.fence);
+            let words = self.for_child(child);
+            words.open |= down.open;
+            words.watch |= down.watch;
+            words.fence = down.fence.or(words.fence);
             if down.for_all {
-                to_child.for_all = true;
-                to_child.values.extend_from_slice(&down.values);
+                words.for_all = true;
+                words.values.extend_from_slice(&down.values);
             }
         }
         if ends {
@@ -309,7 +309,7 @@ impl Exchange {
     fn answer(&mut self, waiting: Vec<usize>, put: &Put) {
         for other in waiting {
             match other.checked_sub(self.own.len()) {
-                Some(child) => self.to_child(child).values.push(put.clone()),
+                Some(child) => self.for_child(child).values.push(put.clone()),
                 None => {
                     let (key, value) = (put.key.clone(), put.value.clone());
                     let line = FromLauncher::Value { key, value };
@@ -320,7 +320,7 @@ impl Exchange {
     }
 
     /// The message that will leave to a child.
-    fn to_child(&mut self, child: usize) -> &mut Down {
+    fn for_child(&mut self, child: usize) -> &mut Down {
         let down = &mut self.outbox.down;
         let place = down.iter().position(|(other, _)| *other == child);
         let place = place.unwrap_or_else(|| {

@@ -175,6 +175,12 @@ mod tests {
         };
         let frames = down.frames();
         assert!(frames.len() > 5);
-        assert!(frames.iter().rev().skip(1).all(|frame| frame.fence.is_none()));
+        assert!(
+            frames
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|frame| frame.fence.is_none())
+        );
     }
 }

@@ -94,7 +94,7 @@ impl Root {
                 Ok(None) => {}
                 Ok(Some(hosts)) => {
                     for host in hosts {
-                        self.to_host(host).values.push(put.clone());
+                        self.for_host(host).values.push(put.clone());
                     }
                     self.fresh.push(put);
                 }
@@ -103,7 +103,7 @@ impl Root {
         }
         for key in up.gets {
             match self.kvs.get_put(host, &key) {
-                Ok(Some(put)) => self.to_host(host).values.push(put),
+                Ok(Some(put)) => self.for_host(host).values.push(put),
                 Ok(None) => self.open(),
                 // An agent asks for its ranks, and for each value once.
                 Err(why) => misuses.push(Misuse {
@@ -123,7 +123,7 @@ impl Root {
     pub(crate) fn end(&mut self, rank: usize, fences: u64) {
         self.left[rank] = Some(fences);
         if !std::mem::replace(&mut self.is_watching, true) {
-            self.to_all(|down| down.watch = true);
+            self.tell_all(|down| down.watch = true);
         }
     }
 
@@ -152,7 +152,7 @@ impl Root {
             open: true,
             watch: self.is_watching,
         };
-        self.to_all(|down| *down = again.clone());
+        self.tell_all(|down| *down = again.clone());
     }
 
     /// Takes the messages that are to leave now, by host. Those to other hosts wait.
@@ -187,7 +187,7 @@ impl Root {
         }
         self.is_open = self.kvs.wanted().next().is_some();
         let (number, open, values) = (self.completed, self.is_open, self.last.clone());
-        self.to_all(|down| {
+        self.tell_all(|down| {
             down.fence = Some(number);
             down.open = open;
             down.for_all = true;
@@ -198,7 +198,7 @@ impl Root {
     /// Lets all values leave at once.
     fn open(&mut self) {
         if !std::mem::replace(&mut self.is_open, true) {
-            self.to_all(|down| down.open = true);
+            self.tell_all(|down| down.open = true);
         }
     }
 
@@ -210,12 +210,12 @@ impl Root {
         }
     }
 
-    fn to_all(&mut self, say: impl Fn(&mut Down)) {
-        self.direct().for_each(|host| say(self.to_host(host)));
+    fn tell_all(&mut self, say: impl Fn(&mut Down)) {
+        self.direct().for_each(|host| say(self.for_host(host)));
     }
 
     /// The message that will leave to a host.
-    fn to_host(&mut self, host: usize) -> &mut Down {
+    fn for_host(&mut self, host: usize) -> &mut Down {
         self.down.entry(host).or_default()
     }
 }

@@ -60,6 +60,7 @@ impl Shape {
     }
 
     /// The parent of a host. None: the launcher.
+    #[cfg(test)]
     pub(crate) fn parent(&self, host: usize) -> Option<usize> {
         let degree = self.degree?;
         (host / degree).checked_sub(1)
@@ -127,7 +128,11 @@ mod tests {
                 let children = shape.children(host);
                 assert!(children.len() <= degree);
                 assert_eq!(children.is_empty(), !shape.inner().contains(&host));
-                assert!(children.into_iter().all(|child| shape.parent(child) == Some(host)));
+                assert!(
+                    children
+                        .into_iter()
+                        .all(|child| shape.parent(child) == Some(host))
+                );
                 assert_eq!(shape.subtree(host)[0], shape.own(host));
             }
         }
@@ -137,7 +142,10 @@ mod tests {
     fn without_a_degree_all_are_children_of_the_launcher() {
         let shape = Shape::of(0, &Hosts::blocks(&[2, 3]));
         assert!(!shape.is_tree() && shape.inner().is_empty());
-        assert_eq!((shape.top(), shape.own(1), shape.parent(1)), (0..2, 2..5, None));
+        assert_eq!(
+            (shape.top(), shape.own(1), shape.parent(1)),
+            (0..2, 2..5, None)
+        );
         assert_eq!(shape.subtree(1), [2..5]);
     }
 }

@@ -92,7 +92,12 @@ impl Job {
         let agents = 0..shape.agents();
         let part = |host: usize| {
             let below = shape.children(host).map(|child| shape.subtree(child));
-            Exchange::new(shape.own(host), below.collect(), shape.ranks(), shape.is_tree())
+            Exchange::new(
+                shape.own(host),
+                below.collect(),
+                shape.ranks(),
+                shape.is_tree(),
+            )
         };
         fn queues<T>(agents: usize) -> Vec<VecDeque<T>> {
             (0..agents).map(|_| VecDeque::new()).collect()
@@ -326,7 +331,10 @@ fn no_fence_ends_without_a_dead_agent() {
         let entered = job.shape.own(dead).map(|rank| &job.ranks[rank]);
         let entered = entered.map(|rank| rank.fences + u64::from(rank.in_fence));
         let most = entered.min().unwrap();
-        assert!(job.ranks.iter().all(|rank| rank.fences <= most), "seed {seed:#x}");
+        assert!(
+            job.ranks.iter().all(|rank| rank.fences <= most),
+            "seed {seed:#x}"
+        );
     }
 }
 
@@ -349,7 +357,11 @@ fn a_fence_is_one_message_up_and_one_down_on_each_link() {
         for round in 1..=ROUNDS as usize {
             // A value of each rank leaves with those of the others, and then the fence.
             all(&mut job);
-            assert_eq!(job.sent, hosts * (3 * round - 2), "{degree} {hosts} {round}");
+            assert_eq!(
+                job.sent,
+                hosts * (3 * round - 2),
+                "{degree} {hosts} {round}"
+            );
             all(&mut job);
             assert_eq!(job.sent, hosts * 3 * round, "{degree} {hosts} {round}");
         }
@@ -384,7 +396,16 @@ fn lies_are_found_where_they_arrive() {
         ..Up::default()
     };
     // Host 0 is above hosts 2 and 3, with ranks 4 to 7.
-    let lies = [put(0), put(8), put(usize::MAX), fence(1, 2..4), fence(3, 4..6), fence(1, 6..5), long, begun];
+    let lies = [
+        put(0),
+        put(8),
+        put(usize::MAX),
+        fence(1, 2..4),
+        fence(3, 4..6),
+        fence(1, 6..5),
+        long,
+        begun,
+    ];
     for lie in lies {
         let mut root = Root::new(shape.clone());
         assert!(root.hear(2, lie.clone()).is_err(), "{lie:?}");

@@ -26,7 +26,10 @@ impl RunningJob<'_> {
     pub(super) fn rank_misused(&mut self, host: usize, rank: usize, why: &str) {
         match self.root.is_below(rank, host) {
             true => self.rank_failed(rank, Cause::Kvs { why: plain(why) }),
-            false => self.rules_broken(host, &format!("it has spoken of rank {rank}, which is elsewhere")),
+            false => self.rules_broken(
+                host,
+                &format!("it has spoken of rank {rank}, which is elsewhere"),
+            ),
         }
     }
 
@@ -48,10 +51,14 @@ impl RunningJob<'_> {
             }
             Some(TreeNews::Star(why)) => {
                 self.root.use_star();
-                format!("agents exchange values and fences with the launcher alone: {}", plain(&why))
+                format!(
+                    "agents exchange values and fences with the launcher alone: {}",
+                    plain(&why)
+                )
             }
         };
-        if self.options.verbose {
+        // Agents that end close their connections.
+        if self.options.verbose && !self.is_ending() {
             self.say(&text);
         }
     }

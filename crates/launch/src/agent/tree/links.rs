@@ -207,7 +207,10 @@ impl TreeLinks {
             });
             if let Err(why) = heard {
                 let host = self.place.children.start + place;
-                failed = Some(format!("the connection of agents {} and {host}: {why}", self.place.host));
+                failed = Some(format!(
+                    "the connection of agents {} and {host}: {why}",
+                    self.place.host
+                ));
             }
         }
         if let Some(peer) = &mut self.parent {
@@ -220,7 +223,10 @@ impl TreeLinks {
                 Ok(())
             });
             if let Err(why) = heard {
-                failed = Some(format!("the connection of agent {} to its parent: {why}", self.place.host));
+                failed = Some(format!(
+                    "the connection of agent {} to its parent: {why}",
+                    self.place.host
+                ));
             }
         }
         if let Some(why) = failed {
@@ -273,7 +279,8 @@ impl TreeLinks {
 
     /// Takes a child. A process of the job that is none, or has come before, is sent away.
     fn admit(&mut self, admitted: Admitted, now: Instant) {
-        let host = (self.place.children.clone()).position(|host| introduction(host) == admitted.introduction);
+        let host = (self.place.children.clone())
+            .position(|host| introduction(host) == admitted.introduction);
         let Some(place) = host.filter(|&place| self.children[place].is_none()) else {
             return;
         };
@@ -352,7 +359,10 @@ impl Peer {
             self.link.post(beat);
         }
         match outlook.is_dead {
-            true => Err(format!("silent for {} s", self.liveness.patience().as_secs_f64())),
+            true => Err(format!(
+                "silent for {} s",
+                self.liveness.patience().as_secs_f64()
+            )),
             false => Ok(()),
         }
     }

@@ -111,7 +111,10 @@ mod tests {
 
     #[test]
     fn a_network_of_both_is_chosen() {
-        let one = place("a", &[("172.17.0.1", 16), ("192.0.2.7", 24), ("10.1.2.3", 8)]);
+        let one = place(
+            "a",
+            &[("172.17.0.1", 16), ("192.0.2.7", 24), ("10.1.2.3", 8)],
+        );
         let other = place("b", &[("172.17.0.1", 16), ("10.9.9.9", 8)]);
         assert_eq!(address(&one, &other).as_deref(), Some("10.1.2.3"));
         let far = place("c", &[("172.17.0.1", 16), ("198.51.100.1", 24)]);
