@@ -190,9 +190,6 @@ impl<'a> Starter<'a> {
         }
         let streams = self.set_output(&mut command, number)?;
         let shares_group = reads && self.terminal && !self.share.relayed_input;
-        if !shares_group {
-            command.process_group(0);
-        }
         let setup = ChildSetup {
             launcher: getpid(),
             shared: Arc::clone(&self.shared),
@@ -387,6 +384,10 @@ impl ChildSetup {
             // which gets the signal too.
             // SAFETY: ignoring a signal involves no handler.
             unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;
+        } else {
+            // A group of its own for signals. The kernel may also divide processor time among
+            // sessions first, and then each rank gets a share beside a session of many tasks.
+            rustix::process::setsid()?;
         }
         // Last, so that no blocked signal is delivered earlier.
         self.signals.thread_set_mask()?;
