@@ -21,6 +21,7 @@ mod request;
 mod shares;
 mod topology;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -111,6 +112,13 @@ impl HostBinding {
     /// The affinity mask of the rank at this place on the host, if it is to be bound.
     pub(crate) fn mask(&self, place: usize) -> Option<CpuSet> {
         self.shares.get(place).map(CpuList::mask)
+    }
+
+    /// Each rank of this host has hardware threads that no other one has.
+    pub(crate) fn keeps_apart(&self) -> bool {
+        let threads: Vec<usize> = self.shares.iter().flat_map(CpuList::iter).collect();
+        let distinct: BTreeSet<usize> = threads.iter().copied().collect();
+        !threads.is_empty() && distinct.len() == threads.len()
     }
 
     /// Whether the user wants this binding, so no rank may start without it.
@@ -283,6 +291,7 @@ mod tests {
         ];
         assert_eq!(sentences(&binding, 2), expected);
         assert_eq!(binding.variable(), "soft:0-7");
+        assert!(binding.keeps_apart() && !HostBinding::default().keeps_apart());
         assert_eq!(binding.first_two(), Some([0, 2]));
         assert!(binding.watch().is_some() && !binding.is_hard());
         assert_eq!(
