@@ -213,7 +213,7 @@ mod tests {
             key: "c".into(),
             value: "2".into(),
         };
-        assert_eq!(store.put_by(1..2), [put.clone()]);
+        assert_eq!(store.put_by(1..2), std::slice::from_ref(&put));
         assert_eq!(store.get_put(0, "c"), Ok(Some(put)));
     }
 

@@ -157,7 +157,7 @@ mod tests {
             gets: (0..1000).map(|n| format!("get{n}")).collect(),
             fence: Some(FencePart {
                 number: 3,
-                ranks: vec![0..100],
+                ranks: vec![0..50, 50..100],
             }),
             begun: None,
         };

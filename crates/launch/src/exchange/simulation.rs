@@ -395,6 +395,7 @@ fn lies_are_found_where_they_arrive() {
         begun: Some(3),
         ..Up::default()
     };
+    let backwards = std::ops::Range { start: 6, end: 5 };
     // Host 0 is above hosts 2 and 3, with ranks 4 to 7.
     let lies = [
         put(0),
@@ -402,7 +403,7 @@ fn lies_are_found_where_they_arrive() {
         put(usize::MAX),
         fence(1, 2..4),
         fence(3, 4..6),
-        fence(1, 6..5),
+        fence(1, backwards),
         long,
         begun,
     ];
