@@ -71,6 +71,8 @@ pub(crate) struct Exchange {
     sent_fence: u64,
     sent_begun: u64,
     outbox: Outbox,
+    /// The answers to children in it: one for a key, however often it is asked for.
+    answered: HashSet<(usize, String)>,
 }
 
 impl Exchange {
@@ -101,6 +103,7 @@ impl Exchange {
             sent_fence: 0,
             sent_begun: 0,
             outbox: Outbox::default(),
+            answered: HashSet::new(),
         }
     }
 
@@ -167,7 +170,10 @@ impl Exchange {
         up.puts.into_iter().for_each(|put| self.store(put));
         for key in up.gets {
             match self.kvs.get_put(self.own.len() + child, &key)? {
-                Some(put) => self.for_child(child).values.push(put),
+                Some(put) if self.answered.insert((child, key.clone())) => {
+                    self.for_child(child).values.push(put);
+                }
+                Some(_) => {}
                 None => self.ask(&key),
             }
         }
@@ -284,6 +290,7 @@ impl Exchange {
             self.sent_begun = begun;
             self.outbox.up.begun = Some(begun);
         }
+        self.answered.clear();
         std::mem::take(&mut self.outbox)
     }
 

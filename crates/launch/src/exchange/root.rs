@@ -1,6 +1,6 @@
 //! The launcher's part of the exchange: the whole store, and the ends of fences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use super::agent::Misuse;
@@ -35,6 +35,8 @@ pub(crate) struct Root {
     left: Vec<Option<u64>>,
     /// The messages that are to leave, by host.
     down: BTreeMap<usize, Down>,
+    /// The answers among them: one to each host for a key, however often it asks.
+    answered: HashSet<(usize, String)>,
 }
 
 impl Root {
@@ -53,6 +55,7 @@ impl Root {
             begun: 0,
             left: vec![None; ranks],
             down: BTreeMap::new(),
+            answered: HashSet::new(),
             shape,
         }
     }
@@ -103,7 +106,10 @@ impl Root {
         }
         for key in up.gets {
             match self.kvs.get_put(host, &key) {
-                Ok(Some(put)) => self.for_host(host).values.push(put),
+                Ok(Some(put)) if self.answered.insert((host, key.clone())) => {
+                    self.for_host(host).values.push(put);
+                }
+                Ok(Some(_)) => {}
                 Ok(None) => self.open(),
                 // An agent asks for its ranks, and for each value once.
                 Err(why) => misuses.push(Misuse {
@@ -161,6 +167,8 @@ impl Root {
             .into_iter()
             .partition(|(host, _)| can_leave(*host));
         self.down = later;
+        self.answered
+            .retain(|(host, _)| self.down.contains_key(host));
         now
     }
 
