@@ -112,6 +112,9 @@ class Hydra(Launcher):
 class OpenMpi(Launcher):
     """PRRTE's launcher, and Open MPI's, which is the same under another name."""
 
+    # Variables that ranks on other hosts get.
+    forwarded = ("FISHPLATE_PMIX_LIBRARY", "FISHPLATE_DEVICE", "LD_LIBRARY_PATH")
+
     def __init__(self, program: str, says: str):
         self.folder, self.program, self.name, self.says = PEERS / "openmpi", program, program, says
 
@@ -122,7 +125,7 @@ class OpenMpi(Launcher):
             return [*words, *program]
         remote = ["--prtemca", "plm_ssh_agent", world.shell(), "--prtemca", "prte_if_include", "eth0", "--pmixmca", "ptl_tcp_if_include", "eth0",
                   "--host", ",".join(f"{address}:{ranks}" for address in world.addresses().split(","))]
-        for name in ("FISHPLATE_PMIX_LIBRARY", "FISHPLATE_DEVICE", "LD_LIBRARY_PATH"):
+        for name in self.forwarded:
             remote += ["-x", name]
         return world.on_first_host([*words, *remote, *program])
 

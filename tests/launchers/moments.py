@@ -34,17 +34,20 @@ import hosts as network  # noqa: E402
 
 RANKS = 4
 # Time in which a job has ended, and its ranks: most launchers end a job at once, and ours end it after 3 s where one does not.
-END_SECONDS = 20.0
+END_SECONDS = 8.0
 # The longest silence between our launcher and its agents, in seconds.
 HEARTBEAT = 1.0
 # The duration of a stop: from too short to be noticed to much too long.
 STOP_SECONDS = (0.05, 2.5)
-# The name of each launcher's process on a host, as its command line begins or ends.
-PROXIES = {"hydra": b"hydra_pmi_proxy", "prterun": b"/prted", "srun": b"slurmstepd: [", "fishplate": b"\0agent\0"}
+# Each launcher's process on a host: a pattern of its command line.
+PROXIES = {"hydra": re.compile(rb"[^\0]*/hydra_pmi_proxy\0"), "prterun": re.compile(rb"([^\0]*/)?prted\0"), "srun": re.compile(rb"slurmstepd: \["),
+           "fishplate": re.compile(rb"[^\0]*/fishplate\0agent\0")}
 # Files that a launcher leaves when it is killed.
-LEFT_BY_OTHERS = {"prterun": re.compile(r"(prte|pmix|ompi|openmpi)[.-].*"), "hydra": re.compile(r"hydra.*"), "srun": re.compile(r"(pmix|spmix|slurm).*")}
+LEFT_BY_OTHERS = {"prterun": re.compile(r"(prte|prtrn|pmix|ompi|openmpi)[.-].*"), "hydra": re.compile(r"hydra.*"), "srun": re.compile(r"(pmix|spmix|slurm).*")}
 # The folders of this suite.
 OWN = ("fishplate-slurm-", "fishplate-launchers-")
+# The end of a launcher that does not end.
+STAYS = "none: the launcher stays"
 OURS = re.compile(r"^fishplate: .*$", re.M)
 
 
@@ -61,7 +64,13 @@ class Fishplate(Launcher):
 
 
 def kind(launcher: Launcher) -> str:
-    return {Hydra: "hydra", OpenMpi: "prterun", Srun: "srun", Fishplate: "fishplate"}[type(launcher)]
+    return {Hydra: "hydra", Marked: "prterun", Srun: "srun", Fishplate: "fishplate"}[type(launcher)]
+
+
+class Marked(OpenMpi):
+    """Its ranks on other hosts have the mark of their job."""
+
+    forwarded = (*OpenMpi.forwarded, MARK)
 
 
 class Started(Job):
@@ -70,10 +79,10 @@ class Started(Job):
     def __init__(self, world: World, launcher: Launcher, hosts: int, *program):
         self.world, self.launcher, self.kind, self.hosts = world, launcher, kind(launcher), hosts
         command = launcher.command(world, hosts, RANKS, list(program))
-        if self.kind == "prterun" and hosts > 1:
-            command[-len(program):-len(program)] = ["-x", MARK]
         super().__init__(world.work, command, env=launcher.environment(world) | ({"FISHPLATE_DEVICE": "tcp"} if hosts > 1 else {}))
-        self.program = str(program[0]).encode()
+        self.program, self.victim = str(program[0]).encode(), ""
+        # Processes of the launcher itself that it has left.
+        self.forgotten = 0
 
     def ranks(self) -> dict[int, int]:
         """Process id by rank, of the ranks whose program runs."""
@@ -88,9 +97,9 @@ class Started(Job):
     def proxies(self) -> dict[int, int]:
         """Process id by host, of the processes that start ranks there."""
         if self.kind == "srun":
-            nodes = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if words(pid).startswith(PROXIES["srun"])]
+            nodes = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if PROXIES["srun"].match(words(pid))]
             return dict(enumerate(sorted(pid for pid in nodes if self.world.slurm.folder.name.encode() in environment(pid))))
-        found = [pid for pid in self.members() if PROXIES[self.kind] in words(pid)]
+        found = [pid for pid in self.members() if PROXIES[self.kind].match(words(pid))]
         # The guard of an agent is a child of it with the agent's command line.
         found = [pid for pid in found if parent(pid) not in found]
         if self.hosts == 1:
@@ -104,12 +113,19 @@ class Started(Job):
         """Our lines."""
         return OURS.findall(self.out + self.err)
 
+    def left(self) -> str:
+        """The processes of the job, for a message."""
+        return "".join(f"\n    {pid} of {parent(pid)}: {words(pid).replace(bytes(1), b' ').decode(errors='replace')[:160]}" for pid in self.members())
+
     def check_left(self) -> None:
         """No process is left, and no file but those that the launcher itself forgets."""
         end = time.monotonic() + END_SECONDS
         while left := [pid for pid in self.members() if pid != self.process.pid]:
             if time.monotonic() > end:
-                raise Problem(f"left after {END_SECONDS:g} s: {', '.join(words(pid).decode(errors='replace')[:60] for pid in left)}")
+                if self.kind != "fishplate" and not self.ranks():
+                    self.forgotten += len(left)
+                    break
+                raise Problem(f"processes are left after {END_SECONDS:g} s: {self.left()}")
             time.sleep(0.01)
         theirs = LEFT_BY_OTHERS.get(self.kind)
         for folder in namespace.EMPTY:
@@ -216,27 +232,34 @@ def killed(launcher: Launcher, hosts: int, role: str):
             began = time.monotonic()
             if not send(pid, signal.SIGKILL):
                 raise Problem(f"{role} {number} has ended before its time: {job.err[-500:]!r}")
+            job.victim = f"{role} {number}, process {pid}"
             code = end_of(job)
             wait_for("the ranks are ended", lambda: not job.ranks(), job)
             seconds = time.monotonic() - began
             if code == 0:
                 raise Problem("exit code 0")
             lines = check_blame(job, role, number)
+            if code == STAYS:
+                for left in job.members():
+                    send(left, signal.SIGKILL)
             job.check_left()
-            return f"code {code} {lines}", seconds
+            return f"code {code} {lines}" + f", {job.forgotten} processes of the launcher left" * bool(job.forgotten), seconds
     return one
 
 
 def end_of(job: Started) -> int | str:
-    """The exit code of the launcher once all ranks have ended, or a word about a launcher that stays although none is left."""
+    """The exit code of the launcher once all ranks have ended, or a word about a launcher that stays although none is left.
+
+    MPICH's mpiexec stays, with the ranks of the second host, if it loses the first host before MPI_Init has ended. It does so with MPICH's own
+    library: of 40 kills of ranks it stayed after 36."""
     end = time.monotonic() + END_SECONDS
     while job.process.poll() is None:
         if time.monotonic() > end:
-            if job.ranks():
-                raise Problem(f"{len(job.ranks())} ranks and the launcher after {END_SECONDS:g} s: {job.err[-500:]!r}")
+            if job.ranks() and not (job.kind == "hydra" and job.hosts == 2 and "ready" not in job.out):
+                raise Problem(f"{len(job.ranks())} ranks and the launcher after {END_SECONDS:g} s: {job.victim}, {job.out.count('ready')} ready, {job.err[-500:]!r}{job.left()}")
             job.process.kill()
             job.process.wait()
-            return "none (the launcher stays without ranks)"
+            return STAYS
         time.sleep(0.01)
     return job.process.returncode
 
@@ -323,7 +346,7 @@ def case(launcher: Launcher, hosts: int, role: str, what, count: int, seed: int)
 
 def cases(options) -> list[Case]:
     found = []
-    for launcher in (Fishplate(), Hydra("mpich", 1), Hydra("mpich", 2), OpenMpi("prterun", "prterun"), Srun("pmi2", 137), Srun("pmix", 42)):
+    for launcher in (Fishplate(), Hydra("mpich", 1), Hydra("mpich", 2), Marked("prterun", "prterun"), Srun("pmi2", 137), Srun("pmix", 42)):
         for hosts in (1, 2) if launcher.name != "fishplate" else (2,):
             # A job of prterun on one host has no process between launcher and ranks.
             roles = ("rank", "launcher") if (kind(launcher), hosts) == ("prterun", 1) else ("rank", "proxy", "launcher")

@@ -29,7 +29,7 @@ use crate::hex;
 /// Longest wait for the word of a process that has connected.
 const WORD: Duration = Duration::from_secs(5);
 /// Time in which the launcher ends the job of a rank that has died.
-const LAUNCHER_ENDS: Duration = Duration::from_secs(3);
+pub(super) const LAUNCHER_ENDS: Duration = Duration::from_secs(3);
 /// The farewell of a rank that has completed MPI_Finalize.
 const FAREWELL: &[u8] = b"end";
 
@@ -121,7 +121,7 @@ pub(crate) fn join(
     let reach = |errno: Errno| {
         format!(
             "the launcher says that rank {keeper} is on the same host, but its shared memory cannot be reached from \
-             here ({errno}): do the ranks of a host run in different containers?"
+             here ({errno}): has that rank died, or do the ranks of a host run in different containers?"
         )
     };
     let connection = unix_socket().map_err(reach)?;
