@@ -43,7 +43,7 @@ STOP_SECONDS = (0.05, 2.5)
 PROXIES = {"hydra": re.compile(rb"[^\0]*/hydra_pmi_proxy\0"), "prterun": re.compile(rb"([^\0]*/)?prted\0"), "srun": re.compile(rb"slurmstepd: \["),
            "fishplate": re.compile(rb"[^\0]*/fishplate\0agent\0")}
 # Files that a launcher leaves when it is killed.
-LEFT_BY_OTHERS = {"prterun": re.compile(r"(prte|prtrn|pmix|ompi|openmpi)[.-].*"), "hydra": re.compile(r"hydra.*"), "srun": re.compile(r"(pmix|spmix|slurm).*")}
+LEFT_BY_OTHERS = {"prterun": re.compile(r"(prted?|prtrn|pmix|ompi|openmpi)[.-].*"), "hydra": re.compile(r"hydra.*"), "srun": re.compile(r"(pmix|spmix|slurm).*")}
 # The folders of this suite.
 OWN = ("fishplate-slurm-", "fishplate-launchers-")
 # The end of a launcher that does not end.
@@ -133,6 +133,7 @@ class Started(Job):
                 if theirs and theirs.fullmatch(name):
                     subprocess.run(["rm", "-rf", os.path.join(folder, name)], check=True)
                 elif not name.startswith(OWN):
+                    subprocess.run(["rm", "-rf", os.path.join(folder, name)], check=True)
                     raise Problem(f"left in {folder}: {name}")
         if self.kind == "srun":
             self.world.slurm.settle()
@@ -365,6 +366,8 @@ def main() -> int:
     parser.add_argument("--stops", type=int, default=1, help="stops of each kind of process below each launcher")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
+    # The end by a signal removes jobs and hosts, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     chosen = [case for case in cases(options) if options.only in case.name]
     if options.list:
         print("\n".join(case.name for case in chosen))
