@@ -235,7 +235,7 @@ def killed(launcher: Launcher, hosts: int, role: str):
                 raise Problem(f"{role} {number} has ended before its time: {job.err[-500:]!r}")
             job.victim = f"{role} {number}, process {pid}"
             code = end_of(job)
-            wait_for("the ranks are ended", lambda: not job.ranks(), job)
+            wait_for(f"the ranks end after {job.victim}", lambda: not job.ranks(), job)
             seconds = time.monotonic() - began
             if code == 0:
                 raise Problem("exit code 0")
@@ -291,6 +291,9 @@ def stopped_for_ever(launcher: Launcher, hosts: int, role: str):
     """An agent or our launcher stays stopped: the other end misses it, and ends the ranks. The launcher then goes on, and says so."""
     def one(world: World, chance: random.Random) -> tuple[str, float]:
         with Started(world, launcher, hosts, world.work / "victim", chance.choice(["ring", "reduce", "wait"])) as job:
+            if role == "proxy":
+                # An agent has minutes to start its ranks.
+                job.wait_until_ready(RANKS)
             number, pid = pick(job, role, chance)
             began = time.monotonic()
             send(pid, signal.SIGSTOP)
@@ -318,7 +321,7 @@ def wait_for(what: str, condition, job: Started) -> None:
     end = time.monotonic() + END_SECONDS
     while not condition():
         if time.monotonic() > end:
-            raise Problem(f"after {END_SECONDS:g} s still not: {what}: {job.err[-500:]!r}")
+            raise Problem(f"after {END_SECONDS:g} s still not: {what}: {job.err[-500:]!r}{job.left()}")
         time.sleep(0.01)
 
 
