@@ -34,7 +34,7 @@ END_SECONDS = 15
 # The word of MPICH 5.0.2's mpiexec when it has closed the connection to a host before it sends the order to end the ranks there.
 LOST_PROXY = "HYD_pmcd_pmiserv_send_signal"
 # Modules of mpi4py's suite, and the launchers under which they run.
-MPI4PY = ["test_p2p_buf", "test_p2p_obj", "test_comm", "test_request", "test_win"]
+MPI4PY = ["test_p2p_buf", "test_p2p_obj", "test_comm", "test_request", "test_win", "test_cco_buf", "test_rma", "test_io"]
 WITH_MPI4PY = ("mpich-pmi1", "prterun", "srun-pmi2")
 OURS = re.compile(r"^fishplate: .*$", re.M)
 
