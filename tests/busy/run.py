@@ -5,8 +5,9 @@
                       [--quota CORES]
 
 A prefix has lib/libmpi_abi.so.1 and bin/mpiexec.hydra or bin/mpiexec. Each line has, in µs, the median over the runs of the mean, of
-the 99th percentile and of the longest half round trip. `--jobs 2` runs two jobs at once. `--quota 1` puts them into a control group with the processor time of one core; a column more has the
-share of its periods that were cut short. It is a measurement and belongs to no suite.
+the 99th percentile and of the longest half round trip. `--jobs 2` runs two jobs at once. `--quota 1` puts them into a control group
+with the processor time of one core; a column more has the share of its periods that were cut short. It is a measurement and belongs to
+no suite.
 """
 
 import argparse

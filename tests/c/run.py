@@ -41,6 +41,7 @@ TABLE = [
     ("self", [1, 2], {}),
     ("ordering", [2], {}),
     ("full_rings", [2, 4], {}),
+    ("room", [2, 3], {"mpich": "ranks that wait do not sleep"}),
     ("flood", [2], {"seconds": 120}),
     ("threads", [1, 2, 3], {"seconds": 180}),
     ("large_count", [1, 2, 3], {}),

@@ -228,9 +228,10 @@ def quota(cores: float):
 
 
 def below_a_quota(world):
-    """With a quota of one core two ranks are not bound; with one of two they are."""
+    """With a quota of one core two ranks are bound as without one, and the machine's description names it."""
     cores = first_cores(2)
-    for limit, expected in [(1.0, [set(cores)] * 2), (2.0, [{cores[0]}, {cores[1]}])]:
+    expected = [{cores[0]}, {cores[1]}]
+    for limit in (1.0, 2.0):
         with quota(limit) as group:
             enter = f'echo $$ >{group}/cgroup.procs && exec "$@"'
             command = ["sh", "-c", enter, "sh", *on(cores, world.mpiexec, "-n", 2, world.victim, "wait")]
@@ -238,6 +239,10 @@ def below_a_quota(world):
                 job.wait_until_ready(2)
                 if (seen := masks(job)) != expected:
                     raise Problem(f"with a quota of {limit:g} cores the ranks may use {seen}")
+            command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh", world.mpiexec.with_name("fishplate"), "info"]
+            said = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
+            if f"{limit:.3f} cores, by a cgroup" not in said:
+                raise Problem(f"fishplate info does not name the quota of {limit:g} cores{harness.output(said)}")
 
 
 def tests() -> list:

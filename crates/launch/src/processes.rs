@@ -17,13 +17,19 @@ pub(crate) fn to_group(leader: Pid, signal: Signal) {
 }
 
 /// Sends a signal to all ranks of this host and their process groups. With `had`, the terminal has
-/// sent it to a rank in the launcher's process group already.
+/// sent it to a rank in the launcher's process group already. SIGSTOP follows SIGTSTP, which
+/// alone stops no process of a session without a terminal.
 pub(crate) fn to_ranks(ranks: &[RankProcess], signal: Signal, had: bool) {
     // A pid of another host has no meaning on this one.
     let here = ranks.iter().filter(|rank| rank.host.is_none());
     for rank in here.filter(|rank| rank.is_running()) {
         match (rank.pid, rank.own_group) {
-            (Some(pid), true) => to_group(pid, signal),
+            (Some(pid), true) => {
+                to_group(pid, signal);
+                if signal == Signal::SIGTSTP {
+                    to_group(pid, Signal::SIGSTOP);
+                }
+            }
             (Some(pid), false) if !had => to_process(pid, signal),
             _ => {}
         }

@@ -190,16 +190,17 @@ impl<'a> Starter<'a> {
         }
         let streams = self.set_output(&mut command, number)?;
         let shares_group = reads && self.terminal && !self.share.relayed_input;
-        if !shares_group {
-            command.process_group(0);
-        }
         let setup = ChildSetup {
             launcher: getpid(),
             shared: Arc::clone(&self.shared),
             control: theirs,
             descriptors: self.descriptors,
             signals: self.signals,
-            shares_group,
+            group: match (shares_group, self.binding.keeps_apart()) {
+                (true, _) => Group::Launchers,
+                (false, true) => Group::Session,
+                (false, false) => Group::Own,
+            },
             mask: self.binding.mask(number - self.share.first),
             must_bind: self.binding.is_hard(),
         };
@@ -349,6 +350,18 @@ impl<'a> Starter<'a> {
     }
 }
 
+/// The process group of a rank.
+enum Group {
+    /// The launcher's, because the rank reads the terminal.
+    Launchers,
+    /// Its own.
+    Own,
+    /// Its own, in a session of its own. The kernel may divide processor time among sessions first:
+    /// beside one with many tasks, such a rank gets a share. Ranks that share a core must not: a
+    /// rank that yields it does so within its session only.
+    Session,
+}
+
 /// The changes to a new process before it becomes the program.
 struct ChildSetup {
     launcher: Pid,
@@ -356,7 +369,7 @@ struct ChildSetup {
     control: OwnedFd,
     descriptors: Option<Rlimit>,
     signals: SigSet,
-    shares_group: bool,
+    group: Group,
     /// The cores of this rank, if it is to be bound.
     mask: Option<CpuSet>,
     /// Whether the rank must not start without them.
@@ -382,11 +395,13 @@ impl ChildSetup {
             let bound = sched_setaffinity(None, mask);
             bound.or_else(|why| if self.must_bind { Err(why) } else { Ok(()) })?;
         }
-        if self.shares_group {
+        match self.group {
             // Ctrl-\ on the terminal asks the launcher for a report. It must not end this rank,
             // which gets the signal too.
             // SAFETY: ignoring a signal involves no handler.
-            unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?;
+            Group::Launchers => drop(unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?),
+            Group::Session => drop(rustix::process::setsid()?),
+            Group::Own => rustix::process::setpgid(None, None)?,
         }
         // Last, so that no blocked signal is delivered earlier.
         self.signals.thread_set_mask()?;

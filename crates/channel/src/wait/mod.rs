@@ -227,9 +227,9 @@ impl Waiter {
             patience.polls += 1;
             patience.moves_bulk = P::router(&mut state).moves_bulk();
             if !party.has_threads() && !self.policy.is_due(&patience) {
-                if !self.policy.polls_devices() {
-                    // A poll of a device takes long enough. In a virtual machine the hint may cost
-                    // more than the poll.
+                if !self.policy.polls_devices() && !P::needs_room(&state) {
+                    // A poll of a device, or a try to send, takes long enough. In a virtual machine
+                    // the hint may cost more than the poll.
                     std::hint::spin_loop();
                 }
                 continue;

@@ -50,20 +50,21 @@ fn what_cannot_be_put_is_refused() {
 
 #[test]
 fn a_rank_that_does_not_listen_holds_up_nobody() {
-    // Rank 0 asks for more than its socket holds before it takes the first answer.
+    // Rank 0 asks for more than its socket holds, and less than the launcher keeps for it, before
+    // it takes the first answer.
     let put = format!("1:put=big {}", "v".repeat(3000));
     let steps = [
         &put,
         "meet",
-        "0:ask=2000 big",
+        "0:ask=300 big",
         "0:put=small 1",
         "1:get=small",
         "meet",
-        "0:answers=2000",
+        "0:answers=300",
     ];
     let job = ranks(&["-n", "2"], &steps).finish();
     job.code(0).silent();
-    assert_eq!(job.stdout, "got 1 1\nanswers 2000\n");
+    assert_eq!(job.stdout, "got 1 1\nanswers 300\n");
 }
 
 #[test]

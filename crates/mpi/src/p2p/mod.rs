@@ -155,22 +155,19 @@ impl Messages {
             arrived += 1;
             self.transfer_done(&done);
         }
-        let moved = arrived > 0 || self.has_work();
-        if moved {
-            let fetched = self.advance(router)?;
-            if self.batches.is_gathering() {
-                self.send_batches(router);
-            }
-            let flushed = self.flush(router)?;
-            if arrived == 0 && router.waits_through_node() {
-                // A rank that waits for room must yield, so that time passes.
-                return Ok(fetched || flushed);
-            }
-            if let Some(error) = self.broken.take() {
-                return Err(error);
-            }
+        if arrived == 0 && !self.has_work() {
+            return Ok(false);
         }
-        Ok(moved)
+        let fetched = self.advance(router)?;
+        if self.batches.is_gathering() {
+            self.send_batches(router);
+        }
+        let flushed = self.flush(router)?;
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        // A rank that only waits for room has moved nothing: it gives way, and sleeps in the end.
+        Ok(arrived > 0 || fetched || flushed)
     }
 
     /// Sends queued packets as far as peers have room. True if a packet left.
