@@ -106,6 +106,13 @@ class Started(Job):
             return dict(enumerate(found))
         return {host: pid for pid in found for host in range(self.hosts) if network_of(pid) == self.world.hosts().inode(host)}
 
+    def __exit__(self, *arguments):
+        super().__exit__(*arguments)
+        if self.kind == "srun":
+            # The daemons go on with a job whose srun is gone.
+            self.world.slurm.run("scancel", "--full", "--signal=KILL", "--user=root")
+            self.world.slurm.run("scancel", "--user=root")
+
     def role(self, role: str) -> dict[int, int]:
         return {"rank": self.ranks, "proxy": self.proxies, "launcher": lambda: {0: self.process.pid}}[role]()
 
@@ -252,11 +259,11 @@ def end_of(job: Started) -> int | str:
     """The exit code of the launcher once all ranks have ended, or a word about a launcher that stays although none is left.
 
     MPICH's mpiexec stays, with the ranks of the second host, if it loses the first host before MPI_Init has ended. It does so with MPICH's own
-    library: of 40 kills of ranks it stayed after 36."""
+    library: of 40 kills of ranks it stayed after 36. `srun --mpi=pmi2` without -K lets ranks wait in MPI_Init for one that has died."""
     end = time.monotonic() + END_SECONDS
     while job.process.poll() is None:
         if time.monotonic() > end:
-            if job.ranks() and not (job.kind == "hydra" and job.hosts == 2 and "ready" not in job.out):
+            if job.ranks() and not ("ready" not in job.out and ((job.kind == "hydra" and job.hosts == 2) or job.launcher.name == "srun-pmi2")):
                 raise Problem(f"{len(job.ranks())} ranks and the launcher after {END_SECONDS:g} s: {job.victim}, {job.out.count('ready')} ready, {job.err[-500:]!r}{job.left()}")
             job.process.kill()
             job.process.wait()
