@@ -109,9 +109,12 @@ class Started(Job):
     def __exit__(self, *arguments):
         super().__exit__(*arguments)
         if self.kind == "srun":
-            # The daemons go on with a job whose srun is gone.
-            self.world.slurm.run("scancel", "--full", "--signal=KILL", "--user=root")
-            self.world.slurm.run("scancel", "--user=root")
+            self.cancel()
+
+    def cancel(self) -> None:
+        """The daemons go on with a job whose srun or slurmstepd is gone, although no process of it is left."""
+        self.world.slurm.run("scancel", "--full", "--signal=KILL", "--user=root")
+        self.world.slurm.run("scancel", "--user=root")
 
     def role(self, role: str) -> dict[int, int]:
         return {"rank": self.ranks, "proxy": self.proxies, "launcher": lambda: {0: self.process.pid}}[role]()
@@ -143,6 +146,7 @@ class Started(Job):
                     subprocess.run(["rm", "-rf", os.path.join(folder, name)], check=True)
                     raise Problem(f"left in {folder}: {name}")
         if self.kind == "srun":
+            self.cancel()
             self.world.slurm.settle()
 
 
