@@ -302,20 +302,15 @@ def stopped_for_ever(launcher: Launcher, hosts: int, role: str):
     """An agent or our launcher stays stopped: the other end misses it, and ends the ranks. The launcher then goes on, and says so."""
     def one(world: World, chance: random.Random) -> tuple[str, float]:
         with Started(world, launcher, hosts, world.work / "victim", chance.choice(["ring", "reduce", "wait"])) as job:
-            if role == "proxy":
-                # An agent has minutes to start its ranks.
-                job.wait_until_ready(RANKS)
+            # An agent has minutes to start its ranks, and waits for the order as long as the launcher lives.
+            job.wait_until_ready(RANKS)
             number, pid = pick(job, role, chance)
             began = time.monotonic()
             send(pid, signal.SIGSTOP)
             if role == "launcher":
-                agents = len(job.proxies())
-                wait_for("the ranks are ended", lambda: not job.ranks() and not (agents and job.proxies()), job)
+                wait_for("the ranks are ended", lambda: not job.ranks(), job)
                 seconds = time.monotonic() - began
                 send(pid, signal.SIGCONT)
-                if agents < hosts:
-                    # It was stopped before the job began, which now begins.
-                    return "stopped before its agents had started", seconds
             code = end_of(job)
             seconds = time.monotonic() - began
             # Agents that miss their launcher say so for themselves, because it may be unreachable.
