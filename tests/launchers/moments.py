@@ -33,8 +33,9 @@ sys.path.insert(0, str(HERE.parent / "tcp"))
 import hosts as network  # noqa: E402
 
 RANKS = 4
-# Time in which a job has ended, and its ranks: most launchers end a job at once, and ours end it after 3 s where one does not.
-END_SECONDS = 8.0
+# Time in which a job has ended, and its ranks: most launchers end a job at once, and ours end it after 3 s where one does not, or 10 s
+# in MPI_Init.
+END_SECONDS = 15.0
 # The longest silence between our launcher and its agents, in seconds.
 HEARTBEAT = 1.0
 # The duration of a stop: from too short to be noticed to much too long.
@@ -225,7 +226,7 @@ def check_blame(job: Started, role: str, victim: int) -> str:
     """Lines of ours name the victim, or ranks that it takes with it. The kind of the job's end."""
     said = job.said()
     if role == "rank":
-        true = rf"rank {victim}( \(pid.*\))? (was killed by|has died)|to rank {victim} by \S+ is lost|called MPI_Abort"
+        true = rf"rank {victim}( \(pid.*\))? (was killed by|has died)|to rank {victim} by \S+ is lost|rank {victim} has not come|it ended the connection;"
     elif role == "proxy":
         true = rf"host {victim}: (its agent is gone|.*before its agent answered)" if job.kind == "fishplate" else r"has died|is lost"
     else:
@@ -290,6 +291,9 @@ def stopped(launcher: Launcher, hosts: int, role: str):
             if code == 0 and not said and job.out.count("\n") == RANKS:
                 job.check_left()
                 return "went on", seconds
+            if kind(launcher) != "fishplate" and code != 0 and not said:
+                job.check_left()
+                return "ended by the launcher", seconds
             true = {"proxy": r"has been silent|has not heard|is gone|lost the connection", "launcher": r"has not heard|has been silent"}.get(role, "$^")
             if kind(launcher) != "fishplate" or not said or not all(re.search(true, line) for line in said):
                 raise Problem(f"{role} {number} was stopped for a while: exit code {code}, {job.out[-300:]!r} {job.err[-500:]!r}")
