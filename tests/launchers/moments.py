@@ -263,13 +263,15 @@ def killed(launcher: Launcher, hosts: int, role: str):
 def end_of(job: Started) -> int | str:
     """The exit code of the launcher once all ranks have ended, or a word about a launcher that stays although none is left.
 
-    MPICH's mpiexec stays, with the ranks of the second host, if it loses the first host before MPI_Init has ended. It does so with MPICH's own
-    library: of 40 kills of ranks it stayed after 36. `srun --mpi=pmi2` without -K lets ranks wait in MPI_Init for one that has died."""
+    MPICH's mpiexec may stay, with the ranks of the second host, if it loses the first host before MPI_Init has ended. It was seen to do so
+    with MPICH's own library, too. `srun --mpi=pmi2` without -K is taken to let ranks wait in MPI_Init for one that has died."""
     end = time.monotonic() + END_SECONDS
     while job.process.poll() is None:
         if time.monotonic() > end:
-            if job.ranks() and not ("ready" not in job.out and ((job.kind == "hydra" and job.hosts == 2) or job.launcher.name == "srun-pmi2")):
-                raise Problem(f"{len(job.ranks())} ranks and the launcher after {END_SECONDS:g} s: {job.victim}, {job.out.count('ready')} ready, {job.err[-500:]!r}{job.left()}")
+            waits_in_init = (job.kind == "hydra" and job.hosts == 2) or job.launcher.name == "srun-pmi2"
+            if job.ranks() and not ("ready" not in job.out and waits_in_init):
+                raise Problem(f"{len(job.ranks())} ranks and the launcher after {END_SECONDS:g} s: {job.victim}, "
+                              f"{job.out.count('ready')} ready, {job.err[-500:]!r}{job.left()}")
             job.process.kill()
             job.process.wait()
             return STAYS
