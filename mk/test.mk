@@ -45,6 +45,8 @@ report: stage
 test-launchers: stage
 	@scripts/needs.sh cc ip
 	@python3 tests/launchers/run.py --prefix build $(OPTIONS)
+	@python3 tests/launchers/allocation.py --prefix build
+	@python3 tests/launchers/moments.py --prefix build
 
 .PHONY: foreign
 foreign: stage

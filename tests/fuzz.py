@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs the targets of crate `fuzzed` under libFuzzer, each for some time.
 
-    tests/fuzz.py [--seconds 60] [--only NAME,NAME...] [--coverage] [--keep]
+    tests/fuzz.py [--seconds 60] [--runs N] [--only NAME,NAME...] [--coverage] [--keep]
 
 It begins with the inputs of fuzz/corpus, and goes on with those of earlier runs in build/fuzz. An input that breaks a promise is
-printed, and fails the suite: its line belongs into the corpus. `--coverage` prints the share of the lines of each parser's files that the
+printed, and fails the suite: its line belongs into the corpus. `--runs` ends each target after so many inputs, and without `--seconds`
+only then. No input may allocate more than ALLOCATION allows in one piece. `--coverage` prints the share of the lines of each parser's files that the
 inputs reach (it needs the toolchain's llvm-tools). `--keep` writes a small set of inputs with the same reach back to fuzz/corpus.
 It needs a nightly toolchain, which it installs by rustup, and a C++ compiler. Status 3: it cannot run here, and the line before says why.
 """
@@ -31,10 +32,14 @@ FOLDER, CORPUS, WORK = harness.ROOT / "fuzz", harness.ROOT / "fuzz" / "corpus", 
 # Counters at the edges of the code, comparisons, and every access to memory checked.
 FLAGS = ("-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters "
          "-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Ccodegen-units=1")
-# The longest input, the longest time of one in seconds, the most memory of the process, and that of one allocation in MiB.
-LIMITS = ["-max_len=4096", "-timeout=120", "-rss_limit_mb=1024", "-malloc_limit_mb=64"]
+# The longest input, the longest time of one in seconds, and the most memory of the process in MiB.
+LIMITS = ["-max_len=4096", "-timeout=120", "-rss_limit_mb=1024"]
+# The most memory of one allocation in MiB, and the targets in which good inputs ask for more.
+ALLOCATION, LARGE = 1, {}
 # The longest input that is kept in the repository, in bytes.
 KEPT_LEN = 300
+# A week, in seconds: a target ends by itself.
+NO_LIMIT = 7 * 24 * 3600
 # The files of each target's parsers, of which the coverage counts.
 PARSERS = {
     "agents": ["crates/launch/src/agent/frame.rs"],
@@ -102,17 +107,19 @@ def inputs(name: str) -> Path:
     return folder
 
 
-def run(program: Path, name: str, *words, limit: float, env: dict | None = None) -> subprocess.CompletedProcess:
+def run(program: Path, name: str, *words, limit: float | None, env: dict | None = None) -> subprocess.CompletedProcess:
     command = [program, *words]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace", cwd=WORK, timeout=limit, check=False,
                           env=os.environ | {"FUZZ_TARGET": name} | (env or {}))
 
 
-def fuzz(program: Path, name: str, seconds: int) -> str:
-    """Runs a target. The result is a note with its figures; a broken promise is a `Problem`."""
+def fuzz(program: Path, name: str, seconds: int, runs: int) -> str:
+    """Runs a target for some time, or without a time for a number of inputs. The result is a note with its figures; a broken promise is a
+    `Problem`."""
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=WORK) as found:
-        done = run(program, name, f"-max_total_time={seconds}", f"-artifact_prefix={found}/", "-print_final_stats=1", *LIMITS,
-                   inputs(name), limit=2 * seconds + 120)
+        done = run(program, name, f"-max_total_time={seconds}", f"-runs={runs}", f"-artifact_prefix={found}/", "-print_final_stats=1",
+                   f"-malloc_limit_mb={LARGE.get(name, ALLOCATION)}", *LIMITS, inputs(name), limit=2 * seconds + 120 if seconds else None)
         crashes = [path.read_bytes().hex() for path in Path(found).iterdir()]
     if done.returncode != 0:
         kept = "".join(f"\nthe input, for fuzz/corpus/{name}: {crash}" for crash in crashes)
@@ -120,7 +127,8 @@ def fuzz(program: Path, name: str, seconds: int) -> str:
         raise harness.Problem(f"a promise is broken{kept}" + harness.output("\n".join(words)))
     executions = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
     edges = re.findall(r"cov: (\d+)", done.stderr)
-    return f"{int(executions[1]):,} executions, {edges[-1]} edges, {len(list(inputs(name).iterdir()))} inputs"
+    rate = int(executions[1]) / (time.monotonic() - began)
+    return f"{int(executions[1]):,} executions, {rate:,.0f} a second, {edges[-1]} edges, {len(list(inputs(name).iterdir()))} inputs"
 
 
 def keep(program: Path, name: str) -> int:
@@ -156,11 +164,13 @@ def coverage(names: list) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=int, default=60, help="time of each target")
+    parser.add_argument("--seconds", type=int, help="time of each target (60 without --runs)")
+    parser.add_argument("--runs", type=int, default=-1, metavar="N", help="inputs of each target")
     parser.add_argument("--only", metavar="NAME,NAME...", help="these targets")
     parser.add_argument("--coverage", action="store_true")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
+    seconds = options.seconds if options.seconds is not None else 60 if options.runs < 0 else 0
     known = sorted(path.name for path in CORPUS.iterdir())
     names = options.only.split(",") if options.only else known
     if unknown := set(names) - set(known):
@@ -173,7 +183,7 @@ def main() -> int:
         program = built(FLAGS, "target")
     except harness.Problem as why:
         return harness.not_run("fuzz", str(why))
-    cases = [harness.Case(name, lambda _, name=name: fuzz(program, name, options.seconds)) for name in names]
+    cases = [harness.Case(name, seconds=NO_LIMIT, run=lambda _, name=name: fuzz(program, name, seconds, options.runs)) for name in names]
     tally.merge(harness.run_cases(cases))
     if options.keep and not tally.failed:
         for name in names:

@@ -227,10 +227,10 @@ def checked_prefix(path: Path) -> Path:
 
 
 def launch(prefix: Path, ranks: int, command: list, *, seconds, env: dict | None = None,
-           cwd: Path | None = None, options: tuple = (), progress=None) -> Outcome:
-    """Run `mpiexec -n ranks command`. Without `progress`, `seconds` bound the whole run; with it,
+           cwd: Path | None = None, options: tuple = (), progress=None, mpiexec: tuple = ()) -> Outcome:
+    """Run `mpiexec -n ranks command`; `mpiexec` is the command of another launcher than the prefix's. Without `progress`, `seconds` bound the whole run; with it,
     they bound the time in which `progress()` returns the same value, and may be a function."""
-    arguments = [str(prefix / "bin/mpiexec"), *options, "-n", str(ranks), *map(str, command)]
+    arguments = [*(mpiexec or [str(prefix / "bin/mpiexec")]), *options, "-n", str(ranks), *map(str, command)]
     return run(arguments, seconds=seconds, env=env, cwd=cwd, progress=progress)
 
 

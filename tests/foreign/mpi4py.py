@@ -165,7 +165,7 @@ def run_module(context, module: str, ranks: int):
             ran = harness.launch(
                 prefix, ranks, [python, "-P", HERE / "mpi4py_rank.py", work, module, plan],
                 env={"PYTHONPATH": str(tests)}, seconds=patience, progress=progress, cwd=folder,
-                options=shlex.split(options.mpiexec_options))
+                options=shlex.split(options.mpiexec_options), mpiexec=tuple(shlex.split(options.mpiexec)))
             events = read_events(folder, ranks)
         what_ended = ("no end" if ran.code is None
                       else f"the run ended with status {ran.code}")
@@ -213,6 +213,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="these test modules")
     parser.add_argument("--stall", type=float, default=20, metavar="S",
                         help="a run without progress for so long is ended (default 20)")
+    parser.add_argument("--mpiexec", default="", metavar="WORDS", help="the command of another launcher, before `-n RANKS`")
     parser.add_argument("--mpiexec-options", default="", metavar="WORDS", help="more words for mpiexec, as its hosts")
     parser.add_argument("--expected", type=Path, default=HERE / "mpi4py.expected",
                         help="the list of expected failures; an empty string for none")

@@ -18,22 +18,22 @@ PEERS = Path(os.environ.get("PEERS", harness.ROOT / "build" / "peers"))
 
 
 class World:
-    """What the launchers need, made when it is first used."""
+    """What the launchers need, made when it is first used. `count` hosts, of which a job on one host uses none."""
 
-    def __init__(self, prefix: Path, work: Path):
-        self.prefix, self.work = prefix, work
+    def __init__(self, prefix: Path, work: Path, count: int = 2):
+        self.prefix, self.work, self.count = prefix, work, count
         self.network = self.slurm = self.no_slurm = None
 
     def hosts(self) -> Hosts:
         if self.network is None:
-            self.network = Hosts(self.prefix)
+            self.network = Hosts(self.prefix, self.count, kind="veth" if self.count == 2 else "bridge")
             self.network.__enter__()
             self.write_remote_shell()
         return self.network
 
     def write_remote_shell(self) -> None:
         """A command that runs a command on a host of a job, as ssh does."""
-        names = " ".join(f"{self.network.address(host)}) host={host} namespace={self.network.host(host)} ;;" for host in range(2))
+        names = " ".join(f"{self.network.address(host)}) host={host} namespace={self.network.host(host)} ;;" for host in range(self.count))
         self.shell().write_text(f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\nname=$1\nshift\ncase $name in {names} esac\n'
                                 'exec ip netns exec "$namespace" unshare --uts sh -c "hostname host$host; $*"\n')
         self.shell().chmod(0o755)
@@ -46,7 +46,7 @@ class World:
         return ["ip", "netns", "exec", hosts.host(0), "unshare", "--uts", "sh", "-c", "hostname host0; exec " + shlex.join(map(str, command))]
 
     def addresses(self) -> str:
-        return ",".join(self.hosts().address(host) for host in range(2))
+        return ",".join(self.hosts().address(host) for host in range(self.count))
 
     def cluster(self):
         import slurm
@@ -103,7 +103,7 @@ class Hydra(Launcher):
         if hosts == 1:
             return [mpiexec, "-n", ranks, *program]
         remote = ["-launcher", "ssh", "-launcher-exec", world.shell(), "-iface", "eth0", "-hosts", world.addresses()]
-        return world.on_first_host([mpiexec, *remote, "-ppn", (ranks + 1) // 2, "-n", ranks, *program])
+        return world.on_first_host([mpiexec, *remote, "-ppn", (ranks + hosts - 1) // hosts, "-n", ranks, *program])
 
     def environment(self, world):
         return {"FISHPLATE_PMI": str(self.version), "I_MPI_ROOT": str(self.folder)}
@@ -111,6 +111,9 @@ class Hydra(Launcher):
 
 class OpenMpi(Launcher):
     """PRRTE's launcher, and Open MPI's, which is the same under another name."""
+
+    # Variables that ranks on other hosts get.
+    forwarded = ("FISHPLATE_PMIX_LIBRARY", "FISHPLATE_DEVICE", "LD_LIBRARY_PATH")
 
     def __init__(self, program: str, says: str):
         self.folder, self.program, self.name, self.says = PEERS / "openmpi", program, program, says
@@ -122,7 +125,7 @@ class OpenMpi(Launcher):
             return [*words, *program]
         remote = ["--prtemca", "plm_ssh_agent", world.shell(), "--prtemca", "prte_if_include", "eth0", "--pmixmca", "ptl_tcp_if_include", "eth0",
                   "--host", ",".join(f"{address}:{ranks}" for address in world.addresses().split(","))]
-        for name in ("FISHPLATE_PMIX_LIBRARY", "FISHPLATE_DEVICE", "LD_LIBRARY_PATH"):
+        for name in self.forwarded:
             remote += ["-x", name]
         return world.on_first_host([*words, *remote, *program])
 

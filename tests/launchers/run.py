@@ -33,6 +33,9 @@ PROGRAMS = {"hello": "tests/c/hello.c", "pi": "examples/pi.c", "abort": "tests/c
 END_SECONDS = 15
 # The word of MPICH 5.0.2's mpiexec when it has closed the connection to a host before it sends the order to end the ranks there.
 LOST_PROXY = "HYD_pmcd_pmiserv_send_signal"
+# Modules of mpi4py's suite, and the launchers under which they run.
+MPI4PY = ["test_p2p_buf", "test_p2p_obj", "test_comm", "test_request", "test_win", "test_cco_buf", "test_rma", "test_io"]
+WITH_MPI4PY = ("mpich-pmi1", "prterun", "srun-pmi2")
 OURS = re.compile(r"^fishplate: .*$", re.M)
 
 
@@ -133,6 +136,23 @@ def deserted(launcher: Launcher, hosts: int):
     return test
 
 
+def mpi4py(launcher: Launcher):
+    """Modules of mpi4py's own suite, each a job of two ranks."""
+    def test(world: World) -> str:
+        command, _, rest = " ".join(map(str, launcher.command(world, 1, 2, ["PROGRAM"]))).partition(" -n ")
+        # `-n` is the last option before the program in most commands, and the suite adds it; those behind it move before it.
+        words = [command, *rest.split()[1:-1]]
+        suite = [sys.executable, HERE.parent / "foreign/mpi4py.py", "--prefix", world.prefix, "--ranks", "2", "--only", *MPI4PY,
+                 "--results", f"mpi4py-{launcher.name}", "--mpiexec", " ".join(words)]
+        done = harness.run(list(map(str, suite)), seconds=300, env=launcher.environment(world))
+        if done.code == harness.NOT_RUN:
+            raise Skip("mpi4py could not be fetched from PyPI")
+        if done.code != 0:
+            raise Problem(f"exit code {done.code}{harness.output(done.out + done.err)}")
+        return done.out.splitlines()[-1]
+    return test
+
+
 def informed(launcher: Launcher, hosts: int):
     """`fishplate info` says who started it."""
     def test(world: World) -> None:
@@ -155,6 +175,7 @@ def cases(quick: bool) -> list[Case]:
             found += [Case(f"{launcher.name}-{hosts}-{name}", make(launcher, hosts), skip=skip) for name, make in TESTS.items()]
         found += [Case(f"{launcher.name}-alone", alone(launcher, 1)), Case(f"{launcher.name}-info", informed(launcher, 1))]
     if not quick:
+        found += [Case(f"{launcher.name}-mpi4py", mpi4py(launcher)) for launcher in LAUNCHERS if launcher.name in WITH_MPI4PY]
         found.append(Case("srun-without-mpi", without_mpi))
     return found
 

@@ -7,7 +7,7 @@ import sys
 import time
 
 # The numbers of the frames of an agent.
-STARTED, PACKET, OUTPUT, BEAT, UP = 0, 5, 8, 12, 13
+STARTED, COUNTED, PACKET, OUTPUT, END_OF_OUTPUT, BEAT, UP = 0, 3, 5, 8, 9, 12, 13
 # One of many bytes, for buffers that would grow.
 BLOCK = 64 << 10
 
@@ -64,6 +64,12 @@ def main(kind: str) -> None:
         endless(frame(BEAT))
     if kind == "output":
         endless(frame(OUTPUT, number(0), number(0), number(16000), b"x" * 16000))
+    if kind == "ends of output":
+        endless(frame(END_OF_OUTPUT, number(0), number(0)))
+    if kind == "pieces of a profile":
+        endless(frame(COUNTED, number(1 << 40), number(16000), b"x" * 16000) + frame(COUNTED, number(0), number(100), b"x" * 100))
+    if kind == "a line of a rank without end":
+        endless(packet("x" * 4000))
     if kind == "text on standard error":
         endless(b"text \x1b[31m\n", to=2)
     if kind == "questions without reading the answers":

@@ -14,6 +14,7 @@ if kind == "questions without reading the answers":
 for turn in range(1 << 40):
     control.send({
         "empty lines": "\n" * 16000,
+        "a line without end": "x" * 16000,
         "lines of a status": f"status {'x' * 4000}\n" * 4,
         "values": f"put {turn} {'v' * 3000}\n",
         "questions without an answer": "".join(f"get {turn * 100 + more}\n" for more in range(100)),

@@ -21,8 +21,9 @@ ANSWER = 0.1 + 1.9
 FLOOD = 0.7
 
 OF_AGENTS = ["small frames", "output", "lines before the greeting", "a line without end before the greeting", "text on standard error",
-             "questions without reading the answers", "questions without an answer", "lines of a status", "values", "lines of the exchange", "a frame of 4 GiB"]
-OF_RANKS = ["questions without reading the answers", "questions without an answer", "lines of a status", "values", "empty lines", "warnings"]
+             "questions without reading the answers", "questions without an answer", "lines of a status", "values", "lines of the exchange",
+             "a frame of 4 GiB", "ends of output", "pieces of a profile", "a line of a rank without end"]
+OF_RANKS = ["a line without end", "questions without reading the answers", "questions without an answer", "lines of a status", "values", "empty lines", "warnings"]
 # Floods that break a rule, which ends the job, and the words of its line.
 BREACHES = {"a frame of 4 GiB": "broken the rules.*4294967295 bytes", "lines of the exchange": "broken the rules.*line of the exchange",
             "values": r"misused.*exceeds \d+ KiB", "questions without an answer": "misused.*waits for more than"}
@@ -78,7 +79,7 @@ def hello(world) -> str:
 def of_an_agent(kind: str):
     def test(world):
         words = [sys.executable, str(HERE / "false_agent.py"), kind, "{host}"]
-        command = [world.mpiexec, "-n", 1, "--hosts", "a", "--launch-with", shlex.join(words), "true"]
+        command = [world.mpiexec, "-n", 1, "--hosts", "a", "--profile", "--launch-with", shlex.join(words), "true"]
         with Job(world.work, command, env={"HELLO": hello(world)}) as job:
             return end_under_flood(job, kind)
     return f"flood of an agent: {kind}", test

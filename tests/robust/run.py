@@ -32,14 +32,13 @@ import launcher  # noqa: E402
 import libraries  # noqa: E402
 import liveness  # noqa: E402
 import modelled  # noqa: E402
+import namespace  # noqa: E402
 import summaries  # noqa: E402
 import surroundings  # noqa: E402
 from harness import Case  # noqa: E402
 from job import check_no_files  # noqa: E402
 
-INSIDE = "ROBUST_INSIDE"
-# Folders that are empty in the namespace, and the mount point of a prefix that lies in one of them.
-EMPTY = ("/tmp", "/dev/shm")
+# The mount point of a prefix that lies in a folder which is empty in the namespace.
 ELSEWHERE = "/mnt"
 
 
@@ -55,18 +54,6 @@ class World:
     random: random.Random
     # Kills at random moments in each test of them.
     kills: int
-
-
-def enter_namespace() -> None:
-    """Starts this script again in a new mount namespace, as root of it."""
-    if INSIDE in os.environ:
-        return
-    for rights in (["--mount"], ["--mount", "--map-root-user"]):
-        command = ["unshare", *rights, "--propagation", "private"]
-        probe = subprocess.run([*command, "true"], capture_output=True, text=True)
-        if probe.returncode == 0:
-            os.execvpe("unshare", [*command, sys.executable, *sys.argv], os.environ | {INSIDE: "1"})
-    sys.exit(f"the tests need a mount namespace, and unshare says: {probe.stderr.strip()}")
 
 
 def prepare(prefix: Path, work: Path, options) -> World:
@@ -96,24 +83,23 @@ def main() -> int:
         print("\n".join(case.name for case in cases))
         return 0
     prefix = harness.checked_prefix(options.prefix)
-    enter_namespace()
+    namespace.enter()
     root = HERE.parent.parent
-    if any(root.is_relative_to(folder) for folder in EMPTY) and prefix.is_relative_to(root):
+    if any(root.is_relative_to(folder) for folder in namespace.EMPTY) and prefix.is_relative_to(root):
         # The whole tree, since tests use files beside them; then the script starts again from there.
-        surroundings.mount("--bind", str(root), ELSEWHERE)
+        namespace.mount("--bind", str(root), ELSEWHERE)
         there = Path(ELSEWHERE)
         os.chdir(there)
         again = ["--only", options.only, "--seed", str(options.seed), "--kills", str(options.kills), "--prefix", str(there / prefix.relative_to(root)),
                  *(["--releases"] if options.releases else [])]
         os.execv(sys.executable, [sys.executable, str(there / HERE.relative_to(root) / "run.py"), *again])
-    if any(prefix.is_relative_to(folder) for folder in EMPTY):
+    if any(prefix.is_relative_to(folder) for folder in namespace.EMPTY):
         # Visible in this namespace only, so nothing is left behind.
-        surroundings.mount("--bind", str(prefix), ELSEWHERE)
+        namespace.mount("--bind", str(prefix), ELSEWHERE)
         prefix = Path(ELSEWHERE)
     world = prepare(prefix, prefix / "tests" / "robust", options)
     print(f"seed {options.seed}")
-    for folder in EMPTY:
-        surroundings.mount("-t", "tmpfs", "tmpfs", folder)
+    namespace.empty_folders()
     return harness.run_suite("robust", cases, world, after=nothing_left)
 
 
@@ -122,7 +108,7 @@ def nothing_left(_world) -> None:
     try:
         check_no_files()
     finally:
-        for folder in EMPTY:
+        for folder in namespace.EMPTY:
             for left in os.listdir(folder):
                 subprocess.run(["rm", "-rf", os.path.join(folder, left)], check=True)
 

@@ -10,10 +10,7 @@ from pathlib import Path
 
 from harness import Problem
 from job import Job
-
-
-def mount(*arguments: str) -> None:
-    subprocess.run(["mount", *arguments], check=True)
+from namespace import mount
 
 
 class Mounted:

@@ -94,6 +94,10 @@ class Hosts:
     def host(self, host: int) -> str:
         return self.name(host)
 
+    def inode(self, host: int) -> int:
+        """The number by which /proc shows the network of a host's processes."""
+        return os.stat(f"/run/netns/{self.host(host)}").st_ino
+
     def address(self, host: int, rail: int = 0) -> str:
         return f"10.77.{rail}.{host + 1}" if self.family == 4 else f"fd77:{rail}::{host + 1}"
 

@@ -15,9 +15,13 @@ use std::time::Duration;
 
 /// The time within which a launcher ends the job of a rank that is gone, with much to spare.
 const LAUNCHER_ENDS: Duration = Duration::from_secs(10);
+/// The time within which a launcher, or a neighbour of the dead rank under a launcher that lets the
+/// others wait, ends the job of a rank on another host that has died.
+const DEATH_IS_KNOWN: Duration = Duration::from_secs(4);
 
 /// Calls the error handler of the object, and gives the code to return if the handler returns. A
 /// peer that is gone is the launcher's to report: it knows how that rank ended, and ends this one.
+/// So is a lost connection, unless the launcher says nothing.
 #[cold]
 pub(crate) fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
     match action(rank, object, error.class.0) {
@@ -25,6 +29,8 @@ pub(crate) fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error)
         ErrorAction::Fatal | ErrorAction::Abort => {
             if error.class == Class::PROC_ABORTED {
                 std::thread::sleep(LAUNCHER_ENDS);
+            } else if error.may_be_death {
+                std::thread::sleep(DEATH_IS_KNOWN);
             }
             fatal(rank, procedure, error)
         }

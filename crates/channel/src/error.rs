@@ -44,6 +44,8 @@ pub enum Fault {
         status: &'static str,
         /// Advice to the user.
         check: &'static str,
+        /// Whether the death of the peer's process can be the cause: not on a modelled machine.
+        may_be_death: bool,
     },
 }
 
@@ -87,6 +89,7 @@ impl std::fmt::Display for Error {
                 device,
                 status,
                 check,
+                ..
             } => write!(
                 f,
                 "the connection to rank {peer} by {device} is lost ({status}): {check}"

@@ -57,6 +57,8 @@ pub struct Fault {
     pub class: Class,
     /// The failure, its place, cause and remedy; without the name of the procedure.
     pub detail: Cow<'static, str>,
+    /// Whether the connection to a peer is lost, perhaps because its process has died.
+    pub may_be_death: bool,
 }
 
 /// The result of an operation that can fail with an [`Error`].
@@ -69,6 +71,7 @@ impl Error {
         Error(Box::new(Fault {
             class: class.into(),
             detail: detail.into(),
+            may_be_death: false,
         }))
     }
 }
@@ -98,7 +101,11 @@ impl From<channel::Error> for Error {
             channel::Fault::Gone { .. } => Class::PROC_ABORTED,
             _ => Class::OTHER,
         };
-        Error::new(class, error.to_string())
+        let mut made = Error::new(class, error.to_string());
+        if let channel::Fault::Lost { may_be_death, .. } = *error.fault() {
+            made.0.may_be_death = may_be_death;
+        }
+        made
     }
 }
 

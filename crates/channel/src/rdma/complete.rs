@@ -282,6 +282,7 @@ impl Rdma {
             device,
             status: status.words(),
             check: advice(status, self.rails[rail].network().link_layer),
+            may_be_death: !self.node.is_virtual(),
         }
         .into()
     }

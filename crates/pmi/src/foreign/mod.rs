@@ -21,6 +21,7 @@ mod pmi_wire;
 mod pmix;
 mod pmix_library;
 mod values;
+mod watcher;
 mod wire;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -30,10 +31,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::event::epoll;
+use rustix::process::{Signal, getpid, kill_process};
 use secret::Secret;
 
 use self::neighbours::{Meeting, Neighbours};
 use self::values::{Assembled, Assembly};
+use self::watcher::Watcher;
 use self::wire::{Answer, Wire};
 use crate::{
     Bootstrap, Hosts, KvsError, LauncherGone, Notice, check_key, check_value, empty_segment, hex,
@@ -62,6 +65,8 @@ pub struct ForeignJob {
     /// The topics of the warnings that were printed.
     warned: Mutex<BTreeSet<String>>,
     has_finalized: AtomicBool,
+    /// None where the system has no thread for it.
+    watcher: Option<Watcher>,
 }
 
 /// Answers that have arrived and were not yet handed on.
@@ -111,8 +116,10 @@ impl ForeignJob {
             store: Mutex::default(),
             warned: Mutex::default(),
             has_finalized: AtomicBool::new(false),
+            watcher: None,
         };
         job.watch(job.wire.event_fd())?;
+        job.watcher = job.watch_launcher();
         match job.size() {
             1 => job.secret = Secret::draw().ok(),
             _ => job.meet()?,
@@ -153,13 +160,25 @@ impl ForeignJob {
             }
             None => {
                 let name = self.value(&segment_key(keeper)).map_err(words)?;
-                neighbours::join(&name, keeper, self.rank, check)?
+                let joined = neighbours::join(&name, keeper, self.rank, check);
+                // A keeper that has died is the launcher's to report, which ends this rank.
+                joined.inspect_err(|_| std::thread::sleep(neighbours::LAUNCHER_ENDS))?
             }
         };
         self.watch(neighbours.event_fd())?;
         self.segment = Mutex::new(Some(segment));
         self.neighbours = Some(neighbours);
         Ok(())
+    }
+
+    /// Ends this process some time after its launcher.
+    fn watch_launcher(&self) -> Option<Watcher> {
+        let (file, flags) = self.wire.lost_fd().ok()?;
+        let rank = self.rank;
+        Watcher::start(file, flags, neighbours::LAUNCHER_ENDS, move || {
+            say(rank, &format!("{}, so this rank ends", LauncherGone::Dead));
+            let _ = kill_process(getpid(), Signal::KILL);
+        })
     }
 
     fn watch(&self, file: BorrowedFd<'_>) -> Result<(), String> {
@@ -223,10 +242,8 @@ impl ForeignJob {
         self.wire.get(key, owner)
     }
 
-    /// Prints a message of this rank in one write: the launcher forwards it to the user.
     fn say(&self, text: &str) {
-        let line = format!("fishplate: rank {}: {text}\n", self.rank);
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        say(self.rank, text);
     }
 
     /// The name of the launcher.
@@ -238,6 +255,12 @@ impl ForeignJob {
     pub fn protocol(&self) -> &'static str {
         self.protocol
     }
+}
+
+/// Prints a message of a rank in one write: the launcher forwards it to the user.
+fn say(rank: usize, text: &str) {
+    let line = format!("fishplate: rank {rank}: {text}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 impl Bootstrap for ForeignJob {
@@ -325,6 +348,9 @@ impl Bootstrap for ForeignJob {
                 self.has_finalized.store(true, Ordering::Relaxed);
                 if let Some(neighbours) = &self.neighbours {
                     neighbours.leave();
+                }
+                if let Some(watcher) = &self.watcher {
+                    watcher.end();
                 }
                 self.wire.finalize();
             }

@@ -28,8 +28,10 @@ use crate::hex;
 
 /// Longest wait for the word of a process that has connected.
 const WORD: Duration = Duration::from_secs(5);
+/// Longest time between the arrivals of two ranks at their keeper, all of which have left a fence.
+const ARRIVAL: Duration = Duration::from_secs(10);
 /// Time in which the launcher ends the job of a rank that has died.
-const LAUNCHER_ENDS: Duration = Duration::from_secs(3);
+pub(super) const LAUNCHER_ENDS: Duration = Duration::from_secs(3);
 /// The farewell of a rank that has completed MPI_Finalize.
 const FAREWELL: &[u8] = b"end";
 
@@ -84,11 +86,21 @@ impl Meeting {
         check: impl Fn() -> Result<(), String>,
     ) -> Result<Neighbours, String> {
         let mut open = BTreeMap::new();
+        let mut latest = Instant::now();
         while open.len() < others.len() {
             check()?;
             if !is_readable(self.socket.as_fd(), Duration::from_millis(50)) {
+                let missing = others.iter().find(|&rank| !open.contains_key(rank));
+                if latest.elapsed() > ARRIVAL {
+                    let missing = missing.copied().unwrap_or_default();
+                    let seconds = ARRIVAL.as_secs();
+                    return Err(format!(
+                        "rank {missing} has not come for the shared memory of its host for {seconds} s: has it died?"
+                    ));
+                }
                 continue;
             }
+            latest = Instant::now();
             // A stranger, and one that says nothing, is dropped.
             let Some((rank, connection)) = self.accept() else {
                 continue;
@@ -121,7 +133,7 @@ pub(crate) fn join(
     let reach = |errno: Errno| {
         format!(
             "the launcher says that rank {keeper} is on the same host, but its shared memory cannot be reached from \
-             here ({errno}): do the ranks of a host run in different containers?"
+             here ({errno}): has that rank died, or do the ranks of a host run in different containers?"
         )
     };
     let connection = unix_socket().map_err(reach)?;

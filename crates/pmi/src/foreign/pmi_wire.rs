@@ -3,6 +3,7 @@
 //! A launcher answers one request at a time, so requests wait in a queue.
 
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -389,6 +390,10 @@ impl Wire for PmiWire {
 
     fn event_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    fn lost_fd(&self) -> io::Result<(OwnedFd, PollFlags)> {
+        Ok((self.socket.try_clone()?, PollFlags::RDHUP))
     }
 }
 

@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::{read, write};
 
 use super::message::shown;
@@ -45,6 +46,8 @@ pub(crate) struct Facts {
 struct Mailbox {
     letters: Mutex<VecDeque<Letter>>,
     bell: OwnedFd,
+    /// Readable once the launcher is gone.
+    lost: OwnedFd,
 }
 
 /// What the library's thread says.
@@ -228,10 +231,15 @@ impl fmt::Debug for PmixWire {
 
 impl Mailbox {
     fn new() -> Result<Arc<Mailbox>, String> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(|errno| format!("no descriptor for events: {errno}"))?;
-        let letters = Mutex::default();
-        Ok(Arc::new(Mailbox { letters, bell }))
+        let event = || {
+            let made = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+            made.map_err(|errno| format!("no descriptor for events: {errno}"))
+        };
+        Ok(Arc::new(Mailbox {
+            letters: Mutex::default(),
+            bell: event()?,
+            lost: event()?,
+        }))
     }
 
     fn letters(&self) -> MutexGuard<'_, VecDeque<Letter>> {
@@ -304,6 +312,7 @@ extern "C" fn on_lost(
 ) {
     if let Some(mailbox) = EVENTS.get() {
         mailbox.put(Letter::Lost);
+        let _ = write(&mailbox.lost, &1u64.to_ne_bytes());
     }
     if let Some(done) = done {
         let (complete, none) = (EVENT_ACTION_COMPLETE, ptr::null_mut());
@@ -389,5 +398,9 @@ impl Wire for PmixWire {
 
     fn event_fd(&self) -> BorrowedFd<'_> {
         self.mailbox.bell.as_fd()
+    }
+
+    fn lost_fd(&self) -> io::Result<(OwnedFd, PollFlags)> {
+        Ok((self.mailbox.lost.try_clone()?, PollFlags::IN))
     }
 }

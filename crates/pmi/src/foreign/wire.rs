@@ -1,7 +1,10 @@
 //! The services of another launcher, as each protocol gives them.
 
 use std::fmt;
-use std::os::fd::BorrowedFd;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::event::PollFlags;
 
 use crate::KvsError;
 
@@ -45,4 +48,7 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync {
 
     /// Readable when an answer has arrived or the launcher is gone.
     fn event_fd(&self) -> BorrowedFd<'_>;
+
+    /// A descriptor of which these flags are true once the launcher is gone.
+    fn lost_fd(&self) -> io::Result<(OwnedFd, PollFlags)>;
 }

@@ -1,0 +1,114 @@
+//! A thread that notices the death of the launcher, whatever the rank does meanwhile.
+//!
+//! A rank that waits in MPI notices it by itself. One that computes, or finds something to do
+//! whenever it is in MPI, does not, and without a launcher nothing else would end it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{Errno, write};
+
+use super::pmix_library::without_signals;
+
+const STACK: usize = 64 << 10;
+
+/// The running thread. It ends with [`Watcher::end`], or with this value.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    end: Arc<OwnedFd>,
+}
+
+impl Watcher {
+    /// Calls `ends` when `flags` have been true of `launcher` and the time for the rank to notice
+    /// it by itself is over. None if the system gives no thread: then the rank has to notice it.
+    pub(crate) fn start(
+        launcher: OwnedFd,
+        flags: PollFlags,
+        time: Duration,
+        ends: impl FnOnce() + Send + 'static,
+    ) -> Option<Watcher> {
+        let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
+        let thread = std::thread::Builder::new()
+            .name("fishplate launcher".into())
+            .stack_size(STACK);
+        let watch = {
+            let end = Arc::clone(&end);
+            move || {
+                let mut files = [
+                    PollFd::new(&*end, PollFlags::IN),
+                    PollFd::new(&launcher, flags),
+                ];
+                if is_first_silent(&mut files, None) && is_first_silent(&mut files[..1], Some(time))
+                {
+                    ends();
+                }
+            }
+        };
+        without_signals(|| thread.spawn(watch)).ok()?;
+        Some(Watcher { end })
+    }
+
+    /// Ends the thread: from now on the launcher may go.
+    pub(crate) fn end(&self) {
+        // The counter is far from full.
+        let _ = write(&*self.end, &1u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Waits for events, or until the time is over. Returns whether the first file has none.
+fn is_first_silent(files: &mut [PollFd<'_>], time: Option<Duration>) -> bool {
+    let time = time.map(|time| Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    loop {
+        match poll(files, time.as_ref()) {
+            Ok(_) => return files[0].revents().is_empty(),
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_launcher_is_noticed_and_its_words_are_not() {
+        let (launcher, mut rank) = UnixStream::pair().unwrap();
+        let (tell, told) = channel();
+        let ends = move || tell.send(()).unwrap();
+        let time = Duration::ZERO;
+        let watcher = Watcher::start(launcher.into(), PollFlags::RDHUP, time, ends).unwrap();
+        std::io::Write::write_all(&mut rank, b"words").unwrap();
+        assert!(told.try_recv().is_err());
+        drop(rank);
+        assert_eq!(told.recv(), Ok(()));
+        watcher.end();
+    }
+
+    #[test]
+    fn after_the_end_of_the_rank_the_launcher_may_go() {
+        let (launcher, rank) = UnixStream::pair().unwrap();
+        let (tell, told) = channel::<()>();
+        let ends = move || tell.send(()).unwrap();
+        let time = Duration::from_secs(3600);
+        let watcher = Watcher::start(launcher.into(), PollFlags::RDHUP, time, ends).unwrap();
+        drop(rank);
+        watcher.end();
+        // The thread has gone without a word, and with it the sender.
+        assert!(told.recv().is_err());
+    }
+}
