@@ -7,7 +7,7 @@ import sys
 import time
 
 # The numbers of the frames of an agent.
-STARTED, COUNTED, PACKET, OUTPUT, END_OF_OUTPUT, BEAT = 0, 3, 5, 8, 9, 12
+STARTED, COUNTED, PACKET, OUTPUT, END_OF_OUTPUT, BEAT, UP = 0, 3, 5, 8, 9, 12, 13
 # One of many bytes, for buffers that would grow.
 BLOCK = 64 << 10
 
@@ -27,6 +27,16 @@ def frame(kind: int, *parts: bytes) -> bytes:
 
 def packet(text: str) -> bytes:
     return frame(PACKET, number(0), number(len(text)), text.encode())
+
+
+def text(words: str) -> bytes:
+    return number(len(words)) + words.encode()
+
+
+def exchange(puts: list = (), gets: list = ()) -> bytes:
+    """Values of rank 0, and questions; no fence."""
+    values = [number(0) + text(key) + text(value) for key, value in puts]
+    return frame(UP, number(len(values)), *values, number(len(gets)), *map(text, gets), b"\0\0")
 
 
 def write(data: bytes, to: int = 1) -> None:
@@ -63,16 +73,18 @@ def main(kind: str) -> None:
     if kind == "text on standard error":
         endless(b"text \x1b[31m\n", to=2)
     if kind == "questions without reading the answers":
-        write(packet(f"put k {'v' * 3000}\n"))
-        endless(packet("get k\n" * 1000))
+        write(exchange([("k", "v" * 3000)]))
+        endless(exchange(gets=["k"] * 1000))
     if kind == "questions without an answer":
         for key in range(1 << 40):
-            write(packet("".join(f"get {key * 100 + more}\n" for more in range(100))))
+            write(exchange(gets=[str(key * 100 + more) for more in range(100)]))
     if kind == "lines of a status":
         endless(packet(f"status {'x' * 4000}\n"))
     if kind == "values":
         for key in range(1 << 40):
-            write(packet(f"put {key} {'v' * 3000}\n"))
+            write(exchange([(str(key), "v" * 3000)]))
+    if kind == "lines of the exchange":
+        endless(packet("fence\n"))
     if kind == "a frame of 4 GiB":
         write(struct.pack("<I", 2**32 - 1))
         endless(b"x")

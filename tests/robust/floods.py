@@ -21,11 +21,11 @@ ANSWER = 0.1 + 1.9
 FLOOD = 0.7
 
 OF_AGENTS = ["small frames", "output", "lines before the greeting", "a line without end before the greeting", "text on standard error",
-             "questions without reading the answers", "questions without an answer", "lines of a status", "values", "a frame of 4 GiB",
-           "ends of output", "pieces of a profile", "a line of a rank without end"]
+             "questions without reading the answers", "questions without an answer", "lines of a status", "values", "lines of the exchange",
+             "a frame of 4 GiB", "ends of output", "pieces of a profile", "a line of a rank without end"]
 OF_RANKS = ["a line without end", "questions without reading the answers", "questions without an answer", "lines of a status", "values", "empty lines", "warnings"]
 # Floods that break a rule, which ends the job, and the words of its line.
-BREACHES = {"a frame of 4 GiB": "broken the rules.*4294967295 bytes",
+BREACHES = {"a frame of 4 GiB": "broken the rules.*4294967295 bytes", "lines of the exchange": "broken the rules.*line of the exchange",
             "values": r"misused.*exceeds \d+ KiB", "questions without an answer": "misused.*waits for more than"}
 
 

@@ -259,4 +259,8 @@ knobs! {
     /// sends a sign of life four times in this time, and ends the job if none arrives. 0: wait for
     /// ever.
     heartbeat: Seconds = Seconds(Duration::from_secs(30)), "FISHPLATE_HEARTBEAT";
+
+    /// The most agents below the launcher, and below each agent, in the tree over which the agents
+    /// of more hosts exchange values and fences. 0: all exchange them with the launcher alone.
+    start_tree: usize = 16, "FISHPLATE_START_TREE", within 0, 1024;
 }

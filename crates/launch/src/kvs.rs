@@ -1,8 +1,12 @@
-//! The job's key-value store and its fence, which the launcher keeps for all ranks.
+//! The job's key-value store and its fence, which the launcher keeps for all ranks. An agent keeps
+//! one of the values that it has seen.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use pmi::{KvsError, check_key, check_value};
+
+use crate::exchange::Put;
 
 /// The most bytes of a store in addition to those of each rank.
 const BYTES_LIMIT: usize = 8 << 20;
@@ -20,12 +24,14 @@ const WAITING_LIMIT: usize = 4096;
 const WAITING_FOR_A_RANK: usize = 4;
 
 /// The values that have been put, the ranks that wait for others, and the ranks in a fence.
+///
+/// Who waits for a value is a number: a rank, or whatever the owner of the store counts.
 #[derive(Debug)]
 pub(crate) struct Kvs {
     values: HashMap<String, Entry>,
     waiting: HashMap<String, Vec<usize>>,
     bytes: usize,
-    /// The number of values that each rank waits for.
+    /// The number of values that each one waits for.
     wanted: Vec<usize>,
     /// Whether each rank is in the present fence.
     in_fence: Vec<bool>,
@@ -40,27 +46,37 @@ struct Entry {
 }
 
 impl Kvs {
-    /// An empty store for `ranks` ranks.
+    /// An empty store for `ranks` ranks, each of which may wait.
     pub(crate) fn new(ranks: usize) -> Self {
+        Kvs::for_others(ranks, ranks)
+    }
+
+    /// An empty store for the values of `ranks` ranks, for which `others` may wait.
+    pub(crate) fn for_others(ranks: usize, others: usize) -> Self {
         Kvs {
             values: HashMap::new(),
             waiting: HashMap::new(),
             bytes: 0,
-            wanted: vec![0; ranks],
+            wanted: vec![0; others],
             in_fence: vec![false; ranks],
             entered: 0,
         }
     }
 
-    /// Stores a value. Returns the ranks that have been waiting for it; the text of an error is the
-    /// reason of a verdict.
-    pub(crate) fn put(&mut self, by: usize, key: &str, value: &str) -> Result<Vec<usize>, String> {
+    /// Stores a value. Returns those who have been waiting for it, or None if it is stored already;
+    /// the text of an error is the reason of a verdict.
+    pub(crate) fn put(
+        &mut self,
+        by: usize,
+        key: &str,
+        value: &str,
+    ) -> Result<Option<Vec<usize>>, String> {
         check_key(key)
             .and_then(|()| check_value(key, value))
             .map_err(|why| why.to_string())?;
         if let Some(entry) = self.values.get(key) {
             return match entry.value == value {
-                true => Ok(Vec::new()),
+                true => Ok(None),
                 false => Err(format!(
                     "the key {key} has another value already, put by rank {}",
                     entry.by
@@ -78,8 +94,50 @@ impl Kvs {
         let value = value.to_string();
         self.values.insert(key.to_string(), Entry { value, by });
         let waiting = self.waiting.remove(key).unwrap_or_default();
-        waiting.iter().for_each(|&rank| self.wanted[rank] -= 1);
-        Ok(waiting)
+        waiting.iter().for_each(|&other| self.wanted[other] -= 1);
+        Ok(Some(waiting))
+    }
+
+    /// The value with its rank, if it has been put; otherwise `by` waits for it.
+    pub(crate) fn get_put(&mut self, by: usize, key: &str) -> Result<Option<Put>, String> {
+        if self.get(by, key)?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.values.get(key).map(|entry| Put {
+            by: entry.by,
+            key: key.to_string(),
+            value: entry.value.clone(),
+        }))
+    }
+
+    /// The keys that somebody waits for.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = &str> {
+        self.waiting.keys().map(String::as_str)
+    }
+
+    /// Forgets the questions of some.
+    pub(crate) fn forget(&mut self, is_forgotten: impl Fn(usize) -> bool) {
+        for others in self.waiting.values_mut() {
+            others.retain(|&other| !is_forgotten(other));
+        }
+        self.waiting.retain(|_, others| !others.is_empty());
+        for (other, wanted) in self.wanted.iter_mut().enumerate() {
+            if is_forgotten(other) {
+                *wanted = 0;
+            }
+        }
+    }
+
+    /// The values that these ranks have put.
+    pub(crate) fn put_by(&self, ranks: Range<usize>) -> Vec<Put> {
+        let entries = self.values.iter();
+        let entries = entries.filter(|(_, entry)| ranks.contains(&entry.by));
+        let puts = entries.map(|(key, entry)| Put {
+            by: entry.by,
+            key: key.clone(),
+            value: entry.value.clone(),
+        });
+        puts.collect()
     }
 
     /// The value, if it has been put; otherwise `by` waits for it.
@@ -126,16 +184,37 @@ impl Kvs {
 
 #[cfg(test)]
 mod tests {
-    use super::Kvs;
+    use super::{Kvs, Put};
 
     #[test]
     fn answers_come_at_once_or_with_the_value() {
         let mut store = Kvs::new(5);
         assert_eq!(store.get(3, "a"), Ok(None));
         assert_eq!(store.get(4, "a"), Ok(None));
-        assert_eq!(store.put(0, "a", "1"), Ok(vec![3, 4]));
-        assert_eq!(store.put(0, "a", "1"), Ok(vec![]));
+        assert_eq!(store.wanted().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(store.put(0, "a", "1"), Ok(Some(vec![3, 4])));
+        assert_eq!(store.put(0, "a", "1"), Ok(None));
         assert_eq!(store.get(3, "a"), Ok(Some("1")));
+    }
+
+    #[test]
+    fn who_is_forgotten_gets_no_answer() {
+        let mut store = Kvs::for_others(2, 4);
+        for other in [1, 2, 3] {
+            assert_eq!(store.get(other, "a"), Ok(None));
+        }
+        assert_eq!(store.get(3, "b"), Ok(None));
+        store.forget(|other| other >= 2);
+        assert_eq!(store.put(0, "a", "1"), Ok(Some(vec![1])));
+        assert_eq!(store.wanted().count(), 0);
+        store.put(1, "c", "2").unwrap();
+        let put = Put {
+            by: 1,
+            key: "c".into(),
+            value: "2".into(),
+        };
+        assert_eq!(store.put_by(1..2), std::slice::from_ref(&put));
+        assert_eq!(store.get_put(0, "c"), Ok(Some(put)));
     }
 
     #[test]

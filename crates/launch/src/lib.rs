@@ -17,6 +17,7 @@ mod cache_topology;
 mod describe;
 mod elf;
 mod error;
+mod exchange;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -79,6 +80,9 @@ pub struct Options {
     pub one_core_each: bool,
     /// The longest silence between launcher and agent. Zero: for ever.
     pub heartbeat: Duration,
+    /// The most children of the launcher and of each agent in the tree of agents. 0: agents
+    /// exchange values with the launcher alone.
+    pub tree: usize,
     /// The time after which the job is ended.
     pub timeout: Option<Duration>,
     /// The time without progress after which the launcher prints what every rank waits for.

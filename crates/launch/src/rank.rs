@@ -42,6 +42,16 @@ pub(crate) enum RankEvent {
     },
 }
 
+impl RankEvent {
+    /// Whether it is about values and fences.
+    pub(crate) fn is_exchange(&self) -> bool {
+        matches!(
+            self,
+            RankEvent::Put { .. } | RankEvent::Get { .. } | RankEvent::Fence
+        )
+    }
+}
+
 /// The most bytes of one status; further lines are discarded.
 const STATUS_BYTES: usize = 64 << 10;
 
@@ -257,14 +267,29 @@ impl RankProcess {
             .collect()
     }
 
-    /// Receives its packets for the launcher, which handles them again.
-    pub(crate) fn relay(&mut self) -> Vec<String> {
+    /// Receives its packets for the launcher, which handles them again. Returns the packets,
+    /// without the lines of the exchange, and the events of these.
+    pub(crate) fn relay(&mut self) -> (Vec<String>, Vec<RankEvent>) {
         let packets = std::iter::from_fn(|| self.receive()).take(PACKETS_AT_ONCE);
-        let packets: Vec<String> = packets.collect();
-        for packet in &packets {
-            self.handle_packet(packet);
+        let mut packets: Vec<String> = packets.collect();
+        let mut events = Vec::new();
+        for packet in &mut packets {
+            let all = self.handle_packet(packet);
+            let before = events.len();
+            events.extend(all.into_iter().filter(RankEvent::is_exchange));
+            if events.len() > before {
+                let is_other = |line: &&str| {
+                    !matches!(
+                        line.parse(),
+                        Ok(FromRank::Put { .. } | FromRank::Get { .. } | FromRank::Fence)
+                    )
+                };
+                let others: Vec<&str> = packet.split_inclusive('\n').filter(is_other).collect();
+                *packet = others.concat();
+            }
         }
-        packets
+        packets.retain(|packet| !packet.is_empty());
+        (packets, events)
     }
 
     /// Receives a packet, if one has arrived.

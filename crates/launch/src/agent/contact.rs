@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,8 @@ impl AgentStarter {
     /// Starts the command of the next host. None if there is no further host.
     pub(crate) fn start_next(&mut self, options: &Options) -> Option<Result<Agent, Error>> {
         let host = options.hosts.get(self.next)?;
-        let order = order(options, &self.secret, &self.hosts, self.first, host.ranks);
+        let ranks = self.first..self.first + host.ranks;
+        let order = order(options, &self.secret, &self.hosts, self.next, ranks);
         self.next += 1;
         self.first += host.ranks;
         Some(start_command(
@@ -127,8 +129,8 @@ fn order(
     options: &Options,
     secret: &Secret,
     hosts: &Hosts,
-    first: usize,
-    count: usize,
+    host: usize,
+    own: Range<usize>,
 ) -> StartOrder {
     // As on one host, ranks start in the launcher's working directory.
     let here = std::env::current_dir().ok();
@@ -153,8 +155,10 @@ fn order(
             Input::All | Input::None => None,
         },
         one_core_each: options.one_core_each,
-        first,
-        count,
+        host,
+        degree: options.tree,
+        first: own.start,
+        count: own.len(),
         hosts: hosts.to_string(),
         ranks: hosts.ranks(),
         explain: options.explain,

@@ -11,15 +11,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use pmi::MOST_RANKS;
+use pmi::{Hosts, MOST_RANKS};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use secret::Secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::tree::{TreeOrder, TreeReport};
 use crate::Program;
 use crate::binding::BindingRequest;
+use crate::exchange::shape::Shape;
+use crate::exchange::{Down, Up};
 use crate::output::{OutputOptions, OutputTarget};
 
 /// The line by which an agent answers. Lines before it come from other programs.
@@ -64,6 +67,10 @@ pub(crate) struct StartOrder {
     pub input: Option<usize>,
     /// Whether more ranks than cores are an error.
     pub one_core_each: bool,
+    /// The number of this host.
+    pub host: usize,
+    /// The degree of the tree of agents. 0: a star.
+    pub degree: usize,
     /// The number of the first rank.
     pub first: usize,
     /// The number of ranks to start.
@@ -117,14 +124,33 @@ impl StartOrder {
     }
 }
 
+impl StartOrder {
+    /// The hosts of the job and the shape of the tree, if the order is possible. The error is the
+    /// reason.
+    pub(crate) fn placed(&self) -> Result<(Hosts, Shape), String> {
+        self.check()?;
+        let hosts = Hosts::parse(&self.hosts, self.ranks).map_err(|why| why.to_string())?;
+        let shape = Shape::of(self.degree, &hosts);
+        let is_own = self.host < shape.agents()
+            && shape.own(self.host) == (self.first..self.first + self.count);
+        match is_own {
+            true => Ok((hosts, shape)),
+            false => Err(format!(
+                "it orders ranks that are not those of host {}",
+                self.host
+            )),
+        }
+    }
+}
+
 /// A frame from the launcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
     Start(Box<StartOrder>),
     /// Request the status of this rank.
     RequestStatus(usize),
-    /// A packet for this rank.
-    Send(usize, String),
+    /// The launcher's part of the exchange.
+    Down(Down),
     /// Bytes for rank 0's standard input.
     Input(Vec<u8>),
     EndOfInput,
@@ -144,6 +170,7 @@ pub(crate) enum ToAgent {
         signals: Vec<i32>,
         hurry: bool,
     },
+    Tree(TreeOrder),
 }
 
 /// A frame from the agent.
@@ -166,7 +193,8 @@ pub(crate) enum FromAgent {
     Packet(usize, String),
     /// The program of this rank that completed MPI_Init has ended, and its wrapper runs.
     ProgramGone(usize),
-    Ended(usize, ProcessExit),
+    /// The rank has ended, after it has entered this many fences.
+    Ended(usize, ProcessExit, u64),
     Output(usize, OutputTarget, Vec<u8>),
     EndOfOutput(usize, OutputTarget),
     /// This many bytes of input were taken.
@@ -175,6 +203,11 @@ pub(crate) enum FromAgent {
     InputClosed,
     /// A sign of life.
     Beat,
+    /// The exchange of this agent and of those below it.
+    Up(Up),
+    /// This rank, here or below, broke a rule of the key-value store.
+    Misused(usize, String),
+    Tree(TreeReport),
 }
 
 /// The end of a process: its exit code, or the signal that killed it.
@@ -504,6 +537,8 @@ mod tests {
             output: OutputOptions::default(),
             input: None,
             one_core_each: false,
+            host: 0,
+            degree: 0,
             first,
             count,
             hosts: String::new(),

@@ -3,11 +3,13 @@
 //! For each host the launcher starts one command, such as `ssh HOST fishplate agent`, and exchanges
 //! frames with it over its standard streams only. The agent ([`serve`]) starts the ranks of its
 //! host as a launcher on one host would, forwards their packets, output and ends, and follows
-//! orders; all decisions are the launcher's. It ends with its ranks, and they with it: no port is
-//! opened, and nothing is left behind.
+//! orders; all decisions are the launcher's. It ends with its ranks, and they with it: nothing is
+//! left behind. The agents of many hosts form a [`tree`] for the exchange of values and for fences;
+//! those with others below them open a port until these have come. Nobody else opens one.
 
 pub(crate) mod contact;
 pub(crate) mod frame;
 pub(crate) mod liveness;
 pub(crate) mod serve;
 pub(crate) mod session;
+pub(crate) mod tree;

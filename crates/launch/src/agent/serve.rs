@@ -14,11 +14,16 @@ use rustix::process::{WaitOptions, wait};
 
 use super::frame::{FrameLink, FromAgent, HELLO, LONGEST_ORDER, PIECE, StartOrder, ToAgent};
 use super::liveness::Liveness;
+use super::tree::links::{TreeLinks, TreeMessage, TreePlace};
+use super::tree::place::Place;
+use super::tree::{TreeOrder, TreeReport};
 use crate::binding::{HostBinding, ReleaseWatch};
+use crate::exchange::agent::Exchange;
+use crate::exchange::shape::Shape;
 use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
 use crate::output::{OutputOptions, OutputTarget, ReadOutcome};
-use crate::rank::RankProcess;
+use crate::rank::{RankEvent, RankProcess};
 use crate::signals::Signals;
 use crate::start::{self, LocalShare, StartedRanks};
 use crate::{Error, Input, Options, library_directory, limits, processes, timespec};
@@ -110,6 +115,8 @@ struct LocalRanks {
     window: usize,
     liveness: Liveness,
     input: RankInput,
+    exchange: Exchange,
+    tree: TreeLinks,
 }
 
 /// The standard input of rank 0.
@@ -128,18 +135,40 @@ impl LocalRanks {
         let guard = Guard::start(&mark, false);
         let signals = Signals::take()?;
         let (first, window, patience) = (order.first, order.window, order.patience);
+        let placed = order.placed();
+        let shape = match &placed {
+            Ok((_, shape)) => shape.clone(),
+            Err(_) => Shape::new(0, &[0]),
+        };
+        let host = if placed.is_ok() { order.host } else { 0 };
+        let explains = order.explain;
+        let tree = TreeLinks::new(TreePlace {
+            host,
+            children: shape.children(host),
+            secret: order.secret.clone(),
+            patience,
+        });
         // Without the file the ranks do not count, and the profile says so.
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let (StartedRanks { mut ranks, binding }, outcome) =
-            start_ranks(order, profile.clone(), mark, &signals);
+        let (StartedRanks { mut ranks, binding }, outcome) = start_ranks(
+            order,
+            placed.map(|(hosts, _)| hosts),
+            profile.clone(),
+            mark,
+            &signals,
+        );
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {
                 let pids = ranks.iter().filter_map(|rank| rank.pid);
                 let pids = pids.map(|pid| pid.as_raw_nonzero().get()).collect();
                 link.post(&FromAgent::Started(pids));
+                if shape.is_tree() {
+                    let here = TreeReport::Placed(Place::here());
+                    link.post(&FromAgent::Tree(here));
+                }
             }
             Err(error) => link.post(&FromAgent::Refused {
                 why: error.to_string(),
@@ -166,7 +195,13 @@ impl LocalRanks {
                 pipe,
                 ..RankInput::default()
             },
+            exchange: exchange(&shape, host),
+            tree,
         };
+        // The launcher reads the explanation of rank 0 at the end of the job.
+        if explains {
+            local.exchange.open();
+        }
         if refused {
             local.end(vec![Signal::SIGKILL], true);
         }
@@ -180,6 +215,7 @@ impl LocalRanks {
             self.follow_orders()?;
             self.relay();
             self.reap();
+            self.exchange_words();
             self.move_output();
             self.move_input();
             self.send_due_signals();
@@ -224,7 +260,8 @@ impl LocalRanks {
     fn is_over(&self) -> bool {
         let mut streams = self.ranks.iter().flat_map(|rank| &rank.streams);
         let quiet = streams.all(|stream| stream.reader().is_none()) && self.link.has_sent_all();
-        self.childless && (quiet || self.hurry)
+        // Those below need this agent until the launcher ends the job.
+        self.childless && ((quiet && !self.tree.is_used()) || self.hurry)
     }
 
     fn sleep(&self) -> Result<(), Error> {
@@ -234,6 +271,7 @@ impl LocalRanks {
         }
         let mut wanted = polled(&self.link);
         wanted.push(PollFd::new(&self.signals, PollFlags::IN));
+        wanted.extend(self.tree.wanted(self.may_relay()));
         for rank in &self.ranks {
             wanted.extend(rank.wanted().filter(|_| self.may_relay()));
             let streams = rank
@@ -249,7 +287,9 @@ impl LocalRanks {
         let release = self.watch.as_ref().and_then(|watch| watch.next);
         let time = self.ending.as_ref().and_then(KillSequence::next);
         let look = self.liveness.next().filter(|_| !self.hurry);
-        let time = time.into_iter().chain(release).chain(look).min();
+        let links = self.tree.next();
+        let time = time.into_iter().chain(release).chain(look).chain(links);
+        let time = time.min();
         match poll(&mut wanted, time.map(timespec).as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the ranks")(errno)),
@@ -283,9 +323,9 @@ impl LocalRanks {
         }
     }
 
-    /// Whether the launcher reads fast enough to send it more lines of ranks.
+    /// Whether launcher and parent read fast enough to send them more lines of ranks.
     fn may_relay(&self) -> bool {
-        self.link.backlog() < BACKLOG
+        self.link.backlog() < BACKLOG && self.tree.backlog() < BACKLOG
     }
 
     /// A signal that ends the agent ends its ranks.
@@ -302,6 +342,7 @@ impl LocalRanks {
 
     fn leave(&mut self, why: String) {
         self.link.post(&FromAgent::Leaving(why));
+        self.tree.leave();
         self.end(vec![Signal::SIGKILL], true);
     }
 
@@ -335,10 +376,18 @@ impl LocalRanks {
                     rank.request_status();
                 }
             }
-            ToAgent::Send(rank, packet) => {
-                if let Some(rank) = self.rank(rank) {
-                    rank.send(packet);
+            ToAgent::Down(down) => {
+                if let Err(why) = self.exchange.hear_parent(down) {
+                    self.leave(format!("has heard from the launcher that {why}"));
                 }
+            }
+            ToAgent::Tree(order) => {
+                match order {
+                    TreeOrder::Use => self.exchange.use_tree(),
+                    TreeOrder::Leave => self.exchange.use_star(),
+                    TreeOrder::Listen(_) | TreeOrder::Join(_) => {}
+                }
+                self.tree.follow(order);
             }
             ToAgent::Input(bytes) => self.input.pending.extend_from_slice(&bytes),
             ToAgent::EndOfInput => self.input.at_end = true,
@@ -360,6 +409,8 @@ impl LocalRanks {
             ToAgent::End { signals, hurry } => {
                 let signals = signals.into_iter();
                 let signals = signals.filter_map(|number| Signal::try_from(number).ok());
+                self.tree.leave();
+                self.exchange.use_star();
                 self.end(signals.collect(), hurry);
             }
         }
@@ -393,14 +444,13 @@ impl LocalRanks {
     }
 
     fn relay(&mut self) {
-        for rank in &mut self.ranks {
-            if self.link.backlog() >= BACKLOG {
+        for at in 0..self.ranks.len() {
+            if !self.may_relay() {
                 return;
             }
-            let gone = rank.program_has_ended();
-            for packet in rank.relay() {
-                self.link.post(&FromAgent::Packet(rank.number, packet));
-            }
+            let gone = self.ranks[at].program_has_ended();
+            self.relay_rank(at);
+            let rank = &mut self.ranks[at];
             rank.flush();
             let gone = gone || rank.program_is_gone;
             if gone && rank.program_ended().is_some() {
@@ -409,22 +459,38 @@ impl LocalRanks {
         }
     }
 
+    /// Passes on the packets of a rank, without the lines of the exchange.
+    fn relay_rank(&mut self, at: usize) {
+        let (packets, events) = self.ranks[at].relay();
+        let number = self.first + at;
+        for packet in packets {
+            self.link.post(&FromAgent::Packet(number, packet));
+        }
+        for event in events {
+            match event {
+                RankEvent::Put { key, value } => self.exchange.put(number, key, value),
+                RankEvent::Get { key } => self.exchange.get(number, &key),
+                RankEvent::Fence => self.exchange.enter_fence(number),
+                RankEvent::Failure(_) | RankEvent::Warning { .. } => {}
+            }
+        }
+    }
+
     fn reap(&mut self) {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    let mut ranks = self.ranks.iter_mut();
-                    let Some(rank) = ranks.find(|rank| rank.pid == Some(pid) && rank.is_running())
-                    else {
+                    let is_it = |rank: &RankProcess| rank.pid == Some(pid) && rank.is_running();
+                    let Some(at) = self.ranks.iter().position(is_it) else {
                         continue;
                     };
-                    for packet in rank.relay() {
-                        self.link.post(&FromAgent::Packet(rank.number, packet));
-                    }
+                    self.relay_rank(at);
+                    let rank = &mut self.ranks[at];
                     rank.exit = Some(status.into());
                     rank.program = None;
-                    self.link
-                        .post(&FromAgent::Ended(rank.number, status.into()));
+                    let fences = self.exchange.end(rank.number);
+                    let ended = FromAgent::Ended(rank.number, status.into(), fences);
+                    self.link.post(&ended);
                 }
                 Ok(None) => return,
                 Err(Errno::INTR) => {}
@@ -432,6 +498,44 @@ impl LocalRanks {
                     self.childless = true;
                     return;
                 }
+            }
+        }
+    }
+
+    /// Moves the messages of the exchange between ranks, children and parent.
+    fn exchange_words(&mut self) {
+        let may_hear = self.may_relay();
+        for message in self.tree.step(may_hear, Instant::now()) {
+            let heard = match message {
+                TreeMessage::FromChild(child, up) => self.exchange.hear_child(child, up),
+                TreeMessage::FromParent(down) => self.exchange.hear_parent(down),
+            };
+            if let Err(why) = heard {
+                self.tree.break_off(why);
+                break;
+            }
+        }
+        for report in self.tree.take_reports() {
+            self.link.post(&FromAgent::Tree(report));
+        }
+        let outbox = self.exchange.take();
+        for misuse in outbox.misuses {
+            let misused = FromAgent::Misused(misuse.rank, misuse.why);
+            self.link.post(&misused);
+        }
+        if !outbox.up.is_empty() && self.tree.has_parent() {
+            self.tree.send_up(outbox.up);
+        } else if !outbox.up.is_empty() {
+            for up in outbox.up.frames() {
+                self.link.post(&FromAgent::Up(up));
+            }
+        }
+        for (child, down) in outbox.down {
+            self.tree.send_down(child, down);
+        }
+        for (rank, line) in outbox.lines {
+            if let Some(rank) = self.rank(rank) {
+                rank.send(format!("{line}\n"));
             }
         }
     }
@@ -486,14 +590,25 @@ impl LocalRanks {
     }
 }
 
+/// The part of a host in the exchange.
+fn exchange(shape: &Shape, host: usize) -> Exchange {
+    let children = shape.children(host).map(|child| shape.subtree(child));
+    Exchange::new(
+        shape.own(host),
+        children.collect(),
+        shape.ranks(),
+        shape.is_tree(),
+    )
+}
+
 fn start_ranks(
     order: StartOrder,
+    hosts: Result<Hosts, String>,
     profile: Option<Arc<OwnedFd>>,
     mark: JobMark,
     signals: &Signals,
 ) -> (StartedRanks, Result<(), Error>) {
-    let parse = |()| Hosts::parse(&order.hosts, order.ranks).map_err(|why| why.to_string());
-    let hosts = match order.check().and_then(parse) {
+    let hosts = match hosts {
         Ok(hosts) => hosts,
         Err(why) => return (StartedRanks::default(), Err(Error::BadFrame { why })),
     };

@@ -114,7 +114,7 @@ impl Session {
             FromAgent::ProgramGone(rank) | FromAgent::EndOfOutput(rank, _) => {
                 self.own(*rank).map(drop)
             }
-            FromAgent::Ended(rank, _) => {
+            FromAgent::Ended(rank, ..) => {
                 let at = self.own(*rank)?;
                 match std::mem::replace(&mut self.ended[at], true) {
                     true => Err(format!("it has reported the end of rank {rank} twice")),
@@ -136,6 +136,12 @@ impl Session {
                 self.input = left.ok_or("it has confirmed more input than it got")?;
                 Ok(())
             }
+            FromAgent::Misused(_, why) => limit(why.len(), TEXT),
+            FromAgent::Up(_) if !self.has_started && !self.has_refused => {
+                Err("it has spoken of values or a fence before the start".into())
+            }
+            // The state of the exchange, and that of the tree, judge these.
+            FromAgent::Up(_) | FromAgent::Tree(_) => Ok(()),
             FromAgent::InputClosed | FromAgent::Beat => Ok(()),
         }
     }

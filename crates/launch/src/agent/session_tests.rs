@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agent::frame::{ProcessExit, WINDOW};
+use crate::exchange::Up;
 use crate::output::OutputTarget;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -41,7 +42,7 @@ fn a_whole_life_is_accepted() {
         FromAgent::InputTaken(40),
         FromAgent::Beat,
     ]);
-    life.extend((4..8).map(|rank| FromAgent::Ended(rank, end)));
+    life.extend((4..8).map(|rank| FromAgent::Ended(rank, end, 0)));
     life.extend((4..8).map(|rank| FromAgent::EndOfOutput(rank, OutputTarget::Stdout)));
     life.extend([FromAgent::Counted(0, vec![0; 64 << 10]), FromAgent::Done]);
     assert_eq!(judged(&life), Ok(()));
@@ -50,13 +51,13 @@ fn a_whole_life_is_accepted() {
         code: 127,
     };
     // Ranks that were started before the failure end after it.
-    let rest = [refusal, FromAgent::Ended(4, end), FromAgent::Done];
+    let rest = [refusal, FromAgent::Ended(4, end, 0), FromAgent::Done];
     assert_eq!(judged(&rest), Ok(()));
 }
 
 #[test]
 fn everything_else_is_a_breach() {
-    let end = FromAgent::Ended(5, ProcessExit::Code(0));
+    let end = FromAgent::Ended(5, ProcessExit::Code(0), 0);
     let long = "x".repeat(PACKET + 1);
     for (frames, expected) in [
         (vec![started(), started()], "to start once"),
@@ -77,8 +78,13 @@ fn everything_else_is_a_breach() {
             "32768 are the most",
         ),
         (
-            vec![started(), FromAgent::Ended(5, ProcessExit::Code(0)), end],
+            vec![started(), FromAgent::Ended(5, ProcessExit::Code(0), 0), end],
             "rank 5 twice",
+        ),
+        (vec![FromAgent::Up(Up::default())], "before the start"),
+        (
+            vec![FromAgent::Misused(4, "x".repeat(TEXT + 1))],
+            "32768 are the most",
         ),
         (vec![FromAgent::InputTaken(101)], "more input than it got"),
         (vec![FromAgent::Done, FromAgent::Beat], "after its last one"),

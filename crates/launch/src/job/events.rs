@@ -8,7 +8,7 @@ use rustix::process::{WaitOptions, wait};
 
 use super::RunningJob;
 use super::budget::Budget;
-use crate::agent::frame::{ProcessExit, ToAgent};
+use crate::agent::frame::ProcessExit;
 use crate::rank::{RankEvent, RankProcess};
 use crate::verdict::{Cause, Verdict};
 
@@ -96,9 +96,8 @@ impl RunningJob<'_> {
                 RankEvent::Put { key, value } => match self.kvs.put(number, &key, &value) {
                     Ok(waiting) => {
                         let line = FromLauncher::Value { key, value };
-                        waiting
-                            .into_iter()
-                            .for_each(|other| self.send(other, &line));
+                        let waiting = waiting.into_iter().flatten();
+                        waiting.for_each(|other| self.send(other, &line));
                     }
                     Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
@@ -128,13 +127,9 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Sends a line to a rank, on whatever host it is.
+    /// Sends a line to a rank of this host.
     fn send(&mut self, number: usize, line: &FromLauncher) {
-        let packet = format!("{line}\n");
-        match self.ranks[number].host {
-            None => self.ranks[number].send(packet),
-            Some(host) => self.agents[host].link.post(&ToAgent::Send(number, packet)),
-        }
+        self.ranks[number].send(format!("{line}\n"));
     }
 
     /// Records the end of a rank's process.
@@ -147,9 +142,17 @@ impl RunningJob<'_> {
             .iter()
             .any(|rank| rank.number != number && rank.init.is_some());
         let cause = self.ranks[number].ended(exit, others_in_mpi);
-        let left_fence = self.kvs.fence_waits_for(number);
+        let left_fence = self.fence_waits_for(number);
         if let Some(cause) = cause.or(left_fence.then_some(Cause::LeftFence)) {
             self.rank_failed(number, cause);
+        }
+    }
+
+    /// Whether ranks are in a fence that this one is not in.
+    fn fence_waits_for(&self, rank: usize) -> bool {
+        match self.is_remote() {
+            true => self.root.fence_waits_for(rank),
+            false => self.kvs.fence_waits_for(rank),
         }
     }
 
@@ -159,8 +162,7 @@ impl RunningJob<'_> {
         if self.is_ending() {
             return;
         }
-        let missed =
-            |rank: &&RankProcess| !rank.is_running() && self.kvs.fence_waits_for(rank.number);
+        let missed = |rank: &&RankProcess| !rank.is_running() && self.fence_waits_for(rank.number);
         if let Some(number) = self.ranks.iter().find(missed).map(|rank| rank.number) {
             self.rank_failed(number, Cause::LeftFence);
         }

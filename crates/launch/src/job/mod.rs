@@ -3,6 +3,7 @@
 mod budget;
 mod ending;
 mod events;
+mod exchange;
 mod input;
 mod interrupt;
 mod other_libraries;
@@ -19,7 +20,10 @@ use rustix::io::Errno;
 use secret::Secret;
 
 use crate::agent::contact::{Agent, AgentStarter};
+use crate::agent::tree::build::TreeBuild;
 use crate::binding::{HostBinding, ReleaseWatch};
+use crate::exchange::root::Root;
+use crate::exchange::shape::Shape;
 use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
 use crate::kvs::Kvs;
@@ -94,7 +98,7 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     job.say_other_libraries();
     outcome?;
     Ok(JobEnd {
-        explained: job.kvs.explanation().filter(|_| options.explain),
+        explained: job.store().explanation().filter(|_| options.explain),
         code: job.verdict.map_or(0, |verdict| verdict.cause.exit_code()),
     })
 }
@@ -129,7 +133,11 @@ struct RunningJob<'a> {
     guard: Option<Guard>,
     /// The search for other MPI libraries in the memory of ranks.
     others: OtherLibraries,
+    /// The store for ranks of this process, and the exchange with those of agents.
     kvs: Kvs,
+    root: Root,
+    /// The decision between tree and star of agents.
+    tree: TreeBuild,
     /// The topics of warnings that have been printed.
     warned: HashSet<String>,
     stdout: OutputSink,
@@ -166,6 +174,8 @@ impl<'a> RunningJob<'a> {
     ) -> Self {
         let now = Instant::now();
         let StartedRanks { ranks, binding } = started;
+        let counts: Vec<usize> = options.hosts.iter().map(|host| host.ranks).collect();
+        let shape = Shape::new(options.tree, &counts);
         let patience = options.report_stuck.filter(|time| !time.is_zero());
         RunningJob {
             options,
@@ -181,6 +191,8 @@ impl<'a> RunningJob<'a> {
             guard,
             others: OtherLibraries::new(options, now),
             kvs: Kvs::new(options.ranks()),
+            tree: TreeBuild::new(shape.clone()),
+            root: Root::new(shape),
             warned: HashSet::new(),
             stdout: OutputSink::new(OutputTarget::Stdout),
             stderr: OutputSink::new(OutputTarget::Stderr),
@@ -237,6 +249,14 @@ impl<'a> RunningJob<'a> {
     /// Whether a failed job ends without its reader: once all signals have been sent.
     fn ending_is_due(&self) -> bool {
         self.hurry && self.ending.as_ref().is_some_and(KillSequence::is_empty)
+    }
+
+    /// The key-value store of the job.
+    fn store(&self) -> &Kvs {
+        match self.is_remote() {
+            true => self.root.kvs(),
+            false => &self.kvs,
+        }
     }
 
     /// Waits for an event, at most until the next deadline. Returns the ranks with events.

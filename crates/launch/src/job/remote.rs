@@ -15,7 +15,7 @@ use crate::kill_sequence::GRACE;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
 use crate::plain::plain;
 use crate::processes;
-use crate::rank::RankProcess;
+use crate::rank::{RankEvent, RankProcess};
 use crate::timespec;
 use crate::verdict::{Cause, Verdict};
 
@@ -59,7 +59,9 @@ impl RunningJob<'_> {
         let silent = silent.filter(|&time| time > Instant::now());
         let started = self.agents.iter().filter(|agent| agent.has_answered);
         let looks = started.filter_map(|agent| agent.session.next());
-        answers.chain(silent).chain(looks).chain(self.overdue).min()
+        let tree = self.tree.next();
+        let answers = answers.chain(silent).chain(looks);
+        answers.chain(self.overdue).chain(tree).min()
     }
 
     /// Whether frames wait that no event will announce.
@@ -118,6 +120,8 @@ impl RunningJob<'_> {
             self.serve_agent(host, &mut budget);
         }
         self.find_early_leavers();
+        self.look_after_tree();
+        self.send_exchange();
         let open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
         // The ranks of an agent that is gone have been marked as lost before.
         self.childless = self.starter.is_none()
@@ -164,16 +168,18 @@ impl RunningJob<'_> {
             match checked {
                 Ok(Some(frame)) => self.handle_frame(host, frame),
                 Ok(None) => return,
-                Err(why) => {
-                    let why = format!("its agent has broken the rules of the connection: {why}");
-                    self.host_failed(host, why, 1);
-                    let agent = &mut self.agents[host];
-                    agent.link.shut();
-                    agent.kill(Signal::SIGKILL);
-                    return;
-                }
+                Err(why) => return self.rules_broken(host, &why),
             }
         }
+    }
+
+    /// Ends the job because an agent has broken the rules, and hears no more of it.
+    pub(super) fn rules_broken(&mut self, host: usize, why: &str) {
+        let why = format!("its agent has broken the rules of the connection: {why}");
+        self.host_failed(host, why, 1);
+        let agent = &mut self.agents[host];
+        agent.link.shut();
+        agent.kill(Signal::SIGKILL);
     }
 
     /// Sends signs of life to an agent, and gives it up if it sends none.
@@ -201,6 +207,7 @@ impl RunningJob<'_> {
                     rank.pid = Pid::from_raw(pid);
                 }
                 self.say_started(Some(host));
+                self.tree.started(Instant::now());
             }
             FromAgent::Refused { why, code } => {
                 self.lose(host);
@@ -213,14 +220,27 @@ impl RunningJob<'_> {
             FromAgent::Done => self.agents[host].link.close(),
             FromAgent::Packet(number, packet) if is_local(&number) => {
                 let events = self.ranks[number].handle_packet(&packet);
-                self.handle_events(number, events);
+                match events.iter().any(RankEvent::is_exchange) {
+                    true => self.rules_broken(host, "it has passed on a line of the exchange"),
+                    false => self.handle_events(number, events),
+                }
             }
             FromAgent::ProgramGone(number) if is_local(&number) => {
                 if let Some(cause) = self.ranks[number].program_ended() {
                     self.rank_failed(number, cause);
                 }
             }
-            FromAgent::Ended(number, exit) if is_local(&number) => self.rank_ended(number, exit),
+            FromAgent::Ended(number, exit, fences) if is_local(&number) => {
+                self.root.end(number, fences);
+                self.rank_ended(number, exit);
+            }
+            FromAgent::Up(up) => self.hear_exchange(host, up),
+            FromAgent::Misused(number, why) => self.rank_misused(host, number, &why),
+            FromAgent::Tree(report) => {
+                if let Err(why) = self.tree.hear(host, report, Instant::now()) {
+                    self.rules_broken(host, &why);
+                }
+            }
             FromAgent::Output(number, target, bytes) if is_local(&number) => {
                 let (stream, sink) = self.stream(number, target);
                 stream.feed(&bytes, sink);

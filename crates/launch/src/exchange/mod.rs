@@ -1,0 +1,186 @@
+//! The exchange of a job on several hosts: values of the key-value store, and fences.
+//!
+//! Agents form a tree below the launcher ([`shape`]), or a star. Each combines what its subtree has
+//! to say into one message for its parent ([`Up`]), and passes an answer down once ([`Down`]). An
+//! agent is an [`agent::Exchange`], the launcher a [`root::Root`].
+//!
+//! Invariants:
+//! - all of this is state without sockets or clocks: messages go in, messages come out;
+//! - every part of a message can be sent again without harm: values are sets by key, and a fence
+//!   has a number and a set of ranks. So a change between tree and star loses nothing: each agent
+//!   says again what its own ranks have said;
+//! - the launcher alone ends a fence and judges.
+
+pub(crate) mod agent;
+mod members;
+pub(crate) mod root;
+pub(crate) mod shape;
+#[cfg(test)]
+mod simulation;
+
+use std::ops::Range;
+
+use pmi::{KEY_LIMIT, VALUE_LIMIT};
+use serde::{Deserialize, Serialize};
+
+/// The bytes of keys and values from which on a message is cut. Far below the longest frame.
+const CUT: usize = 32 << 10;
+
+/// The bytes of numbers and lengths beside a key and its value.
+const BESIDE: usize = 24;
+
+/// A value of the key-value store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Put {
+    /// The rank that has put it.
+    pub by: usize,
+    pub key: String,
+    pub value: String,
+}
+
+/// Ranks that have entered a fence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FencePart {
+    /// The number of the fence, from 1.
+    pub number: u64,
+    pub ranks: Vec<Range<usize>>,
+}
+
+/// A message towards the launcher.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Up {
+    /// Values that ranks of the subtree have put.
+    pub puts: Vec<Put>,
+    /// Keys whose values ranks of the subtree wait for.
+    pub gets: Vec<String>,
+    /// The whole subtree is in this fence.
+    pub fence: Option<FencePart>,
+    /// A rank of the subtree has entered the fence with this number.
+    pub begun: Option<u64>,
+}
+
+/// A message from the launcher.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Down {
+    /// The answers to questions, or values of the fence that is complete.
+    pub values: Vec<Put>,
+    /// Whether the values are for all agents below.
+    pub for_all: bool,
+    /// The fence with this number is complete.
+    pub fence: Option<u64>,
+    /// Somebody waits for a value: values are to leave at once until the next fence.
+    pub open: bool,
+    /// A rank has ended: the beginning of a fence is to be reported.
+    pub watch: bool,
+}
+
+impl Up {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Up::default()
+    }
+
+    /// The message in frames of limited length. The fence is in the last one.
+    pub(crate) fn frames(mut self) -> Vec<Up> {
+        let mut frames: Vec<Up> = cut(&mut self.puts)
+            .into_iter()
+            .map(|puts| Up {
+                puts,
+                ..Up::default()
+            })
+            .collect();
+        let mut gets = Vec::new();
+        while self.gets.len() > CUT / (KEY_LIMIT + BESIDE) {
+            let rest = self.gets.split_off(CUT / (KEY_LIMIT + BESIDE));
+            gets.push(std::mem::replace(&mut self.gets, rest));
+        }
+        frames.extend(gets.into_iter().map(|gets| Up {
+            gets,
+            ..Up::default()
+        }));
+        frames.push(self);
+        frames
+    }
+
+    /// Whether a key or value is too long for any rank.
+    pub(crate) fn is_too_long(&self) -> bool {
+        let value = |put: &Put| put.key.len() > KEY_LIMIT || put.value.len() > VALUE_LIMIT;
+        self.puts.iter().any(value) || self.gets.iter().any(|key| key.len() > KEY_LIMIT)
+    }
+}
+
+impl Down {
+    /// The message in frames of limited length. The end of a fence is in the last one.
+    pub(crate) fn frames(mut self) -> Vec<Down> {
+        let for_all = self.for_all;
+        let mut frames: Vec<Down> = cut(&mut self.values)
+            .into_iter()
+            .map(|values| Down {
+                values,
+                for_all,
+                ..Down::default()
+            })
+            .collect();
+        frames.push(self);
+        frames
+    }
+}
+
+/// Takes the first values, in parts of limited length, until the rest is short enough.
+fn cut(values: &mut Vec<Put>) -> Vec<Vec<Put>> {
+    let mut parts = Vec::new();
+    let (mut part, mut bytes) = (Vec::new(), 0);
+    for value in std::mem::take(values) {
+        bytes += value.key.len() + value.value.len() + BESIDE;
+        part.push(value);
+        if bytes >= CUT {
+            parts.push(std::mem::take(&mut part));
+            bytes = 0;
+        }
+    }
+    *values = part;
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_are_cut_into_frames_and_nothing_is_lost() {
+        let put = |by: usize| Put {
+            by,
+            key: format!("key{by}"),
+            value: "v".repeat(VALUE_LIMIT),
+        };
+        let up = Up {
+            puts: (0..100).map(put).collect(),
+            gets: (0..1000).map(|n| format!("get{n}")).collect(),
+            fence: Some(FencePart {
+                number: 3,
+                ranks: vec![0..50, 50..100],
+            }),
+            begun: None,
+        };
+        let frames = up.clone().frames();
+        let whole = |frame: &Up| postcard::to_stdvec(frame).unwrap().len();
+        assert!(frames.iter().all(|frame| whole(frame) < 2 * CUT));
+        assert!(frames.len() > 10 && frames.last().unwrap().fence == up.fence);
+        let puts: Vec<Put> = frames.iter().flat_map(|frame| frame.puts.clone()).collect();
+        let gets: Vec<String> = frames.iter().flat_map(|frame| frame.gets.clone()).collect();
+        assert_eq!((puts, gets), (up.puts.clone(), up.gets));
+        let down = Down {
+            values: up.puts,
+            fence: Some(3),
+            ..Down::default()
+        };
+        let frames = down.frames();
+        assert!(frames.len() > 5);
+        assert!(
+            frames
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|frame| frame.fence.is_none())
+        );
+    }
+}
