@@ -43,7 +43,9 @@ def ready(job: Job, ranks: int = 4) -> None:
 
 
 def agents(job: Job) -> list[int]:
-    """The processes of the agents, in the order of their ranks."""
+    """The processes of the agents, in the order of their hosts' names. Processes start side by side, so their numbers
+    have no order.
+    """
     found = []
     for pid in job.members():
         try:
@@ -51,8 +53,9 @@ def agents(job: Job) -> list[int]:
         except OSError:
             continue
         if words[-2:] == [b"agent", b""] and b"fishplate" in words[0]:
-            found.append(pid)
-    return sorted(found)
+            name = subprocess.run(["nsenter", f"--uts=/proc/{pid}/ns/uts", "hostname"], capture_output=True, text=True)
+            found.append((name.stdout, pid))
+    return [pid for _, pid in sorted(found)]
 
 
 def placed(hosts: str, ranks: int, expected: str, *options):
