@@ -43,10 +43,10 @@ def ready(job: Job, ranks: int = 4) -> None:
 
 
 def agents(job: Job) -> list[int]:
-    """The processes of the agents, in the order of their hosts' names. Processes start side by side, so their numbers
-    have no order.
+    """The processes of the agents, in the order of their hosts' names: hosts start side by side, so numbers of processes
+    have no order. Each agent is the first process of its kind on its host.
     """
-    found = []
+    found = {}
     for pid in job.members():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -54,8 +54,8 @@ def agents(job: Job) -> list[int]:
             continue
         if words[-2:] == [b"agent", b""] and b"fishplate" in words[0]:
             name = subprocess.run(["nsenter", f"--uts=/proc/{pid}/ns/uts", "hostname"], capture_output=True, text=True)
-            found.append((name.stdout, pid))
-    return [pid for _, pid in sorted(found)]
+            found[name.stdout] = min(pid, found.get(name.stdout, pid))
+    return [found[name] for name in sorted(found)]
 
 
 def placed(hosts: str, ranks: int, expected: str, *options):
