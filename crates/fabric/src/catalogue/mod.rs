@@ -21,6 +21,8 @@ pub use resolve::{Field, FieldValue, Sheet};
 pub use uncertain::UncertainValue;
 pub use values::NamedValue;
 
+use std::sync::{Arc, LazyLock};
+
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::kernel::Kernel;
 use crate::rails::{OwnRails, Rail};
@@ -75,11 +77,21 @@ fn keys(kind: &str) -> &'static [Key] {
         .map_or(&[], |(_, keys)| keys)
 }
 
-/// A set of parts, found by kind and name.
+/// A set of parts, found by kind and name. Copies share the parts.
 #[derive(Clone, Default)]
 pub struct Catalogue {
-    parts: Vec<WrittenPart>,
+    parts: Vec<Arc<WrittenPart>>,
 }
+
+static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
+    let mut catalogue = Catalogue::default();
+    for (name, text) in FILES {
+        if let Err(problems) = catalogue.add(name, text) {
+            panic!("the catalogue is damaged: {problems}");
+        }
+    }
+    catalogue
+});
 
 /// A part of the catalogue, without its values.
 pub struct CatalogueEntry<'a> {
@@ -96,13 +108,7 @@ pub struct CatalogueEntry<'a> {
 impl Catalogue {
     /// The catalogue of this project, without users' files.
     pub fn builtin() -> Catalogue {
-        let mut catalogue = Catalogue::default();
-        for (name, text) in FILES {
-            if let Err(problems) = catalogue.add(name, text) {
-                panic!("the catalogue is damaged: {problems}");
-            }
-        }
-        catalogue
+        BUILTIN.clone()
     }
 
     /// Adds the parts of a file with the content `text`. All of them are checked, used or not; a

@@ -46,7 +46,7 @@ pub(super) enum GivenValue {
 }
 
 /// Appends the parts of `text` and returns its errors.
-pub(super) fn read(file: &str, text: &str, parts: &mut Vec<WrittenPart>) -> Vec<Problem> {
+pub(super) fn read(file: &str, text: &str, parts: &mut Vec<Arc<WrittenPart>>) -> Vec<Problem> {
     let mut reader = Reader {
         file: file.into(),
         text,
@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.problems.push(Problem::at(location, what));
     }
 
-    fn kinds(&mut self, table: &DeTable, parts: &mut Vec<WrittenPart>) {
+    fn kinds(&mut self, table: &DeTable, parts: &mut Vec<Arc<WrittenPart>>) {
         let names = KINDS.map(|(kind, _)| kind);
         for (word, value) in table {
             let location = self.location(word.span());
@@ -109,7 +109,7 @@ impl Reader<'_> {
                     DeValue::Table(body) => {
                         let mut part = self.part(kind, &path, location, body);
                         part.name = name.get_ref().to_string();
-                        parts.push(part);
+                        parts.push(Arc::new(part));
                     }
                     _ => self.wrong(
                         &location,

@@ -350,7 +350,7 @@ pub(super) fn unknown_name(
             .filter(|part| part.location.file == location.file)
             .max_by_key(|part| part.location.line)
     });
-    let is_user = |part: &WrittenPart| user.is_some_and(|user| std::ptr::eq(user, part));
+    let is_user = |part: &WrittenPart| user.is_some_and(|user| std::ptr::eq(&**user, part));
     let names: Vec<&str> = catalogue
         .parts
         .iter()

@@ -141,7 +141,7 @@ impl Catalogue {
     /// Keys of a system that change a value, but nothing that happens on the machine.
     fn without_effect(&self, at: usize, system: &System) -> Vec<Problem> {
         let mut slips = Vec::new();
-        let part = &self.parts[at];
+        let part = &*self.parts[at];
         for path in paths(part) {
             let mut fewer = part.clone();
             let Some((location, name)) = remove(&mut fewer, &path) else {

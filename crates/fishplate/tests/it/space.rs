@@ -21,6 +21,8 @@ fn a_value_stays_as_it_was_put() {
     let steps = [
         "0:put=key one",
         "0:put=key one",
+        // The answer comes after the value has arrived.
+        "0:get=key",
         "meet",
         "1:put=key two",
         "sleep=1000",

@@ -7,10 +7,11 @@
 use std::os::fd::OwnedFd;
 
 use knobs::{Knobs, PmiVersion, RANK};
+use rustix::event::PollFlags;
 
 use super::pmi_wire::{PmiWire, Version};
 use super::pmix::PmixWire;
-use super::{ForeignJob, Opened};
+use super::{ForeignJob, Opened, guardian, watch_launcher};
 use crate::inherit::{Inherited, InheritedKind};
 use crate::{Error, aliases};
 
@@ -60,6 +61,20 @@ pub(crate) fn open<'a>(
         seen: format!("{mark}={}", find(mark).unwrap_or_default()),
         why,
     };
+    let guardian = guardian::find();
+    // The opening waits for the launcher.
+    let opening = guardian.as_ref().and_then(|process| {
+        let rank = number(
+            &find,
+            if protocol == PMIX {
+                "PMIX_RANK"
+            } else {
+                "PMI_RANK"
+            },
+        )
+        .ok()?;
+        watch_launcher(rank, vec![(process.try_clone().ok()?, PollFlags::IN)])
+    });
     let opened = match protocol {
         PMIX => PmixWire::open(&find, &knobs.pmix_library).map(|(wire, facts)| Opened {
             launcher,
@@ -71,6 +86,7 @@ pub(crate) fn open<'a>(
         }),
         _ => by_pmi(launcher, &find, knobs.pmi),
     };
+    drop(opening);
     let sizes = match protocol {
         PMIX => &["OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"][..],
         _ => &["PMI_SIZE"],
@@ -79,7 +95,7 @@ pub(crate) fn open<'a>(
     if opened.is_err() && sizes.iter().any(|size| number(&find, size) == Ok(1)) {
         return Ok(None);
     }
-    let job = opened.and_then(ForeignJob::join);
+    let job = opened.and_then(|opened| ForeignJob::join(opened, guardian));
     job.map(Some).map_err(unreachable)
 }
 

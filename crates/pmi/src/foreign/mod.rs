@@ -12,6 +12,7 @@
 mod detect;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod guardian;
 mod mapping;
 mod message;
 mod neighbours;
@@ -30,7 +31,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::event::epoll;
+use rustix::event::{PollFlags, epoll};
 use rustix::process::{Signal, getpid, kill_process};
 use secret::Secret;
 
@@ -99,7 +100,7 @@ fn segment_key(keeper: usize) -> String {
 
 impl ForeignJob {
     /// Joins the ranks of the job: after this a rank has its shared memory and the secret.
-    fn join(opened: Opened) -> Result<ForeignJob, String> {
+    fn join(opened: Opened, guardian: Option<OwnedFd>) -> Result<ForeignJob, String> {
         let events =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| errno.to_string())?;
         let mut job = ForeignJob {
@@ -119,7 +120,9 @@ impl ForeignJob {
             watcher: None,
         };
         job.watch(job.wire.event_fd())?;
-        job.watcher = job.watch_launcher();
+        let connection = job.wire.lost_fd().ok();
+        let guardian = guardian.map(|process| (process, PollFlags::IN));
+        job.watcher = watch_launcher(job.rank, connection.into_iter().chain(guardian).collect());
         match job.size() {
             1 => job.secret = Secret::draw().ok(),
             _ => job.meet()?,
@@ -169,16 +172,6 @@ impl ForeignJob {
         self.segment = Mutex::new(Some(segment));
         self.neighbours = Some(neighbours);
         Ok(())
-    }
-
-    /// Ends this process some time after its launcher.
-    fn watch_launcher(&self) -> Option<Watcher> {
-        let (file, flags) = self.wire.lost_fd().ok()?;
-        let rank = self.rank;
-        Watcher::start(file, flags, neighbours::LAUNCHER_ENDS, move || {
-            say(rank, &format!("{}, so this rank ends", LauncherGone::Dead));
-            let _ = kill_process(getpid(), Signal::KILL);
-        })
     }
 
     fn watch(&self, file: BorrowedFd<'_>) -> Result<(), String> {
@@ -255,6 +248,14 @@ impl ForeignJob {
     pub fn protocol(&self) -> &'static str {
         self.protocol
     }
+}
+
+/// Ends this process some time after its launcher, of which one of the files tells.
+fn watch_launcher(rank: usize, files: Vec<(OwnedFd, PollFlags)>) -> Option<Watcher> {
+    Watcher::start(files, neighbours::LAUNCHER_ENDS, move || {
+        say(rank, &format!("{}, so this rank ends", LauncherGone::Dead));
+        let _ = kill_process(getpid(), Signal::KILL);
+    })
 }
 
 /// Prints a message of a rank in one write: the launcher forwards it to the user.

@@ -21,11 +21,11 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Calls `ends` when `flags` have been true of `launcher` and the time for the rank to notice
-    /// it by itself is over. None if the system gives no thread: then the rank has to notice it.
+    /// Calls `ends` when one of the files of the launcher has had its events and the time for the
+    /// rank to notice it by itself is over. None if the system gives no thread: then the rank has
+    /// to notice it.
     pub(crate) fn start(
-        launcher: OwnedFd,
-        flags: PollFlags,
+        launcher: Vec<(OwnedFd, PollFlags)>,
         time: Duration,
         ends: impl FnOnce() + Send + 'static,
     ) -> Option<Watcher> {
@@ -36,10 +36,12 @@ impl Watcher {
         let watch = {
             let end = Arc::clone(&end);
             move || {
-                let mut files = [
-                    PollFd::new(&*end, PollFlags::IN),
-                    PollFd::new(&launcher, flags),
-                ];
+                let mut files = vec![PollFd::new(&*end, PollFlags::IN)];
+                files.extend(
+                    launcher
+                        .iter()
+                        .map(|(file, flags)| PollFd::new(file, *flags)),
+                );
                 if is_first_silent(&mut files, None) && is_first_silent(&mut files[..1], Some(time))
                 {
                     ends();
@@ -85,13 +87,17 @@ mod tests {
 
     use super::*;
 
+    fn files(launcher: UnixStream) -> Vec<(OwnedFd, PollFlags)> {
+        vec![(launcher.into(), PollFlags::RDHUP)]
+    }
+
     #[test]
     fn the_end_of_the_launcher_is_noticed_and_its_words_are_not() {
         let (launcher, mut rank) = UnixStream::pair().unwrap();
         let (tell, told) = channel();
         let ends = move || tell.send(()).unwrap();
         let time = Duration::ZERO;
-        let watcher = Watcher::start(launcher.into(), PollFlags::RDHUP, time, ends).unwrap();
+        let watcher = Watcher::start(files(launcher), time, ends).unwrap();
         std::io::Write::write_all(&mut rank, b"words").unwrap();
         assert!(told.try_recv().is_err());
         drop(rank);
@@ -105,7 +111,7 @@ mod tests {
         let (tell, told) = channel::<()>();
         let ends = move || tell.send(()).unwrap();
         let time = Duration::from_secs(3600);
-        let watcher = Watcher::start(launcher.into(), PollFlags::RDHUP, time, ends).unwrap();
+        let watcher = Watcher::start(files(launcher), time, ends).unwrap();
         drop(rank);
         watcher.end();
         // The thread has gone without a word, and with it the sender.
