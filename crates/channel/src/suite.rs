@@ -1,5 +1,7 @@
 //! The promises of every transport, as tests of any transport.
 
+use std::ops::Range;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use datatype::Buffer;
@@ -85,21 +87,33 @@ pub(crate) fn take(
     })
 }
 
-fn byte(number: u64, at: usize) -> u8 {
-    (number as usize * 31 + at + at / 251) as u8
+/// The length of [`PATTERN`]: prime, so that no block of a body equals the one before.
+const PERIOD: usize = 8191;
+
+/// Bytes of which bodies are made by copies, because the tests spend much of their time on them.
+static PATTERN: LazyLock<Vec<u8>> =
+    LazyLock::new(|| (0..PERIOD).map(|at| (at + at / 251) as u8).collect());
+
+/// The pieces of the body of a packet, with their places in it.
+fn pieces(number: u64, len: usize) -> impl Iterator<Item = (Range<usize>, &'static [u8])> {
+    let mut begun = 0;
+    std::iter::from_fn(move || {
+        let from = (number as usize * 31 + begun) % PERIOD;
+        let piece = &PATTERN[from..PERIOD.min(from + len - begun)];
+        begun += piece.len();
+        (!piece.is_empty()).then_some((begun - piece.len()..begun, piece))
+    })
 }
 
 fn fill(number: u64, body: &mut [u8]) {
-    for (at, to) in body.iter_mut().enumerate() {
-        *to = byte(number, at);
+    for (range, piece) in pieces(number, body.len()) {
+        body[range].copy_from_slice(piece);
     }
 }
 
 fn check(number: u64, body: &[u8]) {
     assert!(
-        body.iter()
-            .enumerate()
-            .all(|(at, got)| *got == byte(number, at)),
+        pieces(number, body.len()).all(|(range, piece)| &body[range] == piece),
         "packet {number} of {} bytes is damaged",
         body.len()
     );

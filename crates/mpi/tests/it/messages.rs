@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{out, room, run, run_remote, run_shared, run_with};
+use crate::common::{out, pattern, room, run, run_remote, run_shared, run_with};
 use mpi::coll::Work;
 use mpi::comm::{SELF, WORLD};
 use mpi::{ANY_SOURCE, ANY_TAG, Class, Mode, Protocol, Rank};
@@ -55,12 +55,6 @@ const WAYS: [&[(&str, &str)]; 12] = [
     ],
     &[("FISHPLATE_RDMA_RINGS", "0")],
 ];
-
-fn pattern(len: usize, seed: usize) -> Vec<u8> {
-    (0..len)
-        .map(|at| (at * 7 + seed * 13 + at / 255) as u8)
-        .collect()
-}
 
 const LENGTHS: [usize; 14] = [
     0, 1, 8, 31, 32, 33, 1000, 4096, 4097, 16_384, 16_385, 70_000, 131_073, 3_000_001,

@@ -8,19 +8,16 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 /// # Safety
 /// The memory must be registered, and must stay allocated meanwhile.
 pub(super) unsafe fn load(address: u64, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    let mut at = 0;
-    while at < len {
-        let from = address + at as u64;
-        if from.is_multiple_of(8) && len - at >= 8 {
+    let mut bytes = Vec::with_capacity(len);
+    while bytes.len() < len {
+        let from = address + bytes.len() as u64;
+        if from.is_multiple_of(8) && len - bytes.len() >= 8 {
             // SAFETY: inside the memory, by the caller's promise, and aligned.
             let word = unsafe { &*(from as usize as *const AtomicU64) }.load(Ordering::Acquire);
-            bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
-            at += 8;
+            bytes.extend_from_slice(&word.to_ne_bytes());
         } else {
             // SAFETY: inside the memory, by the caller's promise.
-            bytes[at] = unsafe { &*(from as usize as *const AtomicU8) }.load(Ordering::Acquire);
-            at += 1;
+            bytes.push(unsafe { &*(from as usize as *const AtomicU8) }.load(Ordering::Acquire));
         }
     }
     bytes
@@ -31,18 +28,19 @@ pub(super) unsafe fn load(address: u64, len: usize) -> Vec<u8> {
 /// # Safety
 /// The memory must be registered, and must stay allocated meanwhile.
 pub(super) unsafe fn store(address: u64, bytes: &[u8]) {
-    let mut at = 0;
-    while at < bytes.len() {
-        let to = address + at as u64;
-        if to.is_multiple_of(8) && bytes.len() - at >= 8 {
-            let word = u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+    let (mut to, mut left) = (address, bytes);
+    while let Some((&byte, after)) = left.split_first() {
+        if to.is_multiple_of(8)
+            && let Some((word, after)) = left.split_first_chunk::<8>()
+        {
+            let word = u64::from_ne_bytes(*word);
             // SAFETY: inside the memory, by the caller's promise, and aligned.
             unsafe { &*(to as usize as *const AtomicU64) }.store(word, Ordering::Release);
-            at += 8;
+            (to, left) = (to + 8, after);
         } else {
             // SAFETY: inside the memory, by the caller's promise.
-            unsafe { store_one(to, bytes[at]) };
-            at += 1;
+            unsafe { store_one(to, byte) };
+            (to, left) = (to + 1, after);
         }
     }
 }

@@ -169,11 +169,15 @@ impl World {
     }
 
     fn chance(&mut self, of: u64) -> bool {
+        self.draw().is_multiple_of(of)
+    }
+
+    fn draw(&mut self) -> u64 {
         // Xorshift (Marsaglia 2003).
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        self.random.is_multiple_of(of)
+        self.random
     }
 
     /// True if a delay is drawn.
@@ -452,10 +456,15 @@ impl World {
     fn place(&mut self, far: usize, address: u64, bytes: &[u8], begun: &mut bool) -> bool {
         if self.devices[far].setup.placement == Placement::Completion && !*begun {
             *begun = true;
-            for (at, byte) in bytes.iter().enumerate() {
-                if self.chance(2) {
-                    // SAFETY: the caller has checked the region.
-                    unsafe { memory::store_one(address + at as u64, *byte) };
+            let mut to = address;
+            for some in bytes.chunks(64) {
+                let mut chosen = self.draw();
+                for byte in some {
+                    if chosen & 1 == 1 {
+                        // SAFETY: the caller has checked the region.
+                        unsafe { memory::store_one(to, *byte) };
+                    }
+                    (to, chosen) = (to + 1, chosen >> 1);
                 }
             }
             return false;

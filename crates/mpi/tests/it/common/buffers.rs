@@ -1,5 +1,7 @@
 //! Buffers of MPI over slices of the tests.
 
+use std::sync::LazyLock;
+
 use datatype::{Buffer, Elements, Predefined, Type};
 
 /// A send buffer over a slice. The bytes must outlive the operation.
@@ -26,11 +28,25 @@ pub(crate) fn elements(bytes: &mut [u8], count: usize, ty: &Type) -> Elements {
     unsafe { Elements::new(bytes.as_mut_ptr(), count, ty) }
 }
 
+/// The length of [`PATTERN`]: prime, so that no block of a message equals the one before.
+const PERIOD: usize = 8191;
+
+/// Bytes of which pieces are copied, because tests spend much of their time on patterns.
+static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let bytes = (0..PERIOD).map(|at| (at * 7 + at / 255) as u8);
+    bytes.collect()
+});
+
 /// Test bytes that depend on `seed`, so that the sender of a message can be recognized.
 pub(crate) fn pattern(len: usize, seed: usize) -> Vec<u8> {
-    (0..len)
-        .map(|at| (at * 7 + seed * 13 + at / 255) as u8)
-        .collect()
+    let mut bytes = Vec::with_capacity(len);
+    let mut from = seed * 13 % PERIOD;
+    while bytes.len() < len {
+        let piece = &PATTERN[from..];
+        bytes.extend_from_slice(&piece[..piece.len().min(len - bytes.len())]);
+        from = 0;
+    }
+    bytes
 }
 
 /// A datatype of four integers, three in a row and one behind a gap, with an extent of 32 bytes.
