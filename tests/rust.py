@@ -62,7 +62,9 @@ def cargo_test(name: str, words: list, suite: str, tally: Tally) -> None:
 def nextest(program: str, tally: Tally) -> None:
     report = TARGET / "nextest" / "default" / "junit.xml"
     report.unlink(missing_ok=True)
-    done = subprocess.run([program, "nextest", "run", "--workspace", "--cargo-quiet"], cwd=harness.ROOT)
+    # Many tests sleep: one more than there are cores.
+    slots = str(len(os.sched_getaffinity(0)) + 1)
+    done = subprocess.run([program, "nextest", "run", "--workspace", "--cargo-quiet", "--test-threads", slots], cwd=harness.ROOT)
     if report.exists():
         root = xml.parse(report).getroot()
         for case in root.iter("testcase"):
