@@ -98,8 +98,9 @@ class Started(Job):
     def proxies(self) -> dict[int, int]:
         """Process id by host, of the processes that start ranks there."""
         if self.kind == "srun":
-            nodes = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if PROXIES["srun"].match(words(pid))]
-            return dict(enumerate(sorted(pid for pid in nodes if self.world.slurm.folder.name.encode() in environment(pid))))
+            # Those of earlier jobs may still be there: only parents of this job's ranks count.
+            above = {pid: parent(pid) for pid in self.members()}
+            return {node_of(pid): above[pid] for pid in above if PROXIES["srun"].match(words(above[pid]))}
         found = [pid for pid in self.members() if PROXIES[self.kind].match(words(pid))]
         # The guard of an agent is a child of it with the agent's command line.
         found = [pid for pid in found if parent(pid) not in found]
@@ -165,6 +166,12 @@ def environment(pid: int) -> bytes:
         return b""
 
 
+def node_of(pid: int) -> int:
+    """The number of the Slurm node on which a process is a rank."""
+    found = re.search(rb"(?:^|\0)SLURM_NODEID=(\d+)", environment(pid))
+    return int(found[1]) if found else 0
+
+
 def parent(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -226,13 +233,14 @@ def check_blame(job: Started, role: str, victim: int) -> str:
     """Lines of ours name the victim, or ranks that it takes with it. The kind of the job's end."""
     said = job.said()
     if role == "rank":
-        true = rf"rank {victim}( \(pid.*\))? (was killed by|has died)|to rank {victim} by \S+ is lost|rank {victim} has not come|it ended the connection;"
+        true = rf"rank {victim}( \(pid.*\))? (was killed by|has died)|to rank {victim} by \S+ is lost|rank {victim} has not come|it ended the connection;" \
+            rf"|rank {victim} is on the same host, but .*: has that rank died"
     elif role == "proxy":
         true = rf"host {victim}: (its agent is gone|.*before its agent answered)" if job.kind == "fishplate" else r"has died|is lost"
     else:
         true = r"launcher|has died|is lost"
     if wrong := [line for line in said if not re.search(true, line)]:
-        raise Problem(f"{role} {victim} was killed, and this is not the truth: {wrong[0]}")
+        raise Problem(f"{role} {victim} was killed, and this is not the truth: {wrong[0]}; all it says: {job.err[-1500:]!r}")
     if job.kind == "fishplate" and role != "launcher" and len(said) != 1:
         raise Problem(f"{role} {victim} was killed, and there are {len(said)} lines: {job.err[-800:]!r}")
     return f"with {len(said)} line{'s' * (len(said) != 1)}"
@@ -264,11 +272,11 @@ def end_of(job: Started) -> int | str:
     """The exit code of the launcher once all ranks have ended, or a word about a launcher that stays although none is left.
 
     MPICH's mpiexec may stay, with the ranks of the second host, if it loses the first host before MPI_Init has ended. It was seen to do so
-    with MPICH's own library, too. `srun --mpi=pmi2` without -K is taken to let ranks wait in MPI_Init for one that has died."""
+    with MPICH's own library, too. `srun` without -K lets ranks wait in MPI_Init for one that has died, with PMIx if it had not reached the server."""
     end = time.monotonic() + END_SECONDS
     while job.process.poll() is None:
         if time.monotonic() > end:
-            waits_in_init = (job.kind == "hydra" and job.hosts == 2) or job.launcher.name == "srun-pmi2"
+            waits_in_init = (job.kind == "hydra" and job.hosts == 2) or job.kind == "srun"
             if job.ranks() and not ("ready" not in job.out and waits_in_init):
                 raise Problem(f"{len(job.ranks())} ranks and the launcher after {END_SECONDS:g} s: {job.victim}, "
                               f"{job.out.count('ready')} ready, {job.err[-500:]!r}{job.left()}")

@@ -70,6 +70,9 @@ pub struct ForeignJob {
     watcher: Option<Watcher>,
 }
 
+/// The exit code of a rank whose MPI_Init fails: MPI_ERR_OTHER.
+const INIT_FAILED: i32 = 16;
+
 /// Answers that have arrived and were not yet handed on.
 #[derive(Debug, Default)]
 struct Store {
@@ -125,9 +128,21 @@ impl ForeignJob {
         job.watcher = watch_launcher(job.rank, connection.into_iter().chain(guardian).collect());
         match job.size() {
             1 => job.secret = Secret::draw().ok(),
-            _ => job.meet()?,
+            _ => job.meet().map_err(|why| job.give_up(why))?,
         }
         Ok(job)
+    }
+
+    /// Says why this rank cannot join the others, and has the launcher end the job: ranks that have
+    /// joined would blame this one. Returns the reason in case the launcher goes on.
+    fn give_up(&self, why: String) -> String {
+        let protocol = self.protocol;
+        self.say(&format!(
+            "MPI_Init: over {protocol} this rank cannot join the others: {why}"
+        ));
+        self.end_job(INIT_FAILED);
+        std::thread::sleep(neighbours::LAUNCHER_ENDS);
+        why
     }
 
     /// Exchanges the secret of the job and the segments of its hosts.
