@@ -34,8 +34,8 @@ FLAGS = ("-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-
          "-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Ccodegen-units=1")
 # The longest input, the longest time of one in seconds, and the most memory of the process in MiB.
 LIMITS = ["-max_len=4096", "-timeout=120", "-rss_limit_mb=1024"]
-# The most memory of one allocation in MiB, and the targets in which good inputs ask for more.
-ALLOCATION, LARGE = 1, {}
+# The most memory of one allocation in MiB, and the targets in which good inputs ask for more: a list may have 65,536 hosts.
+ALLOCATION, LARGE = 1, {"allocations": 8}
 # The longest input that is kept in the repository, in bytes.
 KEPT_LEN = 300
 # A week, in seconds: a target ends by itself.

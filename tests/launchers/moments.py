@@ -81,7 +81,7 @@ class Started(Job):
         self.world, self.launcher, self.kind, self.hosts = world, launcher, kind(launcher), hosts
         command = launcher.command(world, hosts, RANKS, list(program))
         super().__init__(world.work, command, env=launcher.environment(world) | ({"FISHPLATE_DEVICE": "tcp"} if hosts > 1 else {}))
-        self.program, self.victim = str(program[0]).encode(), ""
+        self.program, self.victim, self.deserted = str(program[0]).encode(), "", None
         # Processes of the launcher itself that it has left.
         self.forgotten = 0
 
@@ -253,8 +253,10 @@ def killed(launcher: Launcher, hosts: int, role: str):
             began = time.monotonic()
             if not send(pid, signal.SIGKILL):
                 raise Problem(f"{role} {number} has ended before its time: {job.err[-500:]!r}")
-            job.victim = f"{role} {number}, process {pid}"
+            job.victim, job.deserted = f"{role} {number}, process {pid}", number if role == "proxy" else None
             code = end_of(job)
+            if code == STAYS and job.ranks():
+                job.cancel()
             wait_for(f"the ranks end after {job.victim}", lambda: not job.ranks(), job)
             seconds = time.monotonic() - began
             if code == 0:
@@ -272,12 +274,14 @@ def end_of(job: Started) -> int | str:
     """The exit code of the launcher once all ranks have ended, or a word about a launcher that stays although none is left.
 
     MPICH's mpiexec may stay, with the ranks of the second host, if it loses the first host before MPI_Init has ended. It was seen to do so
-    with MPICH's own library, too. `srun` without -K lets ranks wait in MPI_Init for one that has died, with PMIx if it had not reached the server."""
+    with MPICH's own library, too. `srun` without -K lets ranks wait in MPI_Init for one that has died, with PMIx if it had not reached the server. It does not
+    notice the death of a slurmstepd either: the ranks of another host go on, unless they exchange messages with those that end."""
     end = time.monotonic() + END_SECONDS
     while job.process.poll() is None:
         if time.monotonic() > end:
             waits_in_init = (job.kind == "hydra" and job.hosts == 2) or job.kind == "srun"
-            if job.ranks() and not ("ready" not in job.out and waits_in_init):
+            is_alone = job.kind == "srun" and job.deserted is not None and all(node_of(pid) != job.deserted for pid in job.ranks().values())
+            if job.ranks() and not (is_alone or ("ready" not in job.out and waits_in_init)):
                 raise Problem(f"{len(job.ranks())} ranks and the launcher after {END_SECONDS:g} s: {job.victim}, "
                               f"{job.out.count('ready')} ready, {job.err[-500:]!r}{job.left()}")
             job.process.kill()
