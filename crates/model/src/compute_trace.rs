@@ -77,7 +77,7 @@ impl ComputeTrace {
 
     /// Reads the contents of a file. An error names the line and the expected contents.
     pub fn parse(text: &str) -> Result<ComputeTrace, String> {
-        let mut lines = text.lines().enumerate();
+        let mut lines = text.split_terminator('\n').enumerate();
         let mut next = |wanted: &str| match lines.next() {
             Some((at, line)) => Ok((at + 1, line)),
             None => Err(format!(
