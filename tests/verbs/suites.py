@@ -19,7 +19,7 @@ SUITES = [
     ("verbs", "it", "suite::loopback::", 240, False),
     ("verbs", "it", "devices::", 120, False),
     ("verbs", "it", "rails::", 120, True),
-    ("mpi", "it", "counted::", 240, True),
+    ("mpi", "it", "counted::", 240, False),
     ("mpi", "it", "counted_rails::", 240, False),
     ("channel", "channel", "rdma::verbs", 600, False),
 ]
