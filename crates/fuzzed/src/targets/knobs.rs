@@ -2,16 +2,18 @@
 //!
 //! The promise: settings that are read can be shown, and an error names its variable.
 
-use knobs::{Knobs, TABLE, notices};
+use knobs::{Knobs, MV2_ALIASES, TABLE, notices};
 
 pub(crate) fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().filter_map(|line| line.split_once('='));
-    // A digit stands for the name of a setting, so that values are reached.
+    // A number stands for the name of a setting or an alias, so that values are reached.
+    let settings = TABLE.iter().map(|knob| knob.env);
+    let known: Vec<&str> = settings.chain(MV2_ALIASES.iter().map(|alias| alias.env)).collect();
     let named = |(name, value): (&str, &str)| {
         let number = name.parse::<usize>();
-        let known = number.ok().and_then(|number| TABLE.get(number));
-        (known.map_or(name, |knob| knob.env).to_string(), value.to_string())
+        let known = number.ok().and_then(|number| known.get(number));
+        (known.unwrap_or(&name).to_string(), value.to_string())
     };
     let variables: Vec<(String, String)> = lines.map(named).collect();
     notices(variables.iter().cloned());
