@@ -230,8 +230,9 @@ def pick(job: Started, role: str, chance: random.Random) -> tuple[int, int]:
 
 
 def check_blame(job: Started, role: str, victim: int) -> str:
-    """Lines of ours name the victim, or ranks that it takes with it. The kind of the job's end."""
-    said = job.said()
+    """Lines of ours name the victim, or ranks that it takes with it. The kind of the job's end. A rank that dies while it calls another
+    is a stranger to that one, which may say so."""
+    said = [line for line in job.said() if "a connection from" not in line]
     if role == "rank":
         true = rf"rank {victim}( \(pid.*\))? (was killed by|has died)|to rank {victim} by \S+ is lost|rank {victim} has not come|it ended the connection;" \
             rf"|rank {victim} is on the same host, but .*: has that rank died"
