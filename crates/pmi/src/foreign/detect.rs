@@ -51,9 +51,9 @@ pub(crate) fn open<'a>(
     let Some((launcher, protocol)) = protocol_of(&find) else {
         return check(find).map(|()| None);
     };
-    let mark = match protocol {
-        PMIX => PMIX_NAMESPACE,
-        _ => PMI_FD,
+    let (mark, own_rank) = match protocol {
+        PMIX => (PMIX_NAMESPACE, "PMIX_RANK"),
+        _ => (PMI_FD, "PMI_RANK"),
     };
     let unreachable = |why: String| Error::Unreachable {
         launcher,
@@ -62,17 +62,9 @@ pub(crate) fn open<'a>(
         why,
     };
     let guardian = guardian::find();
-    // The opening waits for the launcher.
+    // The opening waits for the launcher, in libpmix without end.
     let opening = guardian.as_ref().and_then(|process| {
-        let rank = number(
-            &find,
-            if protocol == PMIX {
-                "PMIX_RANK"
-            } else {
-                "PMI_RANK"
-            },
-        )
-        .ok()?;
+        let rank = number(&find, own_rank).ok()?;
         watch_launcher(rank, vec![(process.try_clone().ok()?, PollFlags::IN)])
     });
     let opened = match protocol {
