@@ -273,7 +273,7 @@ mod tests {
         let mut build = begun(now);
         build.look(build.next().unwrap());
         assert!(matches!(build.take(|_| true).1, Some(TreeNews::Star(_))));
-        // What comes later changes nothing.
+        // Later reports change nothing.
         build.hear(0, at(8), now).unwrap();
         build.hear(0, TreeReport::Complete, now).unwrap();
         build.hear(1, TreeReport::Complete, now).unwrap();
