@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the targets of crate `fuzzed` under libFuzzer, each for some time.
 
-    tests/fuzz.py [--seconds 60] [--runs N] [--only NAME,NAME...] [--coverage] [--keep]
+    tests/fuzz.py [--seconds 60] [--runs N] [--only NAME,NAME...] [--fast] [--coverage] [--keep]
 
 It begins with the inputs of fuzz/corpus, and goes on with those of earlier runs in build/fuzz. An input that breaks a promise is
 printed, and fails the suite: its line belongs into the corpus. `--runs` ends each target after so many inputs, and without `--seconds`
-only then. No input may allocate more than ALLOCATION allows in one piece. `--coverage` prints the share of the lines of each parser's files that the
+only then. No input may allocate more than ALLOCATION allows in one piece. `--fast` leaves out AddressSanitizer: most parsers are safe
+code, and get through several times as many inputs. `--coverage` prints the share of the lines of each parser's files that the
 inputs reach (it needs the toolchain's llvm-tools). `--keep` writes a small set of inputs with the same reach back to fuzz/corpus.
 It needs a nightly toolchain, which it installs by rustup, and a C++ compiler. Status 3: it cannot run here, and the line before says why.
 """
@@ -29,11 +30,15 @@ from harness import Tally  # noqa: E402
 CARGO = shlex.split(os.environ.get("CARGO", "cargo"))
 TOOLCHAIN = os.environ.get("FUZZ_TOOLCHAIN", "nightly")
 FOLDER, CORPUS, WORK = harness.ROOT / "fuzz", harness.ROOT / "fuzz" / "corpus", harness.ROOT / "build" / "fuzz"
-# Counters at the edges of the code, comparisons, and every access to memory checked.
+# Counters at the edges of the code, and comparisons.
 FLAGS = ("-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters "
-         "-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Ccodegen-units=1")
-# The longest input, the longest time of one in seconds, and the most memory of the process in MiB.
-LIMITS = ["-max_len=4096", "-timeout=120", "-rss_limit_mb=1024"]
+         "-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1")
+# Every access to memory is checked.
+CHECKED = " -Zsanitizer=address"
+# The longest input in bytes, and that of the targets in which each byte is dear: hashes, and lists that a few bytes expand.
+LENGTH, SHORTER = 4096, {"allocations": 512, "calls": 512, "datagrams": 512}
+# The longest time of an input in seconds, and the most memory of the process in MiB.
+LIMITS = ["-timeout=120", "-rss_limit_mb=1024"]
 # The most memory of one allocation in MiB, and the targets in which good inputs ask for more: a list may have 65,536 hosts.
 ALLOCATION, LARGE = 1, {"allocations": 8}
 # The longest input that is kept in the repository, in bytes.
@@ -119,7 +124,8 @@ def fuzz(program: Path, name: str, seconds: int, runs: int) -> str:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(dir=WORK) as found:
         done = run(program, name, f"-max_total_time={seconds}", f"-runs={runs}", f"-artifact_prefix={found}/", "-print_final_stats=1",
-                   f"-malloc_limit_mb={LARGE.get(name, ALLOCATION)}", *LIMITS, inputs(name), limit=2 * seconds + 120 if seconds else None)
+                   f"-max_len={SHORTER.get(name, LENGTH)}", *LIMITS, inputs(name), limit=2 * seconds + 120 if seconds else None,
+                   env={"FUZZ_ALLOCATION": str(LARGE.get(name, ALLOCATION) << 20)})
         crashes = [path.read_bytes().hex() for path in Path(found).iterdir()]
     if done.returncode != 0:
         kept = "".join(f"\nthe input, for fuzz/corpus/{name}: {crash}" for crash in crashes)
@@ -167,6 +173,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, help="time of each target (60 without --runs)")
     parser.add_argument("--runs", type=int, default=-1, metavar="N", help="inputs of each target")
     parser.add_argument("--only", metavar="NAME,NAME...", help="these targets")
+    parser.add_argument("--fast", action="store_true", help="without checks of the accesses to memory")
     parser.add_argument("--coverage", action="store_true")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
@@ -180,7 +187,7 @@ def main() -> int:
     WORK.mkdir(parents=True, exist_ok=True)
     tally, began = Tally(), time.monotonic()
     try:
-        program = built(FLAGS, "target")
+        program = built(FLAGS, "fast") if options.fast else built(FLAGS + CHECKED, "target")
     except harness.Problem as why:
         return harness.not_run("fuzz", str(why))
     cases = [harness.Case(name, seconds=NO_LIMIT, run=lambda _, name=name: fuzz(program, name, seconds, options.runs)) for name in names]

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::error::why_text;
-use crate::hosts::{HostList, ListedHost};
+use crate::host_table::ListedHost;
+use crate::hosts::HostList;
 
 /// The valid forms of a line, for errors.
 const FORMS: &str = "a line is HOST, HOST:RANKS, or HOST slots=RANKS max_slots=MOST";
@@ -28,7 +29,7 @@ impl HostList {
                 continue;
             }
             let host = listed(line).map_err(|why| format!("{name}:{number}: {why}"))?;
-            hosts.add(host);
+            hosts.hosts.add(host);
         }
         match hosts.hosts.is_empty() {
             true => Err(format!("{name} names no host; {FORMS}")),
@@ -87,7 +88,7 @@ mod tests {
             of("d", Some(2), None),
             of("::1", Some(2), None),
         ];
-        assert_eq!(hosts, expected);
+        assert_eq!(*hosts, expected);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::allocation::{Allocation, is_same};
+use crate::allocation::Allocation;
+use crate::host_table::{HostTable, ListedHost, is_same};
 
 /// A host of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,50 +35,9 @@ const INDEX: &str = "{index}";
 pub struct HostList {
     /// The option or the file that names them, for errors.
     pub(crate) source: String,
-    pub(crate) hosts: Vec<ListedHost>,
+    pub(crate) hosts: HostTable,
     /// Whether a batch system has given them, and not the user.
     pub(crate) is_allocated: bool,
-}
-
-/// A named host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ListedHost {
-    pub name: String,
-    /// The number of its places, if it is given.
-    pub places: Option<usize>,
-    /// The most ranks that it may get, where it may get more than its places.
-    pub most: Option<usize>,
-    /// Its number in its allocation.
-    pub index: usize,
-}
-
-impl ListedHost {
-    /// A host of which only the name is known.
-    pub(crate) fn named(name: &str) -> ListedHost {
-        ListedHost {
-            name: name.into(),
-            places: None,
-            most: None,
-            index: 0,
-        }
-    }
-
-    /// Reads `HOST` or `HOST:RANKS`. None if it is neither.
-    pub(crate) fn parse(word: &str) -> Option<ListedHost> {
-        let (name, places) = match word.rsplit_once(':') {
-            None => (word, None),
-            Some((name, places)) => {
-                let places: Option<usize> = places.parse().ok().filter(|&places| places > 0);
-                (name, Some(places?))
-            }
-        };
-        // ssh would read a name with a hyphen before it as an option.
-        let is_name = !name.is_empty() && !name.starts_with('-');
-        is_name.then(|| ListedHost {
-            places,
-            ..ListedHost::named(name)
-        })
-    }
 }
 
 impl HostList {
@@ -89,7 +49,7 @@ impl HostList {
             let host = ListedHost::parse(word).ok_or_else(|| {
                 format!("--hosts {list}: `{word}` is not HOST or HOST:RANKS, such as b:2")
             })?;
-            hosts.add(host);
+            hosts.hosts.add(host);
         }
         Ok(hosts)
     }
@@ -97,25 +57,8 @@ impl HostList {
     pub(crate) fn empty(source: String) -> HostList {
         HostList {
             source,
-            hosts: Vec::new(),
+            hosts: HostTable::default(),
             is_allocated: false,
-        }
-    }
-
-    /// Adds a host. Its places are added to those that it has.
-    pub(crate) fn add(&mut self, host: ListedHost) {
-        let sum = |left: Option<usize>, right: Option<usize>| {
-            left.unwrap_or(1).saturating_add(right.unwrap_or(1))
-        };
-        match self.hosts.iter_mut().find(|known| known.name == host.name) {
-            None => self.hosts.push(host),
-            Some(known) => {
-                known.places = Some(sum(known.places, host.places));
-                known.most = match (known.most, host.most) {
-                    (None, None) => None,
-                    (left, right) => Some(sum(left, right)),
-                };
-            }
         }
     }
 }

@@ -22,6 +22,7 @@ mod exchange;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
+mod host_table;
 mod hostfile;
 mod hosts;
 mod job;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::hostlist::expand;
 use super::{Allocation, Reach, Surroundings};
-use crate::hosts::ListedHost;
+use crate::host_table::ListedHost;
 
 /// Flux's description of resources, as far as it is read here.
 #[derive(Deserialize)]

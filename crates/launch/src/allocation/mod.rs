@@ -13,7 +13,8 @@ mod slurm;
 use std::io;
 use std::path::Path;
 
-use crate::hosts::{HostList, ListedHost};
+use crate::host_table::{HostTable, ListedHost};
+use crate::hosts::HostList;
 
 /// The sources from which an allocation is read.
 pub struct Surroundings<'a> {
@@ -49,7 +50,7 @@ pub struct Allocation {
     /// The system and its name for the job: `Slurm job 17`.
     name: String,
     /// The hosts, each with its places if they are known.
-    hosts: Vec<ListedHost>,
+    hosts: HostTable,
     /// The number of ranks that the user has asked the system for, where places are unknown.
     ranks: Option<usize>,
     /// The way to a host.
@@ -173,18 +174,18 @@ impl Allocation {
         ranks: Option<usize>,
         reach: Reach,
     ) -> Result<Option<Allocation>, String> {
-        let mut list = HostList::empty(name.clone());
+        let mut table = HostTable::default();
         for host in hosts {
             if host.name.is_empty() || host.name.starts_with('-') {
                 return Err(format!("{name}: `{}` is no name of a host", host.name));
             }
-            list.add(host);
+            table.add(host);
         }
-        match list.hosts.is_empty() {
+        match table.is_empty() {
             true => Err(format!("{name} names no host")),
             false => Ok(Some(Allocation {
                 name,
-                hosts: list.hosts,
+                hosts: table,
                 ranks,
                 reach,
             })),
@@ -212,10 +213,9 @@ impl Allocation {
     /// The user's list within this allocation: each host must belong to it and gets its places, and
     /// no more, unless `oversubscribe` allows it. An error is the text for the user.
     pub fn restrict(&self, list: &HostList, oversubscribe: bool) -> Result<HostList, String> {
-        let mut fitting = list.clone();
-        for host in &mut fitting.hosts {
-            let known = self.hosts.iter().find(|own| is_same(&own.name, &host.name));
-            let Some(known) = known else {
+        let mut hosts = HostTable::default();
+        for host in list.hosts.iter() {
+            let Some(known) = self.hosts.find(&host.name) else {
                 return Err(format!(
                     "{}: {} does not belong to {}, which has {}; --allocation none leaves it aside",
                     list.source,
@@ -224,7 +224,15 @@ impl Allocation {
                     self.shown()
                 ));
             };
-            match (host.places, known.places) {
+            hosts.add(ListedHost {
+                name: known.name.clone(),
+                index: known.index,
+                ..host.clone()
+            });
+        }
+        for host in hosts.each_mut() {
+            let given = self.hosts.find(&host.name).and_then(|own| own.places);
+            match (host.places, given) {
                 (Some(wanted), Some(given)) if wanted > given && !oversubscribe => {
                     return Err(format!(
                         "{}: {wanted} ranks on {}, for which {} has {given} places; --oversubscribe allows more",
@@ -234,10 +242,11 @@ impl Allocation {
                 (None, given) => host.places = given,
                 _ => {}
             }
-            host.name.clone_from(&known.name);
-            host.index = known.index;
         }
-        Ok(fitting)
+        Ok(HostList {
+            hosts,
+            ..list.clone()
+        })
     }
 
     /// The hosts with their places: `a:2,b:2`; of many the first and the last.
@@ -247,7 +256,7 @@ impl Allocation {
             Some(places) => format!("{}:{places}", host.name),
             None => host.name.clone(),
         };
-        match self.hosts.as_slice() {
+        match &*self.hosts {
             hosts if hosts.len() <= FEW => hosts.iter().map(word).collect::<Vec<_>>().join(","),
             hosts => {
                 let first: Vec<String> = hosts[..FEW - 1].iter().map(word).collect();
@@ -263,15 +272,6 @@ impl Allocation {
         let by = words.map_or("ssh", String::as_str);
         format!("{}: {} (agents start by {by})", self.name, self.shown())
     }
-}
-
-/// Whether two names mean one host: they are equal, or one is the first label of the other.
-pub(crate) fn is_same(one: &str, other: &str) -> bool {
-    let is_label = |short: &str, long: &str| {
-        let rest = long.strip_prefix(short);
-        !short.contains('.') && rest.is_some_and(|rest| rest.starts_with('.'))
-    };
-    one == other || is_label(one, other) || is_label(other, one)
 }
 
 /// The standard output of a command.

@@ -41,7 +41,7 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
         unset: &[],
     };
     let name = format!("the hostfile {path} of {variable}");
-    Allocation::new(name, list.hosts, None, reach)
+    Allocation::new(name, list.hosts.to_vec(), None, reach)
 }
 
 /// The words of the remote shell, and `{host}`.

@@ -2,7 +2,7 @@
 
 use super::hostlist::{counts, expand};
 use super::{Allocation, Reach, Surroundings};
-use crate::hosts::ListedHost;
+use crate::host_table::ListedHost;
 
 /// The command for one host. The step takes no resources from the ranks of other steps, binds
 /// nothing, and passes bytes on as they come: without `--unbuffered`, srun waits for ends of lines.
