@@ -48,8 +48,8 @@ fn frame(frame: &FromAgent) -> Vec<u8> {
     [&length[..], &body].concat()
 }
 
-/// Sends as much of these bytes as fits, again and again, with a look of the parent after each, until
-/// it has failed or so many bytes have left. Returns the most messages of one look.
+/// Sends as much of these bytes as fits, again and again, with a look of the parent after each,
+/// until it has failed or so many bytes have left. Returns the most messages of one look.
 fn flood(parent: &mut TreeLinks, child: &mut TcpStream, bytes: &[u8], most: usize) -> usize {
     let block = bytes.repeat((64 << 10) / bytes.len() + 1);
     let (mut sent, mut messages) = (0, 0);
