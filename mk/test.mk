@@ -39,12 +39,13 @@ applications: stage
 report: stage
 	@python3 tests/all.py --all report
 
-# Jobs that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and on two. It fetches
-# the wheels and installs Slurm.
+# Jobs over ssh, and those that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and
+# on two. It fetches the wheels and installs Slurm and OpenSSH.
 .PHONY: test-launchers
 test-launchers: stage
 	@scripts/needs.sh cc ip
 	@python3 tests/launchers/run.py --prefix build $(OPTIONS)
+	@python3 tests/launchers/ssh.py --prefix build
 	@python3 tests/launchers/allocation.py --prefix build
 	@python3 tests/launchers/moments.py --prefix build
 
