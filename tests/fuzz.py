@@ -7,8 +7,8 @@ It begins with the inputs of fuzz/corpus, and goes on with those of earlier runs
 printed, and fails the suite: its line belongs into the corpus. `--runs` ends each target after so many inputs, and without `--seconds`
 only then. No input may allocate more than ALLOCATION allows in one piece. `--fast` leaves out AddressSanitizer: most parsers are safe
 code, and get through several times as many inputs. `--coverage` prints the share of the lines of each parser's files that the
-inputs reach (it needs the toolchain's llvm-tools). `--keep` writes a small set of inputs with the same reach back to fuzz/corpus.
-It needs a nightly toolchain, which it installs by rustup, and a C++ compiler. Status 3: it cannot run here, and the line before says why.
+inputs reach, and the functions that they do not enter (it needs the toolchain's llvm-tools). `--keep` writes a small set of inputs with
+the same reach back to fuzz/corpus. It needs a nightly toolchain, which it installs by rustup, and a C++ compiler. Status 3: it cannot run here, and the line before says why.
 """
 
 import argparse
@@ -147,25 +147,41 @@ def keep(program: Path, name: str) -> int:
 
 
 def coverage(names: list) -> str:
-    """A table: the share of the lines of each parser's files that the inputs reach."""
+    """A table: the share of the lines of each parser's files that the inputs reach, once of all and once of the functions that they enter,
+    and the names of those that they do not enter."""
     sysroot = subprocess.run(["rustc", f"+{TOOLCHAIN}", "--print", "sysroot"], capture_output=True, text=True, check=True).stdout.strip()
     tools = Path(sysroot) / "lib/rustlib" / host() / "bin"
     if not (tools / "llvm-cov").exists():
         subprocess.run(["rustup", "component", "add", "llvm-tools", "--toolchain", TOOLCHAIN], capture_output=True, check=False)
-    program, lines = built("-Cinstrument-coverage", "coverage"), []
+    program = built("-Cinstrument-coverage", "coverage")
+    table = [f"{'target':<12} {'file':<52} {'lines':>11} {'':>5} {'entered':>11}"]
     for name in names:
         raw, data = WORK / f"{name}.profraw", WORK / f"{name}.profdata"
         raw.unlink(missing_ok=True)
         run(program, name, "-runs=0", inputs(name), limit=600, env={"LLVM_PROFILE_FILE": str(raw)})
         subprocess.run([tools / "llvm-profdata", "merge", "-sparse", raw, "-o", data], check=True)
-        sources = [harness.ROOT / path for path in PARSERS[name]]
-        said = subprocess.run([tools / "llvm-cov", "export", "-summary-only", "-instr-profile", data, program, "--sources", *sources],
-                              capture_output=True, text=True, check=True).stdout
-        for file in json.loads(said)["data"][0]["files"]:
-            part = file["summary"]["lines"]
-            path = Path(file["filename"]).resolve().relative_to(harness.ROOT)
-            lines.append(f"{name:<12} {str(path):<52} {part['covered']:>5} of {part['count']:>5} lines {part['percent']:>5.1f} %")
-    return "\n".join(lines)
+        for path in PARSERS[name]:
+            words = ["-instr-profile", data, program, "--sources", harness.ROOT / path]
+            shown = subprocess.run([tools / "llvm-cov", "show", "-show-instantiations=false", *words], capture_output=True, text=True, check=True).stdout
+            known = subprocess.run([tools / "llvm-cov", "export", *words], capture_output=True, text=True, check=True).stdout
+            table.append(f"{name:<12} {path:<52} " + reached(shown, json.loads(known)["data"][0]["functions"], (harness.ROOT / path)))
+    return "\n".join(table)
+
+
+def reached(shown: str, functions: list, path: Path) -> str:
+    """The figures of one file. `shown`: its lines, each with the number of its runs, if it has code."""
+    lines = {int(number): runs != "0" for number, runs in re.findall(r"^ +(\d+)\| +([\d.]+\w?)\|", shown, re.M)}
+    ranges = {}
+    for function in functions:
+        if Path(function["filenames"][0]) == path:
+            begin, end = min(region[0] for region in function["regions"]), max(region[2] for region in function["regions"])
+            ranges[begin, end] = ranges.get((begin, end), False) or function["count"] > 0
+    text = path.read_text().splitlines()
+    named = {at: re.search(r"\bfn (\w+)", " ".join(text[at[0] - 1:at[0] + 2])) for at in ranges}
+    left = {at: found[1] for at, found in named.items() if found and not ranges[at]}
+    entered = {line: is_run for line, is_run in lines.items() if not any(begin <= line <= end for begin, end in left)}
+    share = lambda part: f"{sum(part.values()):>4} of {len(part):>4} {100 * sum(part.values()) / max(1, len(part)):>5.1f}"
+    return f"{share(lines)} {share(entered)} %" + (f"  not {', '.join(left.values())}" if left else "")
 
 
 def main() -> int:

@@ -11,7 +11,8 @@ use crate::hosts::{HostList, Places, place};
 /// The bytes of an agent or of a launcher, cut anywhere: lines, then frames of either direction.
 ///
 /// The promises: a frame that is read leaves no more bytes than came; a frame that is posted again
-/// is read again with the same words; bytes that are no frame give a reason.
+/// is read again with the same words; bytes that are no frame, and an order that is not possible,
+/// give a reason.
 pub fn agents(bytes: &[u8]) {
     let (mode, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     let (reader, writer) = rustix::pipe::pipe().expect("descriptors are left");
@@ -30,8 +31,8 @@ pub fn agents(bytes: &[u8]) {
             continue;
         }
         let ended = match mode & 2 {
-            0 => frames::<FromAgent>(&mut link),
-            _ => frames::<ToAgent>(&mut link),
+            0 => frames::<FromAgent>(&mut link, |_| {}),
+            _ => frames(&mut link, obey),
         };
         if ended {
             return;
@@ -39,9 +40,20 @@ pub fn agents(bytes: &[u8]) {
     }
 }
 
+/// Checks an order of the launcher as an agent does.
+fn obey(frame: &ToAgent) {
+    if let ToAgent::Start(order) = frame {
+        match order.placed() {
+            Ok((hosts, _)) => assert!(hosts.ranks() == order.ranks && order.count > 0),
+            Err(why) => assert!(!why.is_empty()),
+        }
+    }
+}
+
 /// Takes the frames that have come. True: the bytes are none.
 fn frames<T: serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug>(
     link: &mut FrameLink,
+    take: impl Fn(&T),
 ) -> bool {
     loop {
         match link.next::<T>() {
@@ -50,6 +62,7 @@ fn frames<T: serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug>(
                 let bytes = postcard::to_stdvec(&frame).expect("a frame that was read");
                 let again: T = postcard::from_bytes(&bytes).expect("a frame that was written");
                 assert_eq!(format!("{again:?}"), format!("{frame:?}"));
+                take(&frame);
             }
             Err(why) => {
                 assert!(!why.is_empty());
