@@ -33,7 +33,7 @@ OURS = re.compile(r"^fishplate: .*$", re.M)
 
 
 class System:
-    """A batch system: its words for an allocation of hosts `{host}0` and `{host}1`."""
+    """A batch system. `host` is the part of its hosts' names before their number."""
 
     name = host = ""
     # Two tasks on each of two hosts; and further allocations, each with the hosts of the ranks.
@@ -141,16 +141,16 @@ class World:
 
 
 class Running:
-    """A job of four ranks on two hosts that sleep, in the background. The end of the context ends it."""
+    """A job of four ranks on two hosts, in the background: they sleep, after the words `first` of a shell. The end of the context ends it."""
 
-    def __init__(self, world: World, env: dict | None = None):
-        self.world, self.env = world, env or {}
+    def __init__(self, world: World, first: str = "", options: list | None = None, env: dict | None = None):
+        self.world, self.first, self.options, self.env = world, first, options or [], env or {}
         self.mark = f"sleep {1000 + os.getpid()}"
 
     def __enter__(self):
         world = self.world
-        words = [world.mpiexec, "sh", "-c", f"echo $FISHPLATE_RANK $$ $PPID; exec {self.mark}"]
-        command = world.system.allocated(world.system.each_two, words)
+        words = [world.mpiexec, "sh", "-c", f"{self.first} echo $FISHPLATE_RANK $$ $PPID; exec {self.mark}"]
+        command = world.system.allocated([*self.options, *world.system.each_two], words)
         if isinstance(world.cluster, gridengine.Cluster):
             command = world.cluster.on(0, *command)
         self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -206,9 +206,9 @@ def expect(done: harness.Outcome, out: list) -> None:
 
 def places(words: list, where: list, allocation: list | None = None):
     def test(world):
-        expect(world.allocated(*(word.format(host=world.system.host) for word in words), *SHOW, allocation=allocation), rows(world, where))
+        expect(world.allocated(*words, *SHOW, allocation=allocation), rows(world, where))
         world.cluster.settle()
-    return f"{' '.join(allocation or ['each two'])} mpiexec {' '.join(words)}".rstrip(), test
+    return f"{' '.join(allocation or ['two each'])} mpiexec {' '.join(words)}".rstrip(), test
 
 
 def batch_script(world):
@@ -314,6 +314,15 @@ def suspended(world):
         one_line(job.end(), 143, "rank 0 .* was killed by SIGTERM")
 
 
+def notified(world):
+    """A warning of the system's end reaches all ranks."""
+    warned = "trap 'echo warned $FISHPLATE_RANK; exit' USR2; (echo $FISHPLATE_RANK $$ $PPID; while :; do sleep 0.1; done) & wait; exit; "
+    with Running(world, first=warned, options=["-notify"]) as job:
+        world.system.cancel(world)
+        if sorted((done := job.end()).out.split()) != sorted("warned 0 warned 1 warned 2 warned 3".split()):
+            raise Problem(f"exit status {done.code}: {done.out!r} {done.err!r}")
+
+
 def wait_for(what: str, ready: Callable) -> None:
     until = time.monotonic() + END_SECONDS
     while not ready():
@@ -328,7 +337,7 @@ def tests(system: System) -> list:
         *(places([], where, allocation) for allocation, where in system.others),
         places(["-n", "3"], [0, 0, 1]),
         places(["--ppn", "1"], [0, 1]),
-        places(["--hosts", "{host}1"], [1, 1]),
+        places(["--hosts", f"{system.host}1"], [1, 1]),
         ("a batch script", batch_script),
         ("jobs in turn", in_turn),
         ("fishplate info", shown),
@@ -340,7 +349,7 @@ def tests(system: System) -> list:
         ("an agent is killed", killed_agent),
         ("the launcher is killed", interrupted),
         ("the job is cancelled", cancelled),
-        *([("the job is suspended", suspended)] if system.name == "Grid Engine" else []),
+        *([("the job is suspended", suspended), ("the end is announced", notified)] if system.name == "Grid Engine" else []),
     ]
 
 

@@ -59,8 +59,8 @@ QUEUE = {
                     "xuser_lists subordinate_list complex_values projects xprojects calendar".split(), "NONE"),
     **{f"{kind}_{limit}": "INFINITY" for limit in LIMITS.split() for kind in "sh"},
     "qname": "all.q", "hostlist": "host0 host1", "qtype": "BATCH INTERACTIVE", "pe_list": " ".join(ENVIRONMENTS), "slots": "{slots}",
-    "tmpdir": "{folder}/tmp", "shell": "/bin/sh", "shell_start_mode": "unix_behavior", "processors": "UNDEFINED", "initial_state": "default",
-    "seq_no": "0", "nsuspend": "1", "priority": "0", "rerun": "FALSE", "suspend_interval": "00:05:00", "min_cpu_interval": "00:05:00",
+    "tmpdir": "{folder}/tmp0,[host1={folder}/tmp1]", "shell": "/bin/sh", "shell_start_mode": "unix_behavior",
+    "processors": "UNDEFINED", "initial_state": "default", "seq_no": "0", "nsuspend": "1", "priority": "0", "rerun": "FALSE", "suspend_interval": "00:05:00", "min_cpu_interval": "00:05:00",
     "notify": "00:00:05",
     # As docs/running.md advises.
     "suspend_method": "SIGTSTP",
@@ -128,7 +128,7 @@ class Cluster(cluster.Cluster):
 
     def configure(self) -> None:
         self.environment = {"SGE_ROOT": str(self.folder), "SGE_CELL": "default", "SGE_QMASTER_PORT": "6444", "SGE_EXECD_PORT": "6445"}
-        for part in ("default/common", "qmaster/job_scripts", "execd", "spool", "tmp", "bin", "lib", "utilbin"):
+        for part in ("default/common", "qmaster/job_scripts", "execd", "spool", "tmp0", "tmp1", "bin", "lib", "utilbin"):
             (self.folder / part).mkdir(parents=True)
         (self.folder / "util").symlink_to(SHARE / "util")
         architecture = harness.run([str(self.own(SHARE / "util/arch"))], seconds=10).out.strip()

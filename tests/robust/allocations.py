@@ -1,5 +1,5 @@
 """Jobs inside the allocation of a batch system: recorded environments, and stand-ins for the systems' commands, which start a
-program as `as-host` does. Slurm itself is in tests/launchers."""
+program as `as-host` does. Slurm and Grid Engine themselves are in tests/launchers."""
 
 import os
 import signal
