@@ -5,7 +5,8 @@
 
 Hosts are network and UTS namespaces of this machine, which each launcher reaches by the same command, in the place of ssh. The programs are
 `sleep 0.3`, whose time is not counted (prterun sometimes never ends after a program that is shorter), and MPI_Init with MPI_Finalize, each
-launcher with its own MPI library. Each round runs every launcher once. Rounds end when `--seconds`
+launcher with its own MPI library. `bare` only starts the processes of `sleep`, by posix_spawn from one process for each host: the least that any
+launcher needs on this machine. Each round runs every launcher once. Rounds end when `--seconds`
 are over. The table has medians, and the ratio of ours to the better one of the others.
 """
 
@@ -44,6 +45,21 @@ class Fishplate(Launcher):
         return [world.prefix / "bin/fishplate", "run", "-n", ranks, "--hosts", world.addresses(), "--launch-with", f"{world.shell()} {{host}}", *program]
 
 
+class Bare(Launcher):
+    """No launcher."""
+
+    name = "bare"
+
+    def command(self, world, hosts, ranks, program):
+        return [world.work / "spawn", hosts, ranks, *program]
+
+
+def compile_bare(world: World) -> None:
+    done = subprocess.run(["cc", "-O2", HERE / "spawn.c", "-o", world.work / "spawn"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Problem(f"spawn.c does not compile: {done.stderr}")
+
+
 def programs(world: World, launcher: Launcher) -> dict[str, list]:
     return {"sleep": ["sleep", str(SLEEP)], "MPI": [world.work / f"empty-{launcher.name}"]}
 
@@ -74,17 +90,18 @@ def start(world: World, launcher: Launcher, ranks: int, program: list) -> float:
 
 def measure(world: World, options) -> dict:
     """Seconds of each program and launcher."""
-    launchers = [Fishplate(), Hydra("mpich", 1), Prterun("prterun", "prterun")]
+    launchers, bare = [Fishplate(), Hydra("mpich", 1), Prterun("prterun", "prterun")], Bare()
     names = [name for name in ("sleep", "MPI") if options.only in name]
     for launcher in launchers:
         compile_empty(world, launcher)
-    found = {(name, launcher.name): [] for name in names for launcher in launchers}
+    compile_bare(world)
+    found = {(name, launcher.name): [] for name in names for launcher in [*launchers, *([bare] if name == "sleep" else [])]}
     failed, until = set(), time.monotonic() + options.seconds
     for _ in range(options.rounds):
         for name in names:
-            for launcher in launchers:
+            for launcher in [*launchers, bare]:
                 key = (name, launcher.name)
-                if key in failed or time.monotonic() + max(found[key], default=0) > until:
+                if key not in found or key in failed or time.monotonic() + max(found[key], default=0) > until:
                     continue
                 try:
                     found[key].append(start(world, launcher, options.ranks, programs(world, launcher)[name]))
@@ -127,8 +144,10 @@ def main() -> int:
             medians[name, launcher] = statistics.median(seconds)
             print(f"{name:5} {launcher:12} {min(seconds):7.2f} {medians[name, launcher]:7.2f} {max(seconds):7.2f} {len(seconds):3}")
     for name in dict.fromkeys(name for name, _ in medians):
-        ours = medians.pop((name, "fishplate"))
-        print(f"{name:5} ratio to the better one: {ours / min(value for key, value in medians.items() if key[0] == name):.2f}")
+        ours, least = medians.pop((name, "fishplate")), medians.pop((name, "bare"), None)
+        better = min(value for key, value in medians.items() if key[0] == name)
+        bare = f", of bare processes {least / better:.2f}" if least else ""
+        print(f"{name:5} ratio to the better one: {ours / better:.2f}{bare}")
     return 0
 
 

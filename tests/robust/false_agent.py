@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plays an agent that floods its launcher: false_agent.py KIND... with the launcher's greeting in HELLO."""
+"""Plays an agent that floods its launcher, or keeps silent: false_agent.py KIND... with the launcher's greeting in HELLO."""
 
 import os
 import struct
@@ -50,8 +50,13 @@ def endless(data: bytes, to: int = 1) -> None:
         write(data, to)
 
 
+def greet() -> None:
+    write(os.environ["HELLO"].encode() + b"\n")
+
+
 def begin() -> None:
-    write(os.environ["HELLO"].encode() + b"\n" + frame(STARTED, number(1), number(2 * os.getpid())))
+    greet()
+    write(frame(STARTED, number(1), number(2 * os.getpid())))
 
 
 def main(kind: str) -> None:
@@ -59,6 +64,9 @@ def main(kind: str) -> None:
         endless(b"welcome\n")
     if kind == "a line without end before the greeting":
         endless(b"welcome ")
+    if kind == "silence amid the start":
+        greet()
+        time.sleep(1000)
     begin()
     if kind == "small frames":
         endless(frame(BEAT))

@@ -1,12 +1,16 @@
 """Launcher and agents notice that the other is stopped, and tell a user's stop from a broken connection."""
 
 import os
+import shlex
 import signal
+import sys
 import time
 from pathlib import Path
 
 from harness import Problem
+from floods import HERE, hello
 from hosts import STAND_IN, agents, ready, start
+from job import Job
 
 # The longest silence in these tests, in seconds, and the time for the end of the job after it.
 PATIENCE = 1.0
@@ -28,6 +32,17 @@ def stopped_agent(which: int):
                                "FISHPLATE_HEARTBEAT", "; .*MPI_Recv")
             job.check_gone()
     return f"liveness: the agent of host {'ab'[which]} is stopped", test
+
+
+def silent_start(world):
+    """An agent falls silent while it starts its ranks."""
+    words = [sys.executable, str(HERE / "false_agent.py"), "silence amid the start", "{host}"]
+    env = {"FISHPLATE_HEARTBEAT": str(PATIENCE), "HELLO": hello(world)}
+    with Job(world.work, [world.mpiexec, "-n", 1, "--hosts", "a", "--launch-with", shlex.join(words), "true"], env=env) as job:
+        if (code := job.end(PATIENCE + END)) != 1:
+            raise Problem(f"exit status {code}, not 1: {job.err[-500:]!r}")
+        job.check_one_line("host a: its agent has been silent for 1 s")
+        job.check_gone()
 
 
 def stopped_launcher(world):
@@ -73,6 +88,7 @@ def tests() -> list:
     return [
         stopped_agent(0),
         stopped_agent(1),
+        ("liveness: an agent falls silent amid the start", silent_start),
         ("liveness: the launcher is stopped", stopped_launcher),
         ("liveness: the user stops the job", stopped_by_the_user),
         ("liveness: an idle job goes on", idle_job),

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 /// The beats within the patience.
-const BEATS: u32 = 4;
+pub(super) const BEATS: u32 = 4;
 
 /// The view that one end has of the other.
 #[derive(Debug, Clone)]

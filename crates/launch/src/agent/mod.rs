@@ -7,6 +7,7 @@
 //! left behind. The agents of many hosts form a [`tree`] for the exchange of values and for fences;
 //! those with others below them open a port until these have come. Nobody else opens one.
 
+pub(crate) mod beating;
 pub(crate) mod contact;
 pub(crate) mod frame;
 pub(crate) mod liveness;

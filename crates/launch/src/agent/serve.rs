@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{WaitOptions, wait};
 
+use super::beating::beating;
 use super::frame::{FrameLink, FromAgent, HELLO, LONGEST_ORDER, PIECE, StartOrder, ToAgent};
 use super::liveness::Liveness;
 use super::tree::links::{TreeLinks, TreeMessage, TreePlace};
@@ -152,13 +153,10 @@ impl LocalRanks {
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let (StartedRanks { mut ranks, binding }, outcome) = start_ranks(
-            order,
-            placed.map(|(hosts, _)| hosts),
-            profile.clone(),
-            mark,
-            &signals,
-        );
+        let hosts = placed.map(|(hosts, _)| hosts);
+        let (StartedRanks { mut ranks, binding }, outcome) = beating(&mut link, patience, || {
+            start_ranks(order, hosts, profile.clone(), mark, &signals)
+        });
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {

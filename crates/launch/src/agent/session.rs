@@ -69,6 +69,7 @@ impl Session {
     /// The agent has answered, and begins to start its ranks.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.since = now;
+        self.liveness = Liveness::new(self.liveness.patience(), now);
     }
 
     /// Bytes have arrived.
@@ -172,7 +173,10 @@ impl Session {
         match (self.is_done || self.has_refused, self.has_started) {
             (true, _) => None,
             (false, true) => self.liveness.next(),
-            (false, false) => Some(self.since + START),
+            (false, false) => {
+                let silence = self.liveness.next();
+                silence.into_iter().chain([self.since + START]).min()
+            }
         }
     }
 
@@ -181,15 +185,10 @@ impl Session {
         if self.is_done || self.has_refused {
             return (false, None);
         }
-        if !self.has_started {
-            let late = now >= self.since + START;
-            let why = || {
-                format!(
-                    "its agent has not started its ranks for {} s",
-                    START.as_secs()
-                )
-            };
-            return (false, late.then(why));
+        if !self.has_started && now >= self.since + START {
+            let seconds = START.as_secs();
+            let why = format!("its agent has not started its ranks for {seconds} s");
+            return (false, Some(why));
         }
         let Outlook { beat, is_dead } = self.liveness.look(now);
         let why = || {
@@ -199,7 +198,8 @@ impl Session {
                 self.liveness.patience().as_secs_f64()
             )
         };
-        (beat, is_dead.then(why))
+        // An agent that starts its ranks does not listen.
+        (beat && self.has_started, is_dead.then(why))
     }
 }
 

@@ -111,17 +111,38 @@ fn output_beyond_the_window_is_a_breach_and_a_confirmation_opens_it() {
 
 #[test]
 fn a_start_that_never_ends_is_noticed() {
-    let now = Instant::now();
-    let mut session = session(now);
-    let next = session.next().unwrap();
-    assert_eq!(session.look(next - Duration::from_secs(1)), (false, None));
-    assert!(
-        session
-            .look(next)
-            .1
-            .unwrap()
-            .contains("not started its ranks for 300 s")
-    );
+    let begin = Instant::now();
+    let mut session = session(begin);
+    let mut now;
+    let why = loop {
+        now = session.next().unwrap();
+        let (beat, why) = session.look(now);
+        assert!(!beat, "the agent would not read it");
+        if let Some(why) = why {
+            break why;
+        }
+        session.heard(now);
+    };
+    assert_eq!(now - begin, START);
+    assert!(why.contains("not started its ranks for 300 s"), "{why}");
+}
+
+#[test]
+fn silence_amid_the_start_is_noticed() {
+    let begin = Instant::now();
+    let mut session = session(begin);
+    // A login may take long.
+    let answered = begin + Duration::from_secs(50);
+    session.begin(answered);
+    let mut now;
+    let why = loop {
+        now = session.next().unwrap();
+        if let (_, Some(why)) = session.look(now) {
+            break why;
+        }
+    };
+    assert_eq!(now - answered, session.liveness.patience());
+    assert!(why.contains("has been silent for"), "{why}");
 }
 
 /// The behaviours of simulated agents.

@@ -400,3 +400,7 @@ fn begin_connect(at: SocketAddr) -> io::Result<TcpStream> {
         Err(errno) => Err(errno.into()),
     }
 }
+
+#[cfg(test)]
+#[path = "links_tests.rs"]
+mod tests;
