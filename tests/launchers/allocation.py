@@ -316,7 +316,7 @@ def suspended(world):
 
 def notified(world):
     """A warning of the system's end reaches all ranks."""
-    warned = "trap 'echo warned $FISHPLATE_RANK; exit' USR2; (echo $FISHPLATE_RANK $$ $PPID; while :; do sleep 0.1; done) & wait; exit; "
+    warned = "trap 'echo warned $FISHPLATE_RANK; exit' USR2; echo $FISHPLATE_RANK $$ $PPID; while :; do sleep 0.1; done;"
     with Running(world, first=warned, options=["-notify"]) as job:
         world.system.cancel(world)
         if sorted((done := job.end()).out.split()) != sorted("warned 0 warned 1 warned 2 warned 3".split()):

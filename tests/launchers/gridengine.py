@@ -60,7 +60,9 @@ QUEUE = {
     **{f"{kind}_{limit}": "INFINITY" for limit in LIMITS.split() for kind in "sh"},
     "qname": "all.q", "hostlist": "host0 host1", "qtype": "BATCH INTERACTIVE", "pe_list": " ".join(ENVIRONMENTS), "slots": "{slots}",
     "tmpdir": "{folder}/tmp0,[host1={folder}/tmp1]", "shell": "/bin/sh", "shell_start_mode": "unix_behavior",
-    "processors": "UNDEFINED", "initial_state": "default", "seq_no": "0", "nsuspend": "1", "priority": "0", "rerun": "FALSE", "suspend_interval": "00:05:00", "min_cpu_interval": "00:05:00",
+    "processors": "UNDEFINED", "initial_state": "default", "seq_no": "0", "nsuspend": "1", "priority": "0", "rerun": "FALSE",
+    "suspend_interval": "00:05:00", "min_cpu_interval": "00:05:00",
+    # Time from SIGUSR2 to the end of a job that asks for this warning.
     "notify": "00:00:05",
     # As docs/running.md advises.
     "suspend_method": "SIGTSTP",
