@@ -36,6 +36,8 @@ class System:
     """A batch system. `host` is the part of its hosts' names before their number."""
 
     name = host = ""
+    # The network between its hosts.
+    device = "tcp"
     # Two tasks on each of two hosts; and further allocations, each with the hosts of the ranks.
     each_two: list = []
     others: list = []
@@ -61,7 +63,7 @@ class System:
 
 
 class Slurm(System):
-    name, host = "Slurm", "node"
+    name, host, device = "Slurm", "node", "tcp:lo"
     each_two = ["-N2", "--ntasks-per-node=2"]
     # Slurm fills the first node, and leaves one task for the second.
     others = [(["-N2", "-n3"], [0, 0, 1]), (["-N2", "-n4"], [0, 0, 0, 1])]
@@ -141,7 +143,7 @@ class World:
 
 
 class Running:
-    """A job of four ranks on two hosts, in the background: they sleep, after the words `first` of a shell. The end of the context ends it."""
+    """A job of four ranks on two hosts, in the background. They sleep, after the shell's commands `first`. The end of the context ends it."""
 
     def __init__(self, world: World, first: str = "", options: list | None = None, env: dict | None = None):
         self.world, self.first, self.options, self.env = world, first, options or [], env or {}
@@ -149,15 +151,18 @@ class Running:
 
     def __enter__(self):
         world = self.world
-        words = [world.mpiexec, "sh", "-c", f"{self.first} echo $FISHPLATE_RANK $$ $PPID; exec {self.mark}"]
-        command = world.system.allocated([*self.options, *world.system.each_two], words)
-        if isinstance(world.cluster, gridengine.Cluster):
-            command = world.cluster.on(0, *command)
-        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        program = ["sh", "-c", f"{self.first} echo $FISHPLATE_RANK $$ $PPID; exec {self.mark}"]
+        command = world.system.allocated([*self.options, *world.system.each_two], [world.mpiexec, *program])
+        self.process = subprocess.Popen(world.cluster.words(*command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True, env=os.environ | world.cluster.environment | self.env, start_new_session=True)
-        rows = [list(map(int, self.process.stdout.readline().split())) for _ in range(4)]
-        # By rank: its process, and that which started it, its host's agent.
-        self.ranks, self.agents = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
+        lines = [self.process.stdout.readline() for _ in range(4)]
+        if "" in lines:
+            said = self.process.stderr.read()
+            self.__exit__()
+            raise Problem(f"the job does not start: {lines} {said!r}")
+        found = [list(map(int, line.split())) for line in lines]
+        # By rank: its process, and the one that started it, which is its host's agent.
+        self.ranks, self.agents = {row[0]: row[1] for row in found}, {row[0]: row[2] for row in found}
         return self
 
     def __exit__(self, *_):
@@ -220,7 +225,7 @@ def batch_script(world):
 
 
 def mpi_program(world):
-    done = world.allocated(world.programs / "hello", env={"FISHPLATE_DEVICE": "tcp:lo" if world.system.name == "Slurm" else "tcp"})
+    done = world.allocated(world.programs / "hello", env={"FISHPLATE_DEVICE": world.system.device})
     if done.code != 0:
         raise Problem(f"exit status {done.code}: {done.out!r} {done.err!r}")
     world.cluster.settle()
@@ -316,11 +321,10 @@ def suspended(world):
 
 def notified(world):
     """A warning of the system's end reaches all ranks."""
-    warned = "trap 'echo warned $FISHPLATE_RANK; exit' USR2; echo $FISHPLATE_RANK $$ $PPID; while :; do sleep 0.1; done;"
+    warned = "trap 'echo warned $FISHPLATE_RANK; exit 0' USR2; echo $FISHPLATE_RANK $$ $PPID; while :; do sleep 0.1; done;"
     with Running(world, first=warned, options=["-notify"]) as job:
         world.system.cancel(world)
-        if sorted((done := job.end()).out.split()) != sorted("warned 0 warned 1 warned 2 warned 3".split()):
-            raise Problem(f"exit status {done.code}: {done.out!r} {done.err!r}")
+        expect(job.end(), [f"warned {rank}" for rank in range(4)])
 
 
 def wait_for(what: str, ready: Callable) -> None:
@@ -349,7 +353,7 @@ def tests(system: System) -> list:
         ("an agent is killed", killed_agent),
         ("the launcher is killed", interrupted),
         ("the job is cancelled", cancelled),
-        *([("the job is suspended", suspended), ("the end is announced", notified)] if system.name == "Grid Engine" else []),
+        *([("the job is suspended", suspended), ("the end is announced", notified)] if isinstance(system, GridEngine) else []),
     ]
 
 

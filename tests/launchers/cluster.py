@@ -119,7 +119,11 @@ class Cluster:
 
     def run(self, *command, seconds: float = 60, env: dict | None = None) -> Outcome:
         """Runs a command that reaches the cluster."""
-        return harness.run(list(map(str, command)), seconds=seconds, env=self.environment | (env or {}))
+        return harness.run(self.words(*command), seconds=seconds, env=self.environment | (env or {}))
+
+    def words(self, *command) -> list[str]:
+        """The words that run a command, with `environment`, where it reaches the cluster."""
+        return list(map(str, command))
 
     def settle(self) -> None:
         """Waits until no job is left."""

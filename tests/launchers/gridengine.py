@@ -188,8 +188,8 @@ class Cluster(cluster.Cluster):
         """The command, run on a host."""
         return [str(self.folder / "enter"), str(host), *map(str, command)]
 
-    def run(self, *command, **more) -> harness.Outcome:
-        return super().run(*self.on(0, *command), **more)
+    def words(self, *command) -> list[str]:
+        return self.on(0, *command)
 
     def end_jobs(self) -> None:
         if self.processes:
@@ -213,7 +213,7 @@ def main() -> int:
         needs()
         with Cluster(options.slots) as own:
             command = options.command or [os.environ.get("SHELL", "/bin/sh")]
-            return subprocess.run(own.on(0, *command), env=os.environ | own.environment, check=False).returncode
+            return subprocess.run(own.words(*command), env=os.environ | own.environment, check=False).returncode
     except (Problem, Skip) as why:
         print(f"gridengine.py: {why}", file=sys.stderr)
         return 1
