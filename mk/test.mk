@@ -39,12 +39,14 @@ applications: stage
 report: stage
 	@python3 tests/all.py --all report
 
-# Jobs that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and on two; and our
-# mpiexec in allocations of Slurm and Grid Engine. It fetches the wheels, installs Slurm, and unpacks Grid Engine into build/.
+# Jobs over ssh; those that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and on
+# two; and our mpiexec in allocations of Slurm and Grid Engine. It fetches the wheels, installs Slurm and OpenSSH, and unpacks Grid Engine
+# into build/.
 .PHONY: test-launchers
 test-launchers: stage
 	@scripts/needs.sh cc ip
 	@python3 tests/launchers/run.py --prefix build $(OPTIONS)
+	@python3 tests/launchers/ssh.py --prefix build
 	@python3 tests/launchers/allocation.py --prefix build
 	@python3 tests/launchers/moments.py --prefix build
 

@@ -2,7 +2,7 @@
 # Installs the packages of the named commands that are missing, on Debian and Ubuntu: needs.sh cc python3 ...
 set -euo pipefail
 
-declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip [ip]=iproute2
+declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip [ip]=iproute2 [ssh]=openssh-client [sshd]=openssh-server
   [qemu-aarch64]=qemu-user [aarch64-linux-gnu-gcc]=gcc-aarch64-linux-gnu [aarch64-linux-gnu-g++]=g++-aarch64-linux-gnu)
 missing=()
 for command in "$@"; do
