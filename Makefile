@@ -15,7 +15,7 @@ help:
 	@echo 'make test                check everything, in about 15 minutes; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make applications        build FFTW, HYPRE and PT-SCOTCH from Debian and run their own checks'
-	@echo 'make test-launchers      jobs started over ssh, and by MPICH, Intel MPI, Open MPI and Slurm, which it installs'
+	@echo 'make test-launchers      jobs over ssh, by MPICH, Intel MPI, Open MPI and Slurm, and inside Slurm and Grid Engine; it fetches them'
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
 	@echo 'make fuzz                every parser of bytes that others write, under libFuzzer: a minute each, FUZZ_SECONDS=n for more'
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'

@@ -39,8 +39,9 @@ applications: stage
 report: stage
 	@python3 tests/all.py --all report
 
-# Jobs over ssh, and those that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and
-# on two. It fetches the wheels and installs Slurm and OpenSSH.
+# Jobs over ssh; those that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and on
+# two; and our mpiexec in allocations of Slurm and Grid Engine. It fetches the wheels, installs Slurm and OpenSSH, and unpacks Grid Engine
+# into build/.
 .PHONY: test-launchers
 test-launchers: stage
 	@scripts/needs.sh cc ip

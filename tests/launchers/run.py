@@ -215,7 +215,7 @@ def kill_programs(world: World) -> None:
 
 
 # Folders of the suites themselves.
-OWN = ("fishplate-slurm-", "fishplate-launchers-")
+OWN = ("fishplate-slurm-", "fishplate-gridengine-", "fishplate-launchers-")
 
 
 def clean(before: set[str]):

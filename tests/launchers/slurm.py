@@ -3,34 +3,27 @@
 
     tests/launchers/slurm.py [--nodes 2] [--cpus 32] COMMAND...
 
-runs a command (a shell, without one) with SLURM_CONF set, so that `srun`, `salloc` and `sbatch` reach this cluster. Everything lies in a
-temporary folder, ports are free ones, and no service of the system is started. The daemons end with the context; those that a killed run
-has left end before the next begins. `needs()` installs the packages of Debian and Ubuntu.
+runs a command (a shell, without one) with SLURM_CONF set, so that `srun`, `salloc` and `sbatch` reach this cluster. Ports are free ones.
+`needs()` installs the packages of Debian and Ubuntu.
 """
 
 import argparse
 import os
-import re
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import harness  # noqa: E402
-from harness import Outcome, Problem, Skip  # noqa: E402
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import cluster  # noqa: E402
+from harness import Problem, Skip  # noqa: E402
 
 # `libpmix-dev` for the name libpmix.so, by which Slurm's plugin for PMIx opens it.
 PACKAGES = ["slurm-wlm", "munge", "libpmix-dev"]
 PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "sinfo", "scontrol"]
-FOLDER = "fishplate-slurm-"
-# Time in which a node must be ready, and a daemon must have ended.
-READY_SECONDS, END_SECONDS = 60, 10
 
 CONFIGURATION = """\
 ClusterName=fishplate
@@ -103,73 +96,16 @@ def free_ports(count: int) -> list[int]:
             one.close()
 
 
-def daemons_of(folder: str) -> list[int]:
-    """The processes of the cluster in this folder, by the folder's name in their environment or on their command line."""
-    found, mark = [], folder.encode()
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            if mark in (entry / "cmdline").read_bytes() or b"SLURM_CONF=" + mark in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue  # it ended meanwhile
-    return found
+class Cluster(cluster.Cluster):
+    """`nodes` nodes with `cpus` processors each, whatever this machine has."""
 
-
-def remove_leftovers() -> None:
-    """Ends the clusters of runs that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(FOLDER + "*"):
-        if (found := re.match(FOLDER + r"(\d+)-", folder.name)) and not Path(f"/proc/{found[1]}").exists():
-            end(daemons_of(str(folder)))
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def end(pids: list[int]) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-
-class Cluster:
-    """`nodes` nodes with `cpus` processors each, whatever this machine has. A context manager: the cluster exists inside it."""
+    name, folder_name = "Slurm", "fishplate-slurm-"
 
     def __init__(self, nodes: int = 2, cpus: int = 32):
         self.nodes, self.cpus = [f"node{number}" for number in range(nodes)], cpus
 
-    def __enter__(self):
-        remove_leftovers()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
-        # The user of munged enters it.
-        self.folder.chmod(0o755)
-        self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
-        self.processes = []
-        try:
-            self.configure()
-            self.start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", "--user=root", seconds=5)
-        for process in reversed(self.processes):
-            process.terminate()
-        until = time.monotonic() + END_SECONDS
-        for process in reversed(self.processes):
-            try:
-                process.wait(max(0.1, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        # Daemons of steps, which are in sessions of their own.
-        end(daemons_of(str(self.folder)))
-        shutil.rmtree(self.folder, ignore_errors=True)
-
     def configure(self) -> None:
+        self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
         port, *ports = free_ports(1 + len(self.nodes))
         host = socket.gethostname()
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
@@ -200,31 +136,11 @@ class Cluster:
             self.daemon("slurmd", "-D", "-N", node, "-f", self.folder / node / "slurm.conf")
         self.wait_for("Slurm", lambda: self.run("sinfo", "-h", "-o", "%D %t").out.split() == [str(len(self.nodes)), "idle"])
 
-    def daemon(self, *command) -> None:
-        with open(self.folder / f"{command[0]}-{len(self.processes)}.out", "w") as log:
-            started = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
-                                       env=os.environ | self.environment, start_new_session=True)
-        self.processes.append(started)
+    def end_jobs(self) -> None:
+        self.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", "--user=root", seconds=5)
 
-    def wait_for(self, what: str, ready) -> None:
-        until = time.monotonic() + READY_SECONDS
-        while not ready():
-            ended = [process.args[0] for process in self.processes if process.poll() is not None]
-            if ended or time.monotonic() > until:
-                logs = "".join(f"\n{path.name}: {line}" for path in sorted(self.folder.glob("*.log")) + sorted(self.folder.glob("*.out"))
-                               for line in path.read_text(errors="replace").splitlines()[-8:])
-                raise Problem(f"{what} does not start: {', '.join(ended) or 'it is not ready'}{logs}")
-            time.sleep(0.1)
-
-    def run(self, *command, seconds: float = 60, env: dict | None = None) -> Outcome:
-        """Runs a command that reaches the cluster."""
-        return harness.run(list(map(str, command)), seconds=seconds, env=self.environment | (env or {}))
-
-    def settle(self) -> None:
-        """Waits until no job is left and all nodes are idle."""
-        def settled() -> bool:
-            return not self.run("squeue", "-h").out.strip() and self.run("sinfo", "-h", "-o", "%t").out.split() == ["idle"]
-        self.wait_for("an idle cluster", settled)
+    def is_idle(self) -> bool:
+        return not self.run("squeue", "-h").out.strip() and self.run("sinfo", "-h", "-o", "%t").out.split() == ["idle"]
 
 
 def main() -> int:
@@ -235,9 +151,9 @@ def main() -> int:
     options = parser.parse_args()
     try:
         needs()
-        with Cluster(options.nodes, options.cpus) as cluster:
+        with Cluster(options.nodes, options.cpus) as own:
             command = options.command or [os.environ.get("SHELL", "/bin/sh")]
-            return subprocess.run(command, env=os.environ | cluster.environment, check=False).returncode
+            return subprocess.run(command, env=os.environ | own.environment, check=False).returncode
     except (Problem, Skip) as why:
         print(f"slurm.py: {why}", file=sys.stderr)
         return 1

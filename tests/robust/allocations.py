@@ -1,5 +1,5 @@
 """Jobs inside the allocation of a batch system: recorded environments, and stand-ins for the systems' commands, which start a
-program as `as-host` does. Slurm itself is in tests/launchers."""
+program as `as-host` does. Slurm and Grid Engine themselves are in tests/launchers."""
 
 import os
 import signal
@@ -21,7 +21,8 @@ done
 [ -z "$SLURM_NTASKS_PER_NODE$SLURM_LABELIO" ] || { echo 'srun: options in the environment' >&2; exit 1; }
 exec AS_HOST "$name" "$@" """,
     "blaunch": 'exec AS_HOST "$@"',
-    "qrsh": '[ "$1 $2" = "-inherit -V" ] || exit 1\nshift 2\nexec AS_HOST "$@"',
+    # A shell on the host reads the words, as with ssh.
+    "qrsh": '[ "$1 $2" = "-inherit -V" ] || exit 1\nname=$3\nshift 3\nexec AS_HOST "$name" sh -c "$*"',
     "ssh": 'while [ "$1" = -o ]; do shift 2; done\nname=$1\nshift\nexec AS_HOST "$name" sh -c "$*"',
     "flux": """case "$1 $2" in
   'resource R') echo '{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-1"}}],"nodelist":["n[1-2]"]}}';;
