@@ -250,6 +250,11 @@ impl ForeignJob {
         self.wire.get(key, owner)
     }
 
+    /// A rank of this host that has died some time ago.
+    fn dead_neighbour(&self) -> Option<usize> {
+        self.neighbours.as_ref().and_then(Neighbours::dead)
+    }
+
     fn say(&self, text: &str) {
         say(self.rank, text);
     }
@@ -335,12 +340,16 @@ impl Bootstrap for ForeignJob {
     fn fence_is_complete(&self) -> Result<bool, KvsError> {
         self.look()?;
         let mut store = self.store();
-        let ended = store.fences.checked_sub(1);
-        if let Some(left) = ended {
+        if let Some(left) = store.fences.checked_sub(1) {
             store.fences = left;
             store.in_fence = false;
+            return Ok(true);
         }
-        Ok(ended.is_some())
+        // A launcher that lets the others wait never ends this fence.
+        match self.dead_neighbour() {
+            Some(dead) => Err(KvsError::Gone(LauncherGone::Idle { dead })),
+            None => Ok(false),
+        }
     }
 
     fn abort(&self, code: i32, message: &str) -> Result<(), LauncherGone> {
@@ -384,8 +393,8 @@ impl Bootstrap for ForeignJob {
         if let Err(KvsError::Gone(gone)) = self.look() {
             return Err(gone);
         }
-        match self.neighbours.as_ref().and_then(Neighbours::dead) {
-            Some(rank) => Err(LauncherGone::Idle { dead: rank }),
+        match self.dead_neighbour() {
+            Some(dead) => Err(LauncherGone::Idle { dead }),
             None => Ok(false),
         }
     }

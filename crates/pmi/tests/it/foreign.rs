@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use knobs::{Knobs, PmiVersion};
 use pmi::{Bootstrap, ForeignJob, Hosts, KvsError, LauncherGone, Notice, Started};
@@ -14,8 +14,42 @@ struct Launcher {
     version: usize,
     mapping: String,
     values: Mutex<HashMap<String, String>>,
-    fence: Barrier,
+    fence: Fence,
     requests: Mutex<Vec<String>>,
+}
+
+/// A fence of all ranks. One that a rank never enters ends when all ranks have left.
+struct Fence {
+    ranks: usize,
+    /// The number of times that ranks have entered it, and whether all have left.
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
+}
+
+impl Fence {
+    fn new(ranks: usize) -> Fence {
+        Fence {
+            ranks,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Waits for the others. False: they do not come.
+    fn wait(&self) -> bool {
+        let mut state = self.state.lock().unwrap();
+        let complete = (state.0 / self.ranks + 1) * self.ranks;
+        state.0 += 1;
+        self.changed.notify_all();
+        let waits = |state: &mut (usize, bool)| state.0 < complete && !state.1;
+        let state = self.changed.wait_while(state, waits).unwrap();
+        state.0 >= complete
+    }
+
+    fn close(&self) {
+        self.state.lock().unwrap().1 = true;
+        self.changed.notify_all();
+    }
 }
 
 impl Launcher {
@@ -24,7 +58,7 @@ impl Launcher {
             version,
             mapping: mapping.into(),
             values: Mutex::default(),
-            fence: Barrier::new(ranks),
+            fence: Fence::new(ranks),
             requests: Mutex::default(),
         })
     }
@@ -93,16 +127,9 @@ impl Launcher {
                 Some(value) => format!("kvs-get-response;found=TRUE;value={value};rc=0"),
                 None => "kvs-get-response;found=FALSE;rc=0".into(),
             },
-            "barrier_in" | "kvs-fence" => {
-                self.fence.wait();
-                let v1 = command == "barrier_in";
-                if v1 {
-                    "barrier_out;rc=0"
-                } else {
-                    "kvs-fence-response;rc=0"
-                }
-                .into()
-            }
+            "barrier_in" | "kvs-fence" if !self.fence.wait() => String::new(),
+            "barrier_in" => "barrier_out;rc=0".into(),
+            "kvs-fence" => "kvs-fence-response;rc=0".into(),
             "finalize" if self.version == 1 => "finalize_ack".into(),
             "finalize" => "finalize-response;rc=0".into(),
             "abort" => String::new(),
@@ -170,12 +197,16 @@ fn job(
 ) -> Arc<Launcher> {
     let launcher = Launcher::new(size, version, mapping);
     std::thread::scope(|scope| {
+        let mut ranks = Vec::new();
         for rank in 0..size {
             let (own, theirs) = UnixStream::pair().unwrap();
             let (launcher, body) = (&launcher, &body);
             scope.spawn(move || launcher.serve(&theirs));
-            scope.spawn(move || body(&start(rank, size, own, wanted).unwrap()));
+            ranks.push(scope.spawn(move || body(&start(rank, size, own, wanted).unwrap())));
         }
+        let ended: Vec<_> = ranks.into_iter().map(|rank| rank.join()).collect();
+        launcher.fence.close();
+        ended.into_iter().for_each(|rank| rank.unwrap());
     });
     launcher
 }
@@ -248,6 +279,19 @@ fn ranks_share_a_secret_the_memory_of_their_host_and_values_with_one_fence_each(
             count("get", "kvs-get"),
             mapping + 5 * secrets + 3 + 5 * parts
         );
+    }
+}
+
+#[test]
+fn a_rank_that_dies_before_a_fence_ends_it_for_those_of_its_host() {
+    for version in [1, 2] {
+        job(version, PmiVersion::Auto, 2, "(vector,(0,1,2))", |job| {
+            // Rank 1 leaves without a farewell.
+            if job.rank() == 0 {
+                let dead = LauncherGone::Idle { dead: 1 };
+                assert_eq!(job.fence(), Err(KvsError::Gone(dead)));
+            }
+        });
     }
 }
 
