@@ -48,8 +48,9 @@ fn frame(frame: &FromAgent) -> Vec<u8> {
     [&length[..], &body].concat()
 }
 
-/// Sends as much of these bytes as fits, again and again, with a look of the parent after each,
-/// until it has failed or so many bytes have left. Returns the most messages of one look.
+/// A child floods its parent with repetitions of these bytes. The parent looks after each write.
+/// The flood ends after `most` bytes, or when the tree has failed. The result is the largest number
+/// of messages of one look.
 fn flood(parent: &mut TreeLinks, child: &mut TcpStream, bytes: &[u8], most: usize) -> usize {
     let block = bytes.repeat((64 << 10) / bytes.len() + 1);
     let (mut sent, mut messages) = (0, 0);
