@@ -24,6 +24,14 @@ class World:
         self.prefix, self.work, self.count = prefix, work, count
         self.network = self.slurm = self.no_slurm = None
 
+    def compile(self, programs: dict) -> None:
+        """Compiles each program from its source into the folder of the world."""
+        for name, source in programs.items():
+            command = [self.prefix / "bin/mpicc", "-O1", "-o", self.work / name, harness.ROOT / source, "-lm"]
+            done = harness.run(list(map(str, command)), seconds=120)
+            if done.code != 0:
+                raise Problem(f"{source} does not compile: {done.err}")
+
     def hosts(self) -> Hosts:
         if self.network is None:
             self.network = Hosts(self.prefix, self.count, kind="veth" if self.count == 2 else "bridge")

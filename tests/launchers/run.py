@@ -43,14 +43,6 @@ def program(world: World, name: str) -> Path:
     return world.work / name
 
 
-def compile_programs(prefix: Path, work: Path) -> None:
-    for name, source in PROGRAMS.items():
-        command = [prefix / "bin/mpicc", "-O1", "-o", work / name, harness.ROOT / source, "-lm"]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"{source} does not compile: {done.stderr}")
-
-
 def good(done: harness.Outcome, expected: str) -> None:
     if done.code != 0 or expected not in done.out:
         raise Problem(f"exit code {done.code}{harness.output(done.out + done.err)}")
@@ -246,8 +238,8 @@ def main() -> int:
         network.remove_leftovers()
     with tempfile.TemporaryDirectory(prefix="fishplate-launchers-") as work:
         world = World(prefix, Path(work))
-        compile_programs(prefix, world.work)
         try:
+            world.compile(PROGRAMS)
             return harness.run_suite("launchers", chosen, world, after=clean(leftovers(world)))
         finally:
             world.close()

@@ -252,14 +252,6 @@ CASES = [
 ]
 
 
-def compile_programs(site: Site) -> None:
-    for name, source in PROGRAMS.items():
-        command = [site.prefix / "bin/mpicc", "-O1", "-o", site.work / name, harness.ROOT / source, "-lm"]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise Problem(f"{source} does not compile: {done.stderr}")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
@@ -277,7 +269,7 @@ def main() -> int:
         site = None
         try:
             site = Site(prefix, Path(work))
-            compile_programs(site)
+            site.compile(PROGRAMS)
             return harness.run_suite("ssh", chosen, site, after=left_behind)
         finally:
             if site is not None:
