@@ -15,8 +15,10 @@ use std::time::Duration;
 
 /// The time within which a launcher ends the job of a rank that is gone, with much to spare.
 const LAUNCHER_ENDS: Duration = Duration::from_secs(10);
-/// The time within which a launcher, or a neighbour of the dead rank under a launcher that lets the
-/// others wait, ends the job of a rank on another host that has died.
+/// The time within which a launcher that watches its ranks ends the job of a rank that has died.
+const DEATH_IS_REPORTED: Duration = Duration::from_millis(500);
+/// The time within which another launcher, or a neighbour of the dead rank under a launcher that
+/// lets the others wait, ends the job.
 const DEATH_IS_KNOWN: Duration = Duration::from_secs(4);
 
 /// Calls the error handler of the object, and gives the code to return if the handler returns. A
@@ -30,7 +32,10 @@ pub(crate) fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error)
             if error.class == Class::PROC_ABORTED {
                 std::thread::sleep(LAUNCHER_ENDS);
             } else if error.may_be_death {
-                std::thread::sleep(DEATH_IS_KNOWN);
+                std::thread::sleep(match bootstrap_of(rank).reports_deaths() {
+                    true => DEATH_IS_REPORTED,
+                    false => DEATH_IS_KNOWN,
+                });
             }
             fatal(rank, procedure, error)
         }
@@ -62,7 +67,7 @@ fn action(rank: &Rank, object: Object, code: c_int) -> ErrorAction {
 #[cold]
 pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
-    let code = error.class.0.clamp(1, 255);
+    let code = error.exit_class.0.clamp(1, 255);
     let fault = Notice::Fault { code, text: &text };
     let reported = rank.lock().bootstrap.notify(fault).is_ok();
     if !reported {

@@ -29,14 +29,24 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// A rank on its own.
-    pub fn none() -> Peers {
+    /// Rank `rank` of `size` ranks, which shares memory with nobody and has no device.
+    pub fn new(rank: usize, size: usize) -> Peers {
         Peers {
-            rank: 0,
-            size: 1,
-            local: vec![0],
+            rank,
+            size,
+            local: vec![rank],
             segment: None,
             node: None,
+        }
+    }
+
+    /// The rank is on one host with the ranks `local`, itself included, in order, and shares the
+    /// memory `segment` with them, if there is any.
+    pub fn sharing(self, local: impl Iterator<Item = usize>, segment: Option<OwnedFd>) -> Peers {
+        Peers {
+            local: local.collect(),
+            segment,
+            ..self
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Errors of the transports. Each says what failed, at which peer or device, and why.
 
+use std::sync::Arc;
+
 /// The error of a transport. One word, so that a result travels in registers.
-#[derive(Debug)]
-pub struct Error(Box<Fault>);
+#[derive(Clone, Debug)]
+pub struct Error(Arc<Fault>);
 
 /// The cause of an [`Error`].
 #[derive(Debug)]
@@ -26,8 +28,8 @@ pub enum Fault {
     Unreachable {
         /// World rank of the peer.
         peer: usize,
-        /// The device's answer.
-        why: device::Error,
+        /// The reason, and advice to the user.
+        why: String,
     },
     /// The process of a peer on this host has ended, or is ending.
     Gone {
@@ -38,10 +40,10 @@ pub enum Fault {
     Lost {
         /// World rank of the peer.
         peer: usize,
-        /// Name of the device.
+        /// Name of the device, with the places of both ends if they are known.
         device: String,
-        /// Status of the failed work request.
-        status: &'static str,
+        /// Status of the failed work request, or the reason why the peer was given up.
+        status: String,
         /// Advice to the user.
         check: &'static str,
         /// Whether the death of the peer's process can be the cause: not on a modelled machine.
@@ -61,12 +63,24 @@ impl Error {
     pub fn fault(&self) -> &Fault {
         &self.0
     }
+
+    /// The peer that cannot be reached any more because of this error. `None`: the error concerns
+    /// this rank itself.
+    pub fn lost_peer(&self) -> Option<usize> {
+        match *self.0 {
+            Fault::Broken { peer, .. }
+            | Fault::Unreachable { peer, .. }
+            | Fault::Gone { peer }
+            | Fault::Lost { peer, .. } => Some(peer),
+            Fault::System(..) | Fault::Mismatch(_) | Fault::Device(_) | Fault::Deadlock => None,
+        }
+    }
 }
 
 impl From<Fault> for Error {
     #[cold]
     fn from(fault: Fault) -> Error {
-        Error(Box::new(fault))
+        Error(Arc::new(fault))
     }
 }
 

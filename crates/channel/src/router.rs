@@ -8,7 +8,7 @@ use datatype::Buffer;
 use crate::body::BodyStores;
 use crate::loopback::Loopback;
 use crate::piece_counter::PieceCounter;
-use crate::rdma::Rdma;
+use crate::rdma::{Outages, Rdma};
 use crate::shm::Shm;
 use crate::zero_copy::Origin;
 use crate::{
@@ -195,6 +195,28 @@ impl Router {
     pub fn strangers(&mut self) -> Vec<(usize, String, u64)> {
         let rdma = self.rdma.as_mut();
         rdma.map_or_else(Vec::new, |rdma| rdma.strangers())
+    }
+
+    /// Gives up a peer that cannot be reached any more: nothing is exchanged with it from now on.
+    pub fn lose(&mut self, peer: usize) {
+        if let Via::Rdma(rdma) = self.via(peer) {
+            rdma.give_up_peer(peer);
+        }
+    }
+
+    /// Connects to a peer that this rank waits for, so that a dead path to it is noticed though
+    /// this rank has nothing to send.
+    pub fn contact(&mut self, peer: usize) -> Result<()> {
+        match self.via(peer) {
+            Via::Rdma(rdma) => rdma.contact(peer),
+            Via::Loopback(_) | Via::Shm(_) => Ok(()),
+        }
+    }
+
+    /// The times without a network that have ended: their number, and their sum in nanoseconds.
+    pub fn outages(&self) -> Outages {
+        let rdma = self.rdma.as_ref();
+        rdma.map_or(Outages::default(), |rdma| rdma.outages())
     }
 
     /// Leaves the modelled machine: this rank exchanges no more messages.

@@ -65,5 +65,17 @@ macro_rules! delegate_to_node {
         fn port_events(&mut self) -> Vec<$crate::PortEvent> {
             self.node().port_events()
         }
+
+        fn knows_cuts(&self) -> bool {
+            self.node.borrow().knows_cuts()
+        }
+
+        fn signs(&mut self, peer: usize) -> $crate::Signs {
+            self.node().signs(peer)
+        }
+
+        fn place_of(&mut self, peer: usize) -> String {
+            self.node().place_of(peer)
+        }
     };
 }

@@ -12,6 +12,7 @@ pub mod check;
 mod delegate;
 mod host;
 mod immediates;
+mod signs;
 mod types;
 pub mod wr_table;
 
@@ -20,6 +21,7 @@ use std::os::fd::OwnedFd;
 pub use accounting::{Accounting, Charges, Effort, VirtualTime};
 pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
 pub use immediates::with_immediates;
+pub use signs::Signs;
 pub use types::*;
 
 /// A rank's place in a machine. It may move between threads with its rank.
@@ -122,6 +124,26 @@ pub trait Node: Send {
     /// Takes the changes of ports since the last call, in their order.
     fn port_events(&mut self) -> Vec<PortEvent> {
         Vec::new()
+    }
+
+    /// The node knows, without a request, whether a path to a peer carries anything:
+    /// [`Signs::cut`]. A modelled machine with a plan of such faults does.
+    fn knows_cuts(&self) -> bool {
+        false
+    }
+
+    /// Signs of life of `peer`, and of the paths to it. Each call may ask for further signs, which
+    /// a later call returns: a rank calls this now and then while nothing reaches the peer.
+    fn signs(&mut self, peer: usize) -> Signs {
+        let _ = peer;
+        Signs::default()
+    }
+
+    /// The place of `peer`, or of this rank itself, in words for the user: its host and its
+    /// addresses. Empty: the node does not know it.
+    fn place_of(&mut self, peer: usize) -> String {
+        let _ = peer;
+        String::new()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The parser of the settings.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use crate::mv2::{self, Translated};
 use crate::table::{Knobs, TABLE};
@@ -9,7 +10,19 @@ use crate::{CONTRACT, Error, PREFIX, nearest};
 /// A setting that has been set: its name, the variable, and the value.
 type Assigned = (&'static str, String, String);
 
+/// The time by which launcher and agents wait longer than ranks for a network that is away.
+const BEYOND_OUTAGE: Duration = Duration::from_secs(30);
+
 impl Knobs {
+    /// The longest silence between the launcher and an agent; zero: for ever.
+    pub fn heartbeat(&self) -> Duration {
+        match (self.heartbeat.0, self.outage.0) {
+            (Some(given), _) => given,
+            (None, Some(outage)) => outage + BEYOND_OUTAGE,
+            (None, None) => Duration::ZERO,
+        }
+    }
+
     /// Reads the settings among `vars`. Ignores other variables; an empty value means the default.
     /// A variable of this project wins over an alias that begins with `MV2_`.
     pub fn parse(vars: impl Iterator<Item = (String, String)>) -> Result<Knobs, Error> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::algorithms::{AlgorithmChoices, TreeArity};
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
-    Bytes, CoreDistance, KnobValue, PmiVersion, RdmaDesign, ReadyToReceive, Rendezvous, Seconds,
-    SingleCopyMode, Wait,
+    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, RdmaDesign, ReadyToReceive,
+    Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
 };
 use crate::{Error, Knob};
 
@@ -255,10 +255,16 @@ knobs! {
     /// rank waits for. 0: never.
     report_stuck: Seconds = Seconds(Duration::ZERO), "FISHPLATE_REPORT_STUCK";
 
+    /// The time without a sign of life after which a rank gives up a peer that no network reaches
+    /// any more, such as 2min. The last path between two ranks is waited for as long as this; a
+    /// path beside others that work is given up at once. A peer that computes gives signs of life
+    /// where it is reached over IP. 0: give up at once. `forever`: never give up.
+    outage: TimeLimit = TimeLimit(Some(Duration::from_secs(120))), "FISHPLATE_OUTAGE";
+
     /// The longest silence in seconds between the launcher and the agent of another host. Each
-    /// sends a sign of life four times in this time, and ends the job if none arrives. 0: wait for
-    /// ever.
-    heartbeat: Seconds = Seconds(Duration::from_secs(30)), "FISHPLATE_HEARTBEAT";
+    /// sends a sign of life four times in this time, and ends the job if none arrives. With `auto`
+    /// it is 30 s longer than FISHPLATE_OUTAGE. 0: wait for ever.
+    heartbeat: AutoSeconds = AutoSeconds(None), "FISHPLATE_HEARTBEAT";
 
     /// The most agents below the launcher, and below each agent, in the tree over which the agents
     /// of more hosts exchange values and fences. 0: all exchange them with the launcher alone.

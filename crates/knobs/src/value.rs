@@ -187,6 +187,62 @@ impl KnobValue for Seconds {
     }
 }
 
+/// A time after which something is given up. None: never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit(pub Option<Duration>);
+
+/// `90`, `90s`, `2min`, `1h`, `forever`.
+impl KnobValue for TimeLimit {
+    const KIND: &'static str = "time|forever";
+    const EXPECTED: &'static str =
+        "a time, such as 90s, 2min or 1h (without a unit: seconds), or forever";
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        if text == "forever" {
+            return Some(TimeLimit(None));
+        }
+        let units = [("min", 60.0), ("h", 3600.0)];
+        let long = units
+            .iter()
+            .find_map(|&(name, unit)| seconds(text.strip_suffix(name)?, unit));
+        let short = || Seconds::parse(&text).map(|seconds| seconds.0);
+        long.or_else(short).map(|limit| TimeLimit(Some(limit)))
+    }
+
+    fn show(&self) -> String {
+        let Some(limit) = self.0 else {
+            return "forever".into();
+        };
+        match limit.as_nanos() {
+            n if n > 0 && n % 3_600_000_000_000 == 0 => format!("{}h", limit.as_secs() / 3600),
+            n if n > 0 && n % 60_000_000_000 == 0 => format!("{}min", limit.as_secs() / 60),
+            _ => limit.show(),
+        }
+    }
+}
+
+/// A time that follows from other settings unless it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AutoSeconds(pub Option<Duration>);
+
+impl KnobValue for AutoSeconds {
+    const KIND: &'static str = "auto|seconds";
+    const EXPECTED: &'static str = "auto, or a number of seconds, such as 30 or 0.5";
+
+    fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "auto" => Some(AutoSeconds(None)),
+            text => Seconds::parse(text).map(|given| AutoSeconds(Some(given.0))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0
+            .map_or_else(|| "auto".into(), |given| Seconds(given).show())
+    }
+}
+
 /// Parses digits with at most one point, and multiplies them by the unit.
 fn seconds(digits: &str, unit: f64) -> Option<Duration> {
     let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');

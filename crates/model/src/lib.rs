@@ -29,6 +29,7 @@ pub mod library;
 mod lookahead;
 mod message;
 mod node;
+mod paths;
 mod pinned;
 mod port_faults;
 mod queue_pair;

@@ -7,15 +7,16 @@ use sim::{Deadlock, Time, Turn};
 
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
-use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result, VirtualTime};
+use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result, Signs, VirtualTime};
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
 /// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
 /// 30 ns.
 pub const CALL: Time = 20_000;
 
-/// The latency of an out-of-band message: TCP over a cluster's management Ethernet, some 30 us.
-/// Assumed.
+/// The latency of an out-of-band message: datagrams through the kernels of two hosts, some 30 us.
+/// Assumed. The rails are the only networks between hosts: while none carries anything, such a
+/// message waits.
 pub const OOB_LATENCY: Time = 30_000_000;
 
 /// The time of an effort on an idle machine.
@@ -272,13 +273,20 @@ impl Node for ModelNode {
         self.turn.with(|net, _| net.take_port_events(rank))
     }
 
+    fn knows_cuts(&self) -> bool {
+        self.turn.with(|net, _| net.knows_cuts())
+    }
+
+    fn signs(&mut self, peer: usize) -> Signs {
+        let (rank, now) = (self.turn.rank(), self.turn.now());
+        self.turn.with(|net, _| net.signs(rank, peer, now))
+    }
+
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
         self.turn.stay().map_err(deadlock)?;
         let from = self.turn.rank();
-        self.turn.with(|net, clock| {
-            let at = clock.of(from) + OOB_LATENCY;
-            net.oob_send(from, peer, words, at, clock)
-        })
+        self.turn
+            .with(|net, clock| net.oob_send(from, peer, words, OOB_LATENCY, clock))
     }
 
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {

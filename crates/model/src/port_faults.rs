@@ -155,7 +155,7 @@ impl PortFaults {
         Ok(())
     }
 
-    pub(super) fn of_port(&self, host: u32, rail: u32) -> impl Iterator<Item = &PortFault> {
+    pub(super) fn of_port(&self, host: u32, rail: u32) -> impl Iterator<Item = &PortFault> + Clone {
         let of = move |fault: &&PortFault| (fault.host, fault.rail) == (host, rail);
         self.as_slice().iter().filter(of)
     }
@@ -190,18 +190,19 @@ impl MachineModel {
         time * 1000 / u64::from(share)
     }
 
-    /// Schedules the port events of a rank. A rank with one rail has no use for them and pays
-    /// nothing.
+    /// Schedules the times at which a rank is to look at its ports, and at its paths to others.
     pub(super) fn watch_ports(&mut self, rank: u32, clock: &mut Clocked) {
-        if self.rails_of(rank) < 2 {
-            return;
-        }
         for fault in 0..self.faults.ports.as_slice().len() as u32 {
             let plan = &self.faults.ports.as_slice()[fault as usize];
-            if plan.takes_down() && self.sees(rank, plan) {
+            if plan.cuts() || self.has_port_events(rank, plan) {
                 clock.at_idle(plan.from, Event::Port { rank, fault });
             }
         }
+    }
+
+    /// A fault causes port events at a rank. A rank with one rail has no use for them.
+    fn has_port_events(&self, rank: u32, fault: &PortFault) -> bool {
+        self.rails_of(rank) >= 2 && fault.takes_down() && self.sees(rank, fault)
     }
 
     /// True if a fault takes down a port of this rank's host. Two hosts back to back share the
@@ -214,13 +215,29 @@ impl MachineModel {
         fault.host == host || direct && fault.rail < self.rails_of(rank)
     }
 
-    /// Handles a time at which a fault may take a port of a rank's host down or up.
+    /// Handles a time at which a fault begins, changes or ends.
     pub(super) fn port_changes(&mut self, rank: u32, fault: u32, clock: &mut Clocked) {
         if self.ranks[rank as usize].gone {
             return;
         }
         let now = clock.now();
         let plan = self.faults.ports.as_slice()[fault as usize];
+        if self.has_port_events(rank, &plan) {
+            self.change_port(rank, &plan, clock);
+        }
+        if plan.cuts() {
+            // A path to some peer may have ended, or be back.
+            self.ranks[rank as usize].fresh = true;
+            clock.wake(rank);
+        }
+        if let Some(next) = plan.next_change(now) {
+            clock.at_idle(next, Event::Port { rank, fault });
+        }
+    }
+
+    /// Reports to a rank that a fault has taken a port of its host down, or that the port is up.
+    fn change_port(&mut self, rank: u32, plan: &PortFault, clock: &mut Clocked) {
+        let now = clock.now();
         let mut faults = self.faults.ports.as_slice().iter();
         let is_down = faults
             .any(|other| other.rail == plan.rail && self.sees(rank, other) && other.is_down(now));
@@ -240,9 +257,6 @@ impl MachineModel {
             own.changes.push((plan.rail, change));
             own.fresh = true;
             clock.wake(rank);
-        }
-        if let Some(next) = plan.next_change(now) {
-            clock.at_idle(next, Event::Port { rank, fault });
         }
     }
 

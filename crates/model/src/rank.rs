@@ -202,20 +202,27 @@ impl MachineModel {
         }
     }
 
-    /// Sends an out-of-band message.
+    /// Sends an out-of-band message, which takes `latency`. While no path to the peer's host carries
+    /// anything it waits: on a real machine it is sent again and again.
     pub(super) fn oob_send(
         &mut self,
         from: u32,
         to: usize,
         bytes: &[u8],
-        at: Time,
+        latency: Time,
         clock: &mut Clocked,
     ) -> Result<()> {
         let memory = self.memory;
         let (ranks, runs_ahead) = (self.ranks.len(), self.lookahead.is_some());
-        let Some(own) = self.ranks.get_mut(to) else {
+        let Some(theirs) = self.ranks.get(to) else {
             return Err(Error::Invalid(format!("rank {to} of {ranks}")));
         };
+        let hosts = (self.ranks[from as usize].host, theirs.host);
+        let leaves = self.path_opens(hosts.0, hosts.1, clock.of(from));
+        let Some(at) = leaves.checked_add(latency) else {
+            return Ok(());
+        };
+        let own = &mut self.ranks[to];
         if own.gone {
             return Ok(());
         }

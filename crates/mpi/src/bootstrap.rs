@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use channel::rdma::{self, Config, Design, RailSettings};
+use channel::rdma::{self, Config, Design, Patience, RailSettings};
 use channel::{Peers, Settings, SingleCopyUse, WaitMode, WaitSettings};
 use knobs::{
     Knobs, QueuePairs, RailPolicy, RdmaDesign, ReadyToReceive, Rendezvous, SingleCopyMode, Wait,
@@ -24,13 +24,8 @@ impl Wiring {
     pub fn new(bootstrap: Arc<dyn Bootstrap>) -> Wiring {
         let rank = bootstrap.rank();
         Wiring {
-            peers: Peers {
-                rank,
-                size: bootstrap.size(),
-                local: bootstrap.hosts().beside(rank).collect(),
-                segment: bootstrap.take_segment(),
-                node: None,
-            },
+            peers: Peers::new(rank, bootstrap.size())
+                .sharing(bootstrap.hosts().beside(rank), bootstrap.take_segment()),
             bootstrap,
         }
     }
@@ -93,7 +88,8 @@ fn single_copy(knobs: &Knobs) -> SingleCopyUse {
 }
 
 /// The settings of the transports, for the rank with this number among those of its host.
-pub(crate) fn transports(knobs: &Knobs, local_rank: usize) -> Settings {
+/// `reports_deaths`: the launcher ends the job of a rank that has died.
+pub(crate) fn transports(knobs: &Knobs, local_rank: usize, reports_deaths: bool) -> Settings {
     Settings {
         ring_slots: knobs.ring_slots,
         ring_bytes: knobs.ring_bytes.0,
@@ -114,6 +110,10 @@ pub(crate) fn transports(knobs: &Knobs, local_rank: usize) -> Settings {
             gather: knobs.rdma_gather,
             keep_registrations: knobs.registration_cache,
             rails: rails(knobs, local_rank),
+            patience: Patience {
+                silence: knobs.outage.0.map(|limit| limit.as_nanos() as u64),
+                refusal_is_death: !reports_deaths,
+            },
         },
         wait: WaitSettings {
             mode: match knobs.wait {
@@ -134,7 +134,7 @@ mod tests {
     fn of(vars: &[(&str, &str)]) -> RailSettings {
         let vars = vars.iter();
         let vars = vars.map(|(name, value)| (name.to_string(), value.to_string()));
-        transports(&Knobs::parse(vars).unwrap(), 3).rdma.rails
+        transports(&Knobs::parse(vars).unwrap(), 3, true).rdma.rails
     }
 
     #[test]

@@ -169,6 +169,10 @@ pub struct Comm {
     pub errhandler: u32,
     /// The hints that are set.
     pub hints: Hints,
+    /// The number of lost peers of the rank of which waits for any source have heard.
+    pub(crate) losses_told: usize,
+    /// The reason why a member has left a collective operation, after which none works.
+    pub(crate) left: Option<Error>,
 }
 
 impl Comm {
@@ -185,6 +189,8 @@ impl Comm {
             topology: None,
             errhandler: errhandler::FATAL,
             hints: Hints::default(),
+            losses_told: 0,
+            left: None,
         }
     }
 

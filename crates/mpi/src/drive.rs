@@ -88,6 +88,17 @@ impl Rank {
         let Work::Future(work) = &mut task.work else {
             return self.lock().advance_round(task);
         };
+        let mut state = self.lock();
+        if state.has_losses()
+            && let Some(context) = state.messages.requests.context(task.request)
+            && let Err(error) = state.check_collective(context)
+        {
+            state.end_task(task.request, Err(error));
+            // The messages of the operation are given up without the lock.
+            drop(state);
+            return None;
+        }
+        drop(state);
         match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => Some(task),
             Poll::Ready(result) => {
@@ -97,19 +108,42 @@ impl Rank {
         }
     }
 
-    /// Drives a future on this stack until it ends.
+    /// Drives a future on this stack until it ends. `among`: the context of the communicator all of
+    /// whose members take part in it.
     ///
     /// # Errors
-    /// Those of the future, and those of progress.
+    /// Those of the future, those of progress, and the loss of a member.
     pub fn block_on<T>(
         &self,
         waiting: &Waiting,
+        among: Option<u64>,
+        future: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let result = self.drive_here(waiting, among, future);
+        if let (Some(context), Err(error)) = (among, &result) {
+            self.lock().leave_collective(context, error);
+        }
+        result
+    }
+
+    #[inline(always)]
+    fn drive_here<T>(
+        &self,
+        waiting: &Waiting,
+        among: Option<u64>,
         future: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let mut future = std::pin::pin!(future);
         let mut context = Context::from_waker(Waker::noop());
         loop {
-            let before = self.lock().messages.requests.completions;
+            let state = self.lock();
+            let before = state.messages.requests.completions;
+            if state.has_losses()
+                && let Some(among) = among
+            {
+                state.check_collective(among)?;
+            }
+            drop(state);
             if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
                 return result;
             }
@@ -170,6 +204,9 @@ impl State {
     fn end_task(&mut self, request: RequestId, result: Result<Status>) {
         let status = result.unwrap_or_else(|error| {
             let class = error.class;
+            if let Some(context) = self.messages.requests.context(request) {
+                self.leave_collective(context, &error);
+            }
             self.last_error = Some(error);
             Status {
                 error: class,
@@ -215,7 +252,8 @@ impl Status {
             .last_error
             .take()
             .filter(|error| error.class == self.error);
-        Err(last.unwrap_or_else(|| {
+        let loss = || state.messages.losses.last_of(self.error);
+        Err(last.or_else(loss).unwrap_or_else(|| {
             let detail = match self.dropped {
                 0 => "the operation ended with an error".to_string(),
                 dropped => format!(

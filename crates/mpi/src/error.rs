@@ -59,6 +59,25 @@ pub struct Fault {
     pub detail: Cow<'static, str>,
     /// Whether the connection to a peer is lost, perhaps because its process has died.
     pub may_be_death: bool,
+    /// The reach of the failure.
+    pub cause: Cause,
+    /// The class that decides on the exit code of a fatal error: that of the cause, where the error
+    /// itself stands for those of several operations.
+    pub exit_class: Class,
+}
+
+/// The reach of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The call, or this rank.
+    Local,
+    /// Everything that needs the peer with this world rank.
+    LostPeer(usize),
+    /// Collective operations on one communicator: a member has left one.
+    LeftCollective {
+        /// The communicator's context.
+        context: u64,
+    },
 }
 
 /// The result of an operation that can fail with an [`Error`].
@@ -68,11 +87,33 @@ impl Error {
     /// An error of this class with this text.
     #[cold]
     pub fn new(class: impl Into<Class>, detail: impl Into<Cow<'static, str>>) -> Error {
+        let class = class.into();
         Error(Box::new(Fault {
-            class: class.into(),
+            class,
             detail: detail.into(),
             may_be_death: false,
+            cause: Cause::Local,
+            exit_class: class,
         }))
+    }
+
+    /// This error with another reach.
+    pub(crate) fn because(mut self, cause: Cause) -> Error {
+        self.0.cause = cause;
+        self
+    }
+
+    /// This error, which reports others, with the consequences of one of them.
+    pub fn standing_for(mut self, cause: &Error) -> Error {
+        self.0.exit_class = cause.exit_class;
+        self.0.may_be_death = cause.may_be_death;
+        self.0.cause = cause.cause;
+        self
+    }
+
+    /// The failure has a lost peer as its cause.
+    pub fn is_loss(&self) -> bool {
+        self.cause != Cause::Local
     }
 }
 
@@ -104,6 +145,9 @@ impl From<channel::Error> for Error {
         let mut made = Error::new(class, error.to_string());
         if let channel::Fault::Lost { may_be_death, .. } = *error.fault() {
             made.0.may_be_death = may_be_death;
+        }
+        if let Some(peer) = error.lost_peer() {
+            made.0.cause = Cause::LostPeer(peer);
         }
         made
     }

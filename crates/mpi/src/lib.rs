@@ -43,6 +43,8 @@ pub mod group;
 pub mod handle;
 mod hints;
 mod lanes;
+mod losses;
+mod lost_peers;
 mod matching;
 mod message_buffer;
 pub mod op;

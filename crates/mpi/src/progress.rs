@@ -24,7 +24,13 @@ impl State {
         let State {
             router, messages, ..
         } = self;
-        let moved = messages.round(router)?;
+        let moved = match messages.round(router) {
+            Ok(moved) => moved,
+            Err(error) => {
+                self.contain(error)?;
+                true
+            }
+        };
         self.moved += u64::from(moved);
         Ok(moved)
     }

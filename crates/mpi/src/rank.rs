@@ -111,7 +111,7 @@ impl Rank {
         let Wiring { bootstrap, peers } = job.unwrap_or_else(Wiring::alone);
         let hosts = bootstrap.hosts().clone();
         let (rank, size) = (peers.rank, peers.size);
-        let settings = transports(&knobs, hosts.index(rank));
+        let settings = transports(&knobs, hosts.index(rank), bootstrap.reports_deaths());
         let mut router = Router::build(peers, &settings)?;
         let limits = limits(&knobs);
         let waiter = Waiter::new(&mut router, &settings.wait);
@@ -254,7 +254,10 @@ impl Rank {
             return Ok(());
         }
         drop(state);
-        self.wait(operation, id)?;
+        let status = self.wait(operation, id)?;
+        if status.error != Class::SUCCESS {
+            status.into_result(&mut self.lock())?;
+        }
         Ok(())
     }
 
@@ -321,7 +324,23 @@ impl Rank {
         }
         let id = state.receive_by_key(buffer.clone(), key)?;
         drop(state);
-        self.wait(operation, id)
+        self.wait_blocked(operation, id)
+    }
+
+    /// Waits for the receive of a blocking call. One that is left active has only reported a loss:
+    /// nobody else will wait for it.
+    ///
+    /// # Errors
+    /// The handle is invalid, or progress failed.
+    #[inline]
+    pub fn wait_blocked(&self, operation: &'static str, id: RequestId) -> Result<Status> {
+        let finished = self.wait_request(operation, id)?;
+        if !finished.gone {
+            let mut state = self.lock();
+            state.cancel(id)?;
+            state.messages.requests.detach(id)?;
+        }
+        Ok(finished.status)
     }
 
     /// Sends all queued packets, and closes the connections to all peers, which must close theirs
@@ -333,7 +352,15 @@ impl Rank {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
             let sent = !state.messages.has_work() && state.buffered_sends_are_done();
-            Ok((sent && state.router.close()?).then_some(()))
+            let is_closed = match sent.then(|| state.router.close()) {
+                Some(Err(error)) => {
+                    state.contain(error.into())?;
+                    false
+                }
+                Some(Ok(is_closed)) => is_closed,
+                None => false,
+            };
+            Ok(is_closed.then_some(()))
         })?;
         let mut state = self.lock();
         state.report_rails();
@@ -435,6 +462,9 @@ impl State {
 
     #[inline(never)]
     fn announce(&mut self, id: RequestId, key: Key) -> Result<()> {
+        if self.has_losses() {
+            self.check_posted(id, &key);
+        }
         let sender = match self.messages.announces_short() {
             true => self.comms.sender_of(&key),
             false => None,

@@ -115,7 +115,7 @@ impl State {
             .messages
             .requests
             .get(id)
-            .filter(|request| request.status.is_none())?;
+            .filter(|request| request.is_open())?;
         let (condition, context) = match &request.operation {
             Operation::Receive(receive) => {
                 let peer =

@@ -56,6 +56,13 @@ pub struct Request {
     detached: bool,
 }
 
+impl Request {
+    /// The operation is not complete. A wait for it may be about to report a loss.
+    pub fn is_open(&self) -> bool {
+        self.status.is_none_or(|status| status.error.0 < 0)
+    }
+}
+
 /// The operation of a request.
 pub enum Operation {
     /// A send. It is boxed, because most sends are complete at once and need no request.
@@ -157,12 +164,13 @@ pub trait PersistentCollective: std::marker::Send + Sync {
     fn start(&self) -> Result<RequestId>;
 }
 
-/// The result of a completed request.
+/// The result of a wait for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     /// The status of the operation.
     pub status: Status,
-    /// The request is gone, and its handle is invalid.
+    /// The request is gone, and its handle is invalid. Otherwise it is persistent, or a receive
+    /// from any source that stays active: the wait has only reported the loss of a peer.
     pub gone: bool,
     /// The context of the operation's communicator, if the operation failed and belongs to one.
     pub context: Option<u64>,
@@ -341,21 +349,69 @@ impl Requests {
     pub fn finish(&mut self, id: RequestId) -> Result<Option<Finished>> {
         let request = self.slab.get(id.0).ok_or_else(|| unknown(id))?;
         if let Some(status) = request.status {
-            let context = match status.error {
-                Class::SUCCESS => None,
-                _ => self.context(id),
-            };
+            if status.error != Class::SUCCESS {
+                return Ok(Some(self.finish_failed(id, status)));
+            }
             self.release(id);
             return Ok(Some(Finished {
                 status,
                 gone: true,
-                context,
+                context: None,
             }));
         }
         match request.operation {
             Operation::Persistent(_) => self.finish_instance(id),
             _ => Ok(None),
         }
+    }
+
+    /// Finishes a request that has failed, or whose wait is to report a loss.
+    #[cold]
+    fn finish_failed(&mut self, id: RequestId, status: Status) -> Finished {
+        let context = self.context(id);
+        match self.reported(id, status) {
+            Some(status) => Finished {
+                status,
+                gone: false,
+                context,
+            },
+            None => {
+                self.release(id);
+                Finished {
+                    status,
+                    gone: true,
+                    context,
+                }
+            }
+        }
+    }
+
+    /// The next wait for this receive reports an error of this class; the receive stays active.
+    /// `for_ever`: each wait reports it.
+    pub(crate) fn alarm(&mut self, id: RequestId, class: Class, for_ever: bool) {
+        if let Some(request) = self.slab.get_mut(id.0) {
+            request.status = Some(Status {
+                error: Class(-class.0),
+                dropped: for_ever.into(),
+                ..Status::EMPTY
+            });
+            self.completions += 1;
+        }
+    }
+
+    /// The status that a wait for an active receive with an alarm returns. The alarm ends, unless
+    /// it is for ever. `None`: there is none.
+    fn reported(&mut self, id: RequestId, status: Status) -> Option<Status> {
+        let shown = shown(status);
+        if shown.error == status.error {
+            return None;
+        }
+        if status.dropped == 0
+            && let Some(request) = self.slab.get_mut(id.0)
+        {
+            request.status = None;
+        }
+        Some(shown)
     }
 
     /// Removes a request that is complete, has not failed and is not persistent, and returns its
@@ -377,9 +433,21 @@ impl Requests {
         let active = self.persistent_mut(id).and_then(|it| it.active);
         let status = match active {
             None => Status::EMPTY,
-            Some(active) => match self.take(active)? {
+            Some(active) => match self.finish(active)? {
                 None => return Ok(None),
-                Some(status) => status,
+                // It stays active, whatever its wait reports.
+                Some(Finished {
+                    gone: false,
+                    status,
+                    ..
+                }) => {
+                    return Ok(Some(Finished {
+                        status,
+                        gone: false,
+                        context,
+                    }));
+                }
+                Some(finished) => finished.status,
             },
         };
         if let Some(persistent) = self.persistent_mut(id) {
@@ -402,7 +470,7 @@ impl Requests {
             Operation::Persistent(persistent) => persistent
                 .active
                 .map_or(Ok(Some(Status::EMPTY)), |active| self.peek(active)),
-            _ => Ok(request.status),
+            _ => Ok(request.status.map(shown)),
         }
     }
 
@@ -448,7 +516,7 @@ impl Requests {
         }
         let active = match &request.operation {
             Operation::Persistent(persistent) => persistent.active,
-            _ if request.status.is_none() => {
+            _ if request.is_open() => {
                 request.detached = true;
                 return Ok(());
             }
@@ -463,6 +531,18 @@ impl Requests {
         self.slab
             .iter()
             .map(|(handle, request)| (RequestId(handle), request))
+    }
+}
+
+/// A status as a wait shows it. A receive with an alarm has an error class below zero.
+fn shown(status: Status) -> Status {
+    match status.error.0 {
+        0.. => status,
+        alarm => Status {
+            error: Class(-alarm),
+            dropped: 0,
+            ..status
+        },
     }
 }
 

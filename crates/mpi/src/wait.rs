@@ -104,6 +104,14 @@ impl Party for Call<'_> {
         self.rank.attend(&self.waiting())
     }
 
+    fn contact_awaited(state: &mut State) -> Result<()> {
+        state.contact_awaited()
+    }
+
+    fn contain(state: &mut State, error: channel::Error) -> Result<()> {
+        state.contain(error.into())
+    }
+
     fn deadlock(&self, state: &mut State) -> Error {
         state.deadlock(&self.waiting())
     }

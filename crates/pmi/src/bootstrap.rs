@@ -193,6 +193,12 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// once. Our own launcher knows by then.
     fn end_job(&self, _code: i32) {}
 
+    /// Whether the launcher ends the job when a rank has died, on whichever host. Otherwise ranks
+    /// have to notice it themselves.
+    fn reports_deaths(&self) -> bool {
+        true
+    }
+
     /// Reports to the launcher. An error means that nobody took the notice.
     fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone>;
 

@@ -101,15 +101,82 @@ pub fn waitall(
         if at == requests.len() {
             return failed.result(call, requests.len());
         }
-        match wait_for(call, &mut requests[at]) {
-            Ok(finished) if finished.status.error == Class::SUCCESS => {
-                failed.tell(at, finished.status, statuses)
+        let waited = match failed.is_loss() {
+            // The others may never complete: a peer may wait for what this rank does next.
+            true => Ok(None),
+            false => wait_in_order(call, requests, at),
+        };
+        match waited {
+            Ok(Some(finished)) => {
+                let is_good = finished.status.error == Class::SUCCESS;
+                if finished.gone {
+                    requests[at] = MPI_REQUEST_NULL;
+                }
+                match is_good {
+                    true => failed.tell(at, finished.status, statuses),
+                    false => failed.note(&mut call.rank.lock(), at, finished, statuses),
+                }
+                at += 1;
             }
-            Ok(finished) => failed.note(&mut call.rank.lock(), at, finished, statuses),
-            Err(error) => failed.broken(at, error, statuses)?,
+            Ok(None) => {
+                finish_the_rest(call, requests, at, statuses, &mut failed)?;
+                return failed.result(call, requests.len());
+            }
+            Err(error) => return failed.broken(call, (at, requests.len()), error, statuses),
         }
-        at += 1;
     }
+}
+
+/// Waits for the request at `at`. None: it is not complete, and a later one has failed because of a
+/// lost peer.
+fn wait_in_order(
+    call: &Running,
+    requests: &[Request],
+    at: usize,
+) -> Result<Option<Finished>, Error> {
+    let first = id(requests[at]);
+    let waited = [first];
+    let waiting = Waiting {
+        operation: call.procedure,
+        requests: &waited,
+    };
+    call.rank.wait_until(&waiting, |state| {
+        if let Some(finished) = state.messages.requests.finish(first)? {
+            return Ok(Some(Some(finished)));
+        }
+        let lost = state.has_losses() && requests[at + 1..].iter().any(|&of| has_lost(state, of));
+        Ok(lost.then_some(None))
+    })
+}
+
+/// A request has failed because of a lost peer.
+#[cold]
+fn has_lost(state: &State, request: Request) -> bool {
+    let status = match request == MPI_REQUEST_NULL {
+        true => None,
+        false => state.messages.requests.peek(id(request)).ok().flatten(),
+    };
+    status.is_some_and(|status| state.is_loss(status.error))
+}
+
+/// Finishes the requests from `at` on that are complete. The others stay active, with the error
+/// MPI_ERR_PENDING in their statuses (MPI 5.0 §3.7.5).
+#[cold]
+fn finish_the_rest(
+    call: &Running,
+    requests: &mut [Request],
+    at: usize,
+    statuses: Statuses,
+    failed: &mut Failures,
+) -> Done {
+    let mut state = call.rank.lock();
+    for (at, request) in requests.iter_mut().enumerate().skip(at) {
+        match finish(&mut state, request)? {
+            Some(finished) => failed.note(&mut state, at, finished, statuses),
+            None => failed.pending(at, statuses),
+        }
+    }
+    Ok(())
 }
 
 /// Finishes the requests from `at` on, up to the first that is not complete or has failed; returns
@@ -158,6 +225,14 @@ struct Failure {
 }
 
 impl Failures {
+    /// An operation has failed because of a lost peer.
+    #[inline(always)]
+    fn is_loss(&self) -> bool {
+        self.first
+            .as_ref()
+            .is_some_and(|first| first.error.is_loss())
+    }
+
     /// Writes the status of an operation.
     #[inline(always)]
     fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
@@ -182,21 +257,38 @@ impl Failures {
         }
     }
 
-    /// Records an error of the wait itself, not of the operation.
+    /// Writes the status of an operation that is not complete.
+    fn pending(&mut self, at: usize, statuses: Statuses) {
+        if let Some(status) = statuses.get(at) {
+            status.set(Status::from(mpi::Status {
+                error: Class::PENDING,
+                ..mpi::Status::EMPTY
+            }));
+        }
+    }
+
+    /// The result of a wait that itself has failed, at the request `at` of `of`: this one has the
+    /// error, those behind it are pending.
     #[cold]
-    fn broken(&mut self, at: usize, error: Error, statuses: Statuses) -> Done {
+    fn broken(
+        mut self,
+        call: &Running,
+        (at, of): (usize, usize),
+        error: Error,
+        statuses: Statuses,
+    ) -> Done {
         if error.class == Class::REQUEST {
             return Err(error);
         }
         let class = error.class;
         self.fail(at, error, None, statuses);
-        if let Some(status) = statuses.get(at) {
-            status.set(Status::from(mpi::Status {
-                error: class,
-                ..mpi::Status::EMPTY
-            }));
+        for at in at..of {
+            self.pending(at, statuses);
         }
-        Ok(())
+        if let Some(status) = statuses.get(at) {
+            status.set_error(class.0);
+        }
+        self.result(call, of)
     }
 
     #[cold]
@@ -221,10 +313,8 @@ impl Failures {
             None => Ok(()),
             Some(Failure { at, error, context }) => {
                 blame(call, context);
-                Err(Error::new(
-                    MPI_ERR_IN_STATUS,
-                    format!("request {at} of {of} failed: {error}"),
-                ))
+                let detail = format!("request {at} of {of} failed: {error}");
+                Err(Error::new(MPI_ERR_IN_STATUS, detail).standing_for(&error))
             }
         }
     }
@@ -239,6 +329,10 @@ pub fn testall(
     statuses: Statuses,
 ) -> Done {
     let complete = call.rank.poll_for(call.procedure, |state| {
+        // As in MPI_Waitall, the others may never complete after a loss.
+        if state.has_losses() && requests.iter().any(|&of| has_lost(state, of)) {
+            return Ok(Some(()));
+        }
         for request in requests.iter() {
             if peek(state, *request)?.is_none() {
                 return Ok(None);

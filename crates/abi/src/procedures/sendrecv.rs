@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::handle::{Comm, Datatype, Request};
 use crate::status::Status;
 use datatype::{Buffer, Predefined};
-use mpi::Completion;
 use mpi::request::RequestId;
+use mpi::{Class, Completion};
 use mpi::{Mode, State};
 use std::ffi::{c_int, c_void};
 
@@ -165,9 +165,12 @@ fn finish(
     receive: RequestId,
     status: Option<Out<Status>>,
 ) -> Done {
-    call.rank.wait(call.procedure, send)?;
-    let received = call.rank.wait(call.procedure, receive)?;
-    deliver(call, received, status)
+    let sent = call.rank.wait(call.procedure, send)?;
+    let received = call.rank.wait_blocked(call.procedure, receive)?;
+    match sent.error {
+        Class::SUCCESS => deliver(call, received, status),
+        _ => deliver(call, sent, None),
+    }
 }
 
 /// One request for both; its status is the receive's.

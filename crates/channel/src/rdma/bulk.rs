@@ -228,6 +228,34 @@ impl BulkEngine {
         }
     }
 
+    /// Link `carrier` to `peer` works, and carries the shares of `dead` links. Both ends of those
+    /// are drained.
+    pub(super) fn carry_all(&mut self, peer: usize, carrier: usize, dead: RailSet) {
+        let transfers = self.transfers.iter_mut().flatten();
+        for transfer in transfers.filter(|own| own.transfer().peer == peer) {
+            for link in dead.iter() {
+                transfer.leave(link, carrier);
+            }
+        }
+    }
+
+    /// `peer` is lost, and its links are drained: its transfers end without a report. Returns the
+    /// receives that were reserved for its notices.
+    pub(super) fn lose(&mut self, peer: usize) -> Vec<Reserved> {
+        for (number, place) in self.transfers.iter_mut().enumerate() {
+            let is_its = |own: &Unfinished| own.transfer().peer == peer;
+            if place.as_ref().is_some_and(is_its) {
+                *place = None;
+                self.free.push(number);
+                self.started -= 1;
+            }
+        }
+        let its = |_: &u32, notice: &mut ExpectedNotice| notice.done.peer == peer;
+        let lost = self.expected.extract_if(its);
+        lost.flat_map(|(_, notice)| [notice.reserved].into_iter().chain(notice.again))
+            .collect()
+    }
+
     /// Prints the transfers that are not complete.
     #[cfg(test)]
     pub(super) fn describe(&self) {

@@ -52,6 +52,10 @@ impl Rdma {
         let Some(place) = self.find(to, home, most)? else {
             return Ok(false);
         };
+        // Lost packets leave first: the polls may have found that a link has failed.
+        if !self.endpoints.of(to).sender.is_clear() {
+            return Ok(false);
+        }
         self.endpoints.of(to).sender.begin_coalescing(place);
         self.attention.deferred += 1;
         Ok(true)

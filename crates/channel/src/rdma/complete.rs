@@ -280,7 +280,7 @@ impl Rdma {
         Fault::Lost {
             peer,
             device,
-            status: status.words(),
+            status: status.words().into(),
             check: advice(status, self.rails[rail].network().link_layer),
             may_be_death: !self.node.is_virtual(),
         }
@@ -289,7 +289,7 @@ impl Rdma {
 }
 
 /// The advice for a request that failed with `status` on such a link.
-fn advice(status: Status, link: LinkLayer) -> &'static str {
+pub(super) fn advice(status: Status, link: LinkLayer) -> &'static str {
     match status {
         Status::RetryExceeded if link == LinkLayer::Internet => {
             "is that rank still alive, and are interface, cable and route between the two hosts up (ip link, ping)?"

@@ -1,5 +1,9 @@
 //! The user's choices for the RDMA transport. All ranks of a job must have the same.
 
+use device::Node;
+
+use super::outage::Patience;
+
 /// A design of the ring and of long messages: one of those that "Design and Implementation of
 /// MPICH2 over InfiniBand with RDMA Support" (Liu and others, IPDPS 2004) compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +105,8 @@ pub struct Config {
     pub keep_registrations: bool,
     /// Settings of several rails. Ranks may have different ones.
     pub rails: RailSettings,
+    /// The longest silence of a peer that is not lost. Ranks may have different ones.
+    pub patience: Patience,
 }
 
 impl Default for Config {
@@ -114,11 +120,23 @@ impl Default for Config {
             gather: true,
             keep_registrations: true,
             rails: RailSettings::default(),
+            patience: Patience::default(),
         }
     }
 }
 
+/// The end of endless patience in virtual time, in nanoseconds: a day. A run must end.
+const VIRTUAL_DAY: u64 = 24 * 3600 * 1_000_000_000;
+
 impl Config {
+    /// The configuration on a node of this kind.
+    pub(super) fn on(mut self, node: &dyn Node) -> Config {
+        if node.is_virtual() {
+            self.patience.silence.get_or_insert(VIRTUAL_DAY);
+        }
+        self
+    }
+
     /// Short packets are coalesced.
     pub(super) fn coalesces(&self) -> bool {
         self.gather && self.design != Design::Basic

@@ -34,6 +34,7 @@ impl Rdma {
         if self.endpoints.get(to).is_none() {
             self.open(to)?;
             self.send_hello(to, false)?;
+            self.await_word(to);
         }
         self.listen()
     }
@@ -187,6 +188,10 @@ impl Rdma {
 
     fn hear(&mut self, from: usize, message: HandshakeMessage) -> Result<()> {
         let known = self.endpoints.get(from).is_some();
+        if known && self.endpoints.of(from).connection == Connection::Lost {
+            return Ok(());
+        }
+        self.heard_from(from);
         match message {
             HandshakeMessage::Hello(hello) => self.hear_hello(from, &hello),
             HandshakeMessage::Ready if known => self.peer_ready(from),
@@ -195,6 +200,12 @@ impl Rdma {
                 connection.hear_bye().map_err(|what| broken(from, what))
             }
             HandshakeMessage::Link(message) if known => self.hear_link(from, message),
+            HandshakeMessage::GaveUp => {
+                if !known {
+                    self.open(from)?;
+                }
+                self.hear_gave_up(from)
+            }
             HandshakeMessage::Ready | HandshakeMessage::Bye | HandshakeMessage::Link(_) => {
                 Err(broken(from, "it sent a handshake message before its hello"))
             }
@@ -239,10 +250,8 @@ impl Rdma {
         let mut failed = Vec::new();
         for &(ours, theirs) in &pairs {
             let link = &mut endpoint.links_mut()[ours];
-            match link.connect(&mut **node, &hello.links[theirs]) {
-                Err(why) if failed.len() + 1 == pairs.len() => return Err(why),
-                Err(why) => failed.push((link.rail(), why)),
-                Ok(()) => (),
+            if let Err(why) = link.connect(&mut **node, &hello.links[theirs]) {
+                failed.push((link.rail(), why));
             }
         }
         let is_paired = |link: &Link| pairs.iter().any(|(ours, _)| *ours == link.index());
@@ -283,6 +292,14 @@ impl Rdma {
         failed.try_for_each(|(rail, why)| self.cannot_connect(to, rail, &why.to_string()))
     }
 
+    /// The connection of queue pairs is over. Where the device could connect none, the connection
+    /// waits for a link that works.
+    fn sever_unconnected(&mut self, peer: usize) {
+        if self.endpoints.of(peer).is_cut_off() {
+            self.cut_off(peer);
+        }
+    }
+
     /// Goes on with a connection whose queue pairs the device connects. When it is done, the peer
     /// is told.
     fn go_on(&mut self, peer: usize) -> Result<()> {
@@ -292,7 +309,11 @@ impl Rdma {
         let endpoint = endpoints.of(peer);
         for link in endpoint.links() {
             let is_connecting = link.is_connecting(&mut **node);
-            if is_connecting.map_err(|why| Fault::Unreachable { peer, why })? {
+            let why = |why: device::Error| why.to_string();
+            if is_connecting.map_err(|error| Fault::Unreachable {
+                peer,
+                why: why(error),
+            })? {
                 if self.endpoints.of(peer).connection.waits_for_device() {
                     self.send_hello(peer, false)?;
                 }
@@ -314,9 +335,13 @@ impl Rdma {
                 self.node.oob_send(peer, &message)?;
             }
         }
+        self.sever_unconnected(peer);
         match is_ready {
             true => self.now_ready(peer),
-            false => Ok(()),
+            false => {
+                self.await_word(peer);
+                Ok(())
+            }
         }
     }
 
@@ -387,8 +412,9 @@ impl Rdma {
         let mut all = true;
         for at in 0..self.endpoints.known().len() {
             let to = self.endpoints.known()[at];
-            if !self.endpoints.of(to).connection.is_ready() {
-                all = false;
+            let connection = self.endpoints.of(to).connection;
+            if !connection.is_ready() {
+                all &= connection.is_over();
                 continue;
             }
             self.write_coalesced(to)?;
@@ -396,8 +422,9 @@ impl Rdma {
                 self.endpoints.of(to).connection.say_bye();
                 let message = HandshakeMessage::Bye.encode();
                 self.node.oob_send(to, &message)?;
+                self.await_word(to);
             }
-            all &= self.endpoints.of(to).connection == Connection::Closed;
+            all &= self.endpoints.of(to).connection.is_over();
         }
         Ok(all)
     }
@@ -439,10 +466,10 @@ fn unreachable(peer: usize, ours: &[Network], theirs: &[Network]) -> Error {
         });
         words.collect::<Vec<_>>().join(", ")
     };
-    let why = device::Error::Invalid(format!(
+    let why = format!(
         "no rail of the two hosts is in one network: ours are {}; those of rank {peer} are {}",
         words(ours),
         words(theirs)
-    ));
+    );
     Fault::Unreachable { peer, why }.into()
 }

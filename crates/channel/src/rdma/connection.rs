@@ -9,9 +9,13 @@
 //!
 //! From `Ready` each end says goodbye once, in either order: `SaidBye`, `HeardBye`, `Closed`.
 //!
-//! Invariant: a rank writes to its peer only from `Ready` on, and not after its own
-//! goodbye. Before `Ready` the peer may be unable to take the write; after the goodbye it may be
-//! gone.
+//! While no link works, an end that has not said goodbye is `Severed`, and goes back to its state
+//! with the first link that works again. A peer that cannot be reached any more is `Lost`, for
+//! good.
+//!
+//! Invariant: a rank writes to its peer only from `Ready` on, while a link works, and not after
+//! its own goodbye. Before `Ready` the peer may be unable to take the write; after the goodbye it
+//! may be gone.
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,21 @@ pub(super) enum Connection {
     HeardBye,
     /// Both ends have said goodbye.
     Closed,
+    /// No link works. The state to which the connection returns with the next one.
+    Severed(Before),
+    /// The peer cannot be reached any more.
+    Lost,
+}
+
+/// The state of a connection before its last link failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    /// As [`Connection::Connected`].
+    Connected,
+    /// As [`Connection::Ready`].
+    Ready,
+    /// As [`Connection::HeardBye`].
+    HeardBye,
 }
 
 /// The contents of the peer's hello that matter until this end is connected.
@@ -100,6 +119,10 @@ impl Connection {
                 *self = Connection::Ready;
                 Ok(true)
             }
+            Connection::Severed(before @ Before::Connected) => {
+                *before = Before::Ready;
+                Ok(true)
+            }
             Connection::Connecting(announced) => {
                 announced.ready = true;
                 Ok(false)
@@ -114,7 +137,12 @@ impl Connection {
         *self = match self {
             Connection::Ready => Connection::HeardBye,
             Connection::SaidBye => Connection::Closed,
-            Connection::HeardBye | Connection::Closed => return Err("it said goodbye twice"),
+            Connection::Severed(Before::Ready) => Connection::Severed(Before::HeardBye),
+            // Its last word came late.
+            Connection::Lost => Connection::Lost,
+            Connection::HeardBye | Connection::Closed | Connection::Severed(Before::HeardBye) => {
+                return Err("it said goodbye twice");
+            }
             _ => return Err("it said goodbye before the connection was ready"),
         };
         Ok(())
@@ -129,13 +157,61 @@ impl Connection {
         };
     }
 
-    /// Both ends have been connected.
+    /// The last link has failed. True: this rank waits for a link that works.
+    pub(super) fn sever(&mut self) -> bool {
+        let before = match self {
+            Connection::Connected => Before::Connected,
+            Connection::Ready => Before::Ready,
+            Connection::HeardBye => Before::HeardBye,
+            Connection::Severed(_) => return true,
+            // Links of a connection that is not made do not carry anything. After the goodbye
+            // nothing is to be written.
+            Connection::Opening
+            | Connection::Connecting(_)
+            | Connection::SaidBye
+            | Connection::Closed
+            | Connection::Lost => return false,
+        };
+        *self = Connection::Severed(before);
+        true
+    }
+
+    /// A link works again.
+    pub(super) fn restore(&mut self) {
+        if let Connection::Severed(before) = self {
+            *self = match before {
+                Before::Connected => Connection::Connected,
+                Before::Ready => Connection::Ready,
+                Before::HeardBye => Connection::HeardBye,
+            };
+        }
+    }
+
+    /// The peer cannot be reached any more. True: the connection was still being made.
+    pub(super) fn lose(&mut self) -> bool {
+        let was_being_made = matches!(
+            self,
+            Connection::Opening
+                | Connection::Connecting(_)
+                | Connection::Connected
+                | Connection::Severed(Before::Connected)
+        );
+        *self = Connection::Lost;
+        was_being_made
+    }
+
+    /// The connection has been made, and a link works. Neither end need have more to say.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Connection::Opening | Connection::Connecting(_) | Connection::Connected
+            Connection::Ready | Connection::SaidBye | Connection::HeardBye | Connection::Closed
         )
+    }
+
+    /// Both ends have said goodbye, or the peer cannot be reached any more.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Connection::Closed | Connection::Lost)
     }
 
     /// This rank may write to the peer.
@@ -214,6 +290,52 @@ mod tests {
             assert_eq!(connection, Connection::Closed);
             assert!(connection.is_ready() && !connection.may_write());
         }
+    }
+
+    #[test]
+    fn a_connection_without_a_link_goes_on_where_it_was() {
+        for (state, heard) in [
+            (Connection::Connected, Connection::Connected),
+            (Connection::Ready, Connection::HeardBye),
+        ] {
+            let mut connection = state;
+            assert!(connection.sever() && connection.sever());
+            assert!(!connection.is_ready() && !connection.may_write() && !connection.is_over());
+            if state == Connection::Ready {
+                connection.hear_bye().unwrap();
+                assert!(connection.hear_bye().is_err());
+            }
+            connection.restore();
+            assert_eq!(connection, heard);
+        }
+        let mut connection = Connection::Connected;
+        connection.sever();
+        assert!(
+            connection.peer_ready().unwrap(),
+            "it becomes ready meanwhile"
+        );
+        connection.restore();
+        assert_eq!(connection, Connection::Ready);
+        for mut state in [Connection::Opening, Connection::SaidBye, Connection::Lost] {
+            let before = state;
+            assert!(!state.sever());
+            state.restore();
+            assert_eq!(state, before);
+        }
+    }
+
+    #[test]
+    fn a_lost_peer_stays_lost() {
+        let mut connection = Connection::Opening;
+        assert!(connection.lose(), "it was being made");
+        assert!(!connection.lose() && connection.is_over());
+        assert!(!connection.peer_ready().unwrap() && connection.hear_bye().is_ok());
+        assert!(!connection.sever());
+        connection.restore();
+        assert_eq!(connection, Connection::Lost);
+        assert!(!connection.is_ready() && !connection.may_write());
+        let mut severed = Connection::Severed(Before::Ready);
+        assert!(!severed.lose());
     }
 
     #[test]

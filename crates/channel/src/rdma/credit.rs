@@ -14,6 +14,8 @@
 //!   that its receive is posted again. No deadlock: a peer that has used all its credit has thereby
 //!   shown that it received the last grant.
 
+use super::fence::Fence;
+
 /// Messages in flight from one peer, at most: other peers need buffers too.
 pub(super) const MOST: u32 = 8;
 /// Receives for grant-only messages of one peer.
@@ -26,6 +28,10 @@ pub(super) struct Credits {
     pub window: Window,
     /// The last message that the peer allows this rank to send.
     allowed: u64,
+    /// The number of times that the peer has begun its grants anew, as far as this rank has heard.
+    restarts: u32,
+    /// Grants in the peer's packets up to this one are from before that.
+    stale: u64,
 }
 
 impl Credits {
@@ -35,6 +41,8 @@ impl Credits {
         Credits {
             window: Window::new(size),
             allowed: 0,
+            restarts: 0,
+            stale: 0,
         }
     }
 
@@ -49,16 +57,25 @@ impl Credits {
         allowed_now(self.allowed, last, lower).map(Grant)
     }
 
-    /// The peer, with which a link was given up, has received every message up to `received` and
-    /// grants messages up to `granted`. `last` is the last message that this rank has sent. False:
-    /// no peer can say that.
-    pub(super) fn restart(&mut self, last: u64, received: u64, granted: u64) -> bool {
-        let most = received.saturating_add(MOST.into());
-        let possible = received <= last && (received..=most).contains(&granted);
-        if possible {
-            self.allowed = granted;
+    /// The peer has given up a link, with this fence. If it has begun its grants anew since the
+    /// last call, those of the fence hold. `last` is the last message that this rank has sent.
+    /// False: no peer can say that.
+    pub(super) fn restart(&mut self, last: u64, fence: &Fence) -> bool {
+        let most = fence.received.saturating_add(MOST.into());
+        let is_new = fence.restarts > self.restarts;
+        let is_grant = (fence.received..=most).contains(&fence.granted);
+        let possible = fence.received <= last && (!is_new || is_grant);
+        if possible && is_new {
+            self.allowed = fence.granted;
+            self.restarts = fence.restarts;
+            self.stale = fence.sent;
         }
         possible
+    }
+
+    /// The peer's packet `sequence` left before the peer began its grants anew: its grant is void.
+    pub(super) fn is_stale(&self, sequence: u64) -> bool {
+        sequence <= self.stale
     }
 
     /// Makes use of a grant.
@@ -84,6 +101,8 @@ pub(super) struct Window {
     in_flight: Option<u64>,
     /// The peer is on the list of those that may be owed a grant-only message.
     pub listed: bool,
+    /// The number of calls of `restart`.
+    restarts: u32,
 }
 
 impl Window {
@@ -95,6 +114,7 @@ impl Window {
             told: size.into(),
             in_flight: None,
             listed: false,
+            restarts: 0,
         }
     }
 
@@ -106,7 +126,13 @@ impl Window {
         self.granted = received + u64::from(size);
         self.told = self.granted;
         self.in_flight = None;
+        self.restarts += 1;
         self.granted
+    }
+
+    /// The number of times that the grants have begun anew.
+    pub(super) fn restarts(&self) -> u32 {
+        self.restarts
     }
 
     /// The number of messages that may be in flight.

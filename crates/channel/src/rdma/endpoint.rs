@@ -6,20 +6,21 @@
 
 use std::collections::VecDeque;
 
-use device::{Node, Operation};
+use device::{Node, Operation, Status};
 
 use super::bulk::{Reserved, TransferQueue};
-use super::connection::Connection;
+use super::connection::{Before, Connection};
 use super::credit::Credits;
 use super::lifecycle::LifeStage;
 use super::link::Link;
+use super::outage::Outage;
 use super::outbound::SlotPlace;
 use super::qp_link::{DEPTH, Note};
 use super::rail_set::{RailKeys, RailSet};
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::{PostedSlot, RingSender};
 use super::schedule::Schedule;
-use crate::{Head, PeerTable, Result};
+use crate::{Error, Head, PeerTable, Result};
 
 /// The connection to one peer.
 pub(super) struct Endpoint {
@@ -41,6 +42,22 @@ pub(super) struct Endpoint {
     pub transfers: TransferQueue,
     /// Send buffers of messages that failed with their link, in the order of the messages.
     pub lost_messages: VecDeque<usize>,
+    pub last_path: LastPath,
+    /// Links that carried the peer's messages when they failed, and whose fence has not left.
+    carried: RailSet,
+}
+
+/// The state of an endpoint whose last link has failed, or whose peer is silent.
+#[derive(Default)]
+pub(super) struct LastPath {
+    /// The time without any live link, or without a word that this rank waits for.
+    pub outage: Option<Outage>,
+    /// The rail of the last request that failed, with its status.
+    pub failure: Option<(usize, Status)>,
+    /// Buffers in the memory for the peer's ring whose receives failed with the last link.
+    pub unposted: Vec<usize>,
+    /// The error of a lost peer, until its links are drained.
+    pub loss: Option<Error>,
 }
 
 /// A link in use, and the node that carries out its requests.
@@ -68,6 +85,8 @@ impl Endpoint {
             credits,
             transfers: TransferQueue::default(),
             lost_messages: VecDeque::new(),
+            last_path: LastPath::default(),
+            carried: RailSet::default(),
         }
     }
 
@@ -164,16 +183,20 @@ impl Endpoint {
         &mut self.links
     }
 
-    /// Link `on` carries nothing any more. False: no link works.
+    /// Link `on` carries nothing any more. False: no link works. Of several links the last one
+    /// stays in the schedule, which always has one.
     pub(super) fn leave_link(&mut self, on: usize) -> bool {
         let others = self
             .links
             .iter()
             .any(|link| link.index() != on && link.life.is_live());
+        self.chosen = None;
+        if on == self.home {
+            self.carried = self.carried.with(on);
+        }
         if others && let Some(schedule) = &mut self.schedule {
             schedule.set_alive(on, false);
             self.home = schedule.home();
-            self.chosen = None;
         }
         others
     }
@@ -181,16 +204,42 @@ impl Endpoint {
     /// Writes lost packets to the peer's ring again, as far as the send queue has room.
     pub(super) fn replay_packets(&mut self, node: &mut dyn Node) -> Result<()> {
         let link = &mut self.links[self.home];
+        if !link.life.is_live() {
+            return Ok(());
+        }
         while self.sender.has_replays() && link.control.held() + 1 < DEPTH {
             self.sender.replay(Wire { node, link })?;
         }
         Ok(())
     }
 
-    /// Link `on` works again.
+    /// The last message that the peer may send, for the fence of link `on`, after it has received
+    /// everything up to `received`. The grants of messages begin anew with the link that carried
+    /// them. While no link works, a link that is being taken back may have.
+    pub(super) fn grants_after(&mut self, on: usize, received: u64) -> u64 {
+        let carried = self.carried.contains(on) || self.is_cut_off();
+        self.carried = self.carried.without(on);
+        let own = self.home().window;
+        match (self.has_rings(), carried) {
+            (true, _) => received,
+            (false, true) => self.credits.window.restart(received, own),
+            (false, false) => self.credits.window.granted(),
+        }
+    }
+
+    /// Link `on` works again. If no other link does, the schedule leaves the last one that worked.
     pub(super) fn take_back_link(&mut self, on: usize) {
-        if let Some(schedule) = &mut self.schedule {
-            schedule.set_alive(on, true);
+        let Some(schedule) = &mut self.schedule else {
+            return;
+        };
+        self.chosen = None;
+        schedule.set_alive(on, true);
+        let home = &self.links[self.home];
+        if !home.life.is_live() {
+            if home.index() != on {
+                schedule.set_alive(home.index(), false);
+            }
+            self.home = schedule.home();
         }
     }
 
@@ -198,7 +247,48 @@ impl Endpoint {
     pub(super) fn is_fencing(&self) -> bool {
         let fencing =
             |link: &Link| matches!(link.life.stage(), LifeStage::Draining | LifeStage::Fenced);
-        self.schedule.is_some() && self.links.iter().any(fencing)
+        self.links.iter().any(fencing)
+    }
+
+    /// Packets or messages that were lost with a link wait to be written again.
+    pub(super) fn has_lost(&self) -> bool {
+        self.sender.has_replays() || !self.lost_messages.is_empty()
+    }
+
+    /// No link works.
+    pub(super) fn is_cut_off(&self) -> bool {
+        !self.links.iter().any(|link| link.life.is_live())
+    }
+
+    /// This rank awaits a word of the peer's that no link carries: its hello, that it is ready, or
+    /// its goodbye.
+    pub(super) fn awaits_word(&self) -> bool {
+        matches!(
+            self.connection,
+            Connection::Opening | Connection::Connected | Connection::SaidBye
+        )
+    }
+
+    /// The connection has been made at some time.
+    pub(super) fn has_been_made(&self) -> bool {
+        !matches!(
+            self.connection,
+            Connection::Opening
+                | Connection::Connecting(_)
+                | Connection::Connected
+                | Connection::Severed(Before::Connected)
+        )
+    }
+
+    /// Link `on`, which is dead, may be taken back. Where packets are messages, both ends must use
+    /// the same link for them: one link is taken back, and only while no other works.
+    pub(super) fn may_return(&self, on: usize) -> bool {
+        let is_out = |link: &Link| link.index() == on || link.life.stage() == LifeStage::Dead;
+        let is_made = !matches!(
+            self.connection,
+            Connection::Opening | Connection::Connecting(_)
+        );
+        is_made && !self.connection.is_over() && (self.has_rings() || self.links.iter().all(is_out))
     }
 
     /// The link between these rails.
@@ -264,7 +354,11 @@ impl Endpoint {
     /// Writes the slot of coalesced packets to the peer's ring. None: there is none, or the send
     /// queue has no room.
     pub(super) fn write_coalesced(&mut self, node: &mut dyn Node) -> Result<Option<PostedSlot>> {
-        let Some(len) = self.sender.coalesced() else {
+        let Some(len) = self
+            .sender
+            .coalesced()
+            .filter(|_| self.connection.may_write())
+        else {
             return Ok(None);
         };
         let on = match &mut self.schedule {
@@ -284,9 +378,13 @@ impl Endpoint {
             .map(Some)
     }
 
-    /// Writes the head pointer of a packet whose data has been written. False: none is due.
+    /// Writes the head pointer of a packet whose data has been written. False: none is due, or the
+    /// link has failed meanwhile.
     pub(super) fn write_head_pointer(&mut self, node: &mut dyn Node) -> Result<bool> {
         let link = &mut self.links[self.home];
+        if !link.life.is_live() {
+            return Ok(false);
+        }
         self.sender.write_head_pointer(Wire { node, link })
     }
 

@@ -1,5 +1,6 @@
 //! The driver of failover: it gives up a link whose requests fail, moves what the link carried to
-//! the others, and takes the link back when it works again.
+//! the others, and takes the link back when it works again. Where no other link works, the lost
+//! work waits for the first that does (`last_path`).
 //!
 //! A link is given up by both ends. Each takes its queue pairs to ERROR, waits until they are
 //! drained, and reports to the peer what it has received (a *fence*). Once an end is drained and
@@ -19,6 +20,7 @@ use super::connection::Connection;
 use super::fence::{Fence, LinkMessage, LinkWord, NewAddress};
 use super::handshake::HandshakeMessage;
 use super::lifecycle::{LifeStage, ProbeStep};
+use super::link::Link;
 use super::messages::GRANTS;
 use super::put::TOO_MANY;
 use super::qp_link::{Note, QpRole};
@@ -26,8 +28,8 @@ use super::{Rdma, broken};
 use crate::Result;
 
 impl Rdma {
-    /// A request on the link to `peer` over `rail` has failed. An error: the peer cannot be reached
-    /// any more, or the failure has another cause than the path.
+    /// A request on the link to `peer` over `rail` has failed. The peer is lost if the failure has
+    /// another cause than the path.
     #[cold]
     pub(super) fn request_failed(
         &mut self,
@@ -39,40 +41,45 @@ impl Rdma {
         let link = endpoint.link_on(rail);
         let index = link.index();
         match link.life.stage() {
-            LifeStage::Draining | LifeStage::Fenced | LifeStage::Dead | LifeStage::Joining => {
-                return Ok(());
-            }
+            LifeStage::Draining
+            | LifeStage::Fenced
+            | LifeStage::Dead
+            | LifeStage::Joining
+            | LifeStage::Ended => return Ok(()),
             LifeStage::Probing(_) => return self.begin_draining(peer, index),
             LifeStage::Live => (),
         }
         let is_path = matches!(status, Status::RetryExceeded | Status::Flushed);
         if !is_path || !self.rails[rail].answered() {
-            return Err(self.lost(peer, rail, status));
+            let error = self.lost(peer, rail, status);
+            return self.lose(peer, error);
         }
         self.give_up(peer, index, status)
     }
 
-    /// Gives up a live link: its queue pairs begin to drain. An error: no other link works.
+    /// Gives up a live link: its queue pairs begin to drain.
     fn give_up(&mut self, peer: usize, index: usize, status: Status) -> Result<()> {
         let endpoint = self.endpoints.of(peer);
         let rail = endpoint.links()[index].rail();
-        if !endpoint.leave_link(index) {
-            return Err(self.lost(peer, rail, status));
+        endpoint.last_path.failure = Some((rail, status));
+        match endpoint.leave_link(index) {
+            true => self.report_loss(peer, rail, status.words()),
+            false => self.cut_off(peer),
         }
-        self.report_loss(peer, rail, status.words());
         self.begin_draining(peer, index)?;
         self.is_impaired(peer);
         Ok(())
     }
 
-    /// A device could not connect a link, while others of the endpoint are connected: the peer
-    /// hears of it by the fence.
+    /// A device could not connect a link: the peer hears of it by the fence.
     #[cold]
     pub(super) fn cannot_connect(&mut self, peer: usize, rail: usize, why: &str) -> Result<()> {
         let endpoint = self.endpoints.of(peer);
         let index = endpoint.link_on(rail).index();
-        endpoint.leave_link(index);
-        self.report_loss(peer, rail, why);
+        endpoint.last_path.failure = Some((rail, Status::RetryExceeded));
+        if endpoint.leave_link(index) {
+            self.report_loss(peer, rail, why);
+        }
         self.end_unconnected(peer, index)
     }
 
@@ -87,7 +94,7 @@ impl Rdma {
     }
 
     /// A link to `peer` is being given up.
-    fn is_impaired(&mut self, peer: usize) {
+    pub(super) fn is_impaired(&mut self, peer: usize) {
         if !self.attention.impaired.contains(&peer) {
             self.attention.impaired.push(peer);
         }
@@ -97,7 +104,8 @@ impl Rdma {
     /// Takes the queue pairs of a link to ERROR. A link that fails while it is probed is drained
     /// and fenced too: a queue pair that uses a shared receive queue may go back to RESET only when
     /// it is drained, at both ends.
-    fn begin_draining(&mut self, peer: usize, index: usize) -> Result<()> {
+    pub(super) fn begin_draining(&mut self, peer: usize, index: usize) -> Result<()> {
+        self.attempt_failed(peer);
         let link = &mut self.endpoints.of(peer).links_mut()[index];
         link.life.fail();
         self.attention.fencing = true;
@@ -121,14 +129,18 @@ impl Rdma {
             let text = format!(
                 "rail {rail} ({name}) towards rank {peer} has failed: {why}; {rails} its traffic until it works again"
             );
-            self.attention.reports.push((rail, text));
+            self.report(format!("rail-{rail}"), text);
         }
+    }
+
+    /// Keeps a report for the user.
+    pub(super) fn report(&mut self, topic: String, text: String) {
+        self.attention.reports.push((topic, text));
     }
 
     /// Takes the reports about rails since the last call: a topic, and the words.
     pub fn take_reports(&mut self) -> Vec<(String, String)> {
         let failed = std::mem::take(&mut self.attention.reports).into_iter();
-        let failed = failed.map(|(rail, words)| (format!("rail-{rail}"), words));
         let warnings = self.node.warnings().into_iter();
         let warnings = warnings.map(|(rail, words)| (format!("stranger-{rail}"), words));
         failed.chain(warnings).collect()
@@ -154,13 +166,15 @@ impl Rdma {
         let mut fencing = false;
         for at in 0..self.attention.impaired.len() {
             let peer = self.attention.impaired[at];
+            if self.endpoints.of(peer).connection == Connection::Lost {
+                continue;
+            }
             for index in 0..self.endpoints.of(peer).links().len() {
                 self.tend_fence(peer, index)?;
             }
             self.replay(peer)?;
             let endpoint = self.endpoints.of(peer);
-            let replays = endpoint.sender.has_replays() || !endpoint.lost_messages.is_empty();
-            fencing |= endpoint.is_fencing() || replays;
+            fencing |= endpoint.is_fencing() || endpoint.has_lost();
         }
         self.attention.fencing = fencing;
         Ok(())
@@ -176,8 +190,9 @@ impl Rdma {
             self.send_fence(peer, index)?;
         }
         let now = self.node.now();
-        let life = &mut self.endpoints.of(peer).links_mut()[index].life;
-        match life.bury(now) {
+        let endpoint = self.endpoints.of(peer);
+        let is_last = endpoint.is_cut_off();
+        match endpoint.links_mut()[index].life.bury(now, is_last) {
             Some(fence) => self.bury(peer, index, &fence),
             None => Ok(()),
         }
@@ -190,11 +205,15 @@ impl Rdma {
         let arrived = self.srq_path.arrived_from(peer);
         let endpoint = self.endpoints.of(peer);
         let received = endpoint.receiver.consumed() + arrived;
-        let window = endpoint.home().window;
-        let granted = match endpoint.has_rings() {
-            true => received,
-            false => endpoint.credits.window.restart(received, window),
-        };
+        let size = endpoint.credits.window.size();
+        let granted = endpoint.grants_after(index, received);
+        let restarts = endpoint.credits.window.restarts();
+        let sent = endpoint.sender.last();
+        if !endpoint.has_rings() && !endpoint.receiver.has_memory() {
+            let link = &endpoint.links()[index];
+            let pool = self.rails[link.rail()].pool_mut(link.pool);
+            pool.take_back(size, endpoint.credits.window.size());
+        }
         let link = &mut endpoint.links_mut()[index];
         let lost = link.forget();
         link.life.drained();
@@ -204,6 +223,8 @@ impl Rdma {
             epoch,
             received,
             granted,
+            restarts,
+            sent,
             next_notice: self.bulk.next_notice(),
             expected,
         });
@@ -217,12 +238,14 @@ impl Rdma {
         Ok(self.node.oob_send(peer, &message)?)
     }
 
-    /// Both ends of a link are drained: what it carried and the peer lacks goes to other links.
+    /// Both ends of a link are drained: what it carried and the peer lacks goes to other links. If
+    /// no link works, it stays with this one until one does.
     fn bury(&mut self, peer: usize, index: usize, fence: &Fence) -> Result<()> {
         let Rdma {
             endpoints,
             bulk,
             srq_path,
+            attention,
             ..
         } = self;
         let endpoint = endpoints.of(peer);
@@ -230,16 +253,16 @@ impl Rdma {
             return Err(broken(peer, TOO_MANY));
         }
         if endpoint.has_rings() {
-            endpoint.sender.fenced(index, fence.received);
+            let had_pointer = endpoint.sender.fenced(index, fence.received);
+            attention.deferred -= usize::from(had_pointer);
         } else {
             let last = endpoint.sender.last();
-            if !endpoint
-                .credits
-                .restart(last, fence.received, fence.granted)
-            {
+            if !endpoint.credits.restart(last, fence) {
                 return Err(broken(peer, GRANTS));
             }
-            let lost = std::mem::take(&mut endpoint.lost_messages);
+            let mut lost = Vec::from(std::mem::take(&mut endpoint.lost_messages));
+            // Some may have been lost before, and been sent again over this link.
+            lost.sort_by_key(|number| srq_path.sequence(*number));
             for number in lost {
                 match srq_path.sequence(number) > fence.received {
                     true => endpoint.lost_messages.push_back(number),
@@ -264,7 +287,7 @@ impl Rdma {
             ..
         } = self;
         let endpoint = endpoints.of(peer);
-        if endpoint.is_fencing() {
+        if endpoint.is_fencing() || endpoint.is_cut_off() {
             return Ok(());
         }
         endpoint.replay_packets(&mut **node)?;
@@ -302,6 +325,7 @@ impl Rdma {
             LinkWord::Join { epoch, address } => self.hear_join(peer, index, epoch, &address),
             LinkWord::Joined { epoch, address } => {
                 let is_next = link.life.hear_joined(epoch);
+                self.attempt_answered(peer);
                 match is_next && self.reconnect(peer, index, &address)? {
                     true => self.send_probe(peer, index),
                     false => Ok(()),
@@ -325,7 +349,10 @@ impl Rdma {
         match link.life.stage() {
             LifeStage::Live => self.give_up(peer, index, Status::RetryExceeded)?,
             LifeStage::Probing(_) => self.begin_draining(peer, index)?,
-            LifeStage::Joining => self.end_unconnected(peer, index)?,
+            LifeStage::Joining => {
+                self.attempt_failed(peer);
+                self.end_unconnected(peer, index)?;
+            }
             _ => (),
         }
         self.attention.fencing = true;
@@ -349,8 +376,11 @@ impl Rdma {
         }
         let endpoints = &mut self.endpoints;
         let is_impaired = |peer: &usize| {
-            let mut links = endpoints.of(*peer).links().iter();
-            links.any(|link| !link.life.is_live())
+            let endpoint = endpoints.of(*peer);
+            let mut links = endpoint.links().iter();
+            let is_out =
+                |link: &Link| !link.life.is_live() && link.life.stage() != LifeStage::Ended;
+            links.any(is_out) || endpoint.has_lost()
         };
         self.attention.impaired.retain(is_impaired);
         Ok(())
@@ -369,13 +399,12 @@ impl Rdma {
 
     /// Tries to take a link back, if it is time.
     fn retry(&mut self, peer: usize, index: usize, now: u64) -> Result<()> {
-        let endpoint = self.endpoints.of(peer);
-        // Where packets are messages, their receives have moved to another link for good.
-        let returns = endpoint.has_rings() && endpoint.connection == Connection::Ready;
-        let link = &mut endpoint.links_mut()[index];
-        let is_due = link.life.retry_at().is_some_and(|at| now >= at);
         // The end with the higher rank answers only.
-        if !is_due || !returns || self.rank > peer {
+        if self.rank > peer || !self.endpoints.of(peer).may_return(index) {
+            return Ok(());
+        }
+        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        if link.life.retry_at().is_none_or(|at| now < at) {
             return Ok(());
         }
         link.life.join();
@@ -419,6 +448,7 @@ impl Rdma {
         if !link.life.hear_join(epoch) {
             return Ok(());
         }
+        self.attempt_answered(peer);
         let address = self.renew(peer, index)?;
         match self.reconnect(peer, index, theirs)? {
             true => self.send_word(peer, index, LinkWord::Joined { epoch, address }),
@@ -432,7 +462,9 @@ impl Rdma {
     fn reconnect(&mut self, peer: usize, index: usize, theirs: &NewAddress) -> Result<bool> {
         let rail = self.endpoints.of(peer).links()[index].rail();
         let receives = self.receives(rail);
-        let link = &mut self.endpoints.of(peer).links_mut()[index];
+        let endpoint = self.endpoints.of(peer);
+        let receives = if endpoint.has_rings() { receives } else { 0 };
+        let link = &mut endpoint.links_mut()[index];
         if link.reconnect(&mut *self.node, theirs).is_err() {
             self.end_unconnected(peer, index)?;
             return Ok(false);
@@ -441,6 +473,7 @@ impl Rdma {
             link.control.post_receive(&mut *self.node)?;
         }
         link.post_shared_again(&mut *self.node)?;
+        endpoint.post_unposted(&mut *self.node, &self.layout, peer, index)?;
         self.reserve_notices_on(peer, index)?;
         Ok(true)
     }
@@ -453,8 +486,10 @@ impl Rdma {
             to: endpoint.sender.remote_memory(link),
             immediate: None,
         };
+        // Without other links the whole connection waits for the probe: it is progress.
+        let is_last = endpoint.is_cut_off();
         let link = &mut endpoint.links_mut()[index];
-        link.set_probing(&mut *self.node, true)?;
+        link.set_probing(&mut *self.node, !is_last)?;
         let node: &mut dyn Node = &mut *self.node;
         link.control
             .post(node, operation, &[], false, true, Note::Probe)?;
@@ -487,14 +522,26 @@ impl Rdma {
         let rail = self.endpoints.of(peer).links()[index].rail();
         self.endpoints.of(peer).take_back_link(index);
         self.attention.reported[rail] = false;
+        self.end_outage(peer)?;
         self.post_transfers(peer)
     }
 
-    /// The time at which a dead link is tried again, at the earliest.
-    pub(super) fn next_retry(&self) -> Option<u64> {
+    /// The times at which a dead link is tried again, at the earliest: one of an endpoint without a
+    /// link that works, and one of any other. This end tries only those to higher ranks.
+    pub(super) fn next_retries(&self) -> [Option<u64>; 2] {
         let peers = self.attention.impaired.iter();
-        let links = peers.filter_map(|peer| self.endpoints.get(*peer));
-        let links = links.flat_map(|endpoint| endpoint.links());
-        links.filter_map(|link| link.life.retry_at()).min()
+        let endpoints = peers.filter(|peer| self.rank < **peer);
+        let endpoints = endpoints.filter_map(|peer| self.endpoints.get(*peer));
+        let mut next = [None; 2];
+        for endpoint in endpoints {
+            let links = endpoint.links().iter();
+            let due = links.filter(|link| endpoint.may_return(link.index()));
+            let Some(at) = due.filter_map(|link| link.life.retry_at()).min() else {
+                continue;
+            };
+            let place = &mut next[usize::from(!endpoint.is_cut_off())];
+            *place = Some(place.map_or(at, |other| at.min(other)));
+        }
+        next
     }
 }

@@ -166,7 +166,8 @@ impl Pair {
                 // The peer of a write may use its buffer as soon as it is notified.
                 let moving = &mut self.moving[from][at];
                 if moving.told[1] && !moving.target.is_empty() {
-                    assert_eq!(moving.target, moving.source, "transfer {}", moving.number);
+                    let is_right = moving.target == moving.source;
+                    assert!(is_right, "transfer {}", moving.number);
                     let mut target = std::mem::take(&mut moving.target);
                     target.fill(QUIET);
                     self.quiet.push(target);
@@ -261,6 +262,22 @@ impl Pair {
                 continue;
             };
             println!("rank {rank}: expects {:?}", end.bulk.expected_of(1 - rank));
+            let (sender, attention) = (&endpoint.sender, &end.attention);
+            println!(
+                "  {:?}, sent {} consumed {} coalesced {:?} clear {} replays {} messages lost {:?} allowed {}, \
+                 deferred {} fencing {} impaired {:?}",
+                endpoint.connection,
+                sender.last(),
+                endpoint.receiver.consumed(),
+                sender.coalesced(),
+                sender.is_clear(),
+                sender.has_replays(),
+                endpoint.lost_messages,
+                endpoint.credits.allowed(),
+                attention.deferred,
+                attention.fencing,
+                attention.impaired
+            );
             end.bulk.describe();
             for link in endpoint.links() {
                 println!(

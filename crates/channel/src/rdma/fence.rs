@@ -43,6 +43,11 @@ pub(super) struct Fence {
     pub received: u64,
     /// The last message that this end grants.
     pub granted: u64,
+    /// The number of times that this end has begun its grants anew. A fence of a link that carried
+    /// no messages repeats an earlier number, and changes no grant.
+    pub restarts: u32,
+    /// The number of the last packet that this end has sent: grants in those are from before.
+    pub sent: u64,
     /// The number of the next notice that this end will expect. A peer may hear of later ones
     /// before it hears the fence.
     pub next_notice: u32,
@@ -86,6 +91,8 @@ impl LinkMessage {
                 bytes.extend(fence.epoch.to_le_bytes());
                 bytes.extend(fence.received.to_le_bytes());
                 bytes.extend(fence.granted.to_le_bytes());
+                bytes.extend(fence.restarts.to_le_bytes());
+                bytes.extend(fence.sent.to_le_bytes());
                 bytes.extend(fence.next_notice.to_le_bytes());
                 bytes.extend((fence.expected.len() as u32).to_le_bytes());
                 for (number, shares) in &fence.expected {
@@ -118,6 +125,8 @@ impl LinkMessage {
             FENCE => {
                 let received = u64::from_le_bytes(take(bytes)?);
                 let granted = u64::from_le_bytes(take(bytes)?);
+                let restarts = u32::from_le_bytes(take(bytes)?);
+                let sent = u64::from_le_bytes(take(bytes)?);
                 let next_notice = u32::from_le_bytes(take(bytes)?);
                 let count = u32::from_le_bytes(take(bytes)?) as usize;
                 if bytes.len() != 5 * count {
@@ -132,6 +141,8 @@ impl LinkMessage {
                     epoch,
                     received,
                     granted,
+                    restarts,
+                    sent,
                     next_notice,
                     expected: (0..count).map(|_| notice()).collect::<Result<_, _>>()?,
                 })
@@ -191,6 +202,8 @@ mod tests {
             epoch: 9,
             received: 1 << 40,
             granted: 77,
+            restarts: 2,
+            sent: 1 << 50,
             next_notice: 6,
             expected: vec![(5, 0b11), (u32::MAX >> 6, 0)],
         };

@@ -8,7 +8,7 @@ use super::pairing::Network;
 use super::rail_set::RailSet;
 
 /// The version of the ring's layout and of these messages.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 /// Bits of the flags of a hello.
 const READY: u8 = 1;
@@ -31,6 +31,8 @@ pub(super) enum HandshakeMessage {
     Bye,
     /// A link fails, or comes back.
     Link(LinkMessage),
+    /// The sender has given up the receiver, and awaits nothing of it.
+    GaveUp,
 }
 
 /// One end of a connection.
@@ -164,6 +166,7 @@ impl HandshakeMessage {
             }
             HandshakeMessage::Ready => bytes.push(1),
             HandshakeMessage::Bye => bytes.push(2),
+            HandshakeMessage::GaveUp => bytes.push(4),
             HandshakeMessage::Link(message) => {
                 bytes.push(3);
                 message.encode(&mut bytes);
@@ -187,6 +190,7 @@ impl HandshakeMessage {
             1 => HandshakeMessage::Ready,
             2 => HandshakeMessage::Bye,
             3 => HandshakeMessage::Link(LinkMessage::decode(&mut rest)?),
+            4 => HandshakeMessage::GaveUp,
             other => return Err(format!("a handshake message of unknown kind {other}")),
         };
         match rest {
@@ -245,10 +249,11 @@ mod tests {
         let ours = Config::default();
         let hellos = [&[0][..], &[3], &[0, 1, 7]].map(hello);
         let hellos = hellos.map(|hello| HandshakeMessage::Hello(Box::new(hello)));
-        for message in hellos
-            .into_iter()
-            .chain([HandshakeMessage::Ready, HandshakeMessage::Bye])
-        {
+        for message in hellos.into_iter().chain([
+            HandshakeMessage::Ready,
+            HandshakeMessage::Bye,
+            HandshakeMessage::GaveUp,
+        ]) {
             let bytes = message.encode();
             assert_eq!(HandshakeMessage::decode(&bytes, &ours), Ok(message));
             for len in 0..bytes.len() {

@@ -27,8 +27,10 @@ use super::fence::Fence;
 const PROBES: u32 = 3;
 /// The time from the death of a link to the first attempt to take it back, in nanoseconds.
 const FIRST_RETRY: u64 = 50_000_000;
-/// The longest time between two attempts, in nanoseconds.
+/// The longest time between two attempts while other links work, in nanoseconds.
 const LAST_RETRY: u64 = 6_400_000_000;
+/// The longest time between two attempts while no link works, in nanoseconds.
+const LAST_PATH_RETRY: u64 = 400_000_000;
 /// A link that has been live for this time starts with the shortest back-off again, in nanoseconds.
 const STABLE: u64 = 10_000_000_000;
 
@@ -47,6 +49,8 @@ pub(super) enum LifeStage {
     Joining,
     /// The queue pairs are connected again. So many probes have succeeded.
     Probing(u32),
+    /// The peer is lost, and the queue pairs are gone.
+    Ended,
 }
 
 /// The life of one link at this end.
@@ -98,6 +102,14 @@ impl Lifecycle {
         self.stage == LifeStage::Live
     }
 
+    /// Both ends are drained, and the link does not work again yet.
+    pub(super) fn is_dead(&self) -> bool {
+        matches!(
+            self.stage,
+            LifeStage::Dead | LifeStage::Joining | LifeStage::Probing(_)
+        )
+    }
+
     /// The peer may use the link: its queue pairs are connected.
     pub(super) fn is_connected(&self) -> bool {
         matches!(self.stage, LifeStage::Live | LifeStage::Probing(_))
@@ -122,7 +134,8 @@ impl Lifecycle {
 
     /// The peer's fence has come. True: it belongs to this life, and is kept.
     pub(super) fn hear(&mut self, fence: Fence) -> bool {
-        let is_current = fence.epoch == self.epoch && self.stage != LifeStage::Dead;
+        let is_over = matches!(self.stage, LifeStage::Dead | LifeStage::Ended);
+        let is_current = fence.epoch == self.epoch && !is_over;
         if is_current {
             self.fence = Some(fence);
         }
@@ -136,8 +149,8 @@ impl Lifecycle {
     }
 
     /// Both ends are drained: returns the peer's fence, and the link is dead. Further attempts
-    /// follow from `now` on.
-    pub(super) fn bury(&mut self, now: u64) -> Option<Fence> {
+    /// follow from `now` on, sooner if the link is the `last` one.
+    pub(super) fn bury(&mut self, now: u64, last: bool) -> Option<Fence> {
         if self.stage != LifeStage::Fenced {
             return None;
         }
@@ -145,8 +158,17 @@ impl Lifecycle {
         if now.saturating_sub(self.since) > STABLE {
             self.backoff = FIRST_RETRY;
         }
+        if last {
+            self.backoff = self.backoff.min(LAST_PATH_RETRY);
+        }
         self.rest(now);
         Some(fence)
+    }
+
+    /// The peer is lost, and the queue pairs are gone.
+    pub(super) fn end(&mut self) {
+        self.stage = LifeStage::Ended;
+        self.fence = None;
     }
 
     /// Sets the time of the next attempt, and doubles the one after it.
@@ -248,11 +270,11 @@ mod tests {
         let mut link = Lifecycle::new();
         assert!(link.fail() && !link.fail());
         assert!(!link.hear(fence(1)), "of another life");
-        assert!(link.bury(5).is_none());
+        assert!(link.bury(5, false).is_none());
         assert!(link.hear(fence(0)));
-        assert!(link.bury(5).is_none(), "this end is not drained");
+        assert!(link.bury(5, false).is_none(), "this end is not drained");
         link.drained();
-        assert!(link.bury(5).is_some());
+        assert!(link.bury(5, false).is_some());
         assert_eq!(link.stage(), LifeStage::Dead);
         assert!(!link.hear(fence(0)), "a repetition");
     }
@@ -264,7 +286,7 @@ mod tests {
             link.fail();
             link.drained();
             link.hear(fence(0));
-            link.bury(now).unwrap();
+            link.bury(now, false).unwrap();
             link
         };
         let (mut a, mut b) = (dead(0), dead(0));
@@ -292,7 +314,7 @@ mod tests {
         link.fail();
         link.drained();
         link.hear(fence(0));
-        link.bury(0).unwrap();
+        link.bury(0, false).unwrap();
         let mut now = link.retry_at().unwrap();
         let mut gap = FIRST_RETRY;
         for _ in 0..12 {
@@ -300,7 +322,7 @@ mod tests {
             assert!(link.hear_joined(link.epoch()) && link.fail());
             link.drained();
             assert!(link.hear(fence(link.epoch())));
-            link.bury(now).unwrap();
+            link.bury(now, false).unwrap();
             let next = link.retry_at().unwrap();
             assert!(next - now >= gap && next - now <= LAST_RETRY);
             (gap, now) = (next - now, next);
@@ -308,5 +330,26 @@ mod tests {
         assert_eq!(gap, LAST_RETRY);
         link.hurry(now);
         assert_eq!(link.retry_at(), Some(now));
+    }
+
+    #[test]
+    fn the_last_link_is_tried_often_and_that_of_a_lost_peer_never() {
+        let mut link = Lifecycle::new();
+        let mut now = 0;
+        for _ in 0..12 {
+            assert!(link.fail());
+            link.drained();
+            assert!(link.hear(fence(link.epoch())));
+            link.bury(now, true).unwrap();
+            let next = link.retry_at().unwrap();
+            assert!(next - now <= LAST_PATH_RETRY);
+            now = next;
+            link.join();
+            assert!(link.hear_joined(link.epoch()));
+        }
+        link.end();
+        link.hurry(now);
+        assert!(link.retry_at().is_none() && !link.fail() && !link.hear(fence(link.epoch())));
+        assert!(!link.hear_join(link.epoch() + 1) && !link.is_connected());
     }
 }

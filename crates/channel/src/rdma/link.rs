@@ -4,7 +4,7 @@ use device::{Cq, Node, Operation, Qp, Remote, Srq};
 
 use super::fence::NewAddress;
 use super::handshake::LinkAddress;
-use super::lifecycle::Lifecycle;
+use super::lifecycle::{LifeStage, Lifecycle};
 use super::pairing::Network;
 use super::qp_link::{Note, PieceId, QpLink, QpRole, Queues};
 use super::rail::Rail;
@@ -327,6 +327,11 @@ impl Link {
         seen.any(|seen| now.saturating_sub(seen.since) > limit)
     }
 
+    /// The queue pairs are not connected.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
     /// Since `fail`, every completion of both queue pairs has been taken, or they are new.
     pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
         if self.is_new {
@@ -388,8 +393,11 @@ impl Link {
         self.control.held() == 0 && self.bulk.held() == 0
     }
 
-    /// Destroys the queue pairs.
+    /// Destroys the queue pairs, unless they are gone.
     pub(super) fn close(&self, node: &mut dyn Node) {
+        if self.life.stage() == LifeStage::Ended {
+            return;
+        }
         self.control.close(node);
         self.bulk.close(node);
     }

@@ -112,8 +112,13 @@ impl Rdma {
         let (memory, range) = endpoint.message(&rails[rail], layout, place);
         let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
         let last = endpoint.sender.last();
-        let grant = endpoint.credits.grant(last, packet.grant);
-        let grant = grant.ok_or_else(|| nonsense(GRANTS.into()))?;
+        let grant = match endpoint.credits.is_stale(packet.sequence) {
+            true => None,
+            false => {
+                let grant = endpoint.credits.grant(last, packet.grant);
+                Some(grant.ok_or_else(|| nonsense(GRANTS.into()))?)
+            }
+        };
         let granted = endpoint.credits.window.granted();
         let check = endpoint.receiver.check_message(packet.sequence, granted);
         check.map_err(nonsense)?;
@@ -123,7 +128,9 @@ impl Rdma {
         let body = memory.block.bytes(range.start, packet.len);
         let more = handler(from, packet.head, body);
         charges.charge(&mut **node, Effort::Receive);
-        endpoint.credits.accept(grant);
+        if let Some(grant) = grant {
+            endpoint.credits.accept(grant);
+        }
         endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
         let pool = endpoint.link_on(rail).pool;
         let window = &mut endpoint.credits.window;

@@ -19,6 +19,7 @@
 //! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
 //!   `ring_receiver`, `credit` and a `link` for each rail;
 //! - `bulk`: the account of zero-copy transfers;
+//! - `outage`: the patience with a peer that no link reaches;
 //! - `probe`: the schedule of probes.
 //!
 //! Invariants beyond those of every transport:
@@ -29,9 +30,10 @@
 //!   a device retry;
 //! - every number that comes back from a device names its rail (`wr_id`), and means something on
 //!   that rail only;
-//! - a request that fails for lack of an answer ends the use of its link, and with the last link
-//!   the connection; every other failure ends the connection at once. The error names peer, device
-//!   and what to check (`failover`).
+//! - a request that fails for lack of an answer ends the use of its link until the link works again
+//!   (`failover`). Without a link that works the connection waits, as long as the user says
+//!   (`last_path`); every other failure ends it at once. The error names peer, device and what to
+//!   check.
 
 mod bulk;
 mod coalesce;
@@ -52,11 +54,13 @@ mod in_flight;
 mod inbound;
 mod interface;
 mod known;
+mod last_path;
 mod layout;
 mod lifecycle;
 mod link;
 mod messages;
 mod notice;
+mod outage;
 mod outbound;
 mod packet_write;
 pub mod pairing;
@@ -84,7 +88,9 @@ use bulk::BulkEngine;
 use complete::{PolledCompletions, no_completions};
 pub use config::{Config, Design, QueuePairs, RailPolicy, RailSettings};
 use endpoint::{Endpoint, Endpoints};
+pub use last_path::Outages;
 use layout::Layout;
+pub use outage::Patience;
 pub use packet_write::PacketWrite;
 use probe::Probes;
 use put::TOO_MANY;
@@ -135,6 +141,8 @@ pub struct Rdma {
     polled: PolledCompletions,
     attention: Attention,
     probes: Probes,
+    /// The node knows when no path to a peer carries anything.
+    knows_cuts: bool,
 }
 
 /// The events that a rank has to poll for besides its rings.
@@ -163,16 +171,21 @@ struct Attention {
     impaired: Vec<usize>,
     /// Links are being given up, or something that they carried is not written again yet.
     fencing: bool,
+    /// Peers whose silence is counted, and lost ones whose links are not drained.
+    silent: Vec<usize>,
+    /// The outages that have ended.
+    outages: Outages,
     /// Rails whose failure has been reported.
     reported: [bool; MAX_RAILS],
-    /// Rails that have failed, with words about each.
-    reports: Vec<(usize, String)>,
+    /// Reports for the user: a topic, and the words.
+    reports: Vec<(String, String)>,
 }
 
 impl Rdma {
     /// The transport of rank `rank` of `ranks` ranks, over the rails of `node`.
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
         let mut node = device::with_immediates(node);
+        let config = config.on(&*node);
         if rank >= ranks {
             return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {ranks} ranks"
@@ -207,6 +220,7 @@ impl Rdma {
             attention: Attention::default(),
             probes: Probes::default(),
             charges: Charges::of(&mut *node),
+            knows_cuts: node.knows_cuts(),
             config,
             node,
         })
@@ -242,19 +256,46 @@ impl Rdma {
         if !self.node.is_virtual() {
             self.probe()?;
         }
-        let Some(retry) = self.next_retry() else {
+        self.tend_last_paths()?;
+        let [urgent, retry] = self.next_retries();
+        let due = urgent.into_iter().chain(self.next_judgement()).min();
+        if due.is_none() && retry.is_none() {
             self.node.wait(nanos)?;
             self.note_wake();
             return Ok(());
-        };
-        // An attempt to take a link back is no progress.
-        let until_retry = retry.saturating_sub(self.node.now()).max(1);
-        match until_retry < nanos {
-            true => self.node.wait_idle(until_retry)?,
-            false => self.node.wait(nanos)?,
+        }
+        let now = self.node.now();
+        let until = |at: u64| at.saturating_sub(now).max(1);
+        let (due, retry) = (due.map(until), retry.map(until));
+        let longest = [due, retry].into_iter().flatten().fold(nanos, u64::min);
+        // While another link works, an attempt to take one back is no progress.
+        match due.is_none() && longest < nanos {
+            true => self.node.wait_idle(longest)?,
+            false => self.node.wait(longest)?,
         }
         self.note_wake();
         Ok(())
+    }
+
+    /// Judges silent peers. An error: a peer is lost.
+    fn tend_last_paths(&mut self) -> Result<()> {
+        if self.knows_cuts {
+            self.find_cuts();
+        }
+        match self.attention.silent.is_empty() {
+            true => Ok(()),
+            false => self.tend_silence(),
+        }
+    }
+
+    /// The node knows when no path to a peer carries anything.
+    pub(crate) fn knows_cuts(&self) -> bool {
+        self.knows_cuts
+    }
+
+    /// The outages that have ended so far.
+    pub(crate) fn outages(&self) -> Outages {
+        self.attention.outages
     }
 
     /// The next poll must not be left out: this rank is about to sleep, or moves long messages.
@@ -319,6 +360,7 @@ impl Rdma {
         self.attention.all = true;
         self.send_grants()?;
         self.probe()?;
+        self.tend_last_paths()?;
         self.node.arm()?;
         let mut in_use = self.in_use.iter();
         let raises = |rail: &Rail| rail.by_completion() || rail.polled();
@@ -354,6 +396,9 @@ impl Rdma {
         self.attention.all = false;
         self.listen()?;
         self.poll_all()?;
+        if !self.attention.silent.is_empty() {
+            self.tend_silence()?;
+        }
         match self.attention.impaired.is_empty() {
             true => Ok(()),
             false => self.tend_dead(),
@@ -459,6 +504,8 @@ impl Drop for Rdma {
 mod failover_tests;
 #[cfg(test)]
 mod full_tests;
+#[cfg(test)]
+mod last_path_tests;
 #[cfg(test)]
 mod mixed_tests;
 #[cfg(test)]

@@ -128,6 +128,12 @@ impl Pool {
         }
     }
 
+    /// A window of `size` begins anew with the receives that its connection has for itself and
+    /// `size` of `own`: the receives that were lent to it are free.
+    pub(super) fn take_back(&mut self, size: u32, own: u32) {
+        self.spare += size.saturating_sub(own);
+    }
+
     /// Deregisters the buffers.
     pub(super) fn end(self, node: &mut dyn Node) {
         self.memory.end(node);

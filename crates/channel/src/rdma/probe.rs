@@ -62,6 +62,9 @@ impl Rdma {
             return Ok(());
         };
         let to = self.endpoints.known()[turn];
+        if self.endpoints.of(to).is_cut_off() {
+            return Ok(());
+        }
         self.find_stalled(to, now)?;
         let probed = self.endpoints.of(to).home().probed;
         if probed.is_some_and(|probed| now > probed + ANSWER) {
@@ -71,7 +74,8 @@ impl Rdma {
             let link = endpoint.home();
             if link.probed.is_some() && !endpoint.connection.has_said_bye() {
                 let rail = link.rail();
-                return Err(self.lost(to, rail, Status::RetryExceeded));
+                let error = self.lost(to, rail, Status::RetryExceeded);
+                return self.lose(to, error);
             }
         }
         let endpoint = self.endpoints.of(to);

@@ -94,6 +94,10 @@ impl Rdma {
         self.poll()?;
         self.read_tail(to)?;
         let endpoint = self.endpoints.of(to);
+        // The poll may have found that the link has failed.
+        if !endpoint.links()[on].life.is_live() {
+            return Ok(None);
+        }
         let place = endpoint.find(on, len);
         if place.is_none() && endpoint.schedule.is_some() {
             endpoint.ask_for_reports(&mut *self.node)?;

@@ -313,8 +313,9 @@ impl RingSender {
     }
 
     /// Link `link` is fenced, and the receiver has received every packet up to `received`: the
-    /// slots that the link carried and the receiver lacks are to be written again.
-    pub(super) fn fenced(&mut self, link: usize, received: u64) {
+    /// slots that the link carried and the receiver lacks are to be written again. True: a head
+    /// pointer was due, which a repeated slot includes.
+    pub(super) fn fenced(&mut self, link: usize, received: u64) -> bool {
         let lost = self.slots.fenced(link, received);
         self.replays.extend(lost);
         // Slots that were to be written again on the same link are among the lost ones.
@@ -322,6 +323,14 @@ impl RingSender {
         replays.sort_unstable_by_key(|(sequence, _)| *sequence);
         replays.dedup_by_key(|(sequence, _)| *sequence);
         self.replays = replays.into();
+        self.head_pointer.take().is_some()
+    }
+
+    /// The peer is lost: nothing that waits is posted. Returns the number of slots that waited.
+    pub(super) fn give_up(&mut self) -> usize {
+        self.replays.clear();
+        usize::from(self.coalescing.take().is_some())
+            + usize::from(self.head_pointer.take().is_some())
     }
 
     /// Slots wait to be written again.

@@ -230,7 +230,7 @@ impl Endpoint {
     /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for
     /// its ring.
     pub(super) fn adopt_memory(
-        &self,
+        &mut self,
         node: &mut dyn Node,
         layout: &Layout,
         peer: usize,
@@ -241,17 +241,44 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Posts a receive into a buffer in the memory for the peer's ring, on the home link.
+    /// Posts a receive into a buffer in the memory for the peer's ring, on the home link. Without a
+    /// link that works the buffer waits for one.
     pub(super) fn post_in_memory(
-        &self,
+        &mut self,
         node: &mut dyn Node,
         layout: &Layout,
         peer: usize,
         buffer: usize,
     ) -> Result<()> {
+        if !self.home().life.is_live() {
+            self.last_path.unposted.push(buffer);
+            return Ok(());
+        }
+        self.post_on(node, layout, peer, (self.home().index(), buffer))
+    }
+
+    /// Posts the receives that wait for a link on link `on`, which the peer may use soon.
+    pub(super) fn post_unposted(
+        &mut self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+        on: usize,
+    ) -> Result<()> {
+        let mut waiting = std::mem::take(&mut self.last_path.unposted).into_iter();
+        waiting.try_for_each(|buffer| self.post_on(node, layout, peer, (on, buffer)))
+    }
+
+    fn post_on(
+        &self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+        (on, buffer): (usize, usize),
+    ) -> Result<()> {
         let memory = self.receiver.memory();
         let memory = memory.expect("messages come into memory for a ring only where there is some");
-        let link = self.home();
+        let link = &self.links()[on];
         let into = memory.slice(link.rail(), memory_buffer(layout, buffer));
         link.control.post_buffer(node, peer, buffer, into)
     }
@@ -275,7 +302,7 @@ impl Endpoint {
 
     /// Posts the receive of a message again.
     pub(super) fn post_again(
-        &self,
+        &mut self,
         node: &mut dyn Node,
         rail: &Rail,
         layout: &Layout,

@@ -92,7 +92,11 @@ pub(super) fn put(a: &mut Rdma, b: &mut Rdma, head: Head) {
 
 #[test]
 fn a_peer_that_is_gone_is_named_with_what_to_check() {
-    let (mut a, mut b) = two(Config::default(), &Setup::default());
+    let config = Config {
+        patience: Patience::NONE,
+        ..Config::default()
+    };
+    let (mut a, mut b) = two(config, &Setup::default());
     put(&mut a, &mut b, [1, 0, 0]);
     drop(b);
     let error = loop {
@@ -121,6 +125,7 @@ fn a_rank_that_only_waits_hears_in_the_end_that_a_peer_is_gone() {
         };
         let config = Config {
             rings,
+            patience: Patience::NONE,
             ..Config::default()
         };
         let (mut a, mut b) = two(config, &setup);

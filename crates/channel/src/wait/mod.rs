@@ -33,6 +33,8 @@ use yields::Yields;
 const NAP: u64 = 50_000_000;
 /// Longest sleep where a wake-up can be missed, in nanoseconds.
 const BLIND_NAP: u64 = 500_000;
+/// Longer waits may be for a peer that no network reaches, in nanoseconds.
+const USUAL_WAIT: u64 = 1_000_000_000;
 /// Fruitless polls of nonblocking calls between two yields, and between two answers to the
 /// launcher.
 const POLLS_PER_YIELD: u32 = 4;
@@ -86,6 +88,12 @@ const POLLS_PER_ANSWER: u32 = 65_536;
 ///     fn attend(&self) -> Result<()> {
 ///         Ok(())
 ///     }
+///     fn contact_awaited(_: &mut State) -> Result<()> {
+///         Ok(())
+///     }
+///     fn contain(_: &mut State, error: Error) -> Result<()> {
+///         Err(error)
+///     }
 ///     fn deadlock(&self, _: &mut State) -> Error {
 ///         unreachable!("only a modelled machine has deadlocks")
 ///     }
@@ -124,6 +132,12 @@ pub trait Party: Copy {
     fn run_tasks(&self) -> bool;
     /// Answers the launcher, if it has asked. An error if the launcher is gone.
     fn attend(&self) -> std::result::Result<(), Self::Error>;
+    /// Connects to the peers that the rank waits for, so that a dead path to one is noticed though
+    /// the rank sends nothing. Called where a wait may never end otherwise.
+    fn contact_awaited(state: &mut Self::State) -> std::result::Result<(), Self::Error>;
+    /// A transport failed. Ok: the failure concerns one peer only, and the rank has taken note of
+    /// it, so the wait goes on.
+    fn contain(state: &mut Self::State, error: Error) -> std::result::Result<(), Self::Error>;
     /// All ranks of the modelled machine wait, and no event is due.
     fn deadlock(&self, state: &mut Self::State) -> Self::Error;
 }
@@ -388,6 +402,9 @@ impl Waiter {
         if waited > patience.attended + NAP {
             patience.attended = waited;
             party.attend()?;
+            if waited > USUAL_WAIT {
+                P::contact_awaited(&mut party.lock())?;
+            }
         }
         if self.policy.spins(waited) {
             if party.has_threads() {
@@ -403,7 +420,10 @@ impl Waiter {
             self.give_way();
         } else if self.policy.only_devices() && !party.has_threads() {
             // Neither the doorbell nor the thread that rings it is needed.
-            P::router(&mut party.lock()).pass_time(NAP)?;
+            let mut state = party.lock();
+            if let Err(error) = P::router(&mut state).pass_time(NAP) {
+                P::contain(&mut state, error)?;
+            }
         } else {
             return Ok(Some(Sleep::Deep));
         }
@@ -417,14 +437,17 @@ impl Waiter {
         patience: &mut Patience,
     ) -> std::result::Result<(), P::Error> {
         let mut state = party.lock();
+        if P::router(&mut state).knows_cuts() {
+            P::contact_awaited(&mut state)?;
+        }
         let router = P::router(&mut state);
         let is_virtual = router.is_virtual();
         let longest = if is_virtual { u64::MAX } else { NAP };
         if let Err(error) = router.pass_time(longest) {
-            return Err(match error.fault() {
-                Fault::Deadlock => party.deadlock(&mut state),
-                _ => error.into(),
-            });
+            if let Fault::Deadlock = error.fault() {
+                return Err(party.deadlock(&mut state));
+            }
+            P::contain(&mut state, error)?;
         }
         drop(state);
         match !is_virtual || patience.polls.is_multiple_of(1024) {
@@ -467,8 +490,13 @@ impl Waiter {
         state: &mut P::State,
         ordered: bool,
     ) -> std::result::Result<u64, P::Error> {
-        let Some(rings) = P::router(state).arm()? else {
-            return Ok(nap_of::<P>(state, ordered));
+        let rings = match P::router(state).arm() {
+            Ok(Some(rings)) => rings,
+            Ok(None) => return Ok(nap_of::<P>(state, ordered)),
+            Err(error) => {
+                P::contain(state, error)?;
+                return Ok(0);
+            }
         };
         // Only a whole poll finds what devices have brought.
         if P::progress(state)? {
@@ -528,6 +556,11 @@ fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
 }
 
 impl Router {
+    /// The rank's machine knows when no path to a peer carries anything.
+    fn knows_cuts(&self) -> bool {
+        self.rdma.as_ref().is_some_and(|rdma| rdma.knows_cuts())
+    }
+
     /// The rank's devices move long messages at this moment.
     #[inline(always)]
     fn moves_bulk(&self) -> bool {

@@ -52,6 +52,25 @@ fn each_type_is_read() {
 }
 
 #[test]
+fn launcher_and_agents_wait_longer_than_ranks() {
+    let seconds = Duration::from_secs;
+    let of = |vars: &[(&str, &str)]| {
+        let knobs = parse(vars).unwrap();
+        (knobs.outage.0, knobs.heartbeat())
+    };
+    let outage = |value| of(&[("FISHPLATE_OUTAGE", value)]);
+    assert_eq!(of(&[]), (Some(seconds(120)), seconds(150)));
+    assert_eq!(outage("0"), (Some(seconds(0)), seconds(30)));
+    assert_eq!(outage("90"), (Some(seconds(90)), seconds(120)));
+    assert_eq!(outage("1.5min"), (Some(seconds(90)), seconds(120)));
+    assert_eq!(outage("500ms").0, Some(Duration::from_millis(500)));
+    assert_eq!(outage("2h").0, Some(seconds(7200)));
+    assert_eq!(outage("forever"), (None, Duration::ZERO));
+    let given = of(&[("FISHPLATE_OUTAGE", "5min"), ("FISHPLATE_HEARTBEAT", "10")]);
+    assert_eq!(given.1, seconds(10));
+}
+
+#[test]
 fn the_largest_threshold_that_fits_wins() {
     let knobs = parse(&[(
         "FISHPLATE_COLLECTIVES",

@@ -64,6 +64,11 @@ impl Agreement {
         }
     }
 
+    /// The context of the communicator, if all of its members take part.
+    pub(super) fn context_of_all(&self) -> Option<u64> {
+        self.ranks.is_none().then_some(self.core.context)
+    }
+
     fn size(&self) -> usize {
         self.ranks.as_ref().map_or(self.core.size(), Vec::len)
     }
@@ -155,16 +160,19 @@ impl Agreement {
         };
         let mut bytes = Vec::with_capacity(len);
         poll_fn(|_| {
-            let messages = &mut self.rank.lock().messages;
+            let mut state = self.rank.lock();
             while bytes.len() < len {
-                let Some(piece) = messages.take_owned(&key) else {
-                    return Poll::Pending;
+                let Some(piece) = state.messages.take_owned(&key) else {
+                    return match state.check_awaited(&key) {
+                        Ok(()) => Poll::Pending,
+                        Err(error) => Poll::Ready(Err(error)),
+                    };
                 };
                 bytes.extend_from_slice(&piece);
             }
-            Poll::Ready(())
+            Poll::Ready(Ok(()))
         })
-        .await;
+        .await?;
         Ok(bytes)
     }
 }

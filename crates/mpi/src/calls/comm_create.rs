@@ -197,8 +197,9 @@ impl Rank {
         members: Members,
         place: usize,
     ) -> Result<Comm> {
+        let among = agreement.context_of_all();
         let bcast = agreement.bcast(self.proposal(place), CONTEXT_BYTES);
-        let context = self.block_on(&Waiting::in_call(operation), bcast)?;
+        let context = self.block_on(&Waiting::in_call(operation), among, bcast)?;
         Ok(parent.child(Core::new(word(&context), members, place)))
     }
 
@@ -219,7 +220,8 @@ impl State {
     }
 
     /// Gives a new communicator its handle.
-    pub(super) fn add_comm(&mut self, comm: Comm) -> Result<u32> {
+    pub(super) fn add_comm(&mut self, mut comm: Comm) -> Result<u32> {
+        self.inform(&mut comm);
         let errhandler = comm.errhandler;
         let handle = self.comms.others.insert(comm).ok_or_else(|| {
             Error::new(
@@ -267,7 +269,7 @@ impl State {
                 Operation::Receive(receive) => receive.key.context,
                 _ => return false,
             };
-            request.status.is_none() && comm::bare(of) == context
+            request.is_open() && comm::bare(of) == context
         })
     }
 }

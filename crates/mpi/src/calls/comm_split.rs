@@ -72,7 +72,8 @@ impl Rank {
             context,
         };
         let votes = agreement.allgather(mine.encode());
-        let votes = self.block_on(&Waiting::in_call(operation), votes)?;
+        let among = Some(parent.core.context);
+        let votes = self.block_on(&Waiting::in_call(operation), among, votes)?;
         if color == UNDEFINED {
             return Ok(comm::NULL);
         }

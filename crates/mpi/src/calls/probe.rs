@@ -22,12 +22,18 @@ impl State {
     /// The status that a receive with these arguments would have now. `None`: no message matches.
     ///
     /// # Errors
-    /// An argument is invalid.
+    /// An argument is invalid, or the sender is lost.
     #[inline(always)]
-    pub fn probe(&self, source: i32, tag: i32, comm: u32) -> Result<Option<Status>> {
+    pub fn probe(&mut self, source: i32, tag: i32, comm: u32) -> Result<Option<Status>> {
         Ok(match self.receive_key(source, tag, comm)? {
             None => Some(Status::PROC_NULL),
-            Some(key) => self.messages.probe(&key),
+            Some(key) => {
+                let found = self.messages.probe(&key);
+                if found.is_none() && self.has_losses() {
+                    self.check_probed(&key)?;
+                }
+                found
+            }
         })
     }
 
@@ -35,7 +41,7 @@ impl State {
     /// [`State::receive_claimed`] receives it. `None`: no message matches.
     ///
     /// # Errors
-    /// An argument is invalid, or too many messages are claimed.
+    /// An argument is invalid, too many messages are claimed, or the sender is lost.
     pub fn claim(&mut self, source: i32, tag: i32, comm: u32) -> Result<Option<Claimed>> {
         let Some(key) = self.receive_key(source, tag, comm)? else {
             return Ok(Some(Claimed {
@@ -44,6 +50,9 @@ impl State {
             }));
         };
         let Some(found) = self.messages.claim(&key) else {
+            if self.has_losses() {
+                self.check_probed(&key)?;
+            }
             return Ok(None);
         };
         let status = found.status();

@@ -36,7 +36,8 @@ impl Rank {
                 return Ok(());
             }
         }
-        let agreed = self.block_on(waiting, agree_on_buffers(call, 2))?;
+        let among = Some(call.core.context);
+        let agreed = self.block_on(waiting, among, agree_on_buffers(call, 2))?;
         let State { comms, lanes, .. } = &mut *self.lock();
         let entry = comms.get_mut(comm)?;
         let mut buffers = agreed.buffers.into_iter();

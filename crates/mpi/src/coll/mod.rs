@@ -96,7 +96,9 @@ impl Rank {
                     let ticket = Ticket::take(&mut state, &lane);
                     drop(state);
                     let call = Call::new(self, &core, 0);
-                    return self.block_on(&waiting, by_lane(&call, ticket, &shared, true, work));
+                    let among = Some(core.context);
+                    let turn = by_lane(&call, ticket, &shared, true, work);
+                    return self.block_on(&waiting, among, turn);
                 }
                 Algorithm::Shared | Algorithm::Direct if entry.buffer.is_due() => {
                     let (core, tag) = (entry.core.clone(), entry.collective_tag());
@@ -113,7 +115,8 @@ impl Rank {
         drop(state);
         let call = Call::new(self, &core, tag);
         if call.core.network.agreed.get().is_none() {
-            self.block_on(&waiting, network::settle(&call, begins))?;
+            let among = Some(core.context);
+            self.block_on(&waiting, among, network::settle(&call, begins))?;
         }
         self.run_collective(&waiting, &call, work)
     }
@@ -121,18 +124,20 @@ impl Rank {
     /// Drives the algorithm by messages. Frequent operations have futures of their own, so that
     /// they do not pay for the size of the largest one.
     fn run_collective(&self, waiting: &Waiting, call: &Call<'_>, work: &Work) -> Result<()> {
+        let among = Some(call.core.context);
         match work {
-            Work::Barrier => self.block_on(waiting, barrier::barrier(call)),
+            Work::Barrier => self.block_on(waiting, among, barrier::barrier(call)),
             Work::Bcast { buffer, root } => {
-                self.block_on(waiting, bcast::bcast(call, buffer, *root as usize))
+                self.block_on(waiting, among, bcast::bcast(call, buffer, *root as usize))
             }
             Work::Reduce { reduction, root } => {
-                self.block_on(waiting, reduce::reduce(call, reduction, *root as usize))
+                let root = *root as usize;
+                self.block_on(waiting, among, reduce::reduce(call, reduction, root))
             }
             Work::Allreduce(reduction) => {
-                self.block_on(waiting, reduce::allreduce(call, reduction))
+                self.block_on(waiting, among, reduce::allreduce(call, reduction))
             }
-            _ => self.block_on(waiting, work.run(call)),
+            _ => self.block_on(waiting, among, work.run(call)),
         }
     }
 

@@ -26,7 +26,8 @@ impl Rank {
             (entry.core.clone(), entry.collective_tag())
         };
         let call = Call::new(self, &core, tag);
-        self.block_on(&Waiting::in_call(operation), exchange(&call, give))
+        let among = Some(core.context);
+        self.block_on(&Waiting::in_call(operation), among, exchange(&call, give))
     }
 }
 

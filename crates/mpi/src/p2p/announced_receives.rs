@@ -168,6 +168,11 @@ impl AnnouncedReceives {
         }
     }
 
+    /// The peer cannot be reached any more.
+    pub(super) fn forget_peer(&mut self, peer: usize) {
+        self.peers.remove(&peer);
+    }
+
     /// A message with this key was counted and will not be sent: the count begins anew.
     pub(super) fn forget(&mut self, peer: usize, key: &Key) {
         if let Some(keys) = self.peers.get_mut(&peer) {

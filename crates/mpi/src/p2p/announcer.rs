@@ -28,6 +28,8 @@ pub(super) struct Announcer {
     open: usize,
     /// Short receives may be announced too.
     tries_short: bool,
+    /// Something must be known of each receive that is posted.
+    active: bool,
 }
 
 /// The receives that share their experience.
@@ -77,13 +79,20 @@ impl Announcer {
             habits: HashMap::new(),
             open: 0,
             tries_short,
+            active: tries_short,
         }
     }
 
-    /// True if some receives may have to be announced.
+    /// True if receives have to be looked at when they are posted: they may have to be announced,
+    /// or may have lost their sender.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {
-        self.tries_short || !self.habits.is_empty()
+        self.active
+    }
+
+    /// Receives have to be looked at from now on.
+    pub(super) fn activate(&mut self) {
+        self.active = true;
     }
 
     /// Short receives may be announced.
@@ -141,6 +150,7 @@ impl Announcer {
     pub(super) fn learn(&mut self, peer: usize, key: Key) {
         let topic = Topic { key, short: false };
         if self.habits.len() < KEYS || self.habits.contains_key(&topic) {
+            self.active = true;
             let habit = self.habits.entry(topic).or_insert_with(|| Habit::new(peer));
             habit.score = (habit.score + 1).min(SURE);
         }

@@ -63,6 +63,13 @@ impl Arrivals {
         self.of(peer).coming.take()
     }
 
+    /// Drops the message that is coming from a lost peer.
+    pub(super) fn forget_peer(&mut self, peer: usize) {
+        if let Some(arrival) = self.peers.get_mut(peer) {
+            arrival.coming = None;
+        }
+    }
+
     /// A message is coming. False: another one was.
     pub(super) fn set_coming(&mut self, peer: usize, coming: Coming) -> bool {
         self.of(peer).coming.replace(coming).is_none()

@@ -60,6 +60,13 @@ pub(super) struct Help {
     claimed: Range<u32>,
 }
 
+impl Help {
+    /// World rank of the receiver.
+    pub(super) fn peer(&self) -> usize {
+        self.peer
+    }
+}
+
 impl CooperativeCopy {
     /// Begins the copy of the first `wanted` bytes of a message into `buffer`. `None`: the ranks
     /// share no counter.

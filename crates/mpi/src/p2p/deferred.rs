@@ -8,6 +8,7 @@ use channel::Exposure;
 use super::cooperative_copy::Help;
 use super::ready_to_receive::RtrMessage;
 use super::transfers::WriteBack;
+use crate::Error;
 
 /// Work for the next progress.
 pub(super) enum Action {
@@ -26,6 +27,8 @@ pub(super) enum Action {
     },
     /// Ends a transport's access to a buffer.
     Retract(Exposure),
+    /// Raises an error that concerns one peer or one communicator only.
+    Raise(Error),
 }
 
 /// The deferred actions, in order.
@@ -47,6 +50,16 @@ impl Deferred {
     /// Puts back an action that is not finished.
     pub(super) fn put_back(&mut self, action: Action) {
         self.actions.push_front(action);
+    }
+
+    /// Drops the actions for a lost peer, but not the ends of accesses.
+    pub(super) fn forget_peer(&mut self, peer: usize) {
+        self.actions.retain(|action| match action {
+            Action::Help(help) => help.peer() != peer,
+            Action::Write(write) => write.peer != peer,
+            Action::Rtr(of, _) => *of != peer,
+            Action::Forget { .. } | Action::Retract(_) | Action::Raise(_) => true,
+        });
     }
 
     pub(super) fn next(&mut self) -> Option<Action> {

@@ -10,7 +10,7 @@ use super::ready_to_receive::RtrMessage;
 use super::send_queue::PeerState;
 use crate::matching::Key;
 use crate::packet::{
-    Cancellation, Contents, Control, Eager, Envelope, Flow, Kind, ReadyToReceive, Rendezvous,
+    Cancellation, Contents, Control, Eager, Envelope, Flow, Kind, Loss, ReadyToReceive, Rendezvous,
     decode_runs,
 };
 use crate::request::RequestId;
@@ -54,6 +54,9 @@ impl Messages {
         let Some(Envelope { kind, key, token }) = Envelope::decode(head) else {
             return self.nonsense(peer, "a packet of no known kind");
         };
+        if self.watches_losses() && !self.takes_late(peer, kind) {
+            return;
+        }
         let request = RequestId(token);
         let body = Contents::of(head, body);
         let handled = match kind {
@@ -70,6 +73,10 @@ impl Messages {
             }
             Kind::Cancellation(kind) => {
                 self.on_cancellation(kind, peer, key, request);
+                Ok(())
+            }
+            Kind::Loss(Loss::LeftCollective) => {
+                self.hear_left(peer, key, token, body);
                 Ok(())
             }
         };

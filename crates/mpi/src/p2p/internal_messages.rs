@@ -21,6 +21,9 @@ impl Messages {
         key: Key,
         bytes: &[u8],
     ) -> Result<RequestId> {
+        if let Some(error) = self.losses.error_of(peer) {
+            return Err(error.clone());
+        }
         let last = self.requests.add(Operation::NOBODYS)?;
         let mut pieces = bytes.chunks(router.longest_packet(peer)).peekable();
         while let Some(piece) = pieces.next() {

@@ -13,6 +13,7 @@ mod cooperative_copy;
 mod deferred;
 mod handlers;
 mod internal_messages;
+mod losses;
 mod message;
 #[cfg(test)]
 mod nonsense_tests;
@@ -44,6 +45,7 @@ use rendezvous::Fetches;
 use send_queue::{MessageSource, PeerState, SendQueue};
 use transfers::{Stage, Transfers};
 
+use crate::lost_peers::Losses;
 use crate::matching::{Key, Posted, Unexpected};
 use crate::packet::{Offer, encode};
 use crate::request::{RequestId, Requests, Send};
@@ -64,6 +66,10 @@ pub struct Messages {
     batches: Batches,
     announced: AnnouncedReceives,
     limits: Limits,
+    /// The peers that cannot be reached any more.
+    pub(crate) losses: Losses,
+    /// Losses have to be thought of.
+    watches_losses: bool,
     /// The count of messages, if the rank has a profile.
     profile: Option<Arc<RankProfile>>,
     /// The first violation of the protocol by a peer. It ends the job at the next progress.
@@ -110,6 +116,8 @@ impl Messages {
             batches: Batches::default(),
             announced: AnnouncedReceives::default(),
             limits,
+            losses: Losses::default(),
+            watches_losses: false,
             profile: None,
             broken: None,
         }

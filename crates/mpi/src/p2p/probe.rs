@@ -53,7 +53,7 @@ impl Messages {
             self.send_batches(router);
         }
         let request = self.requests.valid(id)?;
-        if request.status.is_some() {
+        if !request.is_open() {
             return Ok(());
         }
         match &request.operation {

@@ -62,6 +62,18 @@ impl Fetches {
         self.queue.is_empty()
     }
 
+    /// Drops the fetches from a lost peer. Returns the buffers that were exposed for them.
+    pub(super) fn forget_peer(&mut self, peer: usize) -> Vec<Exposure> {
+        let all = std::mem::take(&mut self.queue).into_iter();
+        let (lost, kept): (Vec<Fetch>, Vec<Fetch>) = all.partition(|fetch| fetch.peer == peer);
+        self.queue = kept.into();
+        let exposures = lost.into_iter().filter_map(|fetch| match fetch.method {
+            Method::Steps(exposure) => Some(exposure),
+            Method::Undecided | Method::Together(_) => None,
+        });
+        exposures.collect()
+    }
+
     /// The cooperative copy into a receive's buffer.
     pub(super) fn cooperative(&mut self, receive: RequestId) -> Option<&mut CooperativeCopy> {
         let fetch = self
@@ -94,6 +106,9 @@ impl Messages {
         announcement: Announcement,
     ) {
         self.met_otherwise(id);
+        if let Some(class) = self.losses.error_of(peer).map(|error| error.class) {
+            return self.fail(id, class);
+        }
         let Some(receive) = self.requests.receive_mut(id) else {
             return;
         };
@@ -342,6 +357,7 @@ impl Messages {
                 Action::Rtr(peer, message) => self.hear_rtr(router, peer, &message),
                 Action::Forget { peer, notice } => router.forget(peer, notice),
                 Action::Retract(exposure) => router.retract(exposure)?,
+                Action::Raise(error) => return Err(error),
             }
         }
         Ok(())
@@ -373,7 +389,7 @@ impl Messages {
     }
 
     /// A device has completed a transfer, or a peer's write has ended.
-    pub(super) fn transfer_done(&mut self, done: &Done) {
+    pub(crate) fn transfer_done(&mut self, done: &Done) {
         let id = RequestId(done.token[0] as u32);
         if !self.written_early(done.peer, id) && !self.transferred(done.peer, id) {
             self.nonsense(done.peer, "the end of a transfer that was not begun");

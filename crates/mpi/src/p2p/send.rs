@@ -86,7 +86,11 @@ impl Messages {
     #[cold]
     #[inline(never)]
     pub(super) fn listen(&mut self, router: &mut Router) -> Result<()> {
-        if self.round(router)? {
+        let moved = match self.round(router) {
+            Err(error) => self.postpone(error)?,
+            Ok(moved) => moved,
+        };
+        if moved {
             router.wake_threads();
         }
         Ok(())
@@ -102,6 +106,11 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
+        if self.send_queue.is(peer, PeerState::Lost)
+            && let Some(lost) = self.lost_send(peer, key)
+        {
+            return lost;
+        }
         if self.profile.is_some() && self.send_counted(router, mode, buffer, peer, key)? {
             return Ok(self.requests.done());
         }

@@ -63,6 +63,8 @@ pub(super) enum PeerState {
     Gathers = 4,
     /// A put to the peer is dear: messages in a row leave together.
     DearPuts = 8,
+    /// The peer cannot be reached any more.
+    Lost = 16,
 }
 
 enum Outgoing {
@@ -272,6 +274,24 @@ impl SendQueue {
         !self.waiting.is_empty()
     }
 
+    /// The peer cannot be reached any more: nothing is queued for it. Returns the requests of the
+    /// library's operations that were to complete with a packet.
+    pub(super) fn lose(&mut self, peer: usize) -> Vec<RequestId> {
+        self.set(peer, PeerState::Gathers, false);
+        self.set(peer, PeerState::Lost, true);
+        self.waiting.retain(|other| *other != peer);
+        let special = self.special_of(peer);
+        special.streams.clear();
+        let queue = std::mem::take(&mut special.queue).into_iter();
+        let completes = queue.filter_map(|outgoing| match outgoing {
+            Outgoing::Packet { completes, .. } => completes,
+            Outgoing::Message { .. } => None,
+        });
+        let completes = completes.collect();
+        self.changed(peer);
+        completes
+    }
+
     /// Adds a packet. It leaves with the next progress, after all that was queued before.
     pub(super) fn push(&mut self, peer: usize, head: impl Into<Head>, body: Vec<u8>) {
         self.push_last(peer, head, body.into(), None);
@@ -308,12 +328,18 @@ impl SendQueue {
     }
 
     fn queue(&mut self, peer: usize, outgoing: Outgoing) {
+        if self.is(peer, PeerState::Lost) {
+            return;
+        }
         self.special(peer).queue.push_back(outgoing);
         self.changed(peer);
     }
 
     /// Adds an announced message that its receiver asked for as packets.
     pub(super) fn push_stream(&mut self, peer: usize, request: RequestId, receive: u32) {
+        if self.is(peer, PeerState::Lost) {
+            return;
+        }
         self.special(peer).streams.push_back(Stream {
             request,
             receive,

@@ -97,6 +97,15 @@ impl Transfers {
         )
     }
 
+    /// The requests with a transfer to or from a peer.
+    pub(super) fn of_peer(&self, peer: usize) -> Vec<RequestId> {
+        let all = self.by_request.iter();
+        let its = all.filter(|(_, transfer)| transfer.peer == peer);
+        let mut ids: Vec<RequestId> = its.map(|(id, _)| RequestId(*id)).collect();
+        ids.sort_unstable_by_key(|id| id.0);
+        ids
+    }
+
     /// Takes the transfer out.
     pub(super) fn end(&mut self, id: RequestId) -> Option<ExposedBuffer> {
         self.by_request.remove(&id.0)

@@ -140,6 +140,12 @@ families! {
         /// The message had been matched. Token: the sender's request.
         TooLate = 3,
     }
+    /// Losses of peers.
+    Loss = 7 {
+        /// The sender has left a collective operation on the communicator of the key, and takes
+        /// part in none there any more. Token: the class of the error. Body: its text.
+        LeftCollective = 1,
+    }
 }
 
 /// Code of a whole eager message, the most frequent packet.

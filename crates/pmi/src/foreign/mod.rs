@@ -360,6 +360,11 @@ impl Bootstrap for ForeignJob {
         Ok(())
     }
 
+    /// Some launchers let the others wait.
+    fn reports_deaths(&self) -> bool {
+        false
+    }
+
     fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone> {
         match notice {
             Notice::Warning { topic, text } => {

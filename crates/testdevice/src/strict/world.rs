@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::cables::Cable;
+use super::cables::{Cable, Cut};
 use super::queues::{DeviceState, Domain, QpState, Request, invalid};
 use super::{LONGEST, MTU, Setup, memory};
 use device::check;
@@ -156,7 +156,22 @@ impl World {
         if self.delays && self.chance(2) {
             return None;
         }
-        self.words[rank].pop_front()
+        let (from, _) = self.words[rank].front()?;
+        match self.has_path(*from, rank) {
+            true => self.words[rank].pop_front(),
+            // It is sent again and again until a cable is mended.
+            false => None,
+        }
+    }
+
+    /// A cable that carries datagrams leads from one rank to another.
+    fn has_path(&self, from: usize, to: usize) -> bool {
+        let rails = self.cables.len() / self.port_events.len();
+        let carries = |rail: usize| {
+            let cut = self.cut(from * rails + rail, to * rails + rail);
+            !matches!(cut, Some(Cut::Silent | Cut::Down))
+        };
+        from == to || (0..rails).any(carries)
     }
 
     /// Removes everything of a device.

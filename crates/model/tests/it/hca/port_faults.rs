@@ -258,16 +258,62 @@ fn a_rank_that_takes_no_events_for_long_finds_the_last_ones() {
 }
 
 #[test]
-fn one_rail_gets_no_event_and_pays_nothing_for_them() {
+fn one_rail_gets_no_event_but_a_wait_ends_when_its_paths_change() {
     let run = |faults| {
         play(&system("qdr"), &[0, 1], faults, 1, |mut node, _| {
-            node.wait(1_000_000).unwrap();
-            (node.port_events().len(), node.turn().now())
+            let mut times = Vec::new();
+            while times.last().is_none_or(|at| *at < MILLI) {
+                let left = MILLI - node.turn().now();
+                node.wait(left / 1000).unwrap();
+                times.push(node.turn().now());
+            }
+            (node.port_events().len(), times)
         })
     };
-    let down = plan(&[fault(0, 0, 5 * MICRO, 9 * MICRO, PortFaultKind::Down)]);
-    assert_eq!(run(down), [(0, MILLI); 2]);
-    assert_eq!(run(down), run(Faults::default()));
+    for kind in [PortFaultKind::Down, PortFaultKind::Silent] {
+        let dark = plan(&[fault(0, 0, 5 * MICRO, 9 * MICRO, kind)]);
+        let seen = (0, vec![5 * MICRO, 9 * MICRO, MILLI]);
+        assert_eq!(run(dark), [seen.clone(), seen]);
+    }
+    let none = (0, vec![MILLI]);
+    assert_eq!(run(Faults::default()), [none.clone(), none]);
+}
+
+#[test]
+fn messages_out_of_band_wait_for_a_path_and_ranks_know_when_there_is_none() {
+    let dark = |rail, from, until| fault(1, rail, from, until, PortFaultKind::Silent);
+    let faults = plan(&[
+        dark(0, MILLI, 5 * MILLI),
+        dark(1, 2 * MILLI, 7 * MILLI),
+        fault(0, 0, 20 * MILLI, u64::MAX, PortFaultKind::Down),
+        dark(1, 21 * MILLI, u64::MAX),
+    ]);
+    let heard = play(&system("2xqdr"), &[0, 1], faults, 1, |mut node, rank| {
+        let peer = 1 - rank as usize;
+        assert!(node.knows_cuts());
+        let mut heard = Vec::new();
+        // Rank 0 sends at these times, and rank 1 hears.
+        for at in [1500 * MICRO, 3 * MILLI, 4 * MILLI, 6 * MILLI, 22 * MILLI] {
+            sleep_until(&mut node, at);
+            let cut = node.signs(peer).cut;
+            if rank == 0 {
+                node.oob_send(1, &[at as u8]).unwrap();
+                heard.push(cut.unwrap_or(0) * 1000);
+            }
+        }
+        sleep_until(&mut node, 30 * MILLI);
+        while rank == 1 && node.oob_recv().unwrap().is_some() {
+            heard.push(1);
+        }
+        assert_eq!(
+            node.signs(peer).last.is_some(),
+            node.signs(peer).cut.is_none()
+        );
+        heard
+    });
+    // The second path ends at 2 ms, and the first is back at 5 ms.
+    let cuts = vec![0, 2 * MILLI, 2 * MILLI, 0, 21 * MILLI];
+    assert_eq!(heard, [cuts, vec![1; 4]], "the last one never arrives");
 }
 
 #[test]
@@ -494,7 +540,7 @@ fn a_reset_connection_drops_packets_of_its_earlier_life_and_works_anew() {
 
 #[test]
 fn the_timer_of_an_earlier_life_does_not_stand_for_that_of_the_next() {
-    let dead = plan(&[fault(1, 0, 10 * MILLI, u64::MAX, PortFaultKind::Silent)]);
+    let dead = plan(&[fault(1, 0, 10 * MILLI, 15 * MILLI, PortFaultKind::Silent)]);
     play(&system("qdr"), &[0, 1], dead, 1, |mut node, rank| {
         let peer = 1 - rank as usize;
         let end = connect(&mut node, peer, &Wish::default());

@@ -102,11 +102,8 @@ fn run_ranks(
             .map(|(name, value)| (name.to_string(), value.to_string()));
         let wiring = Wiring {
             peers: Peers {
-                rank,
-                size,
-                local: vec![rank],
-                segment: None,
                 node: Some(node(ModelNode::new(turn), rank)),
+                ..Peers::new(rank, size)
             },
             bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts.clone()))),
         };

@@ -143,11 +143,8 @@ fn run_over(
             let knobs = knobs::Knobs::parse(settings.into_iter()).unwrap();
             let wiring = Wiring {
                 peers: Peers {
-                    rank,
-                    size,
-                    local: hosts.beside(rank).collect(),
-                    segment,
                     node: node.map(|node| node as Box<dyn Node>),
+                    ..Peers::new(rank, size).sharing(hosts.beside(rank), segment)
                 },
                 bootstrap: Arc::new(Standalone::new(rank, hosts)),
             };

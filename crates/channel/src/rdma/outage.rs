@@ -1,0 +1,272 @@
+//! The time without any live link to a peer, and the decision that the peer is lost.
+//!
+//! Two clocks run. The peer is *silent* since its last sign of life ([`Signs`]): a host whose
+//! process computes gives signs. Links *fail* while the peer answers and connections to it are
+//! made in vain, as behind a firewall that passes datagrams only. The peer is lost when either
+//! exceeds the user's patience. The module knows no device, and time is an argument.
+
+use device::Signs;
+
+/// An attempt to take a link back counts from this time before the peer's answer on, at most, in
+/// nanoseconds: before that the peer may have computed.
+const ATTEMPT: u64 = 2_000_000_000;
+/// The time after which the user is told of an outage, in nanoseconds. A shorter one is noise.
+const TELL_AFTER: u64 = 1_000_000_000;
+/// The time for which a host refuses datagrams to a process that has ended, in nanoseconds, before
+/// its silence counts as its death. A program that restarts a firewall refuses for a short time.
+const DEATH: u64 = 3_000_000_000;
+
+/// The longest silence of a peer that is not lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Nanoseconds. None: for ever.
+    pub silence: Option<u64>,
+    /// A refusal by the peer's host is the death of the peer, because nobody else reports deaths.
+    pub refusal_is_death: bool,
+}
+
+impl Patience {
+    /// A peer is lost at once when no link to it works.
+    pub const NONE: Patience = Patience {
+        silence: Some(0),
+        refusal_is_death: false,
+    };
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience {
+            silence: Some(120_000_000_000),
+            refusal_is_death: false,
+        }
+    }
+}
+
+/// The reason why a peer is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// It gave no sign of life.
+    Silent,
+    /// It answered, but no link to it worked.
+    Unusable,
+    /// Its host says that the process is gone.
+    Dead,
+}
+
+/// A time without any live link to one peer.
+#[derive(Clone, Debug)]
+pub(super) struct Outage {
+    began: u64,
+    silent_since: u64,
+    /// The time spent on attempts that the peer answered and that failed.
+    failing: u64,
+    /// The end of the last of them, and the peer's answer to the present one.
+    attempted: u64,
+    answered: Option<u64>,
+    told: bool,
+}
+
+impl Outage {
+    /// An outage that begins at `now`.
+    pub(super) fn begin(now: u64) -> Outage {
+        Outage {
+            began: now,
+            silent_since: now,
+            failing: 0,
+            attempted: now,
+            answered: None,
+            told: false,
+        }
+    }
+
+    /// The peer, or its host, gave a sign of life at this time.
+    pub(super) fn sign(&mut self, at: u64) {
+        self.silent_since = self.silent_since.max(at);
+    }
+
+    /// No path has carried anything since this time.
+    pub(super) fn silent_from(&mut self, at: u64) {
+        self.silent_since = at;
+    }
+
+    /// The peer has answered an attempt to take a link back.
+    pub(super) fn answered(&mut self, now: u64) {
+        self.sign(now);
+        self.answered = Some(now);
+    }
+
+    /// An attempt has failed. It counts if the peer had answered it.
+    pub(super) fn attempt_failed(&mut self, now: u64) {
+        if let Some(answered) = self.answered.take() {
+            let from = self.attempted.max(answered.saturating_sub(ATTEMPT));
+            self.failing += now.saturating_sub(from);
+        }
+        self.attempted = now;
+    }
+
+    /// The time at which the peer is lost unless it gives a sign before. None: never.
+    pub(super) fn deadline(&self, patience: Patience) -> Option<u64> {
+        Some(self.silent_since.saturating_add(patience.silence?))
+    }
+
+    /// The reason why the peer is lost at `now`, if it is.
+    pub(super) fn loss(&mut self, signs: &Signs, patience: Patience, now: u64) -> Option<Loss> {
+        if let Some(last) = signs.last {
+            self.sign(last);
+        }
+        let refused = signs.refused.is_some_and(|since| now >= since + DEATH);
+        if patience.refusal_is_death && refused {
+            return Some(Loss::Dead);
+        }
+        let longest = patience.silence?;
+        if self.failing >= longest && self.failing > 0 {
+            return Some(Loss::Unusable);
+        }
+        let silent = now.saturating_sub(self.silent_since);
+        (silent >= longest).then_some(Loss::Silent)
+    }
+
+    /// Nanoseconds since the beginning.
+    pub(super) fn lasts(&self, now: u64) -> u64 {
+        now.saturating_sub(self.began)
+    }
+
+    /// The user is to be told now. True once.
+    pub(super) fn is_news(&mut self, now: u64) -> bool {
+        let is_due = !self.told && self.lasts(now) >= TELL_AFTER;
+        self.told |= is_due;
+        is_due
+    }
+
+    /// The user has been told.
+    pub(super) fn was_told(&self) -> bool {
+        self.told
+    }
+
+    /// The time at which the user is to be told. None: that is done.
+    pub(super) fn news_at(&self) -> Option<u64> {
+        (!self.told).then(|| self.began.saturating_add(TELL_AFTER))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn patience(seconds: u64) -> Patience {
+        Patience {
+            silence: Some(seconds * SECOND),
+            ..Patience::default()
+        }
+    }
+
+    fn signs(last: u64) -> Signs {
+        Signs {
+            last: Some(last),
+            ..Signs::default()
+        }
+    }
+
+    #[test]
+    fn a_silent_peer_is_lost_after_the_patience_and_a_sign_restarts_it() {
+        let mut outage = Outage::begin(SECOND);
+        let none = Signs::default();
+        let ten = patience(10);
+        assert_eq!(outage.deadline(ten), Some(11 * SECOND));
+        assert_eq!(outage.loss(&none, ten, 11 * SECOND - 1), None);
+        assert_eq!(outage.loss(&signs(9 * SECOND), ten, 11 * SECOND), None);
+        assert_eq!(outage.deadline(ten), Some(19 * SECOND));
+        assert_eq!(outage.loss(&signs(2), ten, 19 * SECOND - 1), None);
+        assert_eq!(outage.loss(&none, ten, 19 * SECOND), Some(Loss::Silent));
+    }
+
+    #[test]
+    fn a_peer_that_computes_for_hours_is_not_lost() {
+        let mut outage = Outage::begin(0);
+        for hour in 1..5 {
+            let now = hour * 3600 * SECOND;
+            assert_eq!(outage.loss(&signs(now - SECOND), patience(2), now), None);
+        }
+    }
+
+    #[test]
+    fn links_that_fail_though_the_peer_answers_end_the_patience() {
+        let mut outage = Outage::begin(0);
+        let mut now = 0;
+        let mut found = None;
+        while found.is_none() && now < 100 * SECOND {
+            now += SECOND;
+            outage.answered(now);
+            outage.attempt_failed(now + SECOND / 2);
+            found = outage.loss(&signs(now), patience(10), now + SECOND / 2);
+        }
+        assert_eq!(found, Some(Loss::Unusable));
+        assert!((9 * SECOND..=11 * SECOND).contains(&now), "{now}");
+    }
+
+    #[test]
+    fn the_time_before_an_answer_does_not_count_as_failing() {
+        let mut outage = Outage::begin(0);
+        // The peer computed for a minute; then the connection was made in vain once.
+        outage.answered(60 * SECOND);
+        outage.attempt_failed(61 * SECOND);
+        assert_eq!(
+            outage.loss(&Signs::default(), patience(10), 62 * SECOND),
+            None
+        );
+        // Nobody has answered these.
+        (62..70).for_each(|at| outage.attempt_failed(at * SECOND));
+        assert_eq!(outage.failing, 3 * SECOND);
+    }
+
+    #[test]
+    fn no_patience_gives_up_at_once_and_endless_patience_never() {
+        let mut outage = Outage::begin(5);
+        assert_eq!(
+            outage.loss(&Signs::default(), patience(0), 5),
+            Some(Loss::Silent)
+        );
+        let endless = Patience {
+            silence: None,
+            refusal_is_death: false,
+        };
+        assert_eq!(outage.deadline(endless), None);
+        assert_eq!(outage.loss(&Signs::default(), endless, u64::MAX), None);
+    }
+
+    #[test]
+    fn a_cut_that_is_known_counts_from_its_beginning() {
+        let mut outage = Outage::begin(3 * SECOND);
+        outage.silent_from(SECOND);
+        assert_eq!(outage.deadline(patience(10)), Some(11 * SECOND));
+    }
+
+    #[test]
+    fn a_refusal_is_a_death_only_where_nobody_else_reports_deaths() {
+        let refused = Signs {
+            refused: Some(SECOND),
+            ..Signs::default()
+        };
+        let mut outage = Outage::begin(0);
+        let now = SECOND + DEATH;
+        assert_eq!(outage.loss(&refused, patience(60), now), None);
+        let alone = Patience {
+            refusal_is_death: true,
+            ..patience(60)
+        };
+        assert_eq!(outage.loss(&refused, alone, now - 1), None);
+        assert_eq!(outage.loss(&refused, alone, now), Some(Loss::Dead));
+    }
+
+    #[test]
+    fn the_user_is_told_once_and_not_of_a_hiccup() {
+        let mut outage = Outage::begin(0);
+        assert!(!outage.is_news(TELL_AFTER - 1) && !outage.was_told());
+        assert_eq!(outage.news_at(), Some(TELL_AFTER));
+        assert!(outage.is_news(TELL_AFTER) && outage.was_told());
+        assert!(!outage.is_news(2 * TELL_AFTER));
+        assert_eq!((outage.news_at(), outage.lasts(7)), (None, 7));
+    }
+}

@@ -1,0 +1,268 @@
+//! Peers that cannot be reached any more, and what follows for the operations of a rank.
+//!
+//! A lost peer stays lost. Every operation that needs it fails with the error of its loss: those
+//! under way at once, later ones when they start or complete. Operations with other peers go on.
+//!
+//! - A receive from any source may still be satisfied by another peer. A wait for it reports the
+//!   loss once for each communicator, and the receive stays active. If no other member is left,
+//!   every wait reports it.
+//! - A member that leaves a collective operation because of a loss tells all others, which may wait
+//!   for it: from then on no collective operation works on that communicator.
+//!
+//! Invariant: without a loss none of this costs an instruction on the paths of messages.
+
+use channel::ZeroCopy;
+
+use crate::comm::{COLLECTIVE, Comm, bare};
+use crate::error::Cause;
+use crate::matching::Key;
+use crate::rank::State;
+use crate::request::{Operation, Request, RequestId};
+use crate::{ANY_SOURCE, Class, Error, Result};
+
+impl State {
+    /// Takes note of a failure that concerns one peer or one communicator. Other errors come back.
+    #[cold]
+    pub(crate) fn contain(&mut self, error: Error) -> Result<()> {
+        match error.cause {
+            Cause::LostPeer(peer) => self.lose(peer, error),
+            Cause::LeftCollective { context, .. } => self.hear_left(context, error),
+            Cause::Local => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// A peer cannot be reached any more.
+    fn lose(&mut self, peer: usize, error: Error) {
+        // What has ended before is no loss.
+        while let Some(done) = self.router.done() {
+            self.messages.transfer_done(&done);
+        }
+        if !self.messages.losses.add(peer, error.clone()) {
+            return;
+        }
+        self.router.lose(peer);
+        self.messages.forget_peer(peer, error.class);
+        let requests = self.messages.requests.iter();
+        let needing = requests.filter(|(_, request)| self.needs(request, peer));
+        let failed: Vec<RequestId> = needing.map(|(id, _)| id).collect();
+        for id in failed {
+            self.messages.fail(id, error.class);
+        }
+        self.last_error = Some(error);
+        self.alarm();
+        // Tasks find that they cannot go on.
+        self.messages.requests.completions += 1;
+    }
+
+    /// An operation under way needs this peer.
+    fn needs(&self, request: &Request, peer: usize) -> bool {
+        match &request.operation {
+            _ if !request.is_open() => false,
+            Operation::Send(send) => send.peer == peer,
+            Operation::Receive(receive) => self.member(&receive.key) == Some(peer),
+            _ => false,
+        }
+    }
+
+    /// The world rank that sends the messages with this key, the library's own included.
+    fn member(&self, key: &Key) -> Option<usize> {
+        if key.source < 0 {
+            return None;
+        }
+        let mut comms = self.comms.iter();
+        let comm = comms.find(|comm| comm.core.context == bare(key.context))?;
+        comm.core.members.world(key.source as usize)
+    }
+
+    /// Makes the waits for receives from any source report what they have not reported.
+    fn alarm(&mut self) {
+        let requests = self.messages.requests.iter();
+        let wild = requests.filter_map(|(id, request)| match &request.operation {
+            Operation::Receive(receive) if receive.key.source == ANY_SOURCE => {
+                request.is_open().then_some((id, receive.key.context))
+            }
+            _ => None,
+        });
+        let wild: Vec<(RequestId, u64)> = wild.collect();
+        for (id, context) in &wild {
+            if let Some((error, for_ever)) = self.untold_of(*context) {
+                self.messages.requests.alarm(*id, error.class, for_ever);
+            }
+        }
+        for (_, context) in wild {
+            self.told(context);
+        }
+    }
+
+    /// The loss that a wait for any source on this communicator is to report.
+    fn untold_of(&self, context: u64) -> Option<(Error, bool)> {
+        let mut comms = self.comms.iter();
+        let comm = comms.find(|comm| comm.core.context == context)?;
+        self.messages.losses.untold(comm)
+    }
+
+    /// All losses have been reported on this communicator.
+    fn told(&mut self, context: u64) {
+        let count = self.messages.losses.len();
+        if let Some(handle) = self.comms.handle_of(context)
+            && let Ok(comm) = self.comms.get_mut(handle)
+        {
+            comm.losses_told = count;
+        }
+    }
+
+    /// Checks a receive that has just been posted, or matched.
+    #[cold]
+    pub(crate) fn check_posted(&mut self, id: RequestId, key: &Key) {
+        let is_open = |state: &State| {
+            let request = state.messages.requests.get(id);
+            request.is_some_and(Request::is_open)
+        };
+        if self.messages.losses.len() == 0 || !is_open(self) {
+            return;
+        }
+        if key.source == ANY_SOURCE {
+            if let Some((error, for_ever)) = self.untold_of(key.context) {
+                self.messages.requests.alarm(id, error.class, for_ever);
+                self.last_error = Some(error);
+                self.told(key.context);
+            }
+        } else if let Some(error) = self.loss_of(key) {
+            self.messages.fail(id, error.class);
+            self.last_error = Some(error);
+        }
+    }
+
+    /// Checks a probe that has found nothing.
+    ///
+    /// # Errors
+    /// No message with this key can come, or a loss is to be reported.
+    #[cold]
+    pub(crate) fn check_probed(&mut self, key: &Key) -> Result<()> {
+        let error = match key.source {
+            ANY_SOURCE => {
+                let untold = self.untold_of(key.context);
+                self.told(key.context);
+                untold.map(|(error, _)| error)
+            }
+            _ => self.loss_of(key),
+        };
+        error.map_or(Ok(()), Err)
+    }
+
+    /// The error of the peer that sends the messages with this key, if it is lost.
+    fn loss_of(&self, key: &Key) -> Option<Error> {
+        let peer = self.member(key)?;
+        self.messages.losses.error_of(peer).cloned()
+    }
+
+    /// An operation with this error class has failed because of a lost peer.
+    pub fn is_loss(&self, class: Class) -> bool {
+        self.messages.losses.last_of(class).is_some()
+    }
+
+    /// Some peer is lost, or some communicator is useless for collective operations.
+    pub fn has_losses(&self) -> bool {
+        self.messages.watches_losses()
+    }
+
+    /// Checks a message that an operation of the library awaits, and that has not come.
+    ///
+    /// # Errors
+    /// It cannot come.
+    pub(crate) fn check_awaited(&self, key: &Key) -> Result<()> {
+        if !self.has_losses() {
+            return Ok(());
+        }
+        match self.loss_of(key) {
+            Some(error) => Err(error),
+            None if key.context & COLLECTIVE != 0 => self.check_collective(key.context),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that collective operations are possible on a communicator.
+    ///
+    /// # Errors
+    /// A member is lost, or has left an earlier operation.
+    #[cold]
+    pub(crate) fn check_collective(&self, context: u64) -> Result<()> {
+        let context = bare(context);
+        let mut comms = self.comms.iter();
+        let Some(comm) = comms.find(|comm| comm.core.context == context) else {
+            return Ok(());
+        };
+        let lost = comm
+            .left
+            .as_ref()
+            .or_else(|| self.messages.losses.of_members(comm));
+        lost.map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Tells the other members of a communicator that this rank has left a collective operation
+    /// because of a loss. They hear it once.
+    #[cold]
+    pub(crate) fn leave_collective(&mut self, context: u64, error: &Error) {
+        let context = bare(context);
+        if matches!(error.cause, Cause::Local) {
+            return;
+        }
+        let Some(handle) = self.comms.handle_of(context) else {
+            return;
+        };
+        let Ok(comm) = self.comms.get_mut(handle) else {
+            return;
+        };
+        if comm.left.is_some() {
+            return;
+        }
+        comm.left = Some(error.clone());
+        let core = comm.core.clone();
+        let me = core.members.world(core.rank);
+        for peer in core.members.iter() {
+            if Some(peer) != me && self.messages.losses.error_of(peer).is_none() {
+                let key = Key {
+                    context,
+                    source: core.rank as i32,
+                    tag: 0,
+                };
+                self.messages.tell_left(peer, key, error);
+            }
+        }
+        self.messages.watch_losses();
+        let _ = self.messages.flush(&mut self.router);
+    }
+
+    /// A member has left a collective operation: nothing of it comes any more.
+    fn hear_left(&mut self, context: u64, error: Error) {
+        self.messages.watch_losses();
+        let handle = self.comms.handle_of(context);
+        match handle.and_then(|handle| self.comms.get_mut(handle).ok()) {
+            Some(comm) => {
+                comm.left.get_or_insert(error);
+            }
+            None => self.messages.losses.add_early(context, error),
+        }
+        self.messages.requests.completions += 1;
+    }
+
+    /// What a new communicator must know of losses.
+    pub(crate) fn inform(&mut self, comm: &mut Comm) {
+        let context = comm.core.context;
+        comm.left = self.messages.losses.take_early(context);
+    }
+
+    /// Connects to the peers that receives wait for, so that a dead path to one is noticed.
+    pub(crate) fn contact_awaited(&mut self) -> Result<()> {
+        let requests = self.messages.requests.iter();
+        let awaited = requests.filter_map(|(_, request)| match &request.operation {
+            Operation::Receive(receive) if request.is_open() => self.member(&receive.key),
+            _ => None,
+        });
+        let awaited: Vec<usize> = awaited.collect();
+        awaited
+            .into_iter()
+            .try_for_each(|peer| Ok(self.router.contact(peer)?))
+    }
+}
