@@ -74,6 +74,10 @@ macro_rules! delegate_to_node {
             self.node().signs(peer)
         }
 
+        fn give_up(&mut self, peer: usize) {
+            self.node().give_up(peer)
+        }
+
         fn place_of(&mut self, peer: usize) -> String {
             self.node().place_of(peer)
         }

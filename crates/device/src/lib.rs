@@ -139,6 +139,12 @@ pub trait Node: Send {
         Signs::default()
     }
 
+    /// What `peer` is sent out of band from now on need not arrive: the end of the node does not
+    /// wait for it.
+    fn give_up(&mut self, peer: usize) {
+        let _ = peer;
+    }
+
     /// The place of `peer`, or of this rank itself, in words for the user: its host and its
     /// addresses. Empty: the node does not know it.
     fn place_of(&mut self, peer: usize) -> String {

@@ -1,9 +1,14 @@
-//! Cards, by which ranks find each other: a rank's nonce, and the place and address of each rail.
+//! Cards, by which ranks find each other: a rank's nonce, its host, and the place and address of
+//! each rail.
 //!
 //! The nonce is a random number of this node of the rank. It is no secret: datagrams are bound to
 //! it, so those for an earlier node are not taken.
 
+use std::net::IpAddr;
+
 use device::{Address, Attributes, LinkLayer};
+
+use super::whereabouts::{Whereabouts, ip_of};
 
 /// The network of a rail, as far as datagrams go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +28,7 @@ impl Place {
     /// The place of a device.
     pub(crate) fn of(attributes: &Attributes) -> Place {
         let layer = match attributes.link_layer {
-            LinkLayer::InfiniBand => 0,
+            LinkLayer::InfiniBand => INFINIBAND,
             LinkLayer::Ethernet => 1,
             LinkLayer::Internet => 2,
         };
@@ -32,29 +37,66 @@ impl Place {
             subnet: attributes.subnet,
         }
     }
+
+    /// The IP address of a rail here. None: it has none, or one that means nothing elsewhere.
+    pub(crate) fn ip(self, address: Address) -> Option<IpAddr> {
+        (self.kind / 2 != INFINIBAND).then(|| ip_of(address.port))
+    }
 }
 
-const VERSION: u8 = 3;
-const HEAD: usize = 1 + 8;
+/// The link layer of [`Place::kind`] without IP addresses.
+const INFINIBAND: u8 = 0;
+
+const VERSION: u8 = 4;
 const ENTRY: usize = 1 + 8 + 16 + 4;
 
-/// The bytes of a card.
-pub(crate) fn write(nonce: u64, entries: &[(Place, Address)]) -> Vec<u8> {
-    let mut card = vec![VERSION];
-    card.extend(nonce.to_le_bytes());
-    for (place, address) in entries {
-        card.push(place.kind);
-        card.extend(place.subnet.to_le_bytes());
-        card.extend(address.port.to_le_bytes());
-        card.extend(address.qp.to_le_bytes());
-    }
-    card
+/// The contents of a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) nonce: u64,
+    pub(crate) whereabouts: Whereabouts,
+    /// The place and the address of each rail.
+    pub(crate) entries: Vec<(Place, Address)>,
 }
 
-/// The nonce and the entries on a card. None: the card is malformed.
-pub(crate) fn read(card: &[u8]) -> Option<(u64, Vec<(Place, Address)>)> {
-    let (head, rest) = card.split_at_checked(HEAD)?;
-    if head[0] != VERSION || rest.is_empty() || rest.len() % ENTRY != 0 {
+impl Card {
+    /// The entries that another host can reach.
+    pub(crate) fn entries_from(&self, own: &Whereabouts) -> Vec<(Place, Address)> {
+        let is_apart = self.whereabouts.is_apart_from(own);
+        let inside = |(place, address): &(Place, Address)| {
+            place.ip(*address).is_some_and(|ip| ip.is_loopback())
+        };
+        let entries = self.entries.iter().copied();
+        entries.filter(|one| !(is_apart && inside(one))).collect()
+    }
+
+    /// The host and its addresses, in words for the user.
+    pub(crate) fn words(&self) -> String {
+        let ips = self.entries.iter().filter_map(|(place, at)| place.ip(*at));
+        self.whereabouts.with_addresses(ips)
+    }
+}
+
+/// The bytes of a card.
+pub(crate) fn write(card: &Card) -> Vec<u8> {
+    let mut bytes = vec![VERSION];
+    bytes.extend(card.nonce.to_le_bytes());
+    card.whereabouts.write(&mut bytes);
+    for (place, address) in &card.entries {
+        bytes.push(place.kind);
+        bytes.extend(place.subnet.to_le_bytes());
+        bytes.extend(address.port.to_le_bytes());
+        bytes.extend(address.qp.to_le_bytes());
+    }
+    bytes
+}
+
+/// The contents of a card. None: it is malformed.
+pub(crate) fn read(bytes: &[u8]) -> Option<Card> {
+    let (version, rest) = bytes.split_first()?;
+    let (nonce, rest) = rest.split_first_chunk()?;
+    let (whereabouts, rest) = Whereabouts::read(rest)?;
+    if *version != VERSION || rest.is_empty() || rest.len() % ENTRY != 0 {
         return None;
     }
     let entry = |bytes: &[u8]| {
@@ -68,8 +110,11 @@ pub(crate) fn read(card: &[u8]) -> Option<(u64, Vec<(Place, Address)>)> {
         };
         Some((place, address))
     };
-    let entries = rest.chunks(ENTRY).map(entry).collect::<Option<_>>()?;
-    Some((u64::from_le_bytes(head[1..].try_into().ok()?), entries))
+    Some(Card {
+        nonce: u64::from_le_bytes(*nonce),
+        whereabouts,
+        entries: rest.chunks(ENTRY).map(entry).collect::<Option<_>>()?,
+    })
 }
 
 /// The peer's address for each own rail that leads to it. Rails of one network pair by their order
@@ -108,14 +153,41 @@ mod tests {
         }
     }
 
+    fn card(network: u64, entries: &[(Place, Address)]) -> Card {
+        Card {
+            nonce: 7,
+            whereabouts: Whereabouts::named("node-1", network),
+            entries: entries.to_vec(),
+        }
+    }
+
     #[test]
     fn a_card_says_what_was_put_on_it() {
-        let entries = [(place(3, 9), address(1)), (place(1, 8), address(2))];
-        let card = write(7, &entries);
-        assert_eq!(read(&card), Some((7, entries.to_vec())));
-        assert_eq!(read(&card[1..]), None);
-        assert_eq!(read(&card[..HEAD]), None);
+        let made = card(4, &[(place(3, 9), address(1)), (place(1, 8), address(2))]);
+        let bytes = write(&made);
+        assert_eq!(read(&bytes), Some(made));
+        assert_eq!(read(&bytes[1..]), None);
+        assert_eq!(read(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(read(&write(&card(4, &[]))), None);
         assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn the_loopback_of_another_host_leads_nowhere() {
+        let ip = |ip: [u8; 4]| Address {
+            port: std::net::Ipv4Addr::from(ip).to_ipv6_mapped().into(),
+            qp: 1,
+        };
+        let inside = (place(4, 1), ip([127, 0, 0, 1]));
+        let outside = (place(4, 2), ip([10, 0, 0, 1]));
+        // On InfiniBand these bits are no IP address.
+        let gid = (place(1, 1), inside.1);
+        let peer = card(4, &[inside, outside, gid]);
+        let from = |network| peer.entries_from(&Whereabouts::named("node-2", network));
+        assert_eq!(from(4), peer.entries);
+        assert_eq!(from(0), peer.entries, "it is not known");
+        assert_eq!(from(5), [outside, gid]);
+        assert_eq!(peer.words(), "node-1 (127.0.0.1, 10.0.0.1)");
     }
 
     #[test]

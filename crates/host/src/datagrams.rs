@@ -1,13 +1,16 @@
 //! Datagrams over a datagram queue pair of the device.
 
+use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::ptr;
 
 use super::datagram::DATAGRAM;
 use super::oob::{Carrier, MOST_TAKEN, Take};
+use super::probes::Kernel;
+use super::whereabouts::ip_of;
 use device::{
-    Access, Address, Completed, Completion, Cq, Device, Ending, Error, Operation, Qp, QpWanted,
-    ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
+    Access, Address, Completed, Completion, Cq, Device, Ending, Error, LinkLayer, Operation, Qp,
+    QpWanted, ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
 };
 
 /// The most datagrams that arrive between two polls.
@@ -15,10 +18,15 @@ const RECEIVES: usize = 128;
 /// The most datagrams in flight.
 const SENDS: usize = 32;
 
+/// The port of UDP that carries RDMA over Ethernet. No process listens there by TCP, so a kernel
+/// refuses connections to it.
+const ROCE: u16 = 4791;
+
 pub(crate) struct Datagrams {
     cq: Cq,
     qp: Qp,
     address: Address,
+    is_ethernet: bool,
     memory: Box<[u8]>,
     region: Region,
     /// Places in memory that no send uses.
@@ -56,6 +64,7 @@ impl Datagrams {
             cq,
             qp,
             address: device.address(qp)?,
+            is_ethernet: device.attributes().link_layer == LinkLayer::Ethernet,
             memory,
             region,
             free: Vec::new(),
@@ -156,6 +165,21 @@ impl Carrier for Datagrams {
         };
         // SAFETY: memory of this object, unused until the completion.
         unsafe { device.post(self.qp, &work) }
+    }
+
+    /// Over Ethernet the address of a port is the one of its network interface.
+    fn kernel(&self, to: Address) -> Option<Kernel> {
+        let ip = ip_of(to.port);
+        let is_known = match ip {
+            IpAddr::V4(_) => true,
+            // It means nothing without the number of an interface.
+            IpAddr::V6(ip) => !ip.is_unicast_link_local(),
+        };
+        (self.is_ethernet && is_known).then(|| Kernel {
+            from: None,
+            to: (ip, ROCE).into(),
+            is_socket: false,
+        })
     }
 
     fn revive(&mut self, device: &mut dyn Device) -> Result<()> {

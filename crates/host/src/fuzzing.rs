@@ -6,9 +6,10 @@ use script::Script;
 use secret::Secret;
 use secret::codes::Codes;
 
-use crate::card::{self, Place};
+use crate::card::{self, Card, Place};
 use crate::datagram::{BODY, DATAGRAM, Datagram, PURPOSE, Receiver};
 use crate::reliable_datagram::ReliableDatagrams;
+use crate::whereabouts::Whereabouts;
 
 /// The ranks of the job.
 const RANKS: usize = 3;
@@ -27,17 +28,29 @@ pub fn cards(bytes: &[u8]) {
     let made: Vec<(Place, Address)> = (0..script.below(4))
         .map(|_| (place(&mut script), address(&mut script)))
         .collect();
-    let mut card = card::write(script.number(), &made);
+    let made = Card {
+        nonce: script.number(),
+        whereabouts: whereabouts(&mut script),
+        entries: made,
+    };
+    let from = whereabouts(&mut script);
+    let mut card = card::write(&made);
     match script.below(4) {
         0 => card = script.bytes(200).to_vec(),
         1 => card.extend(script.bytes(40)),
         2 => card.truncate(script.below(256)),
         _ => {}
     }
-    let Some((nonce, entries)) = card::read(&card) else {
+    let Some(read) = card::read(&card) else {
         return;
     };
-    assert_eq!(card::write(nonce, &entries), card);
+    assert_eq!(card::write(&read), card);
+    assert!(
+        read.words()
+            .bytes()
+            .all(|byte| (b' '..=b'~').contains(&byte))
+    );
+    let entries = read.entries_from(&from);
     let pairs = card::pair(&own, &entries);
     assert!(pairs.len() <= own.len().max(1));
     for (at, (rail, to)) in pairs.iter().enumerate() {
@@ -45,6 +58,11 @@ pub fn cards(bytes: &[u8]) {
         assert!(pairs[..at].iter().all(|(before, _)| before != rail));
         assert!(entries.iter().any(|(_, there)| there == to));
     }
+}
+
+fn whereabouts(script: &mut Script) -> Whereabouts {
+    let name = String::from_utf8_lossy(script.bytes(80)).into_owned();
+    Whereabouts::named(&name, script.below(3) as u64)
 }
 
 fn place(script: &mut Script) -> Place {

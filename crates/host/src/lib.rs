@@ -3,7 +3,8 @@
 //!
 //! The node's out-of-band messages (`oob`) go over every rail: by the datagrams of devices that
 //! have some (`datagrams`), by UDP at the address of the network interface elsewhere (`socket`).
-//! They need no connection, and survive the loss of all rails but one. Every datagram carries a
+//! They need no connection, and survive the loss of all rails but one. Where nothing comes, the
+//! hosts of peers are asked whether they are there (`probes`). Every datagram carries a
 //! code by the job's secret (`datagram`); those of strangers are dropped and counted.
 
 mod board;
@@ -16,10 +17,13 @@ mod event_wait;
 pub mod fuzzing;
 mod node;
 mod oob;
+mod probes;
 mod reliable_datagram;
 mod serials;
 mod socket;
+mod whereabouts;
 
 pub use board::Board;
 pub use node::HostNode;
 pub use oob::Directory;
+pub use whereabouts::Whereabouts;

@@ -12,15 +12,21 @@ use std::time::Instant;
 
 use super::event_wait::EventWait;
 use super::oob::{Directory, OutOfBand};
-use device::{Attributes, Device, Error, HostDevice, Identity, Node, Placement, PortEvent, Result};
+use device::{
+    Attributes, Device, Error, HostDevice, Identity, Node, Placement, PortEvent, Result, Signs,
+};
 use secret::Secret;
 
 /// The longest sleep where a write may come without an event, in nanoseconds.
 const POLLED_SLEEP: u64 = 500_000;
 /// The longest sleep elsewhere, in nanoseconds.
 const LONG_SLEEP: u64 = 1_000_000_000;
-/// The longest wait of a closing node for the acknowledgement of its last messages, in nanoseconds.
+/// The longest wait of a closing node for the acknowledgement of its last messages where no other
+/// is set, in nanoseconds.
 const LAST_WORDS: u64 = 1_000_000_000;
+/// The time of such a wait after which the hosts of peers are asked whether these have ended, in
+/// nanoseconds.
+const ASKS_AFTER: u64 = 100_000_000;
 
 /// A rank's place on a real host.
 pub struct HostNode {
@@ -33,6 +39,7 @@ pub struct HostNode {
     notes: VecDeque<String>,
     /// For a thread that waits on behalf of the rank.
     event_wait: Option<EventWait>,
+    last_words: u64,
 }
 
 impl HostNode {
@@ -68,7 +75,15 @@ impl HostNode {
             longest_sleep,
             notes: VecDeque::new(),
             event_wait: None,
+            last_words: LAST_WORDS,
         })
+    }
+
+    /// Sets the longest wait of the closing node for the acknowledgement of its last messages, in
+    /// nanoseconds. None: for ever. A peer that has ended is not waited for.
+    pub fn with_last_words(mut self, nanos: Option<u64>) -> HostNode {
+        self.last_words = nanos.unwrap_or(u64::MAX).max(LAST_WORDS);
+        self
     }
 
     /// Adds a descriptor that wakes this rank when it is readable. The caller reads it empty.
@@ -303,6 +318,7 @@ impl Node for HostNode {
         for device in &mut self.devices {
             device.take_notes(&mut self.notes);
         }
+        self.notes.extend(self.oob.take_notes());
         self.notes.drain(..).collect()
     }
 
@@ -331,13 +347,43 @@ impl Node for HostNode {
         }
         events
     }
+
+    fn signs(&mut self, peer: usize) -> Signs {
+        // A datagram that has come is a sign. Errors are found where messages are awaited.
+        let _ = self.tend();
+        let now = self.now();
+        self.oob.signs(peer, now)
+    }
+
+    fn place_of(&mut self, peer: usize) -> String {
+        self.oob.place_of(peer)
+    }
+
+    fn give_up(&mut self, peer: usize) {
+        self.oob.give_up(peer);
+    }
+}
+
+impl HostNode {
+    /// True while a peer that is there lacks a message, or an acknowledgement has not left.
+    fn has_last_words(&mut self, since: u64) -> bool {
+        let now = self.now();
+        let late = now.saturating_sub(since) > ASKS_AFTER;
+        for peer in self.oob.unsettled().into_iter().filter(|_| late) {
+            // One that has ended answers no more, and needs nothing.
+            if self.oob.signs(peer, now).refused.is_some() {
+                self.oob.give_up(peer);
+            }
+        }
+        !self.oob.unsettled().is_empty() || !self.oob.is_quiet()
+    }
 }
 
 impl Drop for HostNode {
     fn drop(&mut self) {
-        let until = self.now().saturating_add(LAST_WORDS);
-        // A peer that has ended does not answer, and then the messages do not matter.
-        while self.tend().is_ok() && !self.oob.is_settled() && self.now() < until {
+        let since = self.now();
+        let until = since.saturating_add(self.last_words);
+        while self.tend().is_ok() && self.has_last_words(since) && self.now() < until {
             let due = self.oob.due().unwrap_or(until);
             let nanos = due.min(until).saturating_sub(self.now());
             let armed = self.devices.iter_mut().all(|device| device.arm().is_ok());

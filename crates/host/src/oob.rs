@@ -1,19 +1,21 @@
 //! Out-of-band messages: a rank's [`ReliableDatagrams`] over a carrier of datagrams on each rail.
 //!
 //! Every datagram leaves on every rail that leads to its peer, so that messages survive the loss of
-//! all rails but one. A rail or a path that refuses is left alone for a while. The only rail of a
-//! node is never left alone: its errors are the node's.
+//! all rails but one. A rail or a path that refuses is left alone for a short while: a network that
+//! is away comes back.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::RawFd;
 
-use super::card::{self, Place};
+use super::card::{self, Card, Place};
 use super::datagram::PURPOSE;
 use super::datagrams::Datagrams;
+use super::probes::{Kernel, Probes};
 use super::reliable_datagram::ReliableDatagrams;
 use super::socket::Socket;
-use device::{Address, Device, Error, HostDevice, Result};
+use super::whereabouts::Whereabouts;
+use device::{Address, Device, Error, HostDevice, MOST_NOTES, Result, Signs};
 use secret::Secret;
 use secret::codes::Codes;
 
@@ -42,6 +44,9 @@ pub(crate) trait Carrier: Send {
     /// Sends a datagram.
     fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
 
+    /// The socket of a peer, as the kernels of both hosts see it. None: they do not know it.
+    fn kernel(&self, to: Address) -> Option<Kernel>;
+
     /// Starts again after an error. Datagrams in flight are lost.
     fn revive(&mut self, device: &mut dyn Device) -> Result<()>;
 
@@ -68,9 +73,9 @@ const ASK_AGAIN: u64 = 1_000_000;
 /// The longest such delay, in nanoseconds.
 const ASK_SELDOM: u64 = 50_000_000;
 /// The first delay before a rail that has refused a datagram is tried again, in nanoseconds.
-const TRY_AGAIN: u64 = 1_000_000_000;
+const TRY_AGAIN: u64 = 250_000_000;
 /// The longest such delay, in nanoseconds.
-const TRY_SELDOM: u64 = 32_000_000_000;
+const TRY_SELDOM: u64 = 1_000_000_000;
 
 pub(crate) struct OutOfBand {
     mail: ReliableDatagrams,
@@ -78,8 +83,9 @@ pub(crate) struct OutOfBand {
     directory: Box<dyn Directory>,
     /// By rail. Every datagram leaves on each, and the receiver drops the repetitions.
     carriers: Vec<RailCarrier>,
-    /// The addresses of known ranks.
-    addresses: BTreeMap<usize, Vec<Route>>,
+    whereabouts: Whereabouts,
+    known: BTreeMap<usize, Known>,
+    probes: Probes,
     /// For each rank whose card is not known yet: the time of the next question, and the delay
     /// after that.
     asked: BTreeMap<usize, (u64, u64)>,
@@ -87,10 +93,22 @@ pub(crate) struct OutOfBand {
     has_more: bool,
     /// Words about strangers for the user, by rail.
     warnings: Vec<(usize, String)>,
+    /// Errors of rails.
+    notes: Vec<String>,
+}
+
+/// A rank whose card is known.
+struct Known {
+    routes: Vec<Route>,
+    /// Its host and addresses, in words.
+    place: String,
+    /// Its host and this one have kernels and networks of their own.
+    is_apart: bool,
 }
 
 struct RailCarrier {
     carrier: Box<dyn Carrier>,
+    name: String,
     place: Place,
     refusals: Refusals,
     /// Datagrams that no rank of the job has made.
@@ -139,6 +157,7 @@ impl OutOfBand {
             };
             carriers.push(RailCarrier {
                 carrier,
+                name: device.attributes().name.clone(),
                 place,
                 refusals: Refusals::default(),
                 strangers: 0,
@@ -149,16 +168,30 @@ impl OutOfBand {
         let entries = carriers
             .iter()
             .map(|own| (own.place, own.carrier.address()));
-        directory.publish(&card::write(nonce, &entries.collect::<Vec<_>>()))?;
+        let whereabouts = Whereabouts::own();
+        let own = Card {
+            nonce,
+            whereabouts: whereabouts.clone(),
+            entries: entries.collect(),
+        };
+        directory.publish(&card::write(&own))?;
+        let itself = Known {
+            routes: Vec::new(),
+            place: own.words(),
+            is_apart: false,
+        };
         Ok(OutOfBand {
             mail: ReliableDatagrams::new(rank, nonce, Codes::new(secret, PURPOSE)),
             ranks,
             directory,
             carriers,
-            addresses: BTreeMap::new(),
+            whereabouts,
+            known: BTreeMap::from([(rank, itself)]),
+            probes: Probes::default(),
             asked: BTreeMap::new(),
             has_more: false,
             warnings: Vec::new(),
+            notes: Vec::new(),
         })
     }
 
@@ -181,10 +214,62 @@ impl OutOfBand {
         self.mail.has_arrived()
     }
 
-    /// True if every message has been acknowledged and no datagram is being sent.
-    pub(crate) fn is_settled(&self) -> bool {
+    /// The peers for which a message, or the acknowledgement of one, is under way.
+    pub(crate) fn unsettled(&self) -> Vec<usize> {
+        self.mail.unsettled().collect()
+    }
+
+    /// True if no datagram is being sent.
+    pub(crate) fn is_quiet(&self) -> bool {
         let settled = |own: &RailCarrier| own.refusals.until > 0 || own.carrier.is_settled();
-        self.mail.is_settled() && self.carriers.iter().all(settled)
+        self.carriers.iter().all(settled)
+    }
+
+    /// What a peer is sent from now on need not arrive.
+    pub(crate) fn give_up(&mut self, peer: usize) {
+        self.mail.give_up(peer);
+        self.probes.forget(peer);
+    }
+
+    /// The host of a rank and its addresses, in words for the user.
+    pub(crate) fn place_of(&self, rank: usize) -> String {
+        let known = self.known.get(&rank);
+        known.map_or(String::new(), |known| known.place.clone())
+    }
+
+    /// Signs of life of a peer. Asks its host now and then.
+    pub(crate) fn signs(&mut self, peer: usize, now: u64) -> Signs {
+        let OutOfBand {
+            mail,
+            known,
+            probes,
+            carriers,
+            ..
+        } = self;
+        let heard = mail.heard(peer);
+        let Some(known) = known.get(&peer) else {
+            return Signs {
+                last: heard,
+                ..Signs::default()
+            };
+        };
+        let of = |route: &Route| carriers[route.rail].carrier.kernel(route.to);
+        let kernels = known.routes.iter().map(of);
+        let tell = kernels.clone().all(|kernel| kernel.is_some());
+        // An address of another host that is this one's too would be asked here.
+        let leads = |kernel: &Kernel| !(known.is_apart && is_here(kernel));
+        let kernels = kernels.flatten().filter(leads);
+        let answers = probes.ask(peer, kernels, || mail.sign(peer), now);
+        Signs {
+            last: heard.max(answers.answered),
+            tell,
+            refused: answers.refused.filter(|since| heard < Some(*since)),
+            cut: None,
+        }
+    }
+
+    pub(crate) fn take_notes(&mut self) -> impl Iterator<Item = String> {
+        self.notes.drain(..)
     }
 
     /// Descriptors that are readable when messages may have arrived. The devices' events report
@@ -204,32 +289,35 @@ impl OutOfBand {
 
     /// Takes arrived datagrams, and sends those that are due.
     pub(crate) fn tend(&mut self, devices: &mut [Box<dyn HostDevice>], now: u64) -> Result<()> {
-        self.collect(devices, now)?;
+        self.collect(devices, now);
         self.ask(now)?;
         while self.has_room(now)
             && let Some((peer, datagram)) = self.mail.outgoing(now)
         {
-            self.send(devices, peer, &datagram, now)?;
+            self.send(devices, peer, &datagram, now);
         }
         Ok(())
     }
 
-    fn collect(&mut self, devices: &mut [Box<dyn HostDevice>], now: u64) -> Result<()> {
+    fn collect(&mut self, devices: &mut [Box<dyn HostDevice>], now: u64) {
         let OutOfBand {
             mail,
             ranks,
             carriers,
             warnings,
+            notes,
             ..
         } = self;
-        let alone = carriers.len() == 1;
         let mut has_more = false;
         for (rail, (own, device)) in carriers.iter_mut().zip(devices).enumerate() {
             if own.refusals.until > now {
                 continue;
             }
             let RailCarrier {
-                carrier, strangers, ..
+                carrier,
+                name,
+                strangers,
+                ..
             } = own;
             let mut take = |datagram: &[u8], from: Option<SocketAddr>| {
                 if mail.incoming(datagram, *ranks, now) {
@@ -249,12 +337,15 @@ impl OutOfBand {
                     own.refusals.until = 0;
                     has_more |= more;
                 }
-                Err(why) if alone => return Err(why),
-                Err(_) => own.refusals.add(now),
+                Err(why) => {
+                    if notes.len() < MOST_NOTES {
+                        notes.push(format!("{name}, by which ranks find each other: {why}"));
+                    }
+                    own.refusals.add(now);
+                }
             }
         }
         self.has_more = has_more;
-        Ok(())
     }
 
     /// The number of datagrams that strangers have sent to a rail.
@@ -280,12 +371,11 @@ impl OutOfBand {
         peer: usize,
         datagram: &[u8],
         now: u64,
-    ) -> Result<()> {
-        let Some(routes) = self.addresses.get_mut(&peer) else {
-            return Ok(());
+    ) {
+        let Some(known) = self.known.get_mut(&peer) else {
+            return;
         };
-        let alone = self.carriers.len() == 1;
-        for route in routes {
+        for route in &mut known.routes {
             let own = &mut self.carriers[route.rail];
             if !own.works(now) || route.refusals.until > now || !own.carrier.has_room() {
                 continue;
@@ -295,12 +385,10 @@ impl OutOfBand {
                 .send(&mut *devices[route.rail], route.to, datagram)
             {
                 Ok(()) => route.refusals = Refusals::default(),
-                Err(why) if alone => return Err(why),
                 // Its port may be down, or the peer's out of reach.
                 Err(_) => route.refusals.add(now),
             }
         }
-        Ok(())
     }
 
     /// Asks the directory for the cards of ranks with waiting messages.
@@ -313,22 +401,14 @@ impl OutOfBand {
             }
             match self.directory.find(peer)? {
                 Some(card) => {
-                    let (nonce, entries) = card::read(&card).ok_or_else(|| {
+                    let card = card::read(&card).ok_or_else(|| {
                         Error::System(format!(
                             "the card that rank {peer} published is malformed; do all ranks use the same version of \
                              the library?"
                         ))
                     })?;
                     self.asked.remove(&peer);
-                    let own: Vec<Place> = self.carriers.iter().map(|own| own.place).collect();
-                    let route = |(rail, to)| Route {
-                        rail,
-                        to,
-                        refusals: Refusals::default(),
-                    };
-                    let routes = card::pair(&own, &entries).into_iter().map(route);
-                    self.addresses.insert(peer, routes.collect());
-                    self.mail.introduce(peer, nonce);
+                    self.know(peer, &card);
                 }
                 None => {
                     let later = (now + patience, (2 * patience).min(ASK_SELDOM));
@@ -337,6 +417,23 @@ impl OutOfBand {
             }
         }
         Ok(())
+    }
+
+    fn know(&mut self, peer: usize, card: &Card) {
+        let own: Vec<Place> = self.carriers.iter().map(|own| own.place).collect();
+        let route = |(rail, to)| Route {
+            rail,
+            to,
+            refusals: Refusals::default(),
+        };
+        let entries = card.entries_from(&self.whereabouts);
+        let known = Known {
+            routes: card::pair(&own, &entries).into_iter().map(route).collect(),
+            place: card.words(),
+            is_apart: card.whereabouts.is_apart_from(&self.whereabouts),
+        };
+        self.known.insert(peer, known);
+        self.mail.introduce(peer, card.nonce);
     }
 
     /// Ends the devices' use of memory.
@@ -351,6 +448,11 @@ impl RailCarrier {
     fn works(&self, now: u64) -> bool {
         self.refusals.until == 0 || now >= self.refusals.until
     }
+}
+
+/// True for an address of this host.
+fn is_here(kernel: &Kernel) -> bool {
+    UdpSocket::bind((kernel.to.ip(), 0)).is_ok()
 }
 
 /// Words about the first datagram of strangers.

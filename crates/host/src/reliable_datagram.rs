@@ -22,7 +22,7 @@ const WINDOW: usize = 8;
 /// The first delay before a retransmission, in nanoseconds.
 const PATIENCE: u64 = 20_000_000;
 /// The longest such delay, in nanoseconds.
-const MOST_PATIENCE: u64 = 1_000_000_000;
+const MOST_PATIENCE: u64 = 500_000_000;
 
 pub(crate) struct ReliableDatagrams {
     own: Receiver,
@@ -42,6 +42,10 @@ struct Peer {
     serial: u64,
     /// The datagrams that have come from it.
     serials: Serials,
+    /// The time of the last of them.
+    heard: Option<u64>,
+    /// What it is sent need not arrive.
+    given_up: bool,
     /// Unacknowledged fragments; the first has the number `taken + 1`.
     out: VecDeque<Fragment>,
     taken: u32,
@@ -121,9 +125,43 @@ impl ReliableDatagrams {
         self.peers.entry(peer).or_default().nonce = Some(nonce);
     }
 
-    /// True if every message to a known rank has been acknowledged, and every acknowledgement sent.
-    pub(crate) fn is_settled(&self) -> bool {
-        !self.busy().any(|(_, peer)| peer.nonce.is_some())
+    /// The known ranks with a message that they have not acknowledged, or with an acknowledgement
+    /// to send, but for those that are given up.
+    pub(crate) fn unsettled(&self) -> impl Iterator<Item = usize> {
+        let unsettled = self
+            .busy()
+            .filter(|(_, peer)| peer.nonce.is_some() && !peer.given_up);
+        unsettled.map(|(rank, _)| rank)
+    }
+
+    /// What a peer is sent from now on need not arrive.
+    pub(crate) fn give_up(&mut self, peer: usize) {
+        self.peers.entry(peer).or_default().given_up = true;
+    }
+
+    /// The time of the last datagram of a peer.
+    pub(crate) fn heard(&self, peer: usize) -> Option<u64> {
+        self.peers.get(&peer)?.heard
+    }
+
+    /// A datagram without a fragment for a peer whose card is known.
+    pub(crate) fn sign(&mut self, peer: usize) -> Option<Vec<u8>> {
+        let to = self.peers.get_mut(&peer)?;
+        let nonce = to.nonce?;
+        to.serial += 1;
+        let letter = Datagram {
+            serial: to.serial,
+            from: self.own.rank,
+            number: 0,
+            taken: to.received,
+            flags: 0,
+            body: &[],
+        };
+        let to = Receiver {
+            rank: peer as u32,
+            nonce,
+        };
+        Some(letter.seal(&self.codes, to))
     }
 
     /// The time of the next retransmission, if nothing arrives before.
@@ -151,6 +189,7 @@ impl ReliableDatagrams {
         if !peer.serials.is_new(letter.serial) {
             return;
         }
+        peer.heard = Some(now);
         peer.acknowledged(letter.taken, now);
         if letter.flags & HAS_FRAGMENT == 0 {
             return;

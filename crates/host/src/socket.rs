@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use super::datagram::DATAGRAM;
 use super::oob::{Carrier, MOST_TAKEN, Take};
+use super::probes::Kernel;
 use device::{Address, Device, Error, InterfaceAddress, Result};
 
 pub(crate) struct Socket {
@@ -84,6 +85,14 @@ impl Carrier for Socket {
         // retransmitted.
         let _ = self.socket.send_to(datagram, self.endpoint(to)?);
         Ok(())
+    }
+
+    fn kernel(&self, to: Address) -> Option<Kernel> {
+        Some(Kernel {
+            from: Some(self.own.at(0)),
+            to: self.endpoint(to).ok()?,
+            is_socket: true,
+        })
     }
 
     fn revive(&mut self, _device: &mut dyn Device) -> Result<()> {

@@ -31,6 +31,8 @@ pub struct TcpDevice {
     pub(super) calls: Calls,
     /// The queue pairs whose peers may call.
     pub(super) awaited: usize,
+    /// A peer can come, and the system did not let this device listen.
+    pub(super) lacks_listener: bool,
     pub(super) poller: Poller,
     /// The memory that bytes come to whose place is not known yet.
     pub(super) staging: Box<[u8]>,
@@ -88,6 +90,7 @@ impl TcpDevice {
             written: Written::default(),
             calls,
             awaited: 0,
+            lacks_listener: false,
             poller,
             staging: vec![0; super::progress::STAGING].into(),
             hot: Vec::new(),

@@ -13,8 +13,6 @@
 
 use std::io;
 
-use device::{Error, Result};
-
 use super::device::{TcpDevice, words};
 use super::events::Tag;
 use super::pair::Interest;
@@ -22,22 +20,32 @@ use super::wire;
 
 impl TcpDevice {
     /// The peer of a queue pair may call: the queue pair is new, or was reset.
-    pub(super) fn await_call(&mut self, at: u32) -> Result<()> {
+    pub(super) fn await_call(&mut self, at: u32) {
         self.update_listener(at);
-        let listener = self.calls.listen();
-        let is_watched = listener.and_then(|new| match new {
+        self.listen();
+    }
+
+    /// Listens, if a peer can come. A system that does not let it, as where the interface has lost
+    /// its address with its link, is asked again with the next look.
+    pub(super) fn listen(&mut self) {
+        self.lacks_listener = false;
+        if self.awaited > 0
+            && let Err(why) = self.try_to_listen()
+        {
+            self.lacks_listener = true;
+            self.calls.close();
+            let (ip, port) = (self.own.ip, self.calls.port);
+            self.note(format!("listening at port {port} of {ip}: {}", words(&why)));
+        }
+    }
+
+    fn try_to_listen(&mut self) -> io::Result<()> {
+        match self.calls.listen()? {
             Some(new) if !self.poller.add(Tag::Listener, new, Interest::INPUT) => {
                 Err(io::Error::other("the system watches no more sockets"))
             }
             _ => Ok(()),
-        });
-        is_watched.map_err(|why| {
-            let (name, ip, port) = (&self.attributes.name, self.own.ip, self.calls.port);
-            Error::System(format!(
-                "{name}: listening at port {port} of {ip}: {}",
-                words(&why)
-            ))
-        })
+        }
     }
 
     /// A queue pair has changed. Once no peer may call, the device listens no more.

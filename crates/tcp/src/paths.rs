@@ -57,6 +57,9 @@ impl TcpDevice {
             return;
         }
         self.looked_at = now;
+        if self.lacks_listener {
+            self.listen();
+        }
         let words = self.calls.expire(now);
         self.warn(words);
         let is_over = |since: u64| now.saturating_sub(since) > ENDING_NS;
@@ -176,7 +179,7 @@ impl TcpDevice {
             Line::Open(_) | Line::Waiting { .. } => awaits,
             Line::Idle | Line::Gone => false,
         });
-        waits || !self.calls.all_settled()
+        waits || self.lacks_listener || !self.calls.all_settled()
     }
 
     /// Waits until the peers' kernels have what has left, and leaves.

@@ -156,6 +156,9 @@ impl Rdma {
         let Some(outage) = &mut endpoint.last_path.outage else {
             return Ok(());
         };
+        if !self.node.is_virtual() {
+            outage.look(now);
+        }
         let is_usual = !is_cut_off && outage.lasts(now) < USUAL;
         if is_usual && !self.knows_cuts {
             return Ok(());
@@ -176,9 +179,9 @@ impl Rdma {
         }
         let may_be_lost = is_cut_off || signs.tell;
         let loss = outage.loss(&signs, patience, now);
-        let is_news = loss.is_none() && outage.is_news(now);
+        let is_news = loss.is_none() && may_be_lost && outage.is_news(is_cut_off, now);
         if is_news {
-            self.tell_outage(peer, is_cut_off, may_be_lost);
+            self.tell_outage(peer, is_cut_off);
         }
         match loss.filter(|_| may_be_lost) {
             Some(loss) => {
@@ -218,7 +221,8 @@ impl Rdma {
             let Some(outage) = &endpoint.last_path.outage else {
                 continue;
             };
-            let (deadline, news) = (outage.deadline(self.config.patience), outage.news_at());
+            let deadline = outage.deadline(self.config.patience);
+            let news = outage.news_at(is_cut_off);
             // In virtual time a wait without a cut needs no limit, and must not get one: other
             // ranks may be in a deadlock.
             if is_cut_off || !self.node.is_virtual() || self.node.signs(peer).cut.is_some() {
@@ -256,6 +260,7 @@ impl Rdma {
         // The peer may wait for this rank, and the network may return.
         let word = HandshakeMessage::GaveUp.encode();
         self.node.oob_send(peer, &word)?;
+        self.node.give_up(peer);
         self.watch_silence(peer);
         self.attention.all = true;
         Ok(())
@@ -349,20 +354,19 @@ impl Rdma {
     }
 
     /// Tells the user of an outage.
-    fn tell_outage(&mut self, peer: usize, is_cut_off: bool, may_be_lost: bool) {
+    fn tell_outage(&mut self, peer: usize, is_cut_off: bool) {
         let failure = self.failure_of(peer);
         let name = self.name_of(peer);
         let what = match is_cut_off {
             true => format!("no path to {name} works ({failure})"),
             false => format!("{name} does not answer {}", self.place_here()),
         };
-        let waits = match (may_be_lost, self.config.patience.silence) {
-            (true, Some(nanos)) => {
+        let waits = match self.config.patience.silence {
+            Some(nanos) => {
                 let time = std::time::Duration::from_nanos(nanos);
                 format!("this rank waits for the network for at most {time:?} (FISHPLATE_OUTAGE)")
             }
-            (true, None) => "this rank waits for the network for ever (FISHPLATE_OUTAGE)".into(),
-            (false, _) => "it computes, or the network does not carry what it says".into(),
+            None => "this rank waits for the network for ever (FISHPLATE_OUTAGE)".into(),
         };
         self.report(format!("outage-{peer}"), format!("{what}: {waits}"));
     }

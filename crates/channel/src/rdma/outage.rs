@@ -10,8 +10,14 @@ use device::Signs;
 /// An attempt to take a link back counts from this time before the peer's answer on, at most, in
 /// nanoseconds: before that the peer may have computed.
 const ATTEMPT: u64 = 2_000_000_000;
+/// The longest time between two looks that counts as silence of the peer, in nanoseconds: for longer
+/// this rank computed, or was stopped, and heard nobody.
+const BETWEEN_LOOKS: u64 = 2_000_000_000;
 /// The time after which the user is told of an outage, in nanoseconds. A shorter one is noise.
 const TELL_AFTER: u64 = 1_000_000_000;
+/// The silence after which the user is told of a peer that gives no sign, though no link has failed,
+/// in nanoseconds. Its host is asked meanwhile.
+const TELL_SILENCE: u64 = 5_000_000_000;
 /// The time for which a host refuses datagrams to a process that has ended, in nanoseconds, before
 /// its silence counts as its death. A program that restarts a firewall refuses for a short time.
 const DEATH: u64 = 3_000_000_000;
@@ -63,6 +69,8 @@ pub(super) struct Outage {
     /// The end of the last of them, and the peer's answer to the present one.
     attempted: u64,
     answered: Option<u64>,
+    /// The last look of this rank.
+    looked: u64,
     told: bool,
 }
 
@@ -75,6 +83,7 @@ impl Outage {
             failing: 0,
             attempted: now,
             answered: None,
+            looked: now,
             told: false,
         }
     }
@@ -82,6 +91,15 @@ impl Outage {
     /// The peer, or its host, gave a sign of life at this time.
     pub(super) fn sign(&mut self, at: u64) {
         self.silent_since = self.silent_since.max(at);
+    }
+
+    /// This rank looks for signs. The time for which it did not is no silence of the peer.
+    pub(super) fn look(&mut self, now: u64) {
+        let away = now
+            .saturating_sub(self.looked)
+            .saturating_sub(BETWEEN_LOOKS);
+        self.silent_since = self.silent_since.saturating_add(away).min(now);
+        self.looked = now;
     }
 
     /// No path has carried anything since this time.
@@ -131,9 +149,10 @@ impl Outage {
         now.saturating_sub(self.began)
     }
 
-    /// The user is to be told now. True once.
-    pub(super) fn is_news(&mut self, now: u64) -> bool {
-        let is_due = !self.told && self.lasts(now) >= TELL_AFTER;
+    /// The user is to be told now. True once. `is_cut_off`: no link works; otherwise the peer only
+    /// gives no sign.
+    pub(super) fn is_news(&mut self, is_cut_off: bool, now: u64) -> bool {
+        let is_due = self.news_at(is_cut_off).is_some_and(|at| now >= at);
         self.told |= is_due;
         is_due
     }
@@ -144,8 +163,12 @@ impl Outage {
     }
 
     /// The time at which the user is to be told. None: that is done.
-    pub(super) fn news_at(&self) -> Option<u64> {
-        (!self.told).then(|| self.began.saturating_add(TELL_AFTER))
+    pub(super) fn news_at(&self, is_cut_off: bool) -> Option<u64> {
+        let at = match is_cut_off {
+            true => self.began.saturating_add(TELL_AFTER),
+            false => self.silent_since.saturating_add(TELL_SILENCE),
+        };
+        (!self.told).then_some(at)
     }
 }
 
@@ -189,6 +212,22 @@ mod tests {
             let now = hour * 3600 * SECOND;
             assert_eq!(outage.loss(&signs(now - SECOND), patience(2), now), None);
         }
+    }
+
+    #[test]
+    fn the_time_of_a_rank_that_computes_is_no_silence_of_its_peer() {
+        let none = Signs::default();
+        let mut outage = Outage::begin(0);
+        outage.look(SECOND);
+        // For five minutes it does not look.
+        outage.look(301 * SECOND);
+        assert_eq!(outage.loss(&none, patience(10), 301 * SECOND), None);
+        let mut now = 301 * SECOND;
+        while outage.loss(&none, patience(10), now).is_none() {
+            now += SECOND;
+            outage.look(now);
+        }
+        assert_eq!(now, 308 * SECOND);
     }
 
     #[test]
@@ -263,10 +302,20 @@ mod tests {
     #[test]
     fn the_user_is_told_once_and_not_of_a_hiccup() {
         let mut outage = Outage::begin(0);
-        assert!(!outage.is_news(TELL_AFTER - 1) && !outage.was_told());
-        assert_eq!(outage.news_at(), Some(TELL_AFTER));
-        assert!(outage.is_news(TELL_AFTER) && outage.was_told());
-        assert!(!outage.is_news(2 * TELL_AFTER));
-        assert_eq!((outage.news_at(), outage.lasts(7)), (None, 7));
+        assert!(!outage.is_news(true, TELL_AFTER - 1) && !outage.was_told());
+        assert_eq!(outage.news_at(true), Some(TELL_AFTER));
+        assert!(outage.is_news(true, TELL_AFTER) && outage.was_told());
+        assert!(!outage.is_news(true, 2 * TELL_AFTER));
+        assert_eq!((outage.news_at(true), outage.lasts(7)), (None, 7));
+    }
+
+    #[test]
+    fn the_user_is_told_of_a_peer_that_is_silent_and_not_of_one_that_computes() {
+        let mut outage = Outage::begin(0);
+        outage.sign(SECOND);
+        assert!(!outage.is_news(false, SECOND + TELL_SILENCE - 1));
+        outage.sign(3 * SECOND);
+        assert!(!outage.is_news(false, SECOND + TELL_SILENCE));
+        assert!(outage.is_news(false, 3 * SECOND + TELL_SILENCE));
     }
 }

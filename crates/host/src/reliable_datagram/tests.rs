@@ -108,7 +108,7 @@ fn play(seed: u64, bad: bool) -> u64 {
             assert_eq!(Some(word), next, "rank {rank} from {from}");
         }
         let all_heard = expected.values().all(|words| words.is_empty());
-        if to_tell == 0 && all_heard && ranks.iter().all(ReliableDatagrams::is_settled) {
+        if to_tell == 0 && all_heard && ranks.iter().all(|rank| rank.unsettled().next().is_none()) {
             return medium.carried;
         }
         now += random.below(300_000);
