@@ -36,6 +36,7 @@ pub mod entry;
 pub mod error;
 pub mod handle;
 mod info;
+mod interfaces;
 pub mod procedures;
 mod raise;
 mod remote;

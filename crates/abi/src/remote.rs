@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use device::{Error, Node, Result};
 use host::{Directory, HostNode};
 use knobs::Knobs;
 use pmi::{Bootstrap, hex, unhex};
 use ports::Wishes;
+
+use crate::interfaces;
 
 /// Opens the devices by which this rank reaches those on other hosts: those that the settings name,
 /// or that would be used, and no more than the rails in use.
@@ -21,7 +24,8 @@ pub(crate) fn node(
         connections: knobs.tcp_connections,
         most: knobs.rails.most(),
     };
-    open(job, &wishes).map(|node| Box::new(node) as _).map_err(|why| {
+    let patience = knobs.outage.0;
+    open(job, &wishes, patience).map(|node| Box::new(node) as _).map_err(|why| {
         let hosts = job.hosts().count();
         format!(
             "the job's {hosts} hosts are to reach each other over a network, and here that cannot be: {why} \
@@ -30,18 +34,20 @@ pub(crate) fn node(
     })
 }
 
-fn open(job: &Arc<dyn Bootstrap>, wishes: &Wishes) -> Result<HostNode> {
+fn open(job: &Arc<dyn Bootstrap>, wishes: &Wishes, patience: Option<Duration>) -> Result<HostNode> {
     let secret = job.secret().ok_or_else(|| {
         let why = "the launcher gives the ranks of this job no secret, by which they would know each other on a network";
         Error::System(why.into())
     })?;
-    let devices = ports::open(&ports::choose(wishes)?, &secret)?;
+    interfaces::publish(job)?;
+    let devices = ports::open(&interfaces::ports(job, wishes, patience)?, &secret)?;
     let cards = Cards {
         bootstrap: Arc::clone(job),
         known: BTreeMap::new(),
         asked: BTreeSet::new(),
     };
-    let mut node = HostNode::new(devices, job.rank(), job.size(), &secret, Box::new(cards))?;
+    let mut node = HostNode::new(devices, job.rank(), job.size(), &secret, Box::new(cards))?
+        .with_last_words(patience.map(|patience| patience.as_nanos() as u64));
     if !job.get_waits() {
         job.fence().map_err(lost)?;
     }
@@ -63,7 +69,7 @@ fn key(rank: usize) -> String {
     format!("card.{rank}")
 }
 
-fn lost(why: impl std::fmt::Display) -> Error {
+pub(crate) fn lost(why: impl std::fmt::Display) -> Error {
     Error::System(format!("the job's key-value space: {why}"))
 }
 

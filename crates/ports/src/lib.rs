@@ -9,6 +9,8 @@
 mod choice;
 mod wanted;
 
+use std::net::IpAddr;
+
 use device::{HostDevice, Result};
 use secret::Secret;
 use tcp::TcpDevice;
@@ -35,6 +37,12 @@ impl Port {
         }
     }
 
+    /// True for the interface that leads to this host only.
+    pub fn is_loopback(&self) -> bool {
+        self.as_tcp()
+            .is_some_and(|port| port.address.ip.is_loopback())
+    }
+
     /// The RDMA port.
     pub fn as_verbs(&self) -> Option<&Listed> {
         match self {
@@ -50,6 +58,12 @@ impl Port {
             Port::Tcp(port) => Some(port),
         }
     }
+}
+
+/// The address of each IP interface of this host that has one, whatever its state.
+pub fn addresses() -> Vec<IpAddr> {
+    let all = tcp::interfaces::list().unwrap_or_default();
+    all.iter().map(|one| one.address).collect()
 }
 
 /// Opens ports that [`choose`] has found, in their order, for the job of this secret.
