@@ -44,7 +44,7 @@ ON_NETWORKS = [("hello", 4), ("nonblocking", 3), ("coll_data", 4)]
 def prepare(prefix: Path) -> None:
     sources = [next(c.HERE.glob(f"{name}.c*")) for name in sorted({name for name, _, _ in c.TABLE})]
     sources += [c.HERE.parent / "verbs" / f"{name}.c" for name in ("steady", "gap", "idle")]
-    sources += [Path(__file__).with_name(f"{name}.c") for name in ("apart", "silent")]
+    sources += [Path(__file__).with_name(f"{name}.c") for name in ("apart", "silent", "traffic")]
     for name, said in c.compile_all(prefix, sources).items():
         raise Problem(f"{name} does not compile: {said}")
 

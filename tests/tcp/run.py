@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
 import hosts  # noqa: E402
+import last_path  # noqa: E402
 import programs  # noqa: E402
 import rails  # noqa: E402
 import shaped  # noqa: E402
@@ -24,7 +25,7 @@ import shown  # noqa: E402
 import strangers  # noqa: E402
 
 # In the order in which they run.
-MODULES = [shown, programs, rails, strangers, shaped]
+MODULES = [shown, programs, rails, last_path, strangers, shaped]
 TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 
 

@@ -34,8 +34,8 @@ impl Rank {
 }
 
 impl State {
-    /// Reports rails that have failed, and strangers, to the launcher; counts strangers in the
-    /// profile.
+    /// Reports rails that have failed, and strangers, to the launcher; counts strangers and outages
+    /// in the profile.
     #[cold]
     pub(crate) fn report_rails(&mut self) {
         for (topic, text) in self.router.take_rail_reports() {
@@ -43,6 +43,10 @@ impl State {
         }
         for (rail, _, count) in self.router.strangers() {
             self.messages.count_strangers(rail, count);
+        }
+        let outages = self.router.outages();
+        if outages.count > 0 {
+            self.messages.count_outages(outages.count, outages.nanos);
         }
     }
 

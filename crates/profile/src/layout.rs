@@ -33,6 +33,8 @@ pub(crate) mod head {
     pub(crate) const PEERS: usize = 7;
     /// Messages and bytes to peers without a place of their own.
     pub(crate) const OTHERS: usize = 8;
+    /// The number of outages of the network, and their time in picoseconds.
+    pub(crate) const OUTAGES: usize = 10;
     /// Connections of strangers to each rail.
     pub(crate) const STRANGERS: usize = 16;
 }

@@ -162,6 +162,12 @@ impl RankProfile {
         }
     }
 
+    /// The rank had no path to a peer so many times, for so many nanoseconds in all, since its start.
+    pub fn outages(&self, count: u64, nanos: u64) {
+        self.set(head::OUTAGES, count);
+        self.set(head::OUTAGES + 1, nanos.saturating_mul(1000));
+    }
+
     /// The place of the running procedure.
     fn current(&self) -> Option<usize> {
         let number = self.get(head::CURRENT).checked_sub(1)?;

@@ -88,6 +88,8 @@ pub struct RankRecord {
     pub others: Counted,
     /// Connections from processes outside the job, for each rail.
     pub strangers: [u64; MOST_RAILS],
+    /// The number of times without a path to a peer, and their sum in picoseconds.
+    pub outages: (u64, u64),
 }
 
 /// Reads the profile of a job of `ranks` ranks. No rank may be running.
@@ -147,6 +149,7 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
         peers: peers.collect(),
         others: counted(first[head::OTHERS], first[head::OTHERS + 1]),
         strangers: std::array::from_fn(|rail| first[head::STRANGERS + rail]),
+        outages: (first[head::OUTAGES], first[head::OUTAGES + 1]),
         procedures,
     })
 }
@@ -180,6 +183,7 @@ mod tests {
         rank.strangers(1, 5);
         rank.strangers(1, 7);
         rank.strangers(MOST_RAILS, 9);
+        rank.outages(2, 3_000);
         assert!(RankProfile::open(&file, 3).is_err());
         let file = File::from(file);
         let records = read(&file, 3).unwrap();
@@ -189,6 +193,7 @@ mod tests {
         assert_eq!((seen.time, seen.in_mpi), (400, 10 + 3 * 30));
         assert_eq!(seen.waited, Some(10));
         assert_eq!(seen.strangers, [0, 7, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(seen.outages, (2, 3_000_000));
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));
         let sends = &seen.procedures[1];
         assert_eq!(

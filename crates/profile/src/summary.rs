@@ -40,6 +40,21 @@ pub struct Summary {
     /// Connections from processes outside the job, where there were some.
     #[cfg_attr(feature = "serde", serde(default))]
     pub strangers: Vec<Strangers>,
+    /// The ranks that had no path to a peer for some time.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub outages: Vec<RankOutages>,
+}
+
+/// The outages of a rank that have ended: the times without any path to a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RankOutages {
+    /// The rank.
+    pub rank: usize,
+    /// Their number.
+    pub count: u64,
+    /// Their time in seconds. Outages to several peers at once count each.
+    pub seconds: f64,
 }
 
 /// The connections that processes outside the job have made to a rail of a rank. They proved
@@ -197,6 +212,7 @@ impl Summary {
             matrix: matrix(records),
             resources: facts.resources,
             strangers: strangers(records),
+            outages: outages(records),
         }
     }
 
@@ -298,6 +314,19 @@ fn strangers(records: &[RankRecord]) -> Vec<Strangers> {
         counted.map(move |(rail, count)| Strangers { rank, rail, count })
     };
     records.iter().enumerate().flat_map(of).collect()
+}
+
+fn outages(records: &[RankRecord]) -> Vec<RankOutages> {
+    let of = |(rank, record): (usize, &RankRecord)| {
+        let (count, time) = record.outages;
+        let seconds = time as f64 / SECOND;
+        (count > 0).then_some(RankOutages {
+            rank,
+            count,
+            seconds,
+        })
+    };
+    records.iter().enumerate().filter_map(of).collect()
 }
 
 #[cfg(test)]

@@ -51,10 +51,34 @@ pub(super) fn summary(summary: &Summary) -> String {
         let label = if at == 0 { "busiest" } else { "" };
         labelled(label, &busy(resource))
     }));
+    if let Some(times) = outages(summary) {
+        lines.push(labelled("outages", &times));
+    }
     if let Some(counts) = strangers(summary) {
         lines.push(labelled("strangers", &counts));
     }
     lines.join("\n") + "\n"
+}
+
+/// The longest times that ranks had no network.
+fn outages(summary: &Summary) -> Option<String> {
+    let all = &summary.outages;
+    let worst = all
+        .iter()
+        .max_by(|one, other| one.seconds.total_cmp(&other.seconds))?;
+    let times = match worst.count {
+        1 => "once".into(),
+        count => format!("{count} times"),
+    };
+    let time = duration(worst.seconds);
+    let rank = worst.rank;
+    let ranks = match all.len() {
+        1 => String::new(),
+        more => format!("; {more} ranks had some"),
+    };
+    Some(format!(
+        "rank {rank} had no path to a peer {times}, for {time} in all{ranks}"
+    ))
 }
 
 fn labelled(label: &str, text: &str) -> String {

@@ -123,6 +123,13 @@ impl Messages {
         }
     }
 
+    /// Counts the times without a path to a peer, if the rank has a profile.
+    pub fn count_outages(&self, count: u64, nanos: u64) {
+        if let Some(profile) = &self.profile {
+            profile.outages(count, nanos);
+        }
+    }
+
     /// Counts the connections of strangers to a rail, if the rank has a profile.
     pub fn count_strangers(&self, rail: usize, count: u64) {
         if let Some(profile) = &self.profile {
