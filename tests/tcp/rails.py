@@ -1,4 +1,4 @@
-"""Two rails of TCP between two hosts: shares, rails that break, slow down and return while a job runs, and the end of the last one."""
+"""Two rails of TCP between two hosts: shares, and rails that break, slow down and return while a job runs."""
 
 import json
 import time
@@ -141,18 +141,6 @@ def loses(world) -> None:
         job.ends_well()
 
 
-def last_one(how: str):
-    """No rail is left: the job ends with an error that names it."""
-    def test(world) -> None:
-        with Hosts(world.prefix, kind="wire") as hosts, program(hosts, "steady", 60) as job:
-            job.is_under_way()
-            break_rail(hosts, 0, how)
-            code, _, err = job.ends(60)
-        if code == 0 or "tcp:eth0 is lost" not in err:
-            raise Problem(f"exit status {code}: {err}")
-    return test
-
-
 def sleeps(world) -> str:
     """Ranks that wait for each other over TCP use no processor time."""
     with Hosts(world.prefix) as hosts, program(hosts, "idle", ranks=2) as job:
@@ -171,6 +159,5 @@ def tests() -> list[Case]:
         Case("rails: two connections of one interface", several_connections),
         Case("rails: one slows down", slows_down),
         Case("rails: one loses frames", loses),
-        *(Case(f"rails: the last one, {how}", last_one(how), short=how == "unplugged") for how in ("cut", "unplugged")),
         Case("rails: idle ranks sleep", sleeps),
     ]

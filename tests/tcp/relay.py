@@ -13,9 +13,13 @@ import time
 
 
 def pump(read, write, end) -> None:
-    while block := read():
-        write(block)
-    end()
+    """Passes bytes on until one of the two ends."""
+    try:
+        while block := read():
+            write(block)
+        end()
+    except OSError:
+        pass
 
 
 def writer(fd: int):
@@ -60,4 +64,5 @@ def call(address: str, port: int, words: list) -> int:
 
 if __name__ == "__main__":
     what, where, number, *command = sys.argv[1:]
-    sys.exit(serve(where, int(number)) if what == "serve" else call(where, int(number), command))
+    # A thread may still wait for input, which nobody needs any more.
+    os._exit(serve(where, int(number)) if what == "serve" else call(where, int(number), command))

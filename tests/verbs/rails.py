@@ -1,6 +1,7 @@
 """Jobs over the two rails of both hosts: policies, the bytes of each rail, and rails that break and recover while a job runs."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -107,16 +108,57 @@ def steady(seconds: float, **more):
 
 
 def breaks(rail: int, how: str, policy: str = POLICIES[0]):
-    """Ranks that meet only after the break find each other too. The job says once that the rail has failed."""
+    """Ranks that meet only after the break find each other too. The job says once that the rail has failed, however slow the emulated
+    processor is."""
     def test(world) -> None:
-        with steady(SENDS, env={"FISHPLATE_RAIL_POLICY": policy})(world) as job:
+        enough = world.work / "enough"
+        enough.unlink(missing_ok=True)
+        with program(world, "steady", SECONDS, enough, ranks=RANKS, env={"FISHPLATE_RAIL_POLICY": policy}) as job:
             job.is_under_way()
             broken(world, rail, how)
+            job.until(lambda: failures(job), "it says nothing of the broken rail")
+            enough.touch()
             job.ends_well()
-            said = [line for line in job.said(job.err).splitlines() if "has failed" in line]
+            said = failures(job)
         if len(said) != 1 or f"rail {rail} (rxe" not in said[0]:
             raise Problem(f"it says {said} of rail {rail}")
     return test
+
+
+def failures(job: Job) -> list[str]:
+    return [line for line in job.said(job.err).splitlines() if "has failed" in line]
+
+
+def only_path(how: str, seconds: float):
+    """The only rail breaks and works again: the results are right, and the outage is said."""
+    def test(world) -> str:
+        enough = world.work / "enough"
+        enough.unlink(missing_ok=True)
+        with program(world, "steady", SECONDS, enough, ranks=RANKS, env={"FISHPLATE_RAILS": "1"}) as job:
+            job.is_under_way()
+            broken(world, 0, how)
+            try:
+                job.until(lambda: "no path to" in job.said(job.err), "it says nothing of the outage")
+                time.sleep(seconds)
+            finally:
+                broken(world, 0, "up")
+            job.until(lambda: "is reached again" in job.said(job.err), "it does not go on")
+            enough.touch()
+            job.ends_well()
+            return re.search(r"again after [\d.]+ s", job.said(job.err))[0]
+    return test
+
+
+def only_path_for_ever(world) -> None:
+    with program(world, "steady", SECONDS, ranks=2, env={"FISHPLATE_RAILS": "1", "FISHPLATE_OUTAGE": "5"}) as job:
+        job.is_under_way()
+        broken(world, 0, "cut")
+        try:
+            code, _, err = job.ends()
+        finally:
+            broken(world, 0, "up")
+    if code == 0 or "is lost" not in err or "FISHPLATE_OUTAGE" not in err:
+        raise Problem(f"exit status {code}: {err}")
 
 
 def break_and_mend(world, rail: int, ways: tuple) -> None:
@@ -208,5 +250,8 @@ def tests() -> list[Case]:
           for rail in (0, 1)),
         *(Case(f"rails: rail {rail}, {how}: the time without messages", outage(rail, how), short=False)
           for rail, how in ((0, "cut"), (0, "down"), (0, "pull 1"), (1, "cut"))),
+        *(Case(f"rails: the only one, {how} for {seconds} s", only_path(how, seconds), short=how == "cut")
+          for how, seconds in (("cut", 1), ("down", 3), ("pull 1", 10), ("mute 0", 3))),
+        Case("rails: the only one, cut for ever", only_path_for_ever),
         *breaks_under_others(),
     ]

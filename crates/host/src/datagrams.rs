@@ -178,6 +178,7 @@ impl Carrier for Datagrams {
         (self.is_ethernet && is_known).then(|| Kernel {
             from: None,
             to: (ip, ROCE).into(),
+            is_host: true,
             is_socket: false,
         })
     }

@@ -253,13 +253,26 @@ impl OutOfBand {
                 ..Signs::default()
             };
         };
-        let of = |route: &Route| carriers[route.rail].carrier.kernel(route.to);
-        let kernels = known.routes.iter().map(of);
-        let tell = kernels.clone().all(|kernel| kernel.is_some());
-        // An address of another host that is this one's too would be asked here.
-        let leads = |kernel: &Kernel| !(known.is_apart && is_here(kernel));
-        let kernels = kernels.flatten().filter(leads);
-        let answers = probes.ask(peer, kernels, || mail.sign(peer), now);
+        let mut tell = true;
+        let mut kernels = Vec::new();
+        for route in &known.routes {
+            let kernel = carriers[route.rail].carrier.kernel(route.to);
+            match kernel.map(|kernel| (kernel, is_here(&kernel))) {
+                Some((kernel, false)) => kernels.push(kernel),
+                // An address of another host that is this one's too leads back here.
+                Some((_, true)) if known.is_apart => {}
+                // What this kernel says of itself is no sign of a path.
+                Some((kernel, true)) => {
+                    tell = false;
+                    kernels.push(Kernel {
+                        is_host: false,
+                        ..kernel
+                    });
+                }
+                None => tell = false,
+            }
+        }
+        let answers = probes.ask(peer, kernels.into_iter(), || mail.sign(peer), now);
         Signs {
             last: heard.max(answers.answered),
             tell,

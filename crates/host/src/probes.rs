@@ -26,8 +26,10 @@ const MOST: usize = 64;
 pub(crate) struct Kernel {
     /// The address that packets leave from. None: the kernel chooses.
     pub(crate) from: Option<SocketAddr>,
-    /// The address of the peer's host. A socket of the process has this port, if `is_socket`.
     pub(crate) to: SocketAddr,
+    /// The host of the address is asked.
+    pub(crate) is_host: bool,
+    /// A socket of the process has the port.
     pub(crate) is_socket: bool,
 }
 
@@ -176,6 +178,9 @@ enum Called {
 
 /// Begins a TCP connection to the port.
 fn call(route: &Kernel) -> Called {
+    if !route.is_host {
+        return Called::Nobody;
+    }
     match begin(route) {
         Ok((socket, Ok(()) | Err(Errno::INPROGRESS))) => Called::Open(socket),
         Ok((_, Err(Errno::CONNREFUSED))) => Called::Answered,
@@ -224,6 +229,7 @@ mod tests {
         Kernel {
             from: Some((Ipv4Addr::LOCALHOST, 0).into()),
             to,
+            is_host: true,
             is_socket: true,
         }
     }

@@ -91,6 +91,7 @@ impl Carrier for Socket {
         Some(Kernel {
             from: Some(self.own.at(0)),
             to: self.endpoint(to).ok()?,
+            is_host: true,
             is_socket: true,
         })
     }

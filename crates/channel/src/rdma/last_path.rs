@@ -179,9 +179,14 @@ impl Rdma {
         }
         let may_be_lost = is_cut_off || signs.tell;
         let loss = outage.loss(&signs, patience, now);
+        let is_real = is_cut_off && !self.node.is_virtual();
+        let outlasts = loss.is_none() && is_real && outage.outlasts(patience, now);
         let is_news = loss.is_none() && may_be_lost && outage.is_news(is_cut_off, now);
         if is_news {
             self.tell_outage(peer, is_cut_off);
+        }
+        if outlasts {
+            self.tell_answers(peer);
         }
         match loss.filter(|_| may_be_lost) {
             Some(loss) => {
@@ -369,6 +374,18 @@ impl Rdma {
             None => "this rank waits for the network for ever (FISHPLATE_OUTAGE)".into(),
         };
         self.report(format!("outage-{peer}"), format!("{what}: {waits}"));
+    }
+
+    /// Tells the user of a peer whose host answers, though no path works.
+    fn tell_answers(&mut self, peer: usize) {
+        let limit = self.config.patience.silence.unwrap_or(0);
+        let limit = std::time::Duration::from_nanos(limit);
+        let text = format!(
+            "no path to {} has worked for {limit:?}, and its host answers: the process computes, or the network \
+             carries packets of the kernels only; this rank goes on waiting",
+            self.name_of(peer)
+        );
+        self.report(format!("answers-{peer}"), text);
     }
 
     /// The error of a peer that is lost for this reason.

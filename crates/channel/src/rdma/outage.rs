@@ -72,6 +72,7 @@ pub(super) struct Outage {
     /// The last look of this rank.
     looked: u64,
     told: bool,
+    told_of_answers: bool,
 }
 
 impl Outage {
@@ -85,6 +86,7 @@ impl Outage {
             answered: None,
             looked: now,
             told: false,
+            told_of_answers: false,
         }
     }
 
@@ -154,6 +156,14 @@ impl Outage {
     pub(super) fn is_news(&mut self, is_cut_off: bool, now: u64) -> bool {
         let is_due = self.news_at(is_cut_off).is_some_and(|at| now >= at);
         self.told |= is_due;
+        is_due
+    }
+
+    /// The outage lasts longer than the patience, though the peer's host answers. True once.
+    pub(super) fn outlasts(&mut self, patience: Patience, now: u64) -> bool {
+        let longest = patience.silence.unwrap_or(u64::MAX);
+        let is_due = !self.told_of_answers && self.lasts(now) >= longest;
+        self.told_of_answers |= is_due;
         is_due
     }
 
