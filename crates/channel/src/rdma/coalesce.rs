@@ -1,6 +1,6 @@
 //! Coalescing: while the queue pair is busy, or only slots for longer packets are free, short
 //! packets gather in one slot and leave in one write. The slot leaves when it is full, or when the
-//! queue pair is free again; every `get` checks that.
+//! queue pair is free again; every poll checks that.
 
 use super::Rdma;
 use super::layout::{SUBHEAD, padded};

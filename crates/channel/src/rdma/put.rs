@@ -14,7 +14,7 @@ impl Rdma {
     ///
     /// `Full` means that there is no room for the packet now, or that the connection is not ready:
     /// the first call for a peer begins to connect, and each later one goes on with it. In both
-    /// cases nothing was taken, and the caller tries again after a `get`.
+    /// cases nothing was taken, and the caller tries again after a poll.
     #[inline(always)]
     pub(super) fn put_packet(
         &mut self,
