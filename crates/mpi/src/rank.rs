@@ -254,11 +254,17 @@ impl Rank {
             return Ok(());
         }
         drop(state);
+        self.wait_sent(operation, id)
+    }
+
+    /// Waits for the send of a blocking call.
+    #[inline(never)]
+    fn wait_sent(&self, operation: &'static str, id: RequestId) -> Result<()> {
         let status = self.wait(operation, id)?;
-        if status.error != Class::SUCCESS {
-            status.into_result(&mut self.lock())?;
+        match status.error {
+            Class::SUCCESS => Ok(()),
+            _ => status.into_result(&mut self.lock()).map(|_| ()),
         }
-        Ok(())
     }
 
     /// A blocking receive. A message longer than the buffer is an error in the status.

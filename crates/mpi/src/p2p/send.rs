@@ -8,7 +8,7 @@ use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
 use crate::Result;
 use crate::matching::Key;
-use crate::packet::{Cancellation, Eager, Envelope, Kind, Rendezvous, encode};
+use crate::packet::{Cancellation, Eager, Envelope, Kind, Rendezvous, copied_out, encode};
 use crate::request::{Mode, Operation, RequestId, Send};
 
 /// Shortest message, in bytes, whose store instructions are chosen by its peer's cache distance.
@@ -62,17 +62,12 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<Put> {
-        let envelope = Envelope {
-            kind: Kind::Eager(Eager::Whole),
-            key,
-            token: 0,
-        };
         if buffer.len() >= NOT_SHORT {
-            return put_long(router, &envelope, buffer, peer);
+            return put_long(router, &key, buffer, peer);
         }
         Ok(router.put(
             peer,
-            envelope.encode(),
+            Envelope::whole(&key),
             buffer.len(),
             #[inline(always)]
             |room| {
@@ -256,11 +251,11 @@ impl Messages {
 
 /// Puts a whole message of at least [`NOT_SHORT`] bytes.
 #[inline(never)]
-fn put_long(router: &mut Router, envelope: &Envelope, buffer: &Buffer, peer: usize) -> Result<Put> {
+fn put_long(router: &mut Router, key: &Key, buffer: &Buffer, peer: usize) -> Result<Put> {
     let stores = router.stores(peer, buffer.len());
     Ok(router.put(
         peer,
-        envelope.encode_for(stores.copy_out()),
+        copied_out(Envelope::whole(key), stores.copy_out()),
         buffer.len(),
         #[inline(always)]
         |room| stores.fill(buffer, 0, room),

@@ -11,7 +11,7 @@ use channel::{Head, NotifiedWrite, PeerTable, Put, Router, Transport};
 
 use crate::Result;
 use crate::matching::Key;
-use crate::packet::{Control, Eager, Envelope, Kind, ReadyToReceive, Rendezvous};
+use crate::packet::{Control, Eager, Envelope, Kind, ReadyToReceive, Rendezvous, copied_out};
 use crate::request::{RequestId, Send};
 
 /// The packets that wait, and the peers that need more than a `put`.
@@ -550,7 +550,7 @@ fn put_piece(
     let left = len - *position;
     let piece = left.min(router.piece(peer));
     let stores = router.stores(peer, piece);
-    let head = envelope.encode_for(stores.copy_out());
+    let head = copied_out(envelope.encode(), stores.copy_out());
     let put = router.put(peer, head, piece, |room| {
         stores.fill(&send.buffer, *position, room)
     })?;
@@ -576,7 +576,7 @@ fn put_message(
     };
     let (buffer, envelope) = (&send.buffer, send.envelope);
     let stores = router.stores(peer, buffer.len());
-    let head = envelope.encode_for(stores.copy_out());
+    let head = copied_out(envelope.encode(), stores.copy_out());
     let put = router.put(peer, head, buffer.len(), |room| {
         stores.fill(buffer, 0, room)
     })?;

@@ -171,14 +171,15 @@ impl Envelope {
         ]
     }
 
-    /// The head of a packet whose body is to be copied out in this direction.
+    /// The head of a whole message that asks for no answer: the most frequent one, which is
+    /// encoded without a look at its kind.
     #[inline(always)]
-    pub(crate) fn encode_for(&self, copy_out: Direction) -> Head {
-        let [first, second, third] = self.encode();
-        match copy_out {
-            Direction::Backward => [first | BACKWARD, second, third],
-            Direction::Forward => [first, second, third],
-        }
+    pub(crate) fn whole(key: &Key) -> Head {
+        [
+            u64::from(key.tag as u32) << 32 | u64::from(WHOLE),
+            key.context,
+            u64::from(key.source as u32),
+        ]
     }
 
     /// The head is that of a whole message that asks for no answer.
@@ -205,6 +206,15 @@ impl Envelope {
             key: Envelope::key(head),
             token: (head[2] >> 32) as u32,
         })
+    }
+}
+
+/// The head of a packet whose body is to be copied out in this direction.
+#[inline(always)]
+pub(crate) fn copied_out([first, second, third]: Head, copy_out: Direction) -> Head {
+    match copy_out {
+        Direction::Backward => [first | BACKWARD, second, third],
+        Direction::Forward => [first, second, third],
     }
 }
 
@@ -304,7 +314,10 @@ mod tests {
                     token: 0x7fff_ffff,
                 };
                 for copy_out in [Direction::Forward, Direction::Backward] {
-                    assert_eq!(Envelope::decode(sent.encode_for(copy_out)), Some(sent));
+                    assert_eq!(
+                        Envelope::decode(copied_out(sent.encode(), copy_out)),
+                        Some(sent)
+                    );
                 }
             }
             let control = Control {
