@@ -159,7 +159,18 @@ impl State {
 
     /// An operation with this error class has failed because of a lost peer.
     pub fn is_loss(&self, class: Class) -> bool {
-        self.messages.losses.last_of(class).is_some()
+        self.loss_with(class).is_some()
+    }
+
+    /// The error of a loss with this class: of a peer, or of a communicator on which a member has
+    /// left a collective operation.
+    #[cold]
+    pub(crate) fn loss_with(&self, class: Class) -> Option<Error> {
+        let left = || {
+            let mut left = self.comms.iter().filter_map(|comm| comm.left.as_ref());
+            left.find(|error| error.class == class).cloned()
+        };
+        self.messages.losses.last_of(class).or_else(left)
     }
 
     /// Some peer is lost, or some communicator is useless for collective operations.
