@@ -63,7 +63,7 @@ pub(super) fn play(player: &Player, comms: Option<Comms>) {
             let me = group.iter().position(|&member| member == player.me());
             collectives::among(player, comms.group, group.len(), me.unwrap(), number);
         }
-        any_source(player, comms.copy);
+        any_source(player, comms);
         collectives_fail(player, comms.copy);
     }
 }
@@ -192,7 +192,8 @@ fn made_group(player: &Player) {
 }
 
 /// A receive from any source reports the loss once, and takes a message of another rank then.
-fn any_source(player: &Player, comm: u32) {
+fn any_source(player: &Player, comms: Comms) {
+    let comm = comms.copy;
     let (rank, me) = (player.rank, player.me());
     let group = player.case.group(me);
     let place = group.iter().position(|&member| member == me).unwrap();
@@ -202,9 +203,9 @@ fn any_source(player: &Player, comm: u32) {
         .receive(room(&mut memory), ANY_SOURCE, TAG + 2, comm)
         .unwrap();
     let has_lost = (0..player.case.ranks).any(|peer| player.case.separates(me, peer));
-    let lasting = (0..player.case.ranks).all(|peer| peer == me || player.case.separates(me, peer));
+    let is_last = (0..player.case.ranks).all(|peer| peer == me || player.case.separates(me, peer));
     let since = rank.now();
-    for _ in 0..if lasting { 3 } else { usize::from(has_lost) } {
+    for _ in 0..if is_last { 3 } else { usize::from(has_lost) } {
         let finished = player.wait(id).unwrap();
         assert!(!finished.gone, "it stays active");
         assert!(
@@ -213,7 +214,7 @@ fn any_source(player: &Player, comm: u32) {
                 .is_none()
         );
     }
-    if lasting {
+    if is_last {
         // Nobody is left who could send.
         rank.lock().cancel(id).unwrap();
         let finished = player.wait(id).unwrap();
@@ -223,17 +224,13 @@ fn any_source(player: &Player, comm: u32) {
     let to = group[(place + 1) % group.len()] as i32;
     let from = group[(place + group.len() - 1) % group.len()];
     let body = pattern(50, me);
-    // A rank that is alone has nobody to send to; in a group of one of more sides others may send.
-    if group.len() > 1 {
-        rank.send("MPI_Send", Mode::Standard, out(&body), to, TAG + 2, comm)
-            .unwrap();
-        let finished = player.wait(id).unwrap();
-        assert!(finished.gone && finished.status.error == mpi::Class::SUCCESS);
-        assert_eq!(finished.status.source, from as i32);
-        assert!(memory == pattern(50, from));
-    } else {
-        rank.lock().cancel(id).unwrap();
-        assert!(player.wait(id).unwrap().status.cancelled);
-        player.bury(memory);
-    }
+    // The others send when all have heard the report.
+    rank.collective("MPI_Barrier", &Work::Barrier, comms.group)
+        .unwrap();
+    rank.send("MPI_Send", Mode::Standard, out(&body), to, TAG + 2, comm)
+        .unwrap();
+    let finished = player.wait(id).unwrap();
+    assert!(finished.gone && finished.status.error == mpi::Class::SUCCESS);
+    assert_eq!(finished.status.source, from as i32);
+    assert!(memory == pattern(50, from));
 }

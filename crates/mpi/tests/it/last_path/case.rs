@@ -119,7 +119,7 @@ impl Case {
             traffic,
             requests: [1, 2, 8, 100][pick(4)].min(most),
             rounds: 3 + pick(4) as u64,
-            computing: [0, 50_000, 2 * SECOND, 25 * SECOND][pick(4)],
+            computing: [0, 50_000, 2 * SECOND, 100 * SECOND][pick(4)],
             how,
             span,
             when: match pick(8) {
@@ -132,7 +132,11 @@ impl Case {
             system,
             ranks,
             per_host,
-            intra_host: [IntraHost::Memory, IntraHost::Hca][pick(2)],
+            // A port that fails also fails between ranks of its host.
+            intra_host: match separated {
+                Separated::Host(_) => IntraHost::Memory,
+                Separated::Pair(..) => [IntraHost::Memory, IntraHost::Hca][pick(2)],
+            },
             hasty: pick(2) == 0,
             settings: vec![
                 ("FISHPLATE_OUTAGE", "40s"),

@@ -39,12 +39,13 @@ impl Message {
         }
     }
 
-    /// Messages share tags where none is lost, so that they must come in order.
+    /// Messages of a sender share tags where none is lost, so that they must come in order.
     fn tag(&self, player: &Player) -> i32 {
-        match player.case.is_for_ever() {
-            true => (self.round as usize * 128 + self.number) as i32,
-            false => (self.number % 3) as i32,
-        }
+        let number = match player.case.is_for_ever() {
+            true => self.round as usize * 128 + self.number,
+            false => self.number % 3,
+        };
+        (number * player.case.ranks + self.from) as i32
     }
 }
 

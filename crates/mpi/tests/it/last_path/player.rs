@@ -8,12 +8,14 @@ use mpi::request::{Finished, RequestId};
 use mpi::{Class, Rank, Result, State, Status};
 use sim::Random;
 
-use super::case::{Case, MILLI, PATIENCE, SECOND};
+use super::case::{Case, How, MILLI, PATIENCE, SECOND};
 use crate::common::random_reductions::Results;
 
-/// The time after the return of the network, or after the end of the patience, in which every
-/// operation ends, in nanoseconds.
-const GRACE: u64 = SECOND;
+/// The time after the return of the network in which every operation ends, in nanoseconds: a link is
+/// tried again every 0.4 s, and an attempt may fail for 0.54 s.
+const RETURN: u64 = 2 * SECOND;
+/// The time after the end of the patience in which every operation ends, in nanoseconds.
+const LOSS: u64 = SECOND;
 /// The longest computing between two polls of a program, in nanoseconds.
 const POLLING: u64 = 20 * MILLI;
 
@@ -95,12 +97,14 @@ impl<'a> Player<'a> {
     /// The time at which an operation that began at `since` has ended. Each waits at most for the
     /// end of the fault, or of the patience, and for ranks that compute.
     fn limit(&self, since: u64) -> u64 {
-        let waits = match self.case.span {
-            Some(span) => span,
-            None => PATIENCE,
+        let (waits, grace) = match self.case.span {
+            Some(span) => (span, RETURN),
+            // The peer answers: the time in which no attempt is under way does not count.
+            None if self.case.how == How::Unacknowledged => (2 * PATIENCE, LOSS),
+            None => (PATIENCE, LOSS),
         };
         let computing = self.case.rounds * self.case.computing;
-        since.max(self.begin.saturating_add(waits)) + GRACE + computing
+        since.max(self.begin.saturating_add(waits)) + grace + computing
     }
 
     fn is_in_time(&self, what: &str, since: u64) {

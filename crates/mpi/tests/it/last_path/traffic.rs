@@ -31,7 +31,7 @@ const fn traffic(name: &'static str, most_requests: usize, round: fn(&Player, u6
 }
 
 /// All traffics.
-pub(super) static TRAFFICS: [Traffic; 25] = [
+pub(super) static TRAFFICS: [Traffic; 24] = [
     traffic("wait", 100, |player, round| {
         messages::exchange(player, round, by::by_wait)
     }),
@@ -84,8 +84,4 @@ pub(super) static TRAFFICS: [Traffic; 25] = [
     traffic("collectives, one by one", 1, collectives::blocking),
     traffic("neighbourhood collectives", 1, collectives::neighbours),
     traffic("new communicators", 2, collectives::makers),
-    traffic("computing", 1, |player, round| {
-        player.compute(player.draw(100) * super::case::SECOND);
-        messages::exchange(player, round, by::by_waitall)
-    }),
 ];
