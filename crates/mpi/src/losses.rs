@@ -264,16 +264,34 @@ impl State {
         comm.left = self.messages.losses.take_early(context);
     }
 
-    /// Connects to the peers that receives wait for, so that a dead path to one is noticed.
+    /// Connects to the peers that this rank waits for, so that a dead path to one is noticed. A
+    /// receive from any source is no reason for connections to all members, except on a modelled
+    /// machine, which connects only peers without a path.
     pub(crate) fn contact_awaited(&mut self) -> Result<()> {
+        let is_virtual = self.router.is_virtual();
         let requests = self.messages.requests.iter();
-        let awaited = requests.filter_map(|(_, request)| match &request.operation {
-            Operation::Receive(receive) if request.is_open() => self.member(&receive.key),
+        let received = requests.filter_map(|(_, request)| match &request.operation {
+            Operation::Receive(receive) if request.is_open() => Some(&receive.key),
             _ => None,
         });
-        let awaited: Vec<usize> = awaited.collect();
+        let keys = received.chain(&self.messages.awaited);
+        let senders = keys.flat_map(|key| self.senders(key, is_virtual));
+        let awaited: Vec<usize> = senders.collect();
         awaited
             .into_iter()
             .try_for_each(|peer| Ok(self.router.contact(peer)?))
+    }
+
+    /// The peers from which the message with this key may come. Of any source: all members, if `all`.
+    fn senders(&self, key: &Key, all: bool) -> Vec<usize> {
+        if key.source != ANY_SOURCE {
+            return self.member(key).into_iter().collect();
+        }
+        let mut comms = self.comms.iter();
+        let comm = comms.find(|comm| comm.core.context == bare(key.context));
+        match comm.filter(|_| all) {
+            Some(comm) => comm.core.members.iter().collect(),
+            None => Vec::new(),
+        }
     }
 }

@@ -435,10 +435,7 @@ fn find(player: &Player, message: &Message, probe: Probe) -> bool {
     let look = |state: &mut State| state.probe(source, tag, WORLD);
     let found = match probe {
         Probe::Iprobe => player.poll("MPI_Iprobe", since, look),
-        _ => {
-            let waiting = mpi::Waiting::in_call("MPI_Probe");
-            player.rank.wait_until(&waiting, look)
-        }
+        _ => player.rank.probe("MPI_Probe", source, tag, WORLD),
     };
     let found = player.ended("a probe", Some(message.from), since, found);
     found.is_some()
@@ -450,10 +447,7 @@ fn claim(player: &Player, message: &Message, probe: Probe) {
     let look = |state: &mut State| state.claim(source, tag, WORLD);
     let claimed = match probe {
         Probe::Improbe => player.poll("MPI_Improbe", since, look),
-        _ => {
-            let waiting = mpi::Waiting::in_call("MPI_Mprobe");
-            player.rank.wait_until(&waiting, look)
-        }
+        _ => player.rank.claim("MPI_Mprobe", source, tag, WORLD),
     };
     let handle = claimed.as_ref().map(|claimed| claimed.handle).ok();
     let status = claimed.map(|claimed| claimed.status);

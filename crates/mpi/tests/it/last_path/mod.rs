@@ -14,6 +14,8 @@ mod messages;
 mod player;
 mod traffic;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use self::aftermath::Comms;
@@ -40,16 +42,27 @@ fn run(case: &Case, begin: u64, has_comms: bool) -> (Run, Vec<Times>) {
     let noted = times.clone();
     let results = Results::default();
     let of_ranks = case.clone();
+    // The others go on after the failure of a rank, and may tell more.
+    let failed = Arc::new(AtomicUsize::new(0));
+    let failures = failed.clone();
     let program = move |rank: &Arc<Rank>| {
         let player = Player::new(rank, &of_ranks, &results, begin);
-        let times = program(&player, has_comms);
-        noted.lock().unwrap()[rank.rank()] = times;
+        let play = AssertUnwindSafe(|| program(&player, has_comms));
+        match catch_unwind(play) {
+            Ok(times) => noted.lock().unwrap()[rank.rank()] = times,
+            Err(_) => _ = failures.fetch_add(1, Relaxed),
+        }
     };
     let run = play_to_end(
         case.machine(begin),
         case.settings.clone(),
         Keep::Digest,
         program,
+    );
+    let failed = failed.load(Relaxed);
+    assert_eq!(
+        failed, 0,
+        "{failed} ranks have failed: the messages are above"
     );
     assert_eq!(run.times.len(), case.ranks, "a rank has not ended");
     let times = times.lock().unwrap().clone();

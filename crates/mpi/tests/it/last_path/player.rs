@@ -17,7 +17,7 @@ const RETURN: u64 = 2 * SECOND;
 /// The time after the end of the patience in which every operation ends, in nanoseconds.
 const LOSS: u64 = SECOND;
 /// The longest computing between two polls of a program, in nanoseconds.
-const POLLING: u64 = 20 * MILLI;
+const POLLING: u64 = MILLI;
 
 /// A byte that no rank sends.
 const UNTOUCHED: u8 = 0x5a;
@@ -97,14 +97,14 @@ impl<'a> Player<'a> {
     /// The time at which an operation that began at `since` has ended. Each waits at most for the
     /// end of the fault, or of the patience, and for ranks that compute.
     fn limit(&self, since: u64) -> u64 {
-        let (waits, grace) = match self.case.span {
-            Some(span) => (span, RETURN),
-            // The peer answers: the time in which no attempt is under way does not count.
-            None if self.case.how == How::Unacknowledged => (2 * PATIENCE, LOSS),
-            None => (PATIENCE, LOSS),
+        let until = |waits: u64| since.max(self.begin.saturating_add(waits));
+        let limit = match self.case.span {
+            Some(span) => until(span) + RETURN,
+            // The peer answers. Only the time of attempts counts, and only from the first message.
+            None if self.case.how == How::Unacknowledged => until(0) + 2 * PATIENCE + LOSS,
+            None => until(PATIENCE) + LOSS,
         };
-        let computing = self.case.rounds * self.case.computing;
-        since.max(self.begin.saturating_add(waits)) + grace + computing
+        limit + self.case.rounds * self.case.computing
     }
 
     fn is_in_time(&self, what: &str, since: u64) {
