@@ -26,20 +26,22 @@ impl State {
     pub(crate) fn contain(&mut self, error: Error) -> Result<()> {
         match error.cause {
             Cause::LostPeer(peer) => self.lose(peer, error),
-            Cause::LeftCollective { context, .. } => self.hear_left(context, error),
-            Cause::Local => return Err(error),
+            Cause::LeftCollective { context, .. } => {
+                self.hear_left(context, error);
+                Ok(())
+            }
+            Cause::Local => Err(error),
         }
-        Ok(())
     }
 
     /// A peer cannot be reached any more.
-    fn lose(&mut self, peer: usize, error: Error) {
+    fn lose(&mut self, peer: usize, error: Error) -> Result<()> {
         // What has ended before is no loss.
         while let Some(done) = self.router.done() {
             self.messages.transfer_done(&done);
         }
         if !self.messages.losses.add(peer, error.clone()) {
-            return;
+            return Ok(());
         }
         self.router.lose(peer);
         self.messages.forget_peer(peer, error.class);
@@ -53,6 +55,7 @@ impl State {
         self.alarm();
         // Tasks find that they cannot go on.
         self.messages.requests.completions += 1;
+        self.messages.end_accesses(&mut self.router)
     }
 
     /// An operation under way needs this peer.

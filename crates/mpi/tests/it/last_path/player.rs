@@ -16,8 +16,10 @@ use crate::common::random_reductions::Results;
 const RETURN: u64 = 2 * SECOND;
 /// The time after the end of the patience in which every operation ends, in nanoseconds.
 const LOSS: u64 = SECOND;
+/// The time in which a request over a dead rail fails, in nanoseconds.
+const DETECTION: u64 = 600 * MILLI;
 /// The longest computing between two polls of a program, in nanoseconds.
-const POLLING: u64 = MILLI;
+const POLLING: u64 = 4 * MILLI;
 
 /// A byte that no rank sends.
 const UNTOUCHED: u8 = 0x5a;
@@ -96,19 +98,21 @@ impl<'a> Player<'a> {
 
     /// The time at which an operation that began at `since` has ended. Each waits at most for the
     /// end of the fault, or of the patience, and for ranks that compute.
-    fn limit(&self, since: u64) -> u64 {
+    fn limit(&self, since: u64, has_failed: bool) -> u64 {
         let until = |waits: u64| since.max(self.begin.saturating_add(waits));
         let limit = match self.case.span {
             Some(span) => until(span) + RETURN,
             // The peer answers. Only the time of attempts counts, and only from the first message.
             None if self.case.how == How::Unacknowledged => until(0) + 2 * PATIENCE + LOSS,
-            None => until(PATIENCE) + LOSS,
+            None if has_failed => until(PATIENCE) + LOSS,
+            // Other ranks may have rails that nobody has used since they failed.
+            None => until(PATIENCE) + LOSS + DETECTION * self.case.ranks as u64,
         };
         limit + self.case.rounds * self.case.computing
     }
 
-    fn is_in_time(&self, what: &str, since: u64) {
-        let (now, limit) = (self.rank.now(), self.limit(since));
+    fn is_in_time(&self, what: &str, since: u64, has_failed: bool) {
+        let (now, limit) = (self.rank.now(), self.limit(since, has_failed));
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         assert!(
             now <= limit,
@@ -130,7 +134,8 @@ impl<'a> Player<'a> {
         since: u64,
         result: Result<Status>,
     ) -> Option<Status> {
-        self.is_in_time(what, since);
+        let has_failed = !matches!(&result, Ok(status) if status.error == Class::SUCCESS);
+        self.is_in_time(what, since, has_failed);
         let (class, text) = match result {
             Ok(status) if status.error == Class::SUCCESS => return Some(status),
             Ok(status) => {
@@ -181,7 +186,7 @@ impl<'a> Player<'a> {
             if let Some(found) = self.rank.poll_for(what, &mut done)? {
                 return Ok(found);
             }
-            self.is_in_time(what, since);
+            self.is_in_time(what, since, false);
             self.rank.enter(what, pause);
             self.rank.leave(false);
             pause = POLLING.min(pause * 2);
