@@ -103,7 +103,7 @@ impl<'a> Player<'a> {
         let limit = match self.case.span {
             Some(span) => until(span) + RETURN,
             // The peer answers. Only the time of attempts counts, and only from the first message.
-            None if self.case.how == How::Unacknowledged => until(0) + 2 * PATIENCE + LOSS,
+            None if self.case.how == How::Unacknowledged => until(0) + 3 * PATIENCE + LOSS,
             None if has_failed => until(PATIENCE) + LOSS,
             // Other ranks may have rails that nobody has used since they failed.
             None => until(PATIENCE) + LOSS + DETECTION * self.case.ranks as u64,
