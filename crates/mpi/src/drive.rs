@@ -252,7 +252,7 @@ impl Status {
             .last_error
             .take()
             .filter(|error| error.class == self.error);
-        let loss = || state.messages.losses.last_of(self.error);
+        let loss = || state.loss_with(self.error);
         Err(last.or_else(loss).unwrap_or_else(|| {
             let detail = match self.dropped {
                 0 => "the operation ended with an error".to_string(),

@@ -26,20 +26,22 @@ impl State {
     pub(crate) fn contain(&mut self, error: Error) -> Result<()> {
         match error.cause {
             Cause::LostPeer(peer) => self.lose(peer, error),
-            Cause::LeftCollective { context, .. } => self.hear_left(context, error),
-            Cause::Local => return Err(error),
+            Cause::LeftCollective { context, .. } => {
+                self.hear_left(context, error);
+                Ok(())
+            }
+            Cause::Local => Err(error),
         }
-        Ok(())
     }
 
     /// A peer cannot be reached any more.
-    fn lose(&mut self, peer: usize, error: Error) {
+    fn lose(&mut self, peer: usize, error: Error) -> Result<()> {
         // What has ended before is no loss.
         while let Some(done) = self.router.done() {
             self.messages.transfer_done(&done);
         }
         if !self.messages.losses.add(peer, error.clone()) {
-            return;
+            return Ok(());
         }
         self.router.lose(peer);
         self.messages.forget_peer(peer, error.class);
@@ -53,6 +55,7 @@ impl State {
         self.alarm();
         // Tasks find that they cannot go on.
         self.messages.requests.completions += 1;
+        self.messages.end_accesses(&mut self.router)
     }
 
     /// An operation under way needs this peer.
@@ -159,7 +162,18 @@ impl State {
 
     /// An operation with this error class has failed because of a lost peer.
     pub fn is_loss(&self, class: Class) -> bool {
-        self.messages.losses.last_of(class).is_some()
+        self.loss_with(class).is_some()
+    }
+
+    /// The error of a loss with this class: of a peer, or of a communicator on which a member has
+    /// left a collective operation.
+    #[cold]
+    pub(crate) fn loss_with(&self, class: Class) -> Option<Error> {
+        let left = || {
+            let mut left = self.comms.iter().filter_map(|comm| comm.left.as_ref());
+            left.find(|error| error.class == class).cloned()
+        };
+        self.messages.losses.last_of(class).or_else(left)
     }
 
     /// Some peer is lost, or some communicator is useless for collective operations.
@@ -253,16 +267,34 @@ impl State {
         comm.left = self.messages.losses.take_early(context);
     }
 
-    /// Connects to the peers that receives wait for, so that a dead path to one is noticed.
+    /// Connects to the peers that this rank waits for, so that a dead path to one is noticed. A
+    /// receive from any source is no reason for connections to all members, except on a modelled
+    /// machine, which connects only peers without a path.
     pub(crate) fn contact_awaited(&mut self) -> Result<()> {
+        let is_virtual = self.router.is_virtual();
         let requests = self.messages.requests.iter();
-        let awaited = requests.filter_map(|(_, request)| match &request.operation {
-            Operation::Receive(receive) if request.is_open() => self.member(&receive.key),
+        let received = requests.filter_map(|(_, request)| match &request.operation {
+            Operation::Receive(receive) if request.is_open() => Some(&receive.key),
             _ => None,
         });
-        let awaited: Vec<usize> = awaited.collect();
+        let keys = received.chain(&self.messages.awaited);
+        let senders = keys.flat_map(|key| self.senders(key, is_virtual));
+        let awaited: Vec<usize> = senders.collect();
         awaited
             .into_iter()
             .try_for_each(|peer| Ok(self.router.contact(peer)?))
+    }
+
+    /// The peers from which the message with this key may come. Of any source: all members, if `all`.
+    fn senders(&self, key: &Key, all: bool) -> Vec<usize> {
+        if key.source != ANY_SOURCE {
+            return self.member(key).into_iter().collect();
+        }
+        let mut comms = self.comms.iter();
+        let comm = comms.find(|comm| comm.core.context == bare(key.context));
+        match comm.filter(|_| all) {
+            Some(comm) => comm.core.members.iter().collect(),
+            None => Vec::new(),
+        }
     }
 }

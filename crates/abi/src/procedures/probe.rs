@@ -8,7 +8,6 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, Datatype, Message, Request};
 use crate::status::Status;
-use mpi::Waiting;
 use mpi::request::RequestId;
 use std::ffi::{c_int, c_void};
 
@@ -20,11 +19,7 @@ pub fn probe(
     comm: Comm,
     status: Option<Out<Status>>,
 ) -> Done {
-    let found = call
-        .rank
-        .wait_until(&Waiting::in_call(call.procedure), |state| {
-            state.probe(source, tag, comm.id())
-        })?;
+    let found = call.rank.probe(call.procedure, source, tag, comm.id())?;
     if let Some(status) = status {
         status.fill(found.into());
     }
@@ -60,11 +55,7 @@ pub fn mprobe(
     message: Out<Message>,
     status: Option<Out<Status>>,
 ) -> Done {
-    let claimed = call
-        .rank
-        .wait_until(&Waiting::in_call(call.procedure), |state| {
-            state.claim(source, tag, comm.id())
-        })?;
+    let claimed = call.rank.claim(call.procedure, source, tag, comm.id())?;
     message.set(claimed.handle);
     if let Some(status) = status {
         status.fill(claimed.status.into());

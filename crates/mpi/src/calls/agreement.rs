@@ -2,17 +2,28 @@
 //! apart.
 //!
 //! Trees are binomial: the parent of place `p` is `p` with its lowest bit cleared.
+//!
+//! A rank that leaves an agreement because of a loss tells those that wait for it. Where all members
+//! of the communicator take part, that is the collective operation's matter. Otherwise its failure
+//! goes down the tree in place of the bytes.
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::Result;
-use crate::comm::{AGREEMENT, COLLECTIVE, Core};
+use super::awaited::Awaited;
+use crate::comm::{AGREEMENT, COLLECTIVE, Core, bare};
 use crate::drive::Completion;
+use crate::error::Cause;
 use crate::matching::Key;
 use crate::rank::Rank;
 use crate::request::RequestId;
+use crate::{Class, Error, Result};
+
+/// Bytes of an error class on its way.
+const CLASS: usize = 4;
+/// The longest text of an error that travels, in bytes. With its class it fits a packet.
+const TEXT: usize = 500;
 
 /// An agreement, as one of its ranks takes part in it. Ranks are numbered by their places.
 pub(super) struct Agreement {
@@ -77,21 +88,34 @@ impl Agreement {
     /// number.
     pub(super) async fn bcast(&self, mine: Vec<u8>, len: usize) -> Result<Vec<u8>> {
         let bytes = match self.place {
-            0 => mine,
-            place => self.receive(place & (place - 1), len).await?,
+            0 => Ok(mine),
+            place => self.receive(place & (place - 1), len).await,
         };
         let mut sends = Vec::new();
         let mut step = self.span() / 2;
         while step > 0 {
             if self.place + step < self.size() {
-                sends.push(self.send(self.place + step, &bytes)?);
+                sends.push(match &bytes {
+                    Ok(bytes) => self.send(self.place + step, bytes),
+                    Err(error) if self.ranks.is_some() => {
+                        self.send_failure(self.place + step, error)
+                    }
+                    Err(error) => Err(error.clone()),
+                });
             }
             step /= 2;
         }
+        // The loss of one place must not keep the bytes from the others.
+        let mut sent = Ok(());
         for request in sends {
-            self.complete(request).await?;
+            let this = match request {
+                Ok(request) => self.complete(request).await,
+                Err(error) => Err(error),
+            };
+            sent = sent.and(this);
         }
-        Ok(bytes)
+        let bytes = bytes?;
+        sent.map(|()| bytes)
     }
 
     /// Collects the bytes of all places, in order, at all places. All places contribute an equal
@@ -143,6 +167,28 @@ impl Agreement {
             .send_owned(&mut state.router, peer, key, bytes)
     }
 
+    /// Sends a failure in place of bytes: an empty piece, then the class and the text.
+    #[cold]
+    fn send_failure(&self, place: usize, error: &Error) -> Result<RequestId> {
+        self.send(place, &[])?;
+        let mut bytes = error.class.0.to_ne_bytes().to_vec();
+        bytes.extend(error.detail.as_bytes().iter().take(TEXT));
+        self.send(place, &bytes)
+    }
+
+    /// The failure that a place has sent.
+    #[cold]
+    fn failure(&self, place: usize, bytes: &[u8]) -> Error {
+        let (class, text) = bytes.split_at(bytes.len().min(CLASS));
+        let class = class.try_into().map(i32::from_ne_bytes);
+        let text = String::from_utf8_lossy(text);
+        let rank = self.rank_at(place);
+        let detail = format!("rank {rank} has left the making of a communicator: {text}");
+        let context = bare(self.context);
+        let class = class.unwrap_or(Class::OTHER.0);
+        Error::new(class, detail).because(Cause::LeftCollective { context })
+    }
+
     async fn complete(&self, request: RequestId) -> Result<()> {
         Completion {
             rank: self.rank.clone(),
@@ -159,6 +205,8 @@ impl Agreement {
             tag: self.tag,
         };
         let mut bytes = Vec::with_capacity(len);
+        let mut has_failed = false;
+        let _awaited = Awaited::new(&self.rank, key);
         poll_fn(|_| {
             let mut state = self.rank.lock();
             while bytes.len() < len {
@@ -168,6 +216,10 @@ impl Agreement {
                         Err(error) => Poll::Ready(Err(error)),
                     };
                 };
+                if has_failed {
+                    return Poll::Ready(Err(self.failure(place, &piece)));
+                }
+                has_failed = piece.is_empty();
                 bytes.extend_from_slice(&piece);
             }
             Poll::Ready(Ok(()))

@@ -6,6 +6,7 @@
 
 mod agreement;
 mod attributes;
+mod awaited;
 mod buffered;
 mod cartesian;
 mod comm_create;

@@ -2,8 +2,9 @@
 
 use datatype::Buffer;
 
-use crate::rank::State;
-use crate::request::RequestId;
+use super::awaited::Awaited;
+use crate::rank::{Rank, State};
+use crate::request::{RequestId, Waiting};
 use crate::{Class, Error, Result, Status};
 
 /// The result of `MPI_Mprobe`: the handle of a claimed message, and the message's status.
@@ -17,6 +18,59 @@ pub struct Claimed {
 
 /// `MPI_MESSAGE_NO_PROC`, with the ABI's value.
 const NO_PROCESS: u32 = 0x129;
+
+impl Rank {
+    /// `MPI_Probe`: the status that a receive with these arguments will have.
+    ///
+    /// # Errors
+    /// An argument is invalid, the sender is lost, or progress failed.
+    pub fn probe(
+        &self,
+        operation: &'static str,
+        source: i32,
+        tag: i32,
+        comm: u32,
+    ) -> Result<Status> {
+        self.look_for(operation, (source, tag, comm), |state| {
+            state.probe(source, tag, comm)
+        })
+    }
+
+    /// `MPI_Mprobe`: claims the message that a receive with these arguments would get.
+    ///
+    /// # Errors
+    /// An argument is invalid, too many messages are claimed, the sender is lost, or progress
+    /// failed.
+    pub fn claim(
+        &self,
+        operation: &'static str,
+        source: i32,
+        tag: i32,
+        comm: u32,
+    ) -> Result<Claimed> {
+        self.look_for(operation, (source, tag, comm), |state| {
+            state.claim(source, tag, comm)
+        })
+    }
+
+    /// Waits until `look` finds the message with these arguments.
+    fn look_for<T>(
+        &self,
+        operation: &'static str,
+        (source, tag, comm): (i32, i32, u32),
+        mut look: impl FnMut(&mut State) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let key = {
+            let mut state = self.lock();
+            if let Some(found) = look(&mut state)? {
+                return Ok(found);
+            }
+            state.receive_key(source, tag, comm)?
+        };
+        let _awaited = key.map(|key| Awaited::new(self, key));
+        self.wait_until(&Waiting::in_call(operation), look)
+    }
+}
 
 impl State {
     /// The status that a receive with these arguments would have now. `None`: no message matches.

@@ -417,7 +417,7 @@ impl Pending<'_> {
             Class::SUCCESS => format!("{}", status.bytes),
             class => {
                 // Only a loss ends a message of the library so.
-                let lost = self.rank.lock().messages.losses.last_of(class);
+                let lost = self.rank.lock().loss_with(class);
                 let failed = || format!("the message from or to rank {} failed", self.peer);
                 return lost.unwrap_or_else(|| Error::new(class, failed()));
             }

@@ -66,6 +66,13 @@ impl Deferred {
         self.actions.pop_front()
     }
 
+    /// The next action that ends an access to a buffer.
+    pub(super) fn next_end(&mut self) -> Option<Action> {
+        let ends = |action: &Action| matches!(action, Action::Forget { .. } | Action::Retract(_));
+        let at = self.actions.iter().position(ends)?;
+        self.actions.remove(at)
+    }
+
     /// Ends the access to a buffer, if the transport holds something for it.
     pub(super) fn retract(&mut self, exposure: Exposure) {
         if exposure.is_held() {

@@ -25,7 +25,9 @@ impl Messages {
             return Err(error.clone());
         }
         let last = self.requests.add(Operation::NOBODYS)?;
-        let mut pieces = bytes.chunks(router.longest_packet(peer)).peekable();
+        let whole = bytes.is_empty().then_some(bytes);
+        let pieces = bytes.chunks(router.longest_packet(peer));
+        let mut pieces = pieces.chain(whole).peekable();
         while let Some(piece) = pieces.next() {
             let completes = pieces.peek().is_none().then_some(last);
             let envelope = Envelope {

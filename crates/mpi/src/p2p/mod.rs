@@ -66,6 +66,8 @@ pub struct Messages {
     batches: Batches,
     announced: AnnouncedReceives,
     limits: Limits,
+    /// Messages that calls without a request wait for.
+    pub(crate) awaited: Vec<Key>,
     /// The peers that cannot be reached any more.
     pub(crate) losses: Losses,
     /// Losses have to be thought of.
@@ -116,6 +118,7 @@ impl Messages {
             batches: Batches::default(),
             announced: AnnouncedReceives::default(),
             limits,
+            awaited: Vec::new(),
             losses: Losses::default(),
             watches_losses: false,
             profile: None,

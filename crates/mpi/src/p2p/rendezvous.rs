@@ -363,6 +363,20 @@ impl Messages {
         Ok(())
     }
 
+    /// Ends the accesses to the buffers of requests that have failed. To be called before their calls
+    /// return: then the buffers are the user's again.
+    #[cold]
+    pub(crate) fn end_accesses(&mut self, router: &mut Router) -> Result<()> {
+        while let Some(action) = self.deferred.next_end() {
+            match action {
+                Action::Forget { peer, notice } => router.forget(peer, notice),
+                Action::Retract(exposure) => router.retract(exposure)?,
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a message of this rank's to its receiver's buffer.
     fn write(&mut self, router: &mut Router, write: &WriteBack) -> Result<()> {
         let WriteBack {

@@ -13,6 +13,7 @@ mod counted;
 mod counted_rails;
 mod explained;
 mod groups;
+mod last_path;
 mod layers;
 mod messages;
 mod profiled;

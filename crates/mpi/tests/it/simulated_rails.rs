@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use crate::common::modelled::{Keep, Run, play, play_to_error};
+use crate::common::modelled::{Keep, Run, play, play_to_end};
 use crate::common::{out, random_program, room};
 use fabric::System;
 use fabric::catalogue::Catalogue;
@@ -373,7 +373,7 @@ fn the_death_of_all_rails_is_one_clear_error() {
         let words = Arc::new(Mutex::new(Vec::new()));
         let seen = words.clone();
         let settings = vec![("FISHPLATE_RAIL_POLICY", policy)];
-        play_to_error(machine, settings, move |rank| {
+        play_to_end(machine, settings, Keep::Nothing, move |rank| {
             let error = until_it_fails(rank);
             seen.lock().unwrap().push(error);
         });

@@ -47,15 +47,16 @@ pub(crate) fn play(
     play_through(scene, settings, keep, |node, _| Box::new(node), program)
 }
 
-/// Runs a program that ends with an error on some rank. The job does not end as usual.
+/// Runs a program that also ends its rank, as usual or with an error.
 #[cfg(test)]
-pub(crate) fn play_to_error(
+pub(crate) fn play_to_end(
     scene: MachineConfig,
     settings: Vec<(&'static str, &'static str)>,
+    keep: Keep,
     program: impl Fn(&Arc<Rank>) + 'static,
-) {
+) -> Run {
     let node = |node, _| -> Box<dyn Node> { Box::new(node) };
-    run_ranks(scene, settings, Keep::Nothing, node, program);
+    run_ranks(scene, settings, keep, node, program)
 }
 
 /// Runs a program on all ranks, with the node that `node` makes of each modelled one.

@@ -1,0 +1,201 @@
+//! Traffic of collective operations, and of those that make communicators.
+
+use std::sync::Arc;
+
+use mpi::coll::{Blocks, Work};
+use mpi::comm::WORLD;
+use mpi::{Error, Rank, Result};
+use sim::Random;
+
+use super::player::Player;
+use crate::common::random_collectives::{Case, Kind, Prepared};
+use crate::common::{pattern, room};
+
+const NAME: &str = "MPI_Test";
+
+/// The most bytes of a vector or block.
+const MOST: usize = 50_000;
+
+/// A collective operation of a round, which depends on the seed of the case.
+fn prepare(player: &Player, round: u64, number: usize, members: usize, me: usize) -> Prepared {
+    let turn = player.case.seed / 5 + round + number as u64;
+    let kind = Kind::ALL[turn as usize % Kind::ALL.len()];
+    let mut random = Random::new(player.case.seed << 16 ^ round << 8 ^ number as u64);
+    let mut case = Case::new(kind, members, &mut random);
+    case.bytes = case.bytes.min(MOST) / 48 * 48;
+    let prepared = case.prepare(me, player.results);
+    prepared.fill();
+    prepared
+}
+
+pub(super) fn blocking(player: &Player, round: u64) {
+    for number in 0..player.case.requests {
+        let (members, me) = (player.case.ranks, player.me());
+        let prepared = prepare(player, round, number, members, me);
+        let since = player.rank.now();
+        let done = player.rank.collective(NAME, &prepared.work, WORLD);
+        if player.done("a collective operation", None, since, done) {
+            prepared.check();
+        }
+    }
+}
+
+pub(super) fn nonblocking(player: &Player, round: u64) {
+    let (members, me) = (player.case.ranks, player.me());
+    let prepare = |number| prepare(player, round, number, members, me);
+    let operations: Vec<Prepared> = (0..player.case.requests).map(prepare).collect();
+    let since = player.rank.now();
+    let start = |prepared: &Prepared| {
+        let work = prepared.work.clone();
+        player.rank.start_collective(work, WORLD)
+    };
+    let started: Vec<_> = operations.iter().map(start).collect();
+    for (id, prepared) in started.into_iter().zip(&operations) {
+        let finished = id.and_then(|id| player.wait(id));
+        let status = finished.map(|finished| finished.status);
+        if player.ended("a request", None, since, status).is_some() {
+            prepared.check();
+        }
+    }
+}
+
+pub(super) fn persistent(player: &Player, round: u64) {
+    let (members, me) = (player.case.ranks, player.me());
+    let prepare = |number| prepare(player, round, number, members, me);
+    let operations: Vec<Prepared> = (0..player.case.requests).map(prepare).collect();
+    let since = player.rank.now();
+    let init = |prepared: &Prepared| player.rank.collective_init(prepared.work.clone(), WORLD);
+    let requests: Vec<_> = operations.iter().map(init).collect();
+    let mut all = Vec::new();
+    for (request, prepared) in requests.into_iter().zip(&operations) {
+        match request {
+            Ok(id) => all.push((id, prepared)),
+            Err(error) => {
+                player.done("MPI_Barrier_init", None, since, Err(error));
+            }
+        }
+    }
+    for _ in 0..2 {
+        let since = player.rank.now();
+        for (id, prepared) in &all {
+            prepared.fill();
+            player.rank.start(*id).unwrap();
+        }
+        for (id, prepared) in &all {
+            let status = player.wait(*id).map(|finished| finished.status);
+            if player.ended("an instance", None, since, status).is_some() {
+                prepared.check();
+            }
+        }
+    }
+    for (id, _) in all {
+        player.rank.lock().messages.requests.detach(id).unwrap();
+    }
+}
+
+/// A ring of all ranks. None: the fault has hit its making.
+fn ring(player: &Player) -> Option<u32> {
+    let since = player.rank.now();
+    let made = player
+        .rank
+        .cart_create(NAME, WORLD, &[player.case.ranks as i32], &[true], false);
+    let comm = made.as_ref().ok().copied();
+    player.done("MPI_Cart_create", None, since, made.map(|_| ()));
+    comm
+}
+
+/// Operations with the neighbours in a ring.
+pub(super) fn neighbours(player: &Player, round: u64) {
+    let Some(comm) = ring(player) else { return };
+    if player.case.is_for_ever() {
+        // Others may have failed to make it.
+        return;
+    }
+    let (me, size) = (player.me(), player.case.ranks);
+    let sides = [(me + size - 1) % size, (me + 1) % size];
+    let len = 100 << (round % 4 * 3);
+    let body = |from: usize, to: usize| pattern(len, from * 9 + to);
+    let topology = player.rank.lock().neighbourhood(comm).unwrap();
+    let mut send = sides.map(|to| body(me, to)).concat();
+    let mut receive = vec![0; 2 * len];
+    let work = Work::NeighbourAlltoall {
+        send: Blocks::even(room(&mut send), 2),
+        receive: Blocks::even(room(&mut receive), 2),
+        topology,
+    };
+    let since = player.rank.now();
+    let done = player.rank.collective(NAME, &work, comm);
+    assert!(player.done("MPI_Neighbor_alltoall", None, since, done));
+    assert!(receive == sides.map(|from| body(from, me)).concat());
+    player.rank.comm_free(comm).unwrap();
+}
+
+/// The ways to make communicators of all ranks.
+const MAKERS: [fn(&Arc<Rank>) -> Result<u32>; 6] = [
+    |rank| rank.comm_dup(NAME, WORLD, &[]),
+    |rank| {
+        let (comm, request) = rank.comm_idup(WORLD, &[])?;
+        let status = rank.wait_request("MPI_Wait", request)?.status;
+        status.into_result(&mut rank.lock()).map(|_| comm)
+    },
+    |rank| rank.comm_split(NAME, WORLD, 0, -(rank.rank() as i32)),
+    |rank| {
+        let group = rank.lock().comm_group(WORLD)?;
+        rank.comm_create(NAME, WORLD, group)
+    },
+    |rank| {
+        let group = rank.lock().comm_group(WORLD)?;
+        rank.comm_create_group(NAME, WORLD, group, 5)
+    },
+    |rank| {
+        rank.cart_create(
+            NAME,
+            WORLD,
+            &[2, rank.size() as i32 / 2],
+            &[true, false],
+            true,
+        )
+    },
+];
+
+/// Makes communicators, and uses each once.
+pub(super) fn makers(player: &Player, round: u64) {
+    for number in 0..player.case.requests as u64 {
+        let make = MAKERS[((player.case.seed / 5 + round + number) % 6) as usize];
+        let since = player.rank.now();
+        let made = make(player.rank);
+        let comm = made.as_ref().ok().copied();
+        player.done(
+            "the making of a communicator",
+            None,
+            since,
+            made.map(|_| ()),
+        );
+        let Some(comm) = comm else { continue };
+        if player.case.is_for_ever() {
+            // Others may have failed to make it.
+            continue;
+        }
+        let since = player.rank.now();
+        let done: std::result::Result<(), Error> =
+            player.rank.collective(NAME, &Work::Barrier, comm);
+        assert!(player.done("MPI_Barrier", None, since, done));
+        player.rank.comm_free(comm).unwrap();
+    }
+}
+
+/// Runs one operation among the ranks of a group, which no fault separates.
+pub(super) fn among(player: &Player, comm: u32, members: usize, me: usize, number: usize) {
+    let prepared = prepare(player, 99, number, members, me);
+    let since = player.rank.now();
+    match number % 2 {
+        0 => player.rank.collective(NAME, &prepared.work, comm).unwrap(),
+        _ => {
+            let id = player.rank.start_collective(prepared.work.clone(), comm);
+            let status = player.wait(id.unwrap()).unwrap().status;
+            status.into_result(&mut player.rank.lock()).unwrap();
+        }
+    }
+    player.done("a group's operation", Some(player.me()), since, Ok(()));
+    prepared.check();
+}
