@@ -213,6 +213,14 @@ impl Router {
         }
     }
 
+    /// Judges peers that no path reaches. An error: one is lost.
+    pub(crate) fn tend_last_paths(&mut self) -> Result<()> {
+        match &mut self.rdma {
+            Some(rdma) => rdma.tend_last_paths(),
+            None => Ok(()),
+        }
+    }
+
     /// The times without a network that have ended: their number, and their sum in nanoseconds.
     pub fn outages(&self) -> Outages {
         let rdma = self.rdma.as_ref();

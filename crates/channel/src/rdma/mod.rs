@@ -278,7 +278,7 @@ impl Rdma {
     }
 
     /// Judges silent peers. An error: a peer is lost.
-    fn tend_last_paths(&mut self) -> Result<()> {
+    pub(crate) fn tend_last_paths(&mut self) -> Result<()> {
         if self.knows_cuts {
             self.find_cuts();
         }
@@ -398,6 +398,8 @@ impl Rdma {
         self.poll_all()?;
         if !self.attention.silent.is_empty() {
             self.tend_silence()?;
+            // A program that computes between its polls makes few of them.
+            self.attention.all = !self.attention.silent.is_empty();
         }
         match self.attention.impaired.is_empty() {
             true => Ok(()),

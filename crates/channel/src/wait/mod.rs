@@ -18,7 +18,7 @@ mod policy;
 mod yields;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::lock::Guard;
 use crate::shm::{Bell, CoreWatch};
@@ -157,6 +157,8 @@ pub struct Waiter {
     events: OnceLock<EventThread>,
     /// Consecutive fruitless polls of nonblocking calls.
     idle_polls: AtomicU32,
+    /// The time of an early one of these.
+    idle_since: AtomicU64,
 }
 
 /// The depth of a sleep.
@@ -191,6 +193,7 @@ impl Waiter {
             sleepers: AtomicUsize::new(0),
             events: OnceLock::new(),
             idle_polls: AtomicU32::new(0),
+            idle_since: AtomicU64::new(0),
         };
         waiter.count_cores(router);
         waiter
@@ -329,7 +332,41 @@ impl Waiter {
         if polls.is_multiple_of(POLLS_PER_ANSWER) {
             party.attend()?;
         }
-        Ok(())
+        match self.is_long_idle(polls) {
+            true => self.look_for_losses(&party),
+            false => Ok(()),
+        }
+    }
+
+    /// Polls have found nothing for so long that a peer may be out of reach. Only a modelled machine
+    /// knows of dead paths sooner.
+    #[inline]
+    fn is_long_idle(&self, polls: u32) -> bool {
+        if self.policy.is_through_node() {
+            return true;
+        }
+        if !self.policy.polls_devices() || !polls.is_multiple_of(POLLS_PER_LOOK) {
+            return false;
+        }
+        let now = self.clock.now();
+        if polls == POLLS_PER_LOOK {
+            self.idle_since.store(now, Ordering::Relaxed);
+        }
+        now.saturating_sub(self.idle_since.load(Ordering::Relaxed)) > USUAL_WAIT
+    }
+
+    #[cold]
+    fn look_for_losses<P: Party>(&self, party: &P) -> std::result::Result<(), P::Error> {
+        let mut state = party.lock();
+        let router = P::router(&mut state);
+        if router.is_virtual() && !router.knows_cuts() {
+            return Ok(());
+        }
+        P::contact_awaited(&mut state)?;
+        match P::router(&mut state).tend_last_paths() {
+            Err(error) => P::contain(&mut state, error),
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Another rank was last on this core, too.
