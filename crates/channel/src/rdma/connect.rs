@@ -200,13 +200,17 @@ impl Rdma {
                 connection.hear_bye().map_err(|what| broken(from, what))
             }
             HandshakeMessage::Link(message) if known => self.hear_link(from, message),
+            HandshakeMessage::Grant(lower) if known => self.hear_grant(from, lower),
             HandshakeMessage::GaveUp => {
                 if !known {
                     self.open(from)?;
                 }
                 self.hear_gave_up(from)
             }
-            HandshakeMessage::Ready | HandshakeMessage::Bye | HandshakeMessage::Link(_) => {
+            HandshakeMessage::Ready
+            | HandshakeMessage::Bye
+            | HandshakeMessage::Link(_)
+            | HandshakeMessage::Grant(_) => {
                 Err(broken(from, "it sent a handshake message before its hello"))
             }
         }

@@ -33,6 +33,9 @@ pub(super) enum HandshakeMessage {
     Link(LinkMessage),
     /// The sender has given up the receiver, and awaits nothing of it.
     GaveUp,
+    /// The lower half of the number of the last message that the sender, which has said goodbye,
+    /// grants.
+    Grant(u32),
 }
 
 /// One end of a connection.
@@ -167,6 +170,10 @@ impl HandshakeMessage {
             HandshakeMessage::Ready => bytes.push(1),
             HandshakeMessage::Bye => bytes.push(2),
             HandshakeMessage::GaveUp => bytes.push(4),
+            HandshakeMessage::Grant(lower) => {
+                bytes.push(5);
+                bytes.extend(lower.to_le_bytes());
+            }
             HandshakeMessage::Link(message) => {
                 bytes.push(3);
                 message.encode(&mut bytes);
@@ -191,6 +198,7 @@ impl HandshakeMessage {
             2 => HandshakeMessage::Bye,
             3 => HandshakeMessage::Link(LinkMessage::decode(&mut rest)?),
             4 => HandshakeMessage::GaveUp,
+            5 => HandshakeMessage::Grant(u32::from_le_bytes(take(&mut rest)?)),
             other => return Err(format!("a handshake message of unknown kind {other}")),
         };
         match rest {
@@ -253,6 +261,7 @@ mod tests {
             HandshakeMessage::Ready,
             HandshakeMessage::Bye,
             HandshakeMessage::GaveUp,
+            HandshakeMessage::Grant(u32::MAX - 7),
         ]) {
             let bytes = message.encode();
             assert_eq!(HandshakeMessage::decode(&bytes, &ours), Ok(message));

@@ -2,6 +2,7 @@
 
 use device::{Effort, Operation, Slice};
 
+use super::handshake::HandshakeMessage;
 use super::layout::{SlotContent, SlotInfo, TRAILER, WORD, padded};
 use super::qp_link::Note;
 use super::registered::Block;
@@ -161,20 +162,38 @@ impl Rdma {
         let mut result = Ok(());
         srq_path.retain_owed(|to| {
             let endpoint = endpoints.of(to);
-            let owes = endpoint.credits.window.owes() && !endpoint.connection.has_said_bye();
+            let owes = endpoint.credits.window.owes() && !endpoint.connection.is_over();
+            // The peer may have something to send yet, and its goodbye waits for that.
+            let by_word = endpoint.connection.has_said_bye();
             let may_write = endpoint.connection.may_write();
-            if owes && !(may_write && endpoint.home().control.has_room()) {
+            if owes && !(by_word || may_write && endpoint.home().control.has_room()) {
                 return true;
             }
             endpoint.credits.window.listed = false;
             if owes && result.is_ok() {
                 charges.charge(&mut **node, Effort::Control);
                 let grant = endpoint.credits.window.tell_alone();
-                result = endpoint.home_mut().send_grant(&mut **node, grant);
+                result = match by_word {
+                    true => {
+                        let word = HandshakeMessage::Grant(grant).encode();
+                        node.oob_send(to, &word).map_err(Into::into)
+                    }
+                    false => endpoint.home_mut().send_grant(&mut **node, grant),
+                };
             }
             false
         });
         result
+    }
+
+    /// A peer grants messages without one of its own.
+    pub(super) fn hear_grant(&mut self, from: usize, lower: u32) -> Result<()> {
+        let endpoint = self.endpoints.of(from);
+        let last = endpoint.sender.last();
+        let grant = endpoint.credits.grant(last, lower);
+        let grant = grant.ok_or_else(|| broken(from, GRANTS))?;
+        endpoint.credits.accept(grant);
+        Ok(())
     }
 
     /// A peer grants messages by a grant-only message, which used up the receive at `place`.
@@ -185,11 +204,8 @@ impl Rdma {
         place: MessagePlace,
         lower: u32,
     ) -> Result<()> {
+        self.hear_grant(from, lower)?;
         let endpoint = self.endpoints.of(from);
-        let last = endpoint.sender.last();
-        let grant = endpoint.credits.grant(last, lower);
-        let grant = grant.ok_or_else(|| broken(from, GRANTS))?;
-        endpoint.credits.accept(grant);
         let rail = &self.rails[rail];
         endpoint.post_again(&mut *self.node, rail, &self.layout, from, place)
     }
