@@ -204,8 +204,8 @@ impl Router {
         }
     }
 
-    /// Connects to a peer that this rank waits for, so that a dead path to it is noticed though
-    /// this rank has nothing to send.
+    /// This rank waits for a peer, and has nothing to send to it: a dead path to it is to be
+    /// noticed all the same.
     pub fn contact(&mut self, peer: usize) -> Result<()> {
         match self.via(peer) {
             Via::Rdma(rdma) => rdma.contact(peer),

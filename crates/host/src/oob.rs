@@ -4,7 +4,7 @@
 //! all rails but one. A rail or a path that refuses is left alone for a short while: a network that
 //! is away comes back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::RawFd;
 
@@ -85,6 +85,8 @@ pub(crate) struct OutOfBand {
     carriers: Vec<RailCarrier>,
     whereabouts: Whereabouts,
     known: BTreeMap<usize, Known>,
+    /// Ranks whose cards are asked for though no message waits for them.
+    wanted: BTreeSet<usize>,
     probes: Probes,
     /// For each rank whose card is not known yet: the time of the next question, and the delay
     /// after that.
@@ -187,6 +189,7 @@ impl OutOfBand {
             carriers,
             whereabouts,
             known: BTreeMap::from([(rank, itself)]),
+            wanted: BTreeSet::new(),
             probes: Probes::default(),
             asked: BTreeMap::new(),
             has_more: false,
@@ -244,10 +247,12 @@ impl OutOfBand {
             known,
             probes,
             carriers,
+            wanted,
             ..
         } = self;
         let heard = mail.heard(peer);
         let Some(known) = known.get(&peer) else {
+            wanted.insert(peer);
             return Signs {
                 last: heard,
                 ..Signs::default()
@@ -406,7 +411,8 @@ impl OutOfBand {
 
     /// Asks the directory for the cards of ranks with waiting messages.
     fn ask(&mut self, now: u64) -> Result<()> {
-        let strangers: Vec<usize> = self.mail.strangers().collect();
+        let strangers = self.mail.strangers().chain(self.wanted.iter().copied());
+        let strangers: BTreeSet<usize> = strangers.collect();
         for peer in strangers {
             let (when, patience) = self.asked.get(&peer).copied().unwrap_or((now, ASK_AGAIN));
             if now < when {
@@ -446,6 +452,7 @@ impl OutOfBand {
             is_apart: card.whereabouts.is_apart_from(&self.whereabouts),
         };
         self.known.insert(peer, known);
+        self.wanted.remove(&peer);
         self.mail.introduce(peer, card.nonce);
     }
 

@@ -40,7 +40,7 @@ impl Rdma {
     }
 
     /// Makes this rank's end of the connection to `to`.
-    fn open(&mut self, to: usize) -> Result<()> {
+    pub(super) fn open(&mut self, to: usize) -> Result<()> {
         let has_memory = self.rings < self.config.rings;
         self.rings += usize::from(has_memory);
         let mut links = Vec::new();

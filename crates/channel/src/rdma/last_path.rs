@@ -359,11 +359,10 @@ impl Rdma {
     }
 
     /// Tells the user of an outage.
-    fn tell_outage(&mut self, peer: usize, is_cut_off: bool) {
-        let failure = self.failure_of(peer);
+    pub(super) fn tell_outage(&mut self, peer: usize, is_cut_off: bool) {
         let name = self.name_of(peer);
         let what = match is_cut_off {
-            true => format!("no path to {name} works ({failure})"),
+            true => format!("no path to {name} works ({})", self.failure_of(peer)),
             false => format!("{name} does not answer {}", self.place_here()),
         };
         let waits = match self.config.patience.silence {
@@ -389,7 +388,7 @@ impl Rdma {
     }
 
     /// The error of a peer that is lost for this reason.
-    fn error_of(&mut self, peer: usize, loss: Loss) -> Error {
+    pub(super) fn error_of(&mut self, peer: usize, loss: Loss) -> Error {
         let patience = self.config.patience.silence;
         let limit = patience.map_or(String::new(), |nanos| {
             let time = std::time::Duration::from_nanos(nanos);
@@ -462,20 +461,6 @@ impl Rdma {
 
     fn layer_to(&mut self, peer: usize) -> LinkLayer {
         self.endpoints.of(peer).home().network().link_layer
-    }
-
-    /// Connects to a peer that this rank waits for, so that a dead path is noticed though this rank
-    /// has nothing to send.
-    pub(crate) fn contact(&mut self, peer: usize) -> Result<()> {
-        let is_needed = match self.knows_cuts {
-            // Nothing else is ever the matter on a modelled machine.
-            true => self.node.signs(peer).cut.is_some(),
-            false => !self.node.is_virtual(),
-        };
-        match is_needed && self.endpoints.get(peer).is_none() {
-            true => self.connect(peer),
-            false => Ok(()),
-        }
     }
 }
 

@@ -35,6 +35,7 @@
 //!   (`last_path`); every other failure ends it at once. The error names peer, device and what to
 //!   check.
 
+mod awaited;
 mod bulk;
 mod coalesce;
 mod complete;
@@ -84,6 +85,7 @@ mod wr_id;
 use device::{Charges, Node};
 
 use crate::{Error, Fault, Head, More, Result};
+use awaited::AwaitedPeers;
 use bulk::BulkEngine;
 use complete::{PolledCompletions, no_completions};
 pub use config::{Config, Design, QueuePairs, RailPolicy, RailSettings};
@@ -140,6 +142,7 @@ pub struct Rdma {
     srq_path: SrqPath,
     polled: PolledCompletions,
     attention: Attention,
+    awaited: AwaitedPeers,
     probes: Probes,
     /// The node knows when no path to a peer carries anything.
     knows_cuts: bool,
@@ -218,6 +221,7 @@ impl Rdma {
             srq_path: SrqPath::default(),
             polled: no_completions(),
             attention: Attention::default(),
+            awaited: AwaitedPeers::default(),
             probes: Probes::default(),
             charges: Charges::of(&mut *node),
             knows_cuts: node.knows_cuts(),
@@ -258,7 +262,8 @@ impl Rdma {
         }
         self.tend_last_paths()?;
         let [urgent, retry] = self.next_retries();
-        let due = urgent.into_iter().chain(self.next_judgement()).min();
+        let judged = [self.next_judgement(), self.end_of_awaited()];
+        let due = judged.into_iter().flatten().chain(urgent).min();
         if due.is_none() && retry.is_none() {
             self.node.wait(nanos)?;
             self.note_wake();

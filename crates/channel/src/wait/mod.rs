@@ -132,8 +132,8 @@ pub trait Party: Copy {
     fn run_tasks(&self) -> bool;
     /// Answers the launcher, if it has asked. An error if the launcher is gone.
     fn attend(&self) -> std::result::Result<(), Self::Error>;
-    /// Connects to the peers that the rank waits for, so that a dead path to one is noticed though
-    /// the rank sends nothing. Called where a wait may never end otherwise.
+    /// Names the peers that the rank waits for to the router, so that a dead path to one is noticed
+    /// though the rank sends nothing. Called where a wait may never end otherwise.
     fn contact_awaited(state: &mut Self::State) -> std::result::Result<(), Self::Error>;
     /// A transport failed. Ok: the failure concerns one peer only, and the rank has taken note of
     /// it, so the wait goes on.
