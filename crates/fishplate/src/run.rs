@@ -64,9 +64,10 @@ pub(crate) struct RunArguments {
     #[arg(short = 'v', long)]
     verbose: bool,
 
-    /// After the job, show rank 0's choices for its peers: by message size the protocol, the rails,
-    /// and the predicted times of both and of the choices not taken. On standard error, or in FILE
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    /// After the job, show rank 0's choices for its peers on standard error: by message size the
+    /// protocol, the rails, and predicted times; with `all`, or in FILE, at all sizes, with all
+    /// choices not taken
+    #[arg(long, value_name = "all|FILE", num_args = 0..=1, require_equals = true)]
     explain: Option<Option<PathBuf>>,
 
     /// Show it as one JSON object
