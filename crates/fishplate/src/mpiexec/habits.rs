@@ -140,6 +140,15 @@ const HABITS: &[(&[&str], Meaning)] = &[
     ),
 ];
 
+/// The names in the table that have several letters and are not refused, without hyphens.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let known = HABITS
+        .iter()
+        .filter(|(_, meaning)| !matches!(meaning, Refused(_)));
+    let names = known.flat_map(|(names, _)| names.iter().copied());
+    names.filter(|name| name.len() > 1)
+}
+
 /// An option in our own spelling.
 #[derive(Debug, Default)]
 pub(super) struct OwnOption {

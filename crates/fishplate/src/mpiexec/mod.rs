@@ -8,6 +8,8 @@ mod configfile;
 mod habits;
 mod options;
 
+pub(crate) use habits::names as habits;
+
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
