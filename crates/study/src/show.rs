@@ -122,7 +122,7 @@ pub(crate) fn answers(results: &Results) -> Option<(String, Table)> {
 /// The answer of each comparison in a sentence.
 pub(crate) fn sentences(results: &Results) -> Vec<String> {
     let all = results.document.comparisons.iter();
-    all.map(|comparison| sentence(&results.curves, comparison))
+    all.map(|comparison| sentence(&results.curves, "bw", comparison))
         .collect()
 }
 
