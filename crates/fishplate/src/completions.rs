@@ -90,8 +90,8 @@ fn lists_of_machines(text: &str, names: &[&str]) -> String {
     )
 }
 
-/// In bash a word with one hyphen is completed to the options of any launcher, and the value of such
-/// an option as that of ours.
+/// In bash a word with one hyphen is completed to the options of any launcher, and the value of
+/// such an option as that of ours.
 fn with_one_hyphen(text: &str, longs: &[String]) -> String {
     let habits = crate::mpiexec::habits().map(|name| format!("-{name}"));
     let own = longs.iter().map(|name| format!("-{name}"));

@@ -40,16 +40,6 @@ fn every_habit_has_its_word() {
         ("--npernode 2 a", "--ppn 2 a"),
         ("-pernode a", "--ppn 1 a"),
         ("-ppn 2 a", "--ppn 2 a"),
-        ("--map-by ppr:2:node a", "--ppn 2 a"),
-        ("-map-by=PPR:2:Node a", "--ppn 2 a"),
-        ("--map-by ppr:2:node:PE=3 a", "--ppn 2 --cpus-per-proc 3 a"),
-        ("--map-by ppr:2:socket a", "--map-by ppr:2:socket a"),
-        ("--map-by ppr:2:node:span a", "--map-by ppr:2:node:span a"),
-        ("--map-by node a", "--map-by node a"),
-        ("-npersocket 2 a", "--map-by ppr:2:socket a"),
-        ("--npersocket=2 a", "--map-by ppr:2:socket a"),
-        ("--rank-by slot a", "a"),
-        ("-byslot a", "a"),
         ("-d a", "--verbose a"),
         ("-H a -H b a", "--hosts a --hosts b a"),
         ("-perhost 2 a", "--ppn 2 a"),
@@ -104,6 +94,24 @@ fn every_habit_has_its_word() {
         ("--explain=f a", "--explain=f a"),
         ("-n 2 a -genv x -q : b", "-n 2 a -genv x -q : b"),
         ("-- a : b", "-- a : b"),
+    ] {
+        assert_eq!(ours(typed), expected, "{typed}");
+    }
+}
+
+#[test]
+fn distributions_over_hosts_are_numbers_of_ranks() {
+    for (typed, expected) in [
+        ("--map-by ppr:2:node a", "--ppn 2 a"),
+        ("-map-by=PPR:2:Node a", "--ppn 2 a"),
+        ("--map-by ppr:2:node:PE=3 a", "--ppn 2 --cpus-per-proc 3 a"),
+        ("--map-by ppr:2:socket a", "--map-by ppr:2:socket a"),
+        ("--map-by ppr:2:node:span a", "--map-by ppr:2:node:span a"),
+        ("--map-by node a", "--map-by node a"),
+        ("-npersocket 2 a", "--map-by ppr:2:socket a"),
+        ("--npersocket=2 a", "--map-by ppr:2:socket a"),
+        ("--rank-by slot a", "a"),
+        ("-byslot a", "a"),
     ] {
         assert_eq!(ours(typed), expected, "{typed}");
     }

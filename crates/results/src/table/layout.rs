@@ -1,8 +1,9 @@
 //! The arrangement of a table's columns on a page of limited width.
 //!
-//! Numbers never break, but their headings do. First the columns of text and of wide headings become
-//! narrower, and their cells take several lines; the widest column gives first. Where that is not enough, the table is folded: the columns
-//! that do not fit stand below, with the column repeated that names the rows. Nothing is left out.
+//! Numbers never break, but their headings do. First the columns of text and of wide headings
+//! become narrower, and their cells take several lines; the widest column gives first. Where that
+//! is not enough, the table is folded: the columns that do not fit stand below, with the column
+//! repeated that names the rows. Nothing is left out.
 
 /// Columns of the page that a column takes beside its cells: a space on each side, and a separator
 /// from the next column, which the last one has not.
@@ -84,8 +85,8 @@ fn numbered(numbers: impl Iterator<Item = usize>, widths: Vec<usize>) -> Block {
     numbers.zip(widths).collect()
 }
 
-/// The widths of columns beside each other: the widest column that can gives until all fit, or until
-/// none can give more.
+/// The widths of columns beside each other: the widest column that can gives until all fit, or
+/// until none can give more.
 fn narrowed(columns: &[Column], width: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.natural).collect();
     let padding = GAP * columns.len() - 1;
