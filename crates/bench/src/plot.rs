@@ -30,10 +30,18 @@ pub(crate) fn draw(
         ..Made::here()
     };
     let plots = names.iter().map(|name| Plot {
-        caption: [notes.join(" "), made.line()].join(" "),
+        caption: [rounds(all), notes.join(" "), made.line()].join(" "),
         ..Plot::from(&panel(name, all))
     });
     file.draw(&plots.collect::<Vec<_>>())
+}
+
+/// What the values of a picture are, if there were several rounds.
+fn rounds(all: &[Measurement]) -> String {
+    match all.iter().map(|one| one.rounds.len()).max() {
+        None | Some(0 | 1) => String::new(),
+        Some(rounds) => format!("Medians of {rounds} rounds; bands are from least to most."),
+    }
 }
 
 fn panel(name: &str, all: &[Measurement]) -> Panel {
@@ -79,21 +87,15 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
             }
         }
     }
+    let mut title = part_title(name);
+    if ranks.len() == 1 {
+        title += &format!(", {} ranks", ranks[0]);
+    }
     let found = match across {
         Across::Sizes if !split => finding(&series, own[0].unit.more_is_better()),
         _ => None,
     };
-    let mut title = found.map_or(String::new(), |found| format!("{found}: "));
-    title += &part_title(name);
-    if ranks.len() == 1 {
-        title += &format!(", {} ranks", ranks[0]);
-    }
-    let rounds = own.iter().map(|m| m.rounds.len()).max().unwrap_or(1);
-    match rounds > 1 {
-        true if across == Across::Nothing => title += &format!(", median of {rounds} rounds"),
-        true => title += &format!(", median of {rounds} rounds (band: least to most)"),
-        false => {}
-    }
+    title += &found.map_or(String::new(), |found| format!(": {found}"));
     Panel {
         title,
         unit: own[0].unit,
