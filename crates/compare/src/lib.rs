@@ -67,7 +67,7 @@ impl Request {
         let program = record::words(&self.program[..1]);
         let more = match self.machines.len() {
             1 => "",
-            _ => ", then 2 to about 40 times to find how sure the answer is",
+            _ => ", then usually 2 to 40 times to find how sure the answer is",
         };
         format!(
             "{program} runs {} times{more}; each run writes its files again",

