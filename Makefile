@@ -12,7 +12,8 @@ include mk/test.mk
 
 help:
 	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth; a study on a modelled machine'
-	@echo 'make test                check everything, in about 15 minutes; make test-all: every suite in full'
+	@echo 'make test                a first check of this machine, some minutes after make demo'
+	@echo 'make test-ci             what protects the main branch, 15 minutes at rest; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make applications        build FFTW, HYPRE and PT-SCOTCH from Debian and run their own checks'
 	@echo 'make test-launchers      jobs over ssh, by MPICH, Intel MPI, Open MPI and Slurm, and inside Slurm and Grid Engine; it fetches them'
@@ -26,6 +27,7 @@ help:
 
 demo:
 	@scripts/needs.sh cc
+	@[ -e $(BUILT)/release/fishplate ] || echo 'The first build compiles some 190 crates: 5 to 9 minutes on two cores.'
 	@$(MAKE) --no-print-directory stage
 	@scripts/demo.sh
 

@@ -20,7 +20,7 @@ archive_of_names = { $(1) -O2 -fPIC -I$(3)/include -c crates/abi/names.c -o $(3)
 	{ rm -f $(3)/lib/libfishplate_names.a; echo "libfishplate_names.a not made: $(1) or $(2) failed" >&2; }; \
 	rm -f $(3)/lib/names.o
 
-.PHONY: stage tree library command
+.PHONY: stage tree files library command
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
@@ -34,6 +34,10 @@ stage: tree
 	@echo "installed into $(ROOT)"
 
 tree: library command
+	@$(MAKE) --no-print-directory files
+
+# What is built, as a tree.
+files:
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
 	@$(INSTALL) -m 755 $(BUILT)/release/fishplate $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done

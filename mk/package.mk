@@ -18,10 +18,10 @@ uninstall:
 	@scripts/install-tree remove $(DESTDIR)$(PREFIX)
 	@echo "removed from $(DESTDIR)$(PREFIX)"
 
-# The tree with what only an installation needs: man pages, completions of shells, licences.
+# The tree with what only an installation needs: man pages, completions of shells, documents, examples, licences.
 image: library command
 	@rm -rf $(IMAGE)
-	@$(MAKE) --no-print-directory tree ROOT=$(IMAGE)
+	@$(MAKE) --no-print-directory files ROOT=$(IMAGE)
 	@$(INSTALL) -d $(IMAGE)/share/man/man1 $(IMAGE)/share/bash-completion/completions \
 	    $(IMAGE)/share/zsh/site-functions $(IMAGE)/share/fish/vendor_completions.d $(IMAGE)/share/doc/fishplate
 	@$(IMAGE)/bin/fishplate man $(IMAGE)/share/man/man1
@@ -29,7 +29,11 @@ image: library command
 	    $(IMAGE)/bin/fishplate completions bash --for $$name > $(IMAGE)/share/bash-completion/completions/$$name && \
 	    $(IMAGE)/bin/fishplate completions zsh --for $$name > $(IMAGE)/share/zsh/site-functions/_$$name && \
 	    $(IMAGE)/bin/fishplate completions fish --for $$name > $(IMAGE)/share/fish/vendor_completions.d/$$name.fish || exit 1; done
-	@$(INSTALL) -m 644 LICENSE-MIT LICENSE-APACHE CHANGELOG.md $(IMAGE)/share/doc/fishplate
+	@$(INSTALL) -m 644 LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md $(IMAGE)/share/doc/fishplate
+	@$(INSTALL) -d $(IMAGE)/share/doc/fishplate/docs $(IMAGE)/share/doc/fishplate/examples/kernels
+	@$(INSTALL) -m 644 docs/*.md docs/*.svg $(IMAGE)/share/doc/fishplate/docs
+	@$(INSTALL) -m 644 examples/*.c $(IMAGE)/share/doc/fishplate/examples
+	@$(INSTALL) -m 644 examples/kernels/*.* $(IMAGE)/share/doc/fishplate/examples/kernels
 
 deb: image
 	@scripts/deb $(IMAGE) $(VERSION) $(DEB)

@@ -1,15 +1,21 @@
 # Tests. Every suite ends with a line `N passed, N failed`; tests/all.py runs them, and prints a table of them at the end.
 
-.PHONY: test test-all test-verbs foreign-all lint lint-aarch64 simulate mutants needs bench bench-simulator
+.PHONY: test test-ci test-all test-verbs foreign-all lint lint-aarch64 simulate mutants needs bench bench-simulator
 
-test: needs
+# A user's first check: programs, launcher, wrappers, documents, figures of modelled machines.
+test:
+	@scripts/needs.sh cc c++ python3
+	@python3 tests/all.py --first
+
+# What protects the main branch (.ci/run): the first check, lints, unit tests, suites of others, a real verbs stack in an emulated machine.
+test-ci: needs
 	@python3 tests/all.py
 
 test-all: needs
 	@scripts/needs.sh flex bison perl
 	@python3 tests/all.py --all
 
-# Says loudly that something could not run here. `make test` prints build/not-run once more at its end.
+# Says loudly that something could not run here. tests/all.py prints build/not-run once more at its end.
 not_run = echo "*** $(1) NOT RUN: $(2) ***" | tee -a build/not-run
 
 .PHONY: begin

@@ -20,9 +20,9 @@ command -v cargo >/dev/null || {
 }
 ((${#missing[@]})) || exit 0
 
-echo "installing ${missing[*]}"
 sudo=()
 ((EUID == 0)) || sudo=(sudo)
+echo "installing ${missing[*]}: ${sudo[*]} apt-get install"
 command -v apt-get >/dev/null || {
   echo "needs.sh: this is no Debian or Ubuntu: install ${missing[*]} yourself" >&2
   exit 1

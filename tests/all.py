@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the suites of `make test` and prints a table of them: passed, failed, skipped, seconds.
 
-    tests/all.py [--all] [SUITE...]
+    tests/all.py [--first | --all] [SUITE...]
 
-Without SUITE it runs every suite; `--all` runs each in full (`make test-all`). Preparation comes first, several steps at a time: it
-compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend on no
-clock. The suites that depend on the clock follow one after the other, on a quiet machine, and then the rest, two at a time. A failed
+Without SUITE it runs every suite (`make test-ci`). `--first` leaves out what a user's first check does not need: lints, unit tests, suites
+of others, the emulated machine (`make test`). `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
+a time: it compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend
+on no clock. The suites that depend on the clock follow one after the other, on a quiet machine, and then the rest, two at a time. A failed
 suite does not stop the others. The table is kept in build/test-times.json, the results of every case in build/tests/results.
 """
 
@@ -43,6 +44,8 @@ class Step:
     optional: bool = False
     # Its results are kept as a suite's.
     is_suite: bool = True
+    # It belongs to a user's first check: the installed tree, used as users use it.
+    first: bool = False
 
 
 def python(script: str, *words) -> list:
@@ -57,12 +60,12 @@ def preparation(full: bool) -> list[Step]:
     """In order of importance. Cargo locks a folder for each profile: steps that share one run one after the other."""
     subset = [] if full else ["--subset", "ci"]
     return [
-        Step("stage", make("stage"), essential=True, is_suite=False),
+        Step("stage", make("stage"), essential=True, is_suite=False, first=True),
         Step("lint", make("lint"), is_suite=False),
         Step("fetch", ["sh", "-c", "scripts/nextest; scripts/verbs-vm --kernel"], optional=True, is_suite=False),
         Step("tests", python("rust.py", "unit", "--compile"), after=("lint",), essential=True, is_suite=False),
         Step("mpi4py-build", python("foreign/mpi4py.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False),
-        Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False, first=True),
         Step("loom-build", python("rust.py", "loom", "--compile"), after=("stage",), optional=True, is_suite=False),
         Step("mpich-build", python("foreign/mpich.py", *PREFIX, *subset, "--build-only"), after=("stage",), optional=True, is_suite=False),
         *([Step("applications-build", python("foreign/applications.py", *PREFIX, "--build-only"), after=("stage",), optional=True,
@@ -71,7 +74,7 @@ def preparation(full: bool) -> list[Step]:
         # Every parser of bytes that others write, under libFuzzer.
         *([Step("fuzz", python("fuzz.py"))] if full else []),
         # Figures of modelled machines, byte by byte.
-        Step("figures", python("modelled/run.py", *PREFIX), after=("stage",)),
+        Step("figures", python("modelled/run.py", *PREFIX), after=("stage",), first=True),
         # The algorithms of collectives that costs choose, compared with the best ones.
         Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",)),
     ]
@@ -84,9 +87,9 @@ def quiet_suites(full: bool) -> list[Step]:
         Step("unit", python("rust.py", "unit")),
         Step("loom", python("rust.py", "loom")),
         # Killed ranks, full disks, wrong environments, things left behind.
-        Step("robust", python("robust/run.py", *PREFIX, *(["--releases"] if full else []))),
+        Step("robust", python("robust/run.py", *PREFIX, *(["--releases"] if full else [])), first=True),
         # Example programs that check their own results.
-        Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else []))),
+        Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else [])), first=True),
         # Instructions of the hot paths.
         Step("counts", python("counts/run.py", *PREFIX)),
         # TCP between network namespaces.
@@ -106,11 +109,11 @@ def other_suites(full: bool) -> list[Step]:
         # Applications of others, which check themselves.
         *([Step("applications", python("foreign/applications.py", *PREFIX))] if full else []),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
-        Step("programs", python("c/run.py", *PREFIX)),
+        Step("programs", python("c/run.py", *PREFIX), first=True),
         # Jobs that the launchers of others start.
         Step("launchers", python("launchers/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # Compiler wrappers and package descriptions, as build systems use them.
-        Step("wrappers", python("wrappers/run.py", *PREFIX)),
+        Step("wrappers", python("wrappers/run.py", *PREFIX), first=True),
         # Programs of ours and of others over two modelled rails, under each policy.
         Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
         # Pages of results, in a browser.
@@ -118,7 +121,7 @@ def other_suites(full: bool) -> list[Step]:
         # Installed and removed as users do it: make install, a Debian package, a container image.
         *([Step("packages", python("packages/run.py"))] if full else []),
         # Every command that README.md and docs/ show.
-        Step("documents", python("docs/run.py", *(["--long"] if full else []))),
+        Step("documents", python("docs/run.py", *(["--long"] if full else [])), first=True),
     ]
 
 
@@ -195,11 +198,15 @@ def table(rows: list[dict], seconds: float) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="every suite in full")
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument("--first", action="store_true", help="a user's first check")
+    extent.add_argument("--all", action="store_true", help="every suite in full")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     options = parser.parse_args()
     before = preparation(options.all)
     quiet, others = quiet_suites(options.all), other_suites(options.all)
+    if options.first:
+        before, quiet, others = ([step for step in steps if step.first] for steps in (before, quiet, others))
     known = [step for step in [*before, *quiet, *others] if step.is_suite]
     single = [step for step in known if step.name in options.suites]
     if unknown := set(options.suites) - {step.name for step in single}:

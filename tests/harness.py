@@ -27,7 +27,7 @@ from typing import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "tests" / "results"
-# Lines about what could not be run here, and why; `make test` prints them once more at its end.
+# Lines about what could not be run here, and why; tests/all.py prints them once more at its end.
 NOT_RUN_FILE = ROOT / "build" / "not-run"
 # Exit status of a suite that could not be run here.
 NOT_RUN = 3

@@ -62,7 +62,8 @@ def installed_and_removed(_world):
         runs(prefix, work)
         for part in ("share/man/man1/fishplate.1", "share/man/man1/fishplate-bench-latency.1", "share/man/man1/mpiexec.1",
                      "share/bash-completion/completions/mpiexec", "share/zsh/site-functions/_fishplate",
-                     "share/fish/vendor_completions.d/fishplate.fish", "share/doc/fishplate/LICENSE-MIT"):
+                     "share/fish/vendor_completions.d/fishplate.fish", "share/doc/fishplate/LICENSE-MIT",
+                     "share/doc/fishplate/README.md", "share/doc/fishplate/docs/running.md", "share/doc/fishplate/examples/heat.c"):
             if not (prefix / part).stat().st_size:
                 raise Problem(f"{part} is empty")
         done("bash", "-n", prefix / "share/bash-completion/completions/fishplate")
@@ -123,18 +124,56 @@ def debian_package(_world):
     package = harness.ROOT / made.out.splitlines()[-1]
     with scratch() as name:
         root = Path(name) / "root"
-        for folder in ("updates", "info"):
-            (root / "var/lib/dpkg" / folder).mkdir(parents=True)
+        # What each system has, another MPI with the names of our alternatives among it.
+        for folder in ("var/lib/dpkg/updates", "var/lib/dpkg/info", "var/lib/dpkg/alternatives", "var/log", "etc/alternatives", "usr/bin"):
+            (root / folder).mkdir(parents=True)
         (root / "var/lib/dpkg/status").touch()
-        dpkg = ["dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--log=/dev/null"]
-        done(*dpkg, "--install", package, env={"PATH": f"/usr/sbin:/sbin:{os.environ['PATH']}"})
+        with_sbin = {"PATH": f"/usr/sbin:/sbin:{os.environ['PATH']}"}
+        dpkg = ["dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--force-script-chrootless", "--log=/dev/null"]
+        before = contents(root)
+        done(*dpkg, "--install", package, env=with_sbin)
         runs(root / "opt/fishplate", Path(name))
-        if os.readlink(root / "usr/bin/fishplate") != "/opt/fishplate/bin/fishplate":
-            raise Problem("/usr/bin/fishplate leads elsewhere")
-        done(*dpkg, "--remove", "fishplate", env={"PATH": f"/usr/sbin:/sbin:{os.environ['PATH']}"})
-        left = {path for path in contents(root) if not path.startswith("var")}
+        for command in ("fishplate", "mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"):
+            if (leads := led(root, f"usr/bin/{command}")) != f"opt/fishplate/bin/{command}":
+                raise Problem(f"/usr/bin/{command} leads to {leads}")
+        share = root / "usr/share"
+        for part in ("man/man1/fishplate.1.gz", "doc/fishplate/README.md", "doc/fishplate/examples/heat.c", "doc/fishplate/docs/faq.md",
+                     "bash-completion/completions/fishplate", "modules/modulefiles/mpi/fishplate"):
+            if not (share / part).is_file():
+                raise Problem(f"there is no /usr/share/{part}")
+        for part in ("man/man1/mpiexec.1.gz", "bash-completion/completions/mpirun", "zsh/vendor-completions/_mpiexec"):
+            if not (share / part).is_symlink() or not (root / led(root, f"usr/share/{part}")).is_file():
+                raise Problem(f"/usr/share/{part} is no alternative")
+        for binary in ("bin/fishplate", "lib/libmpi_abi.so.1"):
+            if "no symbols" not in done("objdump", "-t", root / "opt/fishplate" / binary).out:
+                raise Problem(f"{binary} is not stripped")
+        another_is_preferred(root, with_sbin)
+        done(*dpkg, "--remove", "fishplate", env=with_sbin)
+        left = {path for path in contents(root) - before if not path.startswith("var") and not path.endswith("another")}
         if left:
             raise Problem(f"left behind: {sorted(left)}")
+
+
+def led(root: Path, path: str) -> str:
+    """The place to which a chain of links of the system leads, within a root."""
+    while not path.startswith("opt/") and (root / path).is_symlink():
+        path = os.readlink(root / path).lstrip("/")
+    return path
+
+
+def another_is_preferred(root: Path, environment: dict):
+    """An MPI of the distribution keeps its names, and ours take them when it goes."""
+    another = root / "usr/bin/mpirun.another"
+    another.write_text("")
+    environment = environment | {"DPKG_ROOT": str(root)}
+    alternatives = ["update-alternatives"]
+    done(*alternatives, "--install", "/usr/bin/mpirun", "mpirun", "/usr/bin/mpirun.another", 50, env=environment)
+    if led(root, "usr/bin/mpirun") != "usr/bin/mpirun.another" or (root / "usr/share/man/man1/mpiexec.1.gz").exists():
+        raise Problem("an MPI of the distribution does not keep its names")
+    done(*alternatives, "--remove", "mpirun", "/usr/bin/mpirun.another", env=environment)
+    if led(root, "usr/bin/mpirun") != "opt/fishplate/bin/mpirun":
+        raise Problem("nothing has the name mpirun when the other MPI is gone")
+    another.unlink()
 
 
 def container(_world):

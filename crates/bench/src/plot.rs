@@ -4,6 +4,7 @@ use anyhow::Result;
 use conditions::this_host;
 use results::origin::Made;
 use results::plot::{Across, Panel, Plot, PlotFile, Series, Values};
+use results::sizes::size_label;
 use results::stats::{max, min};
 use results::table::distinct;
 
@@ -29,10 +30,18 @@ pub(crate) fn draw(
         ..Made::here()
     };
     let plots = names.iter().map(|name| Plot {
-        caption: [notes.join(" "), made.line()].join(" "),
+        caption: [rounds(all), notes.join(" "), made.line()].join(" "),
         ..Plot::from(&panel(name, all))
     });
     file.draw(&plots.collect::<Vec<_>>())
+}
+
+/// What the values of a picture are, if there were several rounds.
+fn rounds(all: &[Measurement]) -> String {
+    match all.iter().map(|one| one.rounds.len()).max() {
+        None | Some(0 | 1) => String::new(),
+        Some(rounds) => format!("Medians of {rounds} rounds; bands are from least to most."),
+    }
 }
 
 fn panel(name: &str, all: &[Measurement]) -> Panel {
@@ -82,12 +91,11 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
     if ranks.len() == 1 {
         title += &format!(", {} ranks", ranks[0]);
     }
-    let rounds = own.iter().map(|m| m.rounds.len()).max().unwrap_or(1);
-    match rounds > 1 {
-        true if across == Across::Nothing => title += &format!(", median of {rounds} rounds"),
-        true => title += &format!(", median of {rounds} rounds (band: least to most)"),
-        false => {}
-    }
+    let found = match across {
+        Across::Sizes if !split => finding(&series, own[0].unit.more_is_better()),
+        _ => None,
+    };
+    title += &found.map_or(String::new(), |found| format!(": {found}"));
     Panel {
         title,
         unit: own[0].unit,
@@ -99,5 +107,102 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
         values: Values::Logarithmic,
         bands: Vec::new(),
         series,
+    }
+}
+
+/// Differences up to this share count as none.
+const EQUAL: f64 = 0.05;
+/// The most ranges of sizes that a title names.
+const RANGES: usize = 4;
+
+/// The series that is best at each size, in words. None: a single series, or no size that all have.
+fn finding(series: &[Series], more_is_better: bool) -> Option<String> {
+    let (first, others) = series
+        .split_first()
+        .filter(|(_, others)| !others.is_empty())?;
+    // The number of the best series and the sizes, neighbours with one best together.
+    let mut ranges: Vec<(usize, Vec<usize>)> = Vec::new();
+    for &(size, value) in &first.points {
+        let at = |other: &Series| {
+            let found = other.points.iter().find(|point| point.0 == size);
+            found.map(|point| point.1)
+        };
+        let Some(rest) = others.iter().map(at).collect::<Option<Vec<f64>>>() else {
+            continue;
+        };
+        let gain = |value: &f64| if more_is_better { *value } else { 1.0 / value };
+        let gains: Vec<f64> = [value].iter().chain(&rest).map(gain).collect();
+        let best = (0..gains.len()).max_by(|one, other| gains[*one].total_cmp(&gains[*other]))?;
+        // A series that is as good as the best stays it.
+        let last = ranges.last().map_or(0, |range| range.0);
+        let best = match gains[last] * (1.0 + EQUAL) >= gains[best] {
+            true => last,
+            false => best,
+        };
+        match ranges.last_mut() {
+            Some(range) if range.0 == best => range.1.push(size as usize),
+            _ => ranges.push((best, vec![size as usize])),
+        }
+    }
+    let name = |at: usize| series[at].name.as_str();
+    match ranges.as_slice() {
+        [] => None,
+        [(best, _)] => Some(format!("{} is best at all sizes", name(*best))),
+        [(best, sizes), more @ ..] if more.len() < RANGES => {
+            let up_to = |sizes: &[usize]| size_label(sizes[sizes.len() - 1]);
+            let mut text = format!("{} is best up to {}", name(*best), up_to(sizes));
+            for (number, (best, sizes)) in more.iter().enumerate() {
+                let to = match number + 1 == more.len() {
+                    true => "on".to_owned(),
+                    false => format!("to {}", up_to(sizes)),
+                };
+                text += &format!(", {} from {} {to}", name(*best), size_label(sizes[0]));
+            }
+            Some(text)
+        }
+        many => {
+            let all: usize = many.iter().map(|range| range.1.len()).sum();
+            let own = many.iter().filter(|range| range.0 == 0);
+            let own: usize = own.map(|range| range.1.len()).sum();
+            Some(format!("{} is best at {own} of {all} sizes", name(0)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(times: [&[f64]; 2]) -> Option<String> {
+        let line = |name: &str, times: &[f64]| {
+            let sizes = (0..).map(|bits| f64::from(1 << bits));
+            Series::line(name, sizes.zip(times.iter().copied()).collect())
+        };
+        finding(&[line("own", times[0]), line("peer", times[1])], false)
+    }
+
+    #[test]
+    fn a_title_says_which_library_is_best() {
+        let found = |one: &[f64], other: &[f64]| found([one, other]).unwrap();
+        assert_eq!(found(&[1.0, 2.0], &[2.0, 3.0]), "own is best at all sizes");
+        assert_eq!(
+            found(&[1.0, 2.0, 4.0], &[2.0, 3.0, 3.0]),
+            "own is best up to 2 B, peer from 4 B on"
+        );
+        assert_eq!(
+            found(&[3.0, 2.0, 2.1, 4.0], &[2.0, 3.0, 2.0, 3.0]),
+            "peer is best up to 1 B, own from 2 B to 4 B, peer from 8 B on"
+        );
+        assert_eq!(
+            found(&[1.0, 3.0, 1.0, 3.0, 1.0], &[2.0; 5]),
+            "own is best at 3 of 5 sizes"
+        );
+    }
+
+    #[test]
+    fn a_library_alone_is_not_the_best() {
+        let alone = Series::line("own", vec![(1.0, 1.0)]);
+        assert_eq!(finding(&[alone], false), None);
+        assert_eq!(found([&[], &[1.0]]), None);
     }
 }

@@ -11,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use profile::Summary;
@@ -33,6 +34,8 @@ pub struct Runner {
     replayed: HashMap<usize, MemoryFile>,
     console: Console,
     known: HashMap<Task, Outcome>,
+    /// The longest time of a recording run.
+    recorded_in: Duration,
 }
 
 /// A summary, or the reason why there is none.
@@ -83,12 +86,30 @@ impl Runner {
             replayed: HashMap::new(),
             console: Console::new(0),
             known: HashMap::new(),
+            recorded_in: Duration::ZERO,
         }
     }
 
-    /// Announces further steps to the progress bar.
-    pub(crate) fn expect(&mut self, steps: usize) {
-        self.console.expect(steps);
+    /// Prints a line about the comparison.
+    pub(crate) fn say(&mut self, line: &str) {
+        self.console.say(line);
+    }
+
+    /// Shows that a phase begins, of `runs` runs or of a number that nobody knows.
+    pub(crate) fn phase(&mut self, what: &str, runs: Option<usize>) {
+        let runs_shown = match runs {
+            Some(1) => "1 run".to_owned(),
+            Some(runs) => format!("{runs} runs"),
+            None => "2 runs or more".to_owned(),
+        };
+        let took = match self.recorded_in {
+            Duration::ZERO => String::new(),
+            took => format!(
+                ", {AT_ONCE} at once; a recording took {:.1} s",
+                took.as_secs_f64()
+            ),
+        };
+        self.console.phase(what, runs, &(runs_shown + &took));
     }
 
     /// Records the computing of the program on a machine. Its output goes to standard error.
@@ -105,7 +126,7 @@ impl Runner {
             request,
         };
         let activity = format!("recording {ranks} ranks on {}", machine.name);
-        self.console.doing(activity.clone());
+        let start = Instant::now();
         let mut run = jobs.command(machine, ranks, &[]);
         run.args(["--summary", "none", "--compute"]);
         run.arg(word("record:", &file.path()))
@@ -115,6 +136,7 @@ impl Runner {
         if !ended.status.success() {
             bail!("{activity} failed: {}", last_words(&ended));
         }
+        self.recorded_in = self.recorded_in.max(start.elapsed());
         self.console.print(&String::from_utf8_lossy(&ended.stdout));
         self.console.step();
         file.text()
@@ -141,7 +163,6 @@ impl Runner {
                 place.insert(file);
             }
         }
-        self.expect(new.len());
         let next = AtomicUsize::new(0);
         let (done, outcomes) = mpsc::channel();
         let jobs = Jobs {

@@ -53,6 +53,29 @@ pub struct Request {
     pub reuse: Option<PathBuf>,
 }
 
+impl Request {
+    /// The number of runs of the program without those that search the certainty.
+    fn runs(&self) -> usize {
+        let recordings = usize::from(self.reuse.is_none());
+        // The machine itself, and each kind of cost ideal; the ideal machine once.
+        let replays = self.machines.len() * (1 + Ideal::SINGLE.len()) + 1;
+        self.ranks.len() * (recordings + replays)
+    }
+
+    /// The number of runs for the user, before the first.
+    fn announced(&self) -> String {
+        let program = record::words(&self.program[..1]);
+        let more = match self.machines.len() {
+            1 => "",
+            _ => ", then usually 2 to 40 times to find how sure the answer is",
+        };
+        format!(
+            "{program} runs {} times{more}; each run writes its files again",
+            self.runs()
+        )
+    }
+}
+
 /// Compares. `runner` starts the jobs.
 pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let record = record(request, runner)?;
@@ -71,10 +94,16 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
 /// Reads the record, or makes one on the first machine.
 fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     let record = match &request.reuse {
-        Some(file) => Record::read(file, &request.program, &request.ranks)?,
+        Some(file) => {
+            let record = Record::read(file, &request.program, &request.ranks)?;
+            runner.say(&request.announced());
+            record
+        }
         None => {
+            runner.say(&request.announced());
             let first = &request.machines[0];
-            runner.expect(request.ranks.len());
+            let phase = format!("recording on {}", first.name);
+            runner.phase(&phase, Some(request.ranks.len()));
             let mut traces = Vec::new();
             for ranks in &request.ranks {
                 traces.push((*ranks, runner.record(request, first, *ranks)?));
@@ -94,6 +123,11 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
     for (ranks, _) in &record.traces {
         tasks.extend((0..request.machines.len()).map(|machine| Task::plain(machine, *ranks)));
     }
+    let machines = match request.machines.len() {
+        1 => "1 machine".to_owned(),
+        many => format!("{many} machines"),
+    };
+    runner.phase(&format!("replaying on {machines}"), Some(tasks.len()));
     let outcomes = runner.replay(request, record, &tasks)?;
     let rows: Vec<Row> = tasks
         .iter()
@@ -123,6 +157,7 @@ fn find_bounds(
             }
         }
     }
+    runner.phase("replaying on ideal machines", Some(tasks.len()));
     let outcomes = runner.replay(request, record, &tasks)?;
     let time = |machine: usize, ranks: usize, ideal: Ideal| {
         let at = tasks.iter().position(|task| {
@@ -160,6 +195,7 @@ fn advise(request: &Request, record: &Record, runner: &mut Runner, rows: &[Row])
         rival: &request.machines[rival],
         by_money: advice.by_money.then_some((most, request.per_host)),
     };
+    runner.phase("searching how sure the answer is", None);
     let found = sensitivity::find(&duel, |pairs| {
         let mut tasks = Vec::new();
         for [of_best, of_rival] in pairs {

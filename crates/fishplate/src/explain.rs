@@ -1,5 +1,6 @@
 //! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives,
-//! as tables or as JSON.
+//! as tables or as JSON. The short tables fit a screen: a row for each size from which on another
+//! choice is taken.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
@@ -14,11 +15,23 @@ const WIDTH: usize = 100;
 /// The least width of the column with the choices not taken: that of a long choice.
 const LEAST: usize = 28;
 
+/// The word for the whole explanation on standard error.
+const ALL: &str = "all";
+
 /// The place for an explanation, and its form.
 pub(crate) struct ExplainOutput {
     /// None: standard error.
     file: Option<(PathBuf, File)>,
     json: bool,
+    /// All sizes, and all choices not taken.
+    whole: bool,
+}
+
+/// The form of the tables.
+#[derive(Clone, Copy)]
+struct Form {
+    width: usize,
+    whole: bool,
 }
 
 /// The choices of one rank.
@@ -82,8 +95,10 @@ struct Choice {
 }
 
 impl ExplainOutput {
-    /// Creates the file, if one is named.
-    pub(crate) fn open(file: Option<PathBuf>, json: bool) -> Result<ExplainOutput, String> {
+    /// Creates the file, if one is named. A file gets the whole explanation.
+    pub(crate) fn open(place: Option<PathBuf>, json: bool) -> Result<ExplainOutput, String> {
+        let whole = place.is_some();
+        let file = place.filter(|place| place.as_os_str() != ALL);
         let file = file.map(|path| match File::create(&path) {
             Ok(file) => Ok((path, file)),
             Err(why) => Err(format!("--explain={}: {why}", path.display())),
@@ -91,6 +106,7 @@ impl ExplainOutput {
         Ok(ExplainOutput {
             file: file.transpose()?,
             json,
+            whole,
         })
     }
 
@@ -112,7 +128,8 @@ impl ExplainOutput {
                 let explained = serde_json::from_str(json);
                 let explained = explained
                     .map_err(|why| format!("--explain: rank 0's answer is damaged: {why}"));
-                tables(&explained?, width)
+                let whole = self.whole;
+                tables(&explained?, Form { width, whole })
             }
         };
         match self.file {
@@ -131,7 +148,7 @@ fn terminal_width() -> usize {
 }
 
 /// A table for each kind of peer.
-fn tables(explained: &Explanation, width: usize) -> String {
+fn tables(explained: &Explanation, form: Form) -> String {
     let rank = explained.rank;
     if explained.peers.is_empty() {
         return format!("Rank {rank} has no peers, so it had nothing to choose.\n");
@@ -145,7 +162,7 @@ fn tables(explained: &Explanation, width: usize) -> String {
         let (members, transport) = (members(&kind.ranks), &kind.transport);
         format!(
             "Messages of rank {rank} to {members} ({transport}{rails}); predicted times in µs:\n{}",
-            table(kind, width)
+            table(kind, form)
         )
     });
     let mut text = tables.collect::<Vec<_>>().join("\n");
@@ -165,10 +182,39 @@ fn tables(explained: &Explanation, width: usize) -> String {
             "Ready to receive is taken where the receiver has announced its buffer beforehand.\n";
     }
     if !explained.collectives.is_empty() {
-        text += "\nCollectives on MPI_COMM_WORLD; predicted times in µs:\n";
-        text += &collectives(&explained.collectives, width);
+        text += &match form.whole {
+            true => collectives(&explained.collectives, form.width),
+            false => algorithms(&explained.collectives, form.width),
+        };
+    }
+    if !form.whole {
+        text += "\n--explain=all shows more sizes, and all choices that are not taken.\n";
     }
     text
+}
+
+/// A row for each collective, with its algorithms.
+fn algorithms(all: &[CollectiveChoices], width: usize) -> String {
+    let names = all.iter().map(|of| of.collective.chars().count());
+    let left = width.saturating_sub(names.max().unwrap_or(0).max(10) + 6);
+    let row = |of: &CollectiveChoices| {
+        let mut algorithms: Vec<String> = Vec::new();
+        let mut last = "";
+        for choice in &of.sizes {
+            if choice.algorithm != last {
+                let from = match last {
+                    "" => String::new(),
+                    _ => format!(" from {}", size_label(choice.size)),
+                };
+                last = &choice.algorithm;
+                algorithms.push(format!("{last}{from}"));
+            }
+        }
+        vec![of.collective.clone(), joined(algorithms, left)]
+    };
+    let header = ["collective", "algorithm"].map(String::from).to_vec();
+    let table = lines(header, all.iter().map(row).collect(), 2);
+    format!("\nCollectives on MPI_COMM_WORLD:\n{table}")
 }
 
 /// A row for each collective and each size from which on it takes another algorithm.
@@ -199,17 +245,22 @@ fn collectives(all: &[CollectiveChoices], width: usize) -> String {
     for (row, others) in rows.iter_mut().zip(others) {
         row.push(in_lines(others.iter(), left));
     }
-    lines(header.map(String::from).to_vec(), rows, 5)
+    let table = lines(header.map(String::from).to_vec(), rows, 5);
+    format!("\nCollectives on MPI_COMM_WORLD; predicted times in µs:\n{table}")
 }
 
 /// The protocol that waits for an announcement of the receiver.
 const ANNOUNCED: &str = "ready to receive";
 
-fn table(kind: &PeerKind, width: usize) -> String {
+fn table(kind: &PeerKind, form: Form) -> String {
     let several = kind.rails > 1;
     let mut header = vec!["from".to_string(), "protocol".into()];
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for choice in &kind.sizes {
+    let shown: Vec<&SizeChoice> = match form.whole {
+        true => kind.sizes.iter().collect(),
+        false => changes(&kind.sizes),
+    };
+    for choice in &shown {
         let mut row = vec![size_label(choice.size), choice.protocol.clone()];
         if several {
             let rails = choice.rails.as_ref();
@@ -219,7 +270,8 @@ fn table(kind: &PeerKind, width: usize) -> String {
         rows.push(row);
     }
     header.extend(several.then(|| "rails".to_string()));
-    header.extend(["time".into(), "not taken".into()]);
+    let others = if form.whole { "not taken" } else { "next best" };
+    header.extend(["time".into(), others.into()]);
     let last = header.len() - 1;
     let widest = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -227,11 +279,41 @@ fn table(kind: &PeerKind, width: usize) -> String {
     };
     // Each column has a blank on either side, and one between it and the next.
     let used: usize = (0..last).map(|column| widest(column) + 3).sum();
-    let left = width.saturating_sub(used + 2).max(LEAST);
-    for (row, choice) in rows.iter_mut().zip(&kind.sizes) {
-        row.push(not_taken(choice, several, left));
+    let left = form.width.saturating_sub(used + 2).max(LEAST);
+    for (row, choice) in rows.iter_mut().zip(&shown) {
+        row.push(match form.whole {
+            true => not_taken(choice, several, left),
+            false => in_lines(next_best(choice).into_iter(), left),
+        });
     }
     lines(header, rows, last + 1)
+}
+
+/// The sizes from which on another protocol or another kind of use of the rails is chosen.
+fn changes(sizes: &[SizeChoice]) -> Vec<&SizeChoice> {
+    // "split 55:45" and "split 52:48" are one kind.
+    let kind = |choice: &SizeChoice| {
+        let rails = choice.rails.as_ref().map(|rails| rails.choice.as_str());
+        let rails = rails.map(|choice| match choice.starts_with("split ") {
+            true => "split",
+            false => choice,
+        });
+        (choice.protocol.clone(), rails.map(str::to_owned))
+    };
+    let mut chosen: Vec<&SizeChoice> = Vec::new();
+    for choice in sizes {
+        if chosen.last().is_none_or(|last| kind(last) != kind(choice)) {
+            chosen.push(choice);
+        }
+    }
+    chosen
+}
+
+/// The fastest protocol that is not taken.
+fn next_best(choice: &SizeChoice) -> Option<&Choice> {
+    let others = choice.not_taken.iter();
+    let others = others.filter(|other| other.choice != ANNOUNCED);
+    others.min_by_key(|other| other.predicted_ns)
 }
 
 fn split(rails: &Rails) -> String {
@@ -248,15 +330,20 @@ fn not_taken(choice: &SizeChoice, several: bool, width: usize) -> String {
 }
 
 fn in_lines<'a>(choices: impl Iterator<Item = &'a Choice>, width: usize) -> String {
-    let all = choices.map(|other| format!("{} {}", other.choice, micros(other.predicted_ns)));
+    let words = choices.map(|other| format!("{} {}", other.choice, micros(other.predicted_ns)));
+    joined(words, width)
+}
+
+/// Parts with commas between them, in lines of at most `width` characters; no part is broken.
+fn joined(parts: impl IntoIterator<Item = String>, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for other in all {
+    for part in parts {
         match lines.last_mut() {
             // With ", " before it, and a comma behind it.
-            Some(line) if line.chars().count() + other.chars().count() + 3 <= width => {
-                *line += &format!(", {other}");
+            Some(line) if line.chars().count() + part.chars().count() + 3 <= width => {
+                *line += &format!(", {part}");
             }
-            _ => lines.push(other),
+            _ => lines.push(part),
         }
     }
     lines.join(",\n")

@@ -31,7 +31,7 @@ use modelled::ModelledRails;
 /// RDMA devices are used where there are some, and IP interfaces elsewhere, unless FISHPLATE_DEVICE
 /// names others. The ports in use are the rails of a job between hosts: for each it shows the
 /// network, the bandwidth, and the rails of other hosts with which it pairs.
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(
     after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
 )]

@@ -21,6 +21,7 @@ macro_rules! tell {
 mod bench;
 mod binding;
 mod compare;
+mod completions;
 mod explain;
 mod fabric;
 mod faults;

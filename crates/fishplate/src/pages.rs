@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Command, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
+use crate::completions::script;
 use crate::{Cli, refuse};
 
 /// Print the completions of a shell.
@@ -52,10 +53,10 @@ pub(crate) fn completions(arguments: &CompletionArguments) -> ExitCode {
         ShellName::Zsh => Shell::Zsh,
         ShellName::Fish => Shell::Fish,
     };
-    let (mut command, name) = named(arguments.name);
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command, name, &mut text);
-    say!("{}", String::from_utf8_lossy(&text).trim_end());
+    let (command, name) = named(arguments.name);
+    let is_launcher = !matches!(arguments.name, CommandName::Fishplate);
+    let text = script(shell, command, name, is_launcher);
+    say!("{}", text.trim_end());
     ExitCode::SUCCESS
 }
 

@@ -64,9 +64,10 @@ pub(crate) struct RunArguments {
     #[arg(short = 'v', long)]
     verbose: bool,
 
-    /// After the job, show rank 0's choices for its peers: by message size the protocol, the rails,
-    /// and the predicted times of both and of the choices not taken. On standard error, or in FILE
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    /// After the job, show rank 0's choices for its peers on standard error: by message size the
+    /// protocol, the rails, and predicted times; with `all`, or in FILE, at all sizes, with all
+    /// choices not taken
+    #[arg(long, value_name = "all|FILE", num_args = 0..=1, require_equals = true)]
     explain: Option<Option<PathBuf>>,
 
     /// Show it as one JSON object
@@ -95,7 +96,8 @@ pub(crate) struct ProgramArguments {
         long = "ranks",
         visible_alias = "np",
         value_name = "COUNT",
-        value_parser = |word: &str| whole_number::<usize>(word, ANY)
+        allow_hyphen_values = true,
+        value_parser = rank_count
     )]
     ranks: Option<usize>,
 
@@ -169,9 +171,10 @@ impl StreamArguments {
 /// The hosts of a job.
 #[derive(Args)]
 struct HostArguments {
-    /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host
+    /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host. Further
+    /// lists add hosts
     #[arg(long, value_name = "NAME[:RANKS],...", conflicts_with = "fabric")]
-    hosts: Option<String>,
+    hosts: Vec<String>,
 
     /// Run on the hosts that this file names, one on a line: `a`, `a:2`, `a slots=2 max_slots=4`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fabric", "hosts"])]
@@ -203,16 +206,18 @@ struct HostArguments {
 }
 
 impl HostArguments {
-    /// Places the ranks: their number, and the hosts, none for this machine alone.
+    /// Places the ranks: their number, and the hosts, none for this machine alone. Without any
+    /// number a binding by parts of this machine gives it.
     fn place(
         &self,
         ranks: Option<usize>,
         is_modelled: bool,
+        binding: &launch::BindingRequest,
     ) -> Result<(usize, Vec<launch::JobHost>), String> {
-        let named = match (&self.hosts, &self.hostfile) {
-            (Some(list), _) => Some(launch::HostList::parse(list)?),
-            (None, Some(file)) => Some(launch::HostList::read(file)?),
-            (None, None) => None,
+        let named = match (&self.hosts[..], &self.hostfile) {
+            ([], None) => None,
+            ([], Some(file)) => Some(launch::HostList::read(file)?),
+            (lists, _) => Some(launch::HostList::parse(&lists.join(","))?),
         };
         let allocation = match is_modelled {
             true => None,
@@ -228,7 +233,10 @@ impl HostArguments {
                 );
             }
             (None, None) if is_modelled => return Ok((ranks.unwrap_or(1), Vec::new())),
-            (None, None) => return Ok((self.ranks_here(ranks)?, Vec::new())),
+            (None, None) => {
+                let ranks = ranks.or_else(|| binding.ranks_here());
+                return Ok((self.ranks_here(ranks)?, Vec::new()));
+            }
         };
         let asked = allocation.as_ref().filter(|_| named.is_none());
         let wanted = launch::Places {
@@ -332,7 +340,8 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         (ranks, true) => ranks,
         (ranks, false) => Some(ranks.unwrap_or(1).saturating_add(others)),
     };
-    let (ranks, placed) = hosts.place(wanted, modelled.is_wanted())?;
+    let binding = arguments.binding.request()?;
+    let (ranks, placed) = hosts.place(wanted, modelled.is_wanted(), &binding)?;
     let mut first = arguments.program.program(&inherited)?;
     first.ranks = ranks - others;
     let programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
@@ -354,7 +363,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let options = launch::Options {
         programs,
         variables: variables.into_iter().chain(defaults).collect(),
-        binding: arguments.binding.request()?,
+        binding,
         output: arguments.streams.output(),
         input,
         verbose,
@@ -415,6 +424,13 @@ fn input(word: &str) -> Result<launch::Input, String> {
         ("none", _) => Ok(launch::Input::None),
         (_, Ok(rank)) => Ok(launch::Input::Rank(rank)),
         _ => Err("valid are a rank, all and none".into()),
+    }
+}
+
+fn rank_count(word: &str) -> Result<usize, String> {
+    match word.starts_with('-') && word[1..].starts_with(|digit: char| digit.is_ascii_digit()) {
+        true => Err("a number of ranks cannot be negative".into()),
+        false => whole_number(word, ANY),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The hosts of a job: their names, the number of ranks on each, and the command that reaches each.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 
 use crate::allocation::Allocation;
 use crate::host_table::{HostTable, ListedHost, is_same};
@@ -182,10 +183,14 @@ fn words(command: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Whether this is a name of this machine.
+/// Whether this is a name or a loopback address of this machine.
 pub(crate) fn is_here(host: &str) -> bool {
     let own = rustix::system::uname();
-    host == "localhost" || is_same(&own.nodename().to_string_lossy(), host)
+    let is_loopback = || {
+        host.parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
+    };
+    host == "localhost" || is_same(&own.nodename().to_string_lossy(), host) || is_loopback()
 }
 
 fn command(host: &ListedHost, words: Option<&[String]>) -> Vec<OsString> {
@@ -308,9 +313,11 @@ mod tests {
             let why = place("a,b", 2, Some(command)).unwrap_err();
             assert!(why.contains(expected), "{why}");
         }
-        let hosts = place("localhost,elsewhere", 2, None).unwrap();
-        assert!(hosts[0].command.is_empty());
-        assert_eq!(hosts[1].command[0], "ssh");
-        assert_eq!(hosts[1].command.last().unwrap(), "elsewhere");
+        let list = "localhost,127.0.0.1,127.0.1.1:1,elsewhere,128.0.0.1";
+        let hosts = place(list, 5, None).unwrap();
+        let names: Vec<_> = hosts.iter().map(|host| host.command.last()).collect();
+        let [elsewhere, address] = ["elsewhere", "128.0.0.1"].map(OsString::from);
+        assert_eq!(names, [None, None, None, Some(&elsewhere), Some(&address)]);
+        assert_eq!(hosts[3].command[0], "ssh");
     }
 }

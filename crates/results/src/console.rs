@@ -1,11 +1,13 @@
 //! Progress output on standard error while benchmarks run: a bar once they have taken two seconds,
-//! and the lines that MPI libraries print.
+//! a line for each phase where there is no terminal, and the lines that MPI libraries print.
 
 use std::collections::HashSet;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::terminal;
 
 /// Time without a progress bar, so that short runs show none.
 const QUIET: Duration = Duration::from_secs(2);
@@ -24,8 +26,7 @@ impl Console {
     /// A console for a run of `steps` steps.
     pub fn new(steps: usize) -> Console {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)");
-        bar.set_style(style.expect("the template is a constant"));
+        bar.set_style(style(true));
         Console {
             bar,
             since: Instant::now(),
@@ -49,9 +50,30 @@ impl Console {
         self.show();
     }
 
-    /// Announces further steps.
-    pub fn expect(&mut self, steps: usize) {
-        self.bar.inc_length(steps as u64);
+    /// Begins a phase of `steps` steps, or of a number that nobody knows. `remark` is for readers
+    /// without a bar, who get a line for each phase.
+    pub fn phase(&mut self, what: &str, steps: Option<usize>, remark: &str) {
+        self.bar.reset();
+        match steps {
+            Some(steps) => self.bar.set_length(steps as u64),
+            None => self.bar.unset_length(),
+        }
+        self.bar.set_style(style(steps.is_some()));
+        self.doing(what.to_owned());
+        self.say_without_bar(&format!("{what}: {remark}"));
+    }
+
+    /// Prints a line for readers without a bar.
+    pub fn say_without_bar(&mut self, line: &str) {
+        if !stderr().is_terminal() {
+            self.say(line);
+        }
+    }
+
+    /// Prints a line about the run.
+    pub fn say(&mut self, line: &str) {
+        let line = terminal::fitted(&format!("fishplate: {line}"));
+        self.bar.suspend(|| eprintln!("{line}"));
     }
 
     /// Prints lines of a program on standard error.
@@ -79,6 +101,15 @@ impl Console {
             self.bar.suspend(|| eprintln!("{line}"));
         }
     }
+}
+
+/// The look of the bar, with a total or without.
+fn style(has_total: bool) -> ProgressStyle {
+    let template = match has_total {
+        true => "{bar:30} {pos}/{len} {msg} ({eta} left)",
+        false => "{spinner} {pos} {msg} (for {elapsed})",
+    };
+    ProgressStyle::with_template(template).expect("the templates are constants")
 }
 
 impl Drop for Console {

@@ -1,7 +1,7 @@
 //! The width of the terminal on standard output.
 //!
 //! The command sets it once, before it prints. Where nothing is set, as in tests and behind a pipe,
-//! tables have their full width.
+//! tables have their full width, unless the command limits it.
 
 use std::sync::OnceLock;
 
@@ -22,6 +22,12 @@ pub fn fit_to_terminal() {
         // A second call changes nothing.
         let _ = WIDTH.set(columns);
     }
+}
+
+/// From now on, tables have at most so many columns where there is no terminal.
+pub fn limit_elsewhere(columns: usize) {
+    // A terminal has set its own width.
+    let _ = WIDTH.set(columns);
 }
 
 /// The columns of a terminal: its own number, or that of the shell where the terminal has none.

@@ -74,37 +74,43 @@ pub(crate) fn words(ranges: &[Range], names: [&str; 2]) -> String {
     ranges.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-/// One sentence: from which size on the first curve stays better in bandwidth, and where the second
-/// one is.
-pub(crate) fn sentence(found: &Curves, comparison: &Comparison) -> String {
+/// One sentence on a measurement: from which size on the first curve stays better, and where the
+/// second one is.
+pub(crate) fn sentence(found: &Curves, of: &str, comparison: &Comparison) -> String {
     let Comparison {
         policy,
         first,
         second,
         names: [one, other],
     } = comparison;
-    let ranges = ranges(found, "bw", first, second);
-    let losing: Vec<&Range> = ranges
-        .iter()
-        .filter(|r| r.better == Better::Second)
-        .collect();
+    let ranges = ranges(found, of, first, second);
+    let losing = ranges.iter().filter(|r| r.better == Better::Second);
     let stays = match ranges.last() {
         Some(last) if last.better == Better::First => {
             format!("beats {other} from {} on", size_label(last.sizes[0]))
         }
         _ => format!("does not beat {other} at the largest sizes"),
     };
-    let loses = match losing.first().zip(losing.last()) {
-        None => format!("{other} wins nowhere"),
-        Some((first, last)) if first.sizes[0] == last.sizes[1] => {
-            format!("{other} wins at {}", size_label(first.sizes[0]))
-        }
-        Some((first, last)) => {
-            let [from, to] = [first.sizes[0], last.sizes[1]].map(size_label);
-            format!("{other} wins between {from} and {to}")
-        }
+    let places: Vec<String> = losing.map(place).collect();
+    let loses = match places.is_empty() {
+        true => "nowhere".to_owned(),
+        false => places.join(" and "),
     };
-    format!("In bandwidth, {one} with {policy} {stays}; {loses}.")
+    let quantity = match of {
+        "bw" => "bandwidth",
+        "bibw" => "bidirectional bandwidth",
+        other => other,
+    };
+    format!("In {quantity}, {one} with {policy} {stays}; {other} wins {loses}.")
+}
+
+/// A range of sizes in words.
+fn place(range: &Range) -> String {
+    let [from, to] = range.sizes.map(size_label);
+    match from == to {
+        true => format!("at {from}"),
+        false => format!("between {from} and {to}"),
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +154,17 @@ mod tests {
     }
 
     #[test]
+    fn a_range_of_one_size_is_a_size() {
+        let range = |from, to| Range {
+            better: Better::Second,
+            sizes: [from, to],
+            most: 1.5,
+        };
+        assert_eq!(place(&range(128, 128)), "at 128 B");
+        assert_eq!(place(&range(1536, 16384)), "between 1536 B and 16 KiB");
+    }
+
+    #[test]
     fn the_sentence_names_both_sides() {
         let comparison = |second: &str| Comparison {
             policy: "x".into(),
@@ -156,11 +173,11 @@ mod tests {
             names: ["2 x QDR".into(), "FDR".into()],
         };
         assert_eq!(
-            sentence(&found(), &comparison("other")),
+            sentence(&found(), "bw", &comparison("other")),
             "In bandwidth, 2 x QDR with x beats FDR from 8 B on; FDR wins between 2 B and 4 B."
         );
         assert_eq!(
-            sentence(&found(), &comparison("one")),
+            sentence(&found(), "bw", &comparison("one")),
             "In bandwidth, 2 x QDR with x does not beat FDR at the largest sizes; FDR wins nowhere."
         );
     }

@@ -56,6 +56,8 @@ pub(crate) struct Machine {
 pub(crate) struct Configuration {
     pub(crate) name: String,
     pub(crate) about: String,
+    /// The name in pictures that answer a question [default: `name`].
+    shown: Option<String>,
     /// A system of the catalogue, or a machine of the document.
     pub(crate) fabric: String,
     /// The name of a set of settings of this library; none: the library that the machine names.
@@ -304,6 +306,11 @@ impl Document {
 }
 
 impl Configuration {
+    /// The name in pictures that answer a question: one that says the settings.
+    pub(crate) fn shown(&self) -> &str {
+        self.shown.as_deref().unwrap_or(&self.name)
+    }
+
     /// Whether it is about the library that the machine names, and not about this one.
     pub(crate) fn is_of_named_library(&self) -> bool {
         self.settings.is_none()

@@ -86,6 +86,7 @@ impl Machines {
 /// executable that starts jobs and workers.
 pub(crate) fn run(
     command: &Path,
+    name: &str,
     document: &Document,
     effort: Effort,
 ) -> Result<(Curves, Missing)> {
@@ -111,10 +112,18 @@ pub(crate) fn run(
     }
     let steps = plans.iter().flat_map(|(_, runs)| runs).map(Run::steps);
     let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
+    console.say(&announced(name, &plans));
     let all: Vec<&Run> = plans.iter().flat_map(|(_, runs)| runs).collect();
     hpl.solve(command, &all, &mut console)?;
     let mut curves = Curves::default();
+    let mut said = "";
     for (measure, runs) in &plans {
+        if measure.name != said {
+            said = &measure.name;
+            let same = plans.iter().filter(|(other, _)| other.name == said);
+            let count = same.map(|(_, runs)| runs.len()).sum();
+            console.say_without_bar(&format!("{}: {}", measure.title(), runs_shown(count)));
+        }
         let mut points = Vec::new();
         for run in runs {
             points.push(match &run.hpl {
@@ -130,6 +139,22 @@ pub(crate) fn run(
     // Several measurements of one name make one, and some of them may have results.
     missing.retain(|name, _| !curves.0.contains_key(name));
     Ok((curves, missing))
+}
+
+/// The line before the first run of a study.
+fn announced(name: &str, plans: &[(Measure, Vec<Run>)]) -> String {
+    let runs = plans.iter().map(|(_, runs)| runs.len()).sum();
+    format!(
+        "study {name}: {} of benchmarks on modelled machines, one after the other",
+        runs_shown(runs)
+    )
+}
+
+fn runs_shown(runs: usize) -> String {
+    match runs {
+        1 => "1 run".into(),
+        runs => format!("{runs} runs"),
+    }
 }
 
 const QUICK: &str = "not measured by --quick";

@@ -142,6 +142,9 @@ pub fn main(arguments: &StudyArguments) -> ExitCode {
 
 fn run(arguments: &StudyArguments) -> Result<()> {
     let command = env::current_exe().context("cannot find the path of this command")?;
+    if !arguments.study.prints_json() {
+        results::terminal::limit_elsewhere(WIDEST);
+    }
     let mut order = None;
     let files = arguments
         .study
@@ -171,7 +174,7 @@ fn run(arguments: &StudyArguments) -> Result<()> {
             let scores = score::run(&command, figures, fabrics)?;
             return print(&match options.json {
                 true => scores.json(),
-                false => scores.text(),
+                false => results::terminal::fitted(&scores.text()),
             });
         }
     };
@@ -188,6 +191,9 @@ fn run(arguments: &StudyArguments) -> Result<()> {
     )
 }
 
+/// The widest text without a terminal, in columns.
+const WIDEST: usize = 120;
+
 /// The files of a study, opened before it begins.
 #[derive(Default)]
 struct OutputFiles {
@@ -195,6 +201,13 @@ struct OutputFiles {
 }
 
 impl Study {
+    fn prints_json(&self) -> bool {
+        match self {
+            Study::Score(options) => options.json,
+            _ => self.output().is_some_and(|output| output.json),
+        }
+    }
+
     /// The options of a study with files.
     fn output(&self) -> Option<&OutputOptions> {
         match self {
@@ -249,13 +262,16 @@ impl OutputOptions {
                 text.extend(drawn.iter().map(|file| format!("{}\n", file.display())));
             }
         }
-        print(&text)
+        match self.json {
+            true => print(&text),
+            false => print(&results::terminal::fitted(&text)),
+        }
     }
 }
 
 fn print(text: &str) -> Result<()> {
     stdout()
-        .write_all(results::terminal::fitted(text).as_bytes())
+        .write_all(text.as_bytes())
         .context("cannot write the results")
 }
 

@@ -47,7 +47,8 @@ impl Results {
         effort: Effort,
     ) -> Result<Results> {
         let mut results = Results::without(study)?;
-        (results.curves, results.missing) = experiments::run(command, &results.document, effort)?;
+        (results.curves, results.missing) =
+            experiments::run(command, results.name, &results.document, effort)?;
         Ok(results)
     }
 

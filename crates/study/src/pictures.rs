@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use results::origin::Made;
 use results::plot::{Across, Band, Panel, Plot, Series, Values, draw_below};
 
-use crate::answer::{Better, Range, ranges};
+use crate::answer::{Better, Range, ranges, sentence};
 use crate::curves::Measured;
 use crate::document::{Comparison, Measure};
 use crate::outcome::Results;
@@ -110,26 +110,19 @@ fn compared(results: &Results, of: &str, sizes: [usize; 2]) -> Vec<Panel> {
 }
 
 fn against_fdr(results: &Results, of: &str, comparison: &Comparison, sizes: [usize; 2]) -> Panel {
-    let Comparison {
-        policy,
-        first: rails,
-        second: fdr,
-        ..
-    } = comparison;
-    let third = match rails.as_str() {
-        "stripe" => ("QDR", "QDR"),
-        _ => ("2 x QDR, default striping", "stripe"),
+    let [rails, fdr] = [comparison.first.as_str(), &comparison.second];
+    let third = match rails {
+        "stripe" => "QDR",
+        _ => "stripe",
     };
-    let names = [
-        ("FDR".to_owned(), fdr.as_str()),
-        (format!("2 x QDR, {policy}"), rails.as_str()),
-        (third.0.to_owned(), third.1),
-    ];
+    let curves = results.document.curves.iter();
+    let shown = |name: &str| {
+        let mut found = curves.clone().filter(|curve| curve.name == name);
+        found.next().map_or(name, |curve| curve.shown()).to_owned()
+    };
+    let names = [fdr, rails, third].map(|name| (shown(name), name));
     Panel {
-        title: format!(
-            "{}: two rails of QDR with {policy}, and FDR",
-            title(results, of)
-        ),
+        title: sentence(&results.curves, of, comparison),
         bands: windows(results, of, [rails, fdr], sizes),
         ..panel(results, of, &names, sizes)
     }

@@ -30,23 +30,25 @@ pub(crate) fn json(results: &Results) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// All tables, and the answers.
+/// The answers, the statements with their verdicts, and all values; at the end the answers again,
+/// which are what a terminal still shows.
 pub(crate) fn text(results: &Results) -> String {
     let document = &results.document;
-    let mut text = format!("{}\n\n", document.document);
-    text += &configurations(results).text();
-    for (title, table) in values(results) {
-        text += &format!("\n{title}\n{}", table.text());
+    let mut text = format!("{}\n", document.document);
+    let answers_in_sentences: String = sentences(results).join("\n");
+    if let Some((question, table)) = answers(results) {
+        text += &format!("\n{answers_in_sentences}\n\n{question}\n{}", table.text());
     }
     text += &format!("\n{}", claims(&results.judge()).text());
     if let Some(table) = other_readings(results) {
         text += &format!("\n{}", table.text());
     }
-    if let Some((question, table)) = answers(results) {
-        text += &format!("\n{question}\n{}\n", table.text());
+    text += &format!("\n{}", configurations(results).text());
+    for (title, table) in values(results) {
+        text += &format!("\n{title}\n{}", table.text());
     }
-    for sentence in sentences(results) {
-        text += &format!("{sentence}\n");
+    if !answers_in_sentences.is_empty() {
+        text += &format!("\n{answers_in_sentences}\n");
     }
     text
 }
@@ -120,7 +122,7 @@ pub(crate) fn answers(results: &Results) -> Option<(String, Table)> {
 /// The answer of each comparison in a sentence.
 pub(crate) fn sentences(results: &Results) -> Vec<String> {
     let all = results.document.comparisons.iter();
-    all.map(|comparison| sentence(&results.curves, comparison))
+    all.map(|comparison| sentence(&results.curves, "bw", comparison))
         .collect()
 }
 

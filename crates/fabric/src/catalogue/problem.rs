@@ -91,13 +91,62 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The end of an error about an unknown name: the nearest valid name, and all of them.
+/// The end of an error about an unknown key: the nearest valid one, and all of them.
 pub(super) fn instead(word: &str, valid: &[&str]) -> String {
-    let near = valid
+    let near = near(word, valid);
+    let meant = near.first().map(|name| format!("did you mean {name}? "));
+    format!("{}valid: {}", meant.unwrap_or_default(), valid.join(", "))
+}
+
+/// The end of an error about an unknown name of a part: those that are near. All of them stand
+/// there only if they are few.
+pub(super) fn instead_of_part(kind: &str, name: &str, valid: &[&str]) -> String {
+    const FEW: usize = 8;
+    if valid.len() <= FEW {
+        return instead(name, valid);
+    }
+    let near = near(name, valid);
+    let meant = match near.split_last() {
+        None => String::new(),
+        Some((one, [])) => format!("did you mean {one}? "),
+        Some((last, others)) => format!("did you mean {} or {last}? ", others.join(", ")),
+    };
+    format!(
+        "{meant}`fishplate fabric list {kind}` lists all {}",
+        valid.len()
+    )
+}
+
+/// The valid names that are near to a word, the nearest first.
+fn near<'a>(word: &str, valid: &[&'a str]) -> Vec<&'a str> {
+    const MOST: usize = 4;
+    let mut near: Vec<(usize, &str)> = valid
         .iter()
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .map(|name| (strsim::damerau_levenshtein(word, name), *name))
         .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
-        .min_by_key(|(distance, _)| *distance);
-    let meant = near.map_or(String::new(), |(_, name)| format!("did you mean {name}? "));
-    format!("{meant}valid: {}", valid.join(", "))
+        .collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().map(|(_, name)| name).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_come_first_and_a_long_list_is_named() {
+        let many = [
+            "sdr", "ddr", "qdr", "fdr", "edr", "ndr", "hdr", "2xqdr", "tcp",
+        ];
+        let all = "`fishplate fabric list system` lists all 9";
+        assert_eq!(
+            instead_of_part("system", "2xqrd", &many),
+            format!("did you mean 2xqdr? {all}")
+        );
+        let several = instead_of_part("system", "qdrr", &many);
+        assert!(several.starts_with("did you mean qdr"), "{several}");
+        assert_eq!(instead_of_part("system", "nothing", &many), all);
+        let few = instead_of_part("system", "qd", &many[..3]);
+        assert_eq!(few, "did you mean qdr? valid: sdr, ddr, qdr");
+    }
 }

@@ -1,6 +1,6 @@
 //! Inheritance: the values of a part are those of its table and of the part that it starts from.
 
-use super::problem::{Location, Problem, instead};
+use super::problem::{Location, Problem, instead_of_part};
 use super::read::{GivenValue, WrittenPart};
 use super::{Catalogue, keys};
 use crate::components::{
@@ -357,7 +357,8 @@ pub(super) fn unknown_name(
         .filter(|part| part.kind == kind && !is_user(part))
         .map(|part| part.name.as_str())
         .collect();
-    format!("there is no {kind} named {name}; {}", instead(name, &names))
+    let instead = instead_of_part(kind, name, &names);
+    format!("there is no {kind} named {name}; {instead}")
 }
 
 pub(super) fn twice(first: &WrittenPart, second: &WrittenPart) -> Problem {

@@ -117,7 +117,7 @@ fn each_mistake_in_a_list_has_its_message() {
         ),
         (
             "rails = [{ hca = \"conectx-3\" }]",
-            "mine.toml:3: there is no hca named conectx-3; did you mean connectx-3?",
+            "mine.toml:3: there is no hca named conectx-3; did you mean connectx-3",
         ),
         (
             "rails = [{ hca = { mtu = \"3 KiB\" } }]",

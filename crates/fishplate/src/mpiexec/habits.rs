@@ -19,13 +19,24 @@ enum Meaning {
     Forms,
     /// Its request is always met here.
     Always,
+    /// `COUNT`, the ranks on each part of this kind.
+    RanksEach(&'static str),
+    /// The distribution of ranks: Open MPI's `--map-by PART`.
+    Map,
+    /// The order of ranks: Open MPI's `--rank-by PART`.
+    Order,
+    /// What this installation is.
+    Installation,
     /// It has no effect, for this reason, and takes this many words.
     Ignored(usize, &'static str),
     /// It cannot be had; the advice.
     Refused(&'static str),
 }
 
-use Meaning::{Always, Assignment, Forms, Ignored, Refused, Same, WordAndFile, Words};
+use Meaning::{
+    Always, Assignment, Forms, Ignored, Installation, Map, Order, RanksEach, Refused, Same,
+    WordAndFile, Words,
+};
 
 const OPEN_MPI: &str = "a parameter of Open MPI has no meaning here";
 const PLACEMENT: &str = "ranks fill hosts in order: name the hosts in the order you want, with --ppn for the most ranks on each";
@@ -38,6 +49,10 @@ const HABITS: &[(&[&str], Meaning)] = &[
     (&["c"], Same("--ranks")),
     (&["N", "npernode", "perhost"], Same("--ppn")),
     (&["pernode"], Words(&["--ppn", "1"])),
+    (&["npersocket"], RanksEach("socket")),
+    (&["map-by"], Map),
+    (&["rank-by"], Order),
+    (&["byslot"], Always),
     (&["H", "host"], Same("--hosts")),
     (
         &["f", "machinefile", "default-hostfile"],
@@ -51,11 +66,18 @@ const HABITS: &[(&[&str], Meaning)] = &[
     (&["errfile"], Same("--errfile-pattern")),
     (&["output"], Forms),
     (
-        &["display-map", "display-devel-map", "display-allocation"],
+        &[
+            "display-map",
+            "display-devel-map",
+            "display-allocation",
+            "d",
+            "debug-devel",
+        ],
         Same("--verbose"),
     ),
     (&["help"], Same("--help")),
     (&["version"], Same("--version")),
+    (&["info"], Installation),
     (&["env"], Assignment("-x")),
     (&["genv"], Assignment("--genv")),
     (&["compute"], WordAndFile("--compute")),
@@ -66,6 +88,13 @@ const HABITS: &[(&[&str], Meaning)] = &[
         Ignored(2, OPEN_MPI),
     ),
     (&["am", "tune"], Ignored(1, OPEN_MPI)),
+    (
+        &["use-hwthread-cpus"],
+        Ignored(
+            0,
+            "ranks may outnumber the cores; --bind-to hwthread binds each to a hardware thread",
+        ),
+    ),
     (&["display"], Ignored(1, "--verbose shows the ranks")),
     (
         &["iface"],
@@ -90,10 +119,7 @@ const HABITS: &[(&[&str], Meaning)] = &[
     ),
     (&["launcher-exec", "bootstrap-exec"], Refused(REMOTE)),
     (&["nolocal"], Refused("name the hosts without this one")),
-    (
-        &["rr", "bynode", "byslot", "rank-by", "order-nodes"],
-        Refused(PLACEMENT),
-    ),
+    (&["rr", "bynode", "order-nodes"], Refused(PLACEMENT)),
     (
         &["genvexcl", "envexcl"],
         Refused("leave variables out by `env -u NAME mpiexec ...`"),
@@ -109,14 +135,19 @@ const HABITS: &[(&[&str], Meaning)] = &[
         Refused("-l shows the rank, and --timestamp-output the time"),
     ),
     (
-        &["info"],
-        Refused("`fishplate info` shows this installation"),
-    ),
-    (
         &["disable-auto-cleanup", "enable-recovery", "continuous"],
         Refused("a rank that fails ends the job"),
     ),
 ];
+
+/// The names in the table that have several letters and are not refused, without hyphens.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let known = HABITS
+        .iter()
+        .filter(|(_, meaning)| !matches!(meaning, Refused(_)));
+    let names = known.flat_map(|(names, _)| names.iter().copied());
+    names.filter(|name| name.len() > 1)
+}
 
 /// An option in our own spelling.
 #[derive(Debug, Default)]
@@ -125,13 +156,15 @@ pub(super) struct OwnOption {
     pub words: Vec<OsString>,
     /// A remark on an option without effect.
     pub notice: Option<String>,
+    /// The user asks what this installation is.
+    pub asks_installation: bool,
 }
 
 impl OwnOption {
     fn words(words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         OwnOption {
             words: words.into_iter().map(Into::into).collect(),
-            notice: None,
+            ..Default::default()
         }
     }
 }
@@ -216,6 +249,24 @@ fn apply(
             OwnOption::words(forms(&list.to_string_lossy())?)
         }
         Always => OwnOption::default(),
+        RanksEach(part) => {
+            let count = value.map_or_else(|| need("a number of ranks"), Ok)?;
+            let map = format!("ppr:{}:{part}", count.to_string_lossy());
+            OwnOption::words(["--map-by".to_string(), map])
+        }
+        Map => OwnOption::words(map(value.map_or_else(|| need("a part"), Ok)?)),
+        Order => {
+            let part = value.map_or_else(|| need("a part"), Ok)?;
+            let part = part.to_string_lossy();
+            if part != "slot" {
+                return Err(format!("{typed} {part} is not supported: {PLACEMENT}"));
+            }
+            OwnOption::default()
+        }
+        Installation => OwnOption {
+            asks_installation: true,
+            ..Default::default()
+        },
         Ignored(count, why) => {
             let mut shown = typed.to_string();
             for _ in value.iter().count()..*count {
@@ -223,8 +274,8 @@ fn apply(
                 shown = format!("{shown} {}", next.to_string_lossy());
             }
             OwnOption {
-                words: Vec::new(),
                 notice: Some(format!("{shown} is ignored: {why}")),
+                ..Default::default()
             }
         }
         Refused(advice) => return Err(format!("{typed} is not supported: {advice}")),
@@ -282,6 +333,24 @@ fn short(
     let is_value = option.is_some_and(takes_next_word) && (begins_a_number || begins_a_name);
     let joint = if own.starts_with("--") { "=" } else { "" };
     is_value.then(|| OwnOption::words([format!("{own}{joint}{value}")]))
+}
+
+/// A distribution of ranks. `ppr:COUNT:node`, with or without `:PE=CORES`, is one over hosts.
+fn map(distribution: OsString) -> Vec<OsString> {
+    let text = distribution.to_string_lossy().to_ascii_lowercase();
+    let over_hosts = text.strip_prefix("ppr:").and_then(|rest| {
+        let (count, part) = rest.split_once(':')?;
+        let mut words = vec!["--ppn", count];
+        match part.strip_prefix("node")? {
+            "" => {}
+            more => words.extend(["--cpus-per-proc", more.strip_prefix(":pe=")?]),
+        }
+        Some(words)
+    });
+    match over_hosts {
+        Some(words) => words.into_iter().map(OsString::from).collect(),
+        None => vec!["--map-by".into(), distribution],
+    }
 }
 
 /// Open MPI's forms of output.

@@ -8,21 +8,27 @@ mod configfile;
 mod habits;
 mod options;
 
+pub(crate) use habits::names as habits;
+
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
+use crate::info::InfoArguments;
 use crate::run::{self, ProgramArguments, RunArguments};
 use crate::{parse_error, refuse};
 use options::Options;
 
 #[derive(Parser)]
-#[command(version)]
+#[command(version = VERSION)]
 struct Mpiexec {
     #[command(flatten)]
     run: RunArguments,
 }
+
+/// What stands after the command's name in its line of the version. The version is the last word.
+const VERSION: &str = concat!("(Fishplate, MPI 5.0) ", env!("CARGO_PKG_VERSION"));
 
 /// A program of a job after the first.
 #[derive(Parser)]
@@ -37,10 +43,15 @@ pub(crate) fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
     let Translated {
         mut programs,
         notices,
+        asks_installation,
     } = match translate(words, name) {
         Ok(translated) => translated,
         Err(why) => return refuse(&why),
     };
+    if asks_installation {
+        say!("{name} {VERSION}");
+        return crate::info::main(InfoArguments::default());
+    }
     let further = programs.split_off(1);
     let parsed = parse::<Mpiexec>(name, programs.remove(0)).and_then(|Mpiexec { run }| {
         let further = further
@@ -76,6 +87,8 @@ struct Translated {
     programs: Vec<Vec<OsString>>,
     /// Remarks on options that have no effect.
     notices: Vec<String>,
+    /// The user asks what this installation is, and starts nothing.
+    asks_installation: bool,
 }
 
 /// Rewrites a command line in our own spelling. An error is the text for the user.
@@ -109,6 +122,7 @@ fn translate(words: Vec<OsString>, name: &str) -> Result<Translated, String> {
             }
             program.extend(option.words);
             translated.notices.extend(option.notice);
+            translated.asks_installation |= option.asks_installation;
         }
         let arguments = words.by_ref();
         let ended = match leaves_colons {

@@ -40,6 +40,8 @@ fn every_habit_has_its_word() {
         ("--npernode 2 a", "--ppn 2 a"),
         ("-pernode a", "--ppn 1 a"),
         ("-ppn 2 a", "--ppn 2 a"),
+        ("-d a", "--verbose a"),
+        ("-H a -H b a", "--hosts a --hosts b a"),
         ("-perhost 2 a", "--ppn 2 a"),
         ("-H a:2,b a", "--hosts a:2,b a"),
         ("-host a a", "--hosts a a"),
@@ -98,6 +100,24 @@ fn every_habit_has_its_word() {
 }
 
 #[test]
+fn distributions_over_hosts_are_numbers_of_ranks() {
+    for (typed, expected) in [
+        ("--map-by ppr:2:node a", "--ppn 2 a"),
+        ("-map-by=PPR:2:Node a", "--ppn 2 a"),
+        ("--map-by ppr:2:node:PE=3 a", "--ppn 2 --cpus-per-proc 3 a"),
+        ("--map-by ppr:2:socket a", "--map-by ppr:2:socket a"),
+        ("--map-by ppr:2:node:span a", "--map-by ppr:2:node:span a"),
+        ("--map-by node a", "--map-by node a"),
+        ("-npersocket 2 a", "--map-by ppr:2:socket a"),
+        ("--npersocket=2 a", "--map-by ppr:2:socket a"),
+        ("--rank-by slot a", "a"),
+        ("-byslot a", "a"),
+    ] {
+        assert_eq!(ours(typed), expected, "{typed}");
+    }
+}
+
+#[test]
 fn programs_are_separated() {
     let line = "-l -n 1 a x : -n 2 -env A 1 -wdir / b : c";
     let programs = translated(line).unwrap().programs;
@@ -133,6 +153,10 @@ fn options_without_meaning_are_named() {
             "-bootstrap ssh is ignored: --launch-with",
         ),
         ("-usize 4 a", "MPI_UNIVERSE_SIZE is the number"),
+        (
+            "--use-hwthread-cpus a",
+            "--use-hwthread-cpus is ignored: ranks may outnumber the cores",
+        ),
     ] {
         let translated = translated(line).unwrap();
         assert_eq!(translated.programs, [[OsString::from("a")]], "{line}");
@@ -149,11 +173,23 @@ fn options_without_meaning_are_named() {
             "-path is not supported: give the program's path",
         ),
         ("--output xml a", "`xml` is not supported"),
+        (
+            "--rank-by node a",
+            "--rank-by node is not supported: ranks fill",
+        ),
+        ("--rank-by", "--rank-by needs a part"),
         ("--mca btl", "--mca needs a value"),
         ("-env A", "-env needs NAME VALUE"),
     ] {
         let why = refused(line);
         assert!(why.contains(expected), "{why}");
+    }
+}
+
+#[test]
+fn a_question_about_the_installation_needs_no_program() {
+    for (line, expected) in [("-info", true), ("--info", true), ("-n 1 a -info", false)] {
+        assert_eq!(translated(line).unwrap().asks_installation, expected);
     }
 }
 

@@ -553,6 +553,54 @@ fn a_file_that_cannot_be_written_is_refused_before_any_work() {
     }
 }
 
+/// The words that bash offers for the last of these words.
+fn completed(command: &str, words: &[&str]) -> Vec<String> {
+    let folder = Folder::new(&format!("completions-{command}-{}", words.concat().len()));
+    let script = output(&["completions", "bash", "--for", command]).stdout;
+    let script = folder.file("script", &String::from_utf8(script).unwrap(), 0o644);
+    folder.file("machine.toml", "", 0o644);
+    let play = r#"source "$1"; shift
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+        "_$1" "$1" "${@: -1}" "${@: -2:1}"
+        printf '%s\n' "${COMPREPLY[@]}""#;
+    let play = ["-c", play, "bash", script.to_str().unwrap(), command];
+    let job = crate::common::command("bash").arguments(&play);
+    let job = job.arguments(words).current_dir(&folder.0).finish();
+    job.code(0).silent();
+    job.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_machines_and_habits() {
+    let offered = |command, words: &[&str], expected: &[&str]| {
+        let found = completed(command, words);
+        for word in expected {
+            assert!(found.iter().any(|one| one == word), "{words:?}: {found:?}");
+        }
+        found
+    };
+    let all = offered(
+        "mpiexec",
+        &["--fabric", ""],
+        &["qdr", "edr", "machine.toml"],
+    );
+    assert!(all.len() > 20, "{all:?}");
+    let few = offered("fishplate", &["run", "--fabric", "ed"], &["edr"]);
+    assert!(few.len() < 8, "{few:?}");
+    let next = ["compare", "--fabrics", "qdr,ed"];
+    let next = offered("fishplate", &next, &["qdr,edr"]);
+    assert!(
+        next.iter().all(|word| word.starts_with("qdr,ed")),
+        "{next:?}"
+    );
+    offered("fishplate", &["fabric", "explain", "qd"], &["qdr"]);
+    offered("mpirun", &["-hostf"], &["-hostfile"]);
+    offered("mpiexec", &["-machine"], &["-machinefile"]);
+    offered("mpiexec", &["-hostfile", "mach"], &["machine.toml"]);
+    offered("mpiexec", &["-fabric", "qd"], &["qdr"]);
+    assert_eq!(completed("mpiexec", &["--hostf"]), ["--hostfile"]);
+}
+
 #[test]
 fn completions_and_man_pages_come_from_the_command_line() {
     for (shell, name) in [

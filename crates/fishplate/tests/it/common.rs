@@ -306,6 +306,20 @@ impl Drop for Folder {
     }
 }
 
+/// The command of the tree that `make stage` makes, and the example `heat`, compiled by it into a
+/// folder.
+pub(crate) fn staged_heat(folder: &Folder) -> (String, PathBuf) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let heat = folder.0.join("heat");
+    let compiled = Command::new(format!("{root}/build/bin/mpicc"))
+        .args(["-O2", "-o"])
+        .arg(&heat)
+        .args([&format!("{root}/examples/heat.c"), "-lm"])
+        .status();
+    assert!(compiled.expect("mpicc starts").success());
+    (format!("{root}/build/bin/fishplate"), heat)
+}
+
 /// The output of a `fishplate` command that starts no job.
 pub(crate) fn output(arguments: &[&str]) -> Output {
     Command::new(FISHPLATE)

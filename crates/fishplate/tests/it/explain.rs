@@ -14,6 +14,10 @@ const CHOICES: &str = r#"{"rank":0,"peers":[{"ranks":[1,2,3,5],"transport":"RDMA
 {"size":64,"algorithm":"binomial","predicted_ns":1310,"not_taken":[{"choice":"linear","predicted_ns":1410}]},
 {"size":1024,"algorithm":"two-level","predicted_ns":1600,"not_taken":[]}]}]}"#;
 
+/// A larger size, with the same choices but for the parts of the split.
+const LARGER: &str = r#"{"size":2097152,"protocol":"read rendezvous","predicted_ns":340000,"not_taken":[],
+"rails":{"choice":"split 49:51","shares":[],"predicted_ns":331000,"not_taken":[],"limit":"bus"}}"#;
+
 /// The steps by which rank 0 puts an explanation.
 fn explanation(text: &str) -> Vec<String> {
     let bytes: Vec<u8> = text.bytes().collect();
@@ -39,8 +43,34 @@ fn explained(options: &[&str]) -> crate::common::Done {
 }
 
 #[test]
-fn choices_are_shown_as_a_table_on_standard_error() {
-    let job = explained(&["--explain"]);
+fn a_short_table_has_the_sizes_from_which_another_choice_is_taken() {
+    let text = CHOICES.replace("}]}],\n\"coll", &format!("}},{LARGER}]}}],\n\"coll"));
+    let steps = explanation(&text.replace('\n', ""));
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let job = ranks(&["-n", "2", "--explain"], &steps).finish();
+    let expected = "\
+Messages of rank 0 to ranks 1-3,5 (RDMA, 2 rails); predicted times in µs:
+ from    protocol          rails                           time   next best
+─────────────────────────────────────────────────────────────────────────────────────────────
+ 8 B     eager             rail 0 1.30                     1.30   rendezvous by packets 4.50
+ 1 MiB   read rendezvous   split 50:50 166, bound by bus   170    write rendezvous 170
+Ready to receive is taken where the receiver has announced its buffer beforehand.
+
+Collectives on MPI_COMM_WORLD:
+ collective   algorithm
+─────────────────────────────────────────────
+ barrier      shared
+ bcast        binomial, two-level from 1 KiB
+
+--explain=all shows more sizes, and all choices that are not taken.
+";
+    assert_eq!(job.code(0).stderr, expected);
+    assert_eq!(job.stdout, "");
+}
+
+#[test]
+fn all_choices_are_shown_as_a_table_on_standard_error() {
+    let job = explained(&["--explain=all"]);
     let expected = "\
 Messages of rank 0 to ranks 1-3,5 (RDMA, 2 rails); predicted times in µs:
  from    protocol          rails                           time   not taken

@@ -67,7 +67,7 @@ fn a_part_is_shown_with_its_sources() {
     assert!(good(&["show", "fdr"]).ends_with("There is also link.fdr.\n"));
     let link = object(&good(&["show", "link.fdr", "--json"]));
     assert_eq!(link["values"]["lane"]["value"], "14.0625 Gb/s");
-    assert!(bad(&["show", "link.fdrr"]).contains("did you mean fdr?"));
+    assert!(bad(&["show", "link.fdrr"]).contains("did you mean fdr"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Jobs described as people who know another launcher do: several programs, hosts in files, chosen
 //! environments, output and input.
 
-use crate::common::{Done, Folder, run};
+use crate::common::{Done, FISHPLATE, Folder, command, run};
 
 /// Options that stand in for hosts.
 const LAUNCH: [&str; 2] = ["--launch-with", "env HOST={host}"];
@@ -149,6 +149,71 @@ fn ranks_per_host_on_one_host() {
         .code(1)
         .one_line(&[&more, " ranks on a host", "--nooversubscribe"]);
     count(&["-n", "1", "--nooversubscribe"]).code(0).silent();
+}
+
+#[test]
+fn ranks_per_host_and_per_socket_in_the_words_of_open_mpi() {
+    let count = |options: &[&str]| run(options).arguments(&["echo"]).finish();
+    let elsewhere = ["--hosts", "a,b", LAUNCH[0], LAUNCH[1]];
+    let job = count(&[&elsewhere[..], &["--map-by", "ppr:2:node"]].concat());
+    assert_eq!(job.code(0).stdout, "\n".repeat(4));
+    let job = count(&["--map-by", "ppr:2:node", "--rank-by", "slot"]);
+    assert_eq!(job.code(0).stdout, "\n\n");
+    count(&["-n", "3", "--map-by", "ppr:2:node"])
+        .code(2)
+        .one_line(&["--ppn 2: 3 ranks need more hosts"]);
+    // Without a number of ranks, all parts of this machine get theirs.
+    let job = count(&["--map-by", "ppr:1:hwthread"]);
+    let threads = rustix::thread::sched_getaffinity(None).unwrap().count();
+    assert_eq!(job.code(0).stdout.len(), threads as usize);
+    count(&["-map-by", "ppr:2:board"])
+        .code(2)
+        .errors(&["valid are slot, core, ", "ppr:COUNT:PART"]);
+}
+
+#[test]
+fn further_lists_add_hosts() {
+    let show = ["sh", "-c", "echo $HOST $FISHPLATE_RANK"];
+    let job = run(&["-host", "a", "-H", "b:2,c", "--hosts", "a"]).arguments(&LAUNCH);
+    let job = job.arguments(&show).finish();
+    assert_eq!(lines(&job), ["a 0", "a 1", "b 2", "b 3", "c 4"]);
+    let job = run(&["-host", "a", "-host", "b:x", "true"]).finish();
+    job.code(2).one_line(&["--hosts a,b:x: `b:x` is not HOST"]);
+}
+
+/// No agent, so neither ssh nor a command for it is needed.
+#[test]
+fn loopback_addresses_are_this_host() {
+    let show = ["sh", "-c", "echo $FISHPLATE_RANK"];
+    let job = run(&["-n", "2", "-host", "127.0.0.1"]).env("PATH", "/usr/bin:/bin");
+    assert_eq!(lines(&job.arguments(&show).finish()), ["0", "1"]);
+}
+
+#[test]
+fn a_negative_number_of_ranks_is_called_so() {
+    for words in [["-n", "-3"], ["-np", "-3"], ["--ranks", "-3"]] {
+        let job = run(&words).arguments(&["true"]).finish();
+        job.code(2).errors(&["'-3'", "cannot be negative"]);
+    }
+    run(&["-n", "-l", "true"])
+        .finish()
+        .code(2)
+        .errors(&["'-l'", "valid are whole numbers"]);
+}
+
+#[test]
+fn the_installation_is_named() {
+    let version = env!("CARGO_PKG_VERSION");
+    let line = format!("fishplate run (Fishplate, MPI 5.0) {version}\n");
+    let job = run(&["--version"]).finish();
+    assert_eq!(job.code(0).stdout, line);
+    let job = run(&["-info"]).finish();
+    let rest = job.code(0).stdout.strip_prefix(&line);
+    let own = command(FISHPLATE).arguments(&["info"]).finish();
+    assert_eq!(
+        rest.and_then(|rest| rest.lines().next()),
+        own.stdout.lines().next()
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod fabric;
 mod habits;
 mod perf;
 mod predicted;
+mod progress;
 mod secret;
 mod signals;
 mod space;

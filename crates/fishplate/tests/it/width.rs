@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::FISHPLATE;
+use crate::common::{FISHPLATE, Folder, staged_heat};
 
 const WIDTHS: [usize; 3] = [60, 80, 132];
 
@@ -76,19 +76,8 @@ fn this_machine_is_shown_on_any_terminal() {
 /// Results on modelled machines, by the tree that `make stage` makes.
 #[test]
 fn results_are_shown_on_any_terminal() {
-    let stage = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/bin");
-    let heat = std::env::temp_dir().join(format!("width-heat-{}", std::process::id()));
-    let compiled = Command::new(format!("{stage}/mpicc"))
-        .args(["-O2", "-o"])
-        .arg(&heat)
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../examples/heat.c"
-        ))
-        .arg("-lm")
-        .status();
-    assert!(compiled.expect("mpicc starts").success());
-    let program = format!("{stage}/fishplate");
+    let folder = Folder::new("width");
+    let (program, heat) = staged_heat(&folder);
     let compare = format!(
         "compare --fabrics qdr,2xqdr,edr -n 2 {} 32 3",
         heat.display()
@@ -99,7 +88,6 @@ fn results_are_shown_on_any_terminal() {
             assert_fits(words, &shown_by(&program, words, Some(columns)), columns);
         }
     }
-    std::fs::remove_file(heat).expect("the program can be removed");
 }
 
 #[test]

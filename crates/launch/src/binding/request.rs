@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::cpu_list::CpuList;
-use super::topology::Level;
+use super::topology::{Level, Topology};
 
 /// A user's wishes for the binding of ranks. Without any, the launcher chooses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,20 @@ pub struct BindingRequest {
     pub cpus: Option<CpuList>,
     /// Whether the launcher prints the binding of each rank.
     pub report: bool,
+}
+
+impl BindingRequest {
+    /// The number of ranks for which this host has places, if ranks are counted by its parts
+    /// (`ppr:2:socket`). None: the wishes give no number, or the kernel names no parts.
+    pub fn ranks_here(&self) -> Option<usize> {
+        self.ranks_on(&Topology::of_this_thread()?)
+    }
+
+    fn ranks_on(&self, topology: &Topology) -> Option<usize> {
+        let map = self.map_by.as_ref()?;
+        let parts = topology.parts(map.level?).count();
+        map.ranks_each.map(|each| each.saturating_mul(parts))
+    }
 }
 
 /// The part of the machine to which each rank is bound.
@@ -110,8 +124,8 @@ impl FromStr for MapBy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<MapBy, String> {
-        const VALID: &str =
-            "valid are slot, core, hwthread, l3cache, numa, socket, node, and ppr:COUNT:PART";
+        const VALID: &str = "valid are slot, core, hwthread, l3cache, numa, socket, node, and ppr:COUNT:PART for \
+             COUNT ranks on each PART";
         let mut words = text.split(':');
         let mut name = words.next().unwrap_or_default().to_ascii_lowercase();
         let mut ranks_each = None;
@@ -158,6 +172,27 @@ impl FromStr for CpuList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::binding::made_up::MadeUpMachine;
+
+    #[test]
+    fn ranks_that_are_counted_by_parts_fill_them() {
+        let machine = MadeUpMachine::new(2, 4, 2);
+        let topology = Topology::read(machine.root(), &machine.all());
+        for (map, expected) in [
+            ("ppr:3:socket", Some(6)),
+            ("ppr:1:core", Some(8)),
+            ("ppr:1:hwthread", Some(16)),
+            ("socket", None),
+            ("slot", None),
+        ] {
+            let request = BindingRequest {
+                map_by: Some(map.parse().unwrap()),
+                ..Default::default()
+            };
+            assert_eq!(request.ranks_on(&topology), expected, "{map}");
+        }
+        assert_eq!(BindingRequest::default().ranks_on(&topology), None);
+    }
 
     fn parts(level: Level, count: usize, overload: bool) -> BindTo {
         BindTo::Parts {

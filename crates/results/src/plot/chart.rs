@@ -18,8 +18,13 @@ pub(super) const SHADE: RGBColor = RGBColor(244, 226, 190);
 const INK: RGBColor = RGBColor(50, 50, 50);
 /// Margins of a plot, and those of its axes with labels.
 const MARGIN: u32 = 14;
-/// Width of a letter of the caption, on average.
+/// Width of a letter of the caption, and of one of the title, on average.
 const LETTER: u32 = 6;
+const TITLE_LETTER: u32 = 9;
+/// Height of a line of the title.
+const TITLE_LINE: u32 = 26;
+/// Width of title, legend and caption.
+const WIDE: u32 = SIZE.0 - 6 * MARGIN;
 
 /// The result of drawing on a backend.
 pub(super) type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
@@ -27,7 +32,7 @@ pub(super) type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>
 /// A coordinate system of places.
 pub(super) type Places<'a, B> = ChartContext<'a, B, Cartesian2d<Line, Line>>;
 
-/// Draws a plot with its caption.
+/// Draws a plot with its title and its legend above, and its caption below.
 pub(super) fn chart<B: DrawingBackend>(
     plot: &Plot,
     area: &DrawingArea<B, Shift>,
@@ -41,9 +46,16 @@ pub(super) fn chart<B: DrawingBackend>(
         let place = (place.0 as i32, place.1 as i32 - 4 * scale as i32);
         lower.draw(&Text::new(line.as_str(), place, font(12, scale)))?;
     }
+    let (head, upper) = upper.split_vertically(head_height(plot) * scale);
+    for (at, line) in title_lines(&plot.title).iter().enumerate() {
+        let top = MARGIN + TITLE_LINE * at as u32;
+        let place = ((3 * MARGIN * scale) as i32, (top * scale) as i32);
+        head.draw(&Text::new(line.as_str(), place, font(19, scale)))?;
+    }
+    let below = head_height(plot) - legend::height(plot, WIDE);
+    legend::draw(plot, &head, (3 * MARGIN, below), WIDE, scale)?;
     let (across, upward) = (plot.across(), plot.upward());
     let mut chart = ChartBuilder::on(&upper)
-        .caption(&plot.title, font(19, scale))
         .margin(MARGIN * scale)
         .margin_right(2 * MARGIN * scale)
         .x_label_area_size(48 * scale)
@@ -68,14 +80,29 @@ pub(super) fn chart<B: DrawingBackend>(
             }
         }
     }
-    legend::draw(plot, &chart, [&across, &upward], scale)
+    Ok(())
+}
+
+/// Height of the title and the legend of a plot, before scaling.
+pub(super) fn head_height(plot: &Plot) -> u32 {
+    let lines = title_lines(&plot.title).len() as u32;
+    MARGIN + TITLE_LINE * lines + legend::height(plot, WIDE)
+}
+
+/// The title in lines that fit above a plot.
+fn title_lines(title: &str) -> Vec<String> {
+    broken(title, (WIDE / TITLE_LETTER) as usize)
 }
 
 /// The caption in lines that fit below a plot.
 pub(super) fn caption_lines(caption: &str) -> Vec<String> {
-    let most = ((SIZE.0 - 6 * MARGIN) / LETTER) as usize;
+    broken(caption, (WIDE / LETTER) as usize)
+}
+
+/// Text in lines of at most `most` characters.
+fn broken(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in caption.split_whitespace() {
+    for word in text.split_whitespace() {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
                 *line += " ";

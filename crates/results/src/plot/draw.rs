@@ -11,13 +11,13 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 
 use super::Plot;
-use super::chart::{Drawn, caption_lines, chart};
+use super::chart::{Drawn, caption_lines, chart, head_height};
 use crate::output::OutputFile;
 
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
 pub(super) const FAMILY: &str = "sans-serif";
-/// Width and height of one plot without its caption, before scaling.
-pub(super) const SIZE: (u32, u32) = (800, 500);
+/// Width and height of one plot without its title, legend and caption, before scaling.
+pub(super) const SIZE: (u32, u32) = (800, 470);
 /// Height of a line of the caption.
 pub(super) const LINE: u32 = 17;
 /// Pixels of a bitmap for each unit of length: more than one, for smooth letters.
@@ -101,7 +101,9 @@ where
     let plots: Vec<Plot> = plots.iter().map(Into::into).collect();
     let rows = plots.len().div_ceil(columns);
     let lines = plots.iter().map(|plot| caption_lines(&plot.caption).len());
-    let height = SIZE.1 + LINE * lines.max().unwrap_or(0) as u32;
+    let heads = plots.iter().map(head_height);
+    let around = heads.max().unwrap_or(0) + LINE * lines.max().unwrap_or(0) as u32;
+    let height = SIZE.1 + around;
     let size = |scale: u32| {
         (
             SIZE.0 * columns as u32 * scale,

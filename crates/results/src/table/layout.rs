@@ -1,8 +1,9 @@
 //! The arrangement of a table's columns on a page of limited width.
 //!
-//! Numbers never break. First the columns of text become narrower and their cells take several
-//! lines; the widest column gives first. Where that is not enough, the table is folded: the columns
-//! that do not fit stand below, with the column repeated that names the rows. Nothing is left out.
+//! Numbers never break, but their headings do. First the columns of text and of wide headings
+//! become narrower, and their cells take several lines; the widest column gives first. Where that
+//! is not enough, the table is folded: the columns that do not fit stand below, with the column
+//! repeated that names the rows. Nothing is left out.
 
 /// Columns of the page that a column takes beside its cells: a space on each side, and a separator
 /// from the next column, which the last one has not.
@@ -18,7 +19,7 @@ pub(super) type Block = Vec<(usize, usize)>;
 pub(super) struct Column {
     /// The width of its longest line.
     pub(super) natural: usize,
-    /// The width of its longest word.
+    /// The width of its longest word; a number with its unit is one.
     pub(super) longest_word: usize,
     /// Whether its cells are text, which may break between words.
     pub(super) is_text: bool,
@@ -29,7 +30,7 @@ impl Column {
     fn least(&self) -> usize {
         match self.is_text {
             true => self.longest_word.max(NARROW).min(self.natural),
-            false => self.natural,
+            false => self.longest_word,
         }
     }
 }
@@ -84,8 +85,8 @@ fn numbered(numbers: impl Iterator<Item = usize>, widths: Vec<usize>) -> Block {
     numbers.zip(widths).collect()
 }
 
-/// The widths of columns beside each other: the widest column of text gives until all fit, or until
-/// none can give more.
+/// The widths of columns beside each other: the widest column that can gives until all fit, or
+/// until none can give more.
 fn narrowed(columns: &[Column], width: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.natural).collect();
     let padding = GAP * columns.len() - 1;
@@ -127,6 +128,22 @@ mod tests {
     fn without_a_limit_all_stand_beside_each_other() {
         let all = blocks(&[text(90), number(8)], 0, None);
         assert_eq!(all, [vec![(0, 90), (1, 8)]]);
+    }
+
+    #[test]
+    fn a_heading_breaks_before_the_table_is_folded() {
+        let ratio = Column {
+            natural: 19,
+            longest_word: 8,
+            is_text: false,
+        };
+        let columns = [text(6), number(5), ratio];
+        assert_eq!(
+            blocks(&columns, 0, Some(30)),
+            [vec![(0, 6), (1, 5), (2, 11)]]
+        );
+        let folded = blocks(&columns, 0, Some(25));
+        assert_eq!(folded, [vec![(0, 6), (1, 5)], vec![(0, 6), (2, 14)]]);
     }
 
     #[test]

@@ -71,15 +71,20 @@ fn arranged(
     width: Option<usize>,
 ) -> String {
     let column = |(at, title): (usize, &String)| {
-        let cells = rows.iter().filter_map(|row| row.get(at)).chain([title]);
-        let lines = cells.clone().flat_map(|cell| cell.lines());
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        let whole = cells.clone().flat_map(|cell| cell.lines());
         let words = cells.flat_map(|cell| cell.split_whitespace());
         let longest = |all: &mut dyn Iterator<Item = &str>| {
             all.map(|part| part.chars().count()).max().unwrap_or(0)
         };
+        let natural = longest(&mut whole.clone().chain(title.lines()));
+        let longest_word = match is_left(at) {
+            true => longest(&mut words.chain(title.split_whitespace())),
+            false => longest(&mut whole.chain(title.split_whitespace())),
+        };
         Column {
-            natural: longest(&mut lines.into_iter()),
-            longest_word: longest(&mut words.into_iter()),
+            natural,
+            longest_word,
             is_text: is_left(at),
         }
     };

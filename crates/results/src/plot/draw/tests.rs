@@ -57,7 +57,8 @@ fn an_svg_names_axes_units_ticks_and_libraries() {
 fn a_png_has_letters_and_both_colours() {
     let png = drawn(latency(), "a.png");
     let image = image::load_from_memory(&png).unwrap().to_rgb8();
-    assert_eq!(image.dimensions(), (SIZE.0 * PIXELS, SIZE.1 * PIXELS));
+    let height = SIZE.1 + head_height(&Plot::from(&latency()));
+    assert_eq!(image.dimensions(), (SIZE.0 * PIXELS, height * PIXELS));
     let dark = |x, y| image.get_pixel(x, y).0.iter().all(|&part| part < 128);
     let title = (0..image.width()).flat_map(|x| (0..60).map(move |y| (x, y)));
     assert!(title.filter(|&(x, y)| dark(x, y)).count() > 100, "no title");
@@ -119,10 +120,31 @@ fn a_band_a_caption_and_hollow_marks_are_drawn() {
         caption: "qdr, fishplate 0.1.0, `fishplate bench latency`. ".repeat(4),
         ..Plot::default()
     };
+    let height = SIZE.1 + head_height(&plot) + 2 * LINE;
     let svg = String::from_utf8(drawn(plot, "f.svg")).unwrap();
     assert_eq!(svg.matches("opacity=\"0.2\"").count(), 1, "{svg}");
-    assert!(svg.contains(&format!("height=\"{}\"", SIZE.1 + 2 * LINE)));
+    assert!(svg.contains(&format!("height=\"{height}\"")));
     assert!(!svg.contains("#D55E00"), "a colour of its own");
+}
+
+#[test]
+fn a_long_title_has_lines_and_the_legend_stands_above_the_axes() {
+    let panel = Panel {
+        title: "a title of many words ".repeat(6),
+        ..latency()
+    };
+    let plot = Plot::from(&panel);
+    let one_line = head_height(&Plot::from(&latency()));
+    let [low, high] = [head_height(&plot) - one_line, head_height(&plot)];
+    assert!(low > 0, "as high as a short title: {high}");
+    let svg = String::from_utf8(drawn(panel, "h.svg")).unwrap();
+    let entry = svg.split("<text ").find(|text| text.contains("\npeer\n"));
+    let top = entry.unwrap().split("y=\"").nth(1).unwrap();
+    let top: u32 = top.split('"').next().unwrap().parse().unwrap();
+    assert!(
+        top < high,
+        "an entry at {top}, within the axes from {high} on"
+    );
 }
 
 /// Two equal curves: the later one has gaps, and marks of another form.

@@ -1,0 +1,69 @@
+//! What `compare` says while it runs, and the number of runs that it announces, by the tree that
+//! `make stage` makes.
+
+use crate::common::{Folder, command, staged_heat};
+
+/// The number before a word of a line.
+fn number_before(line: &str, word: &str) -> usize {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().position(|known| *known == word);
+    let number = at.and_then(|at| words[at - 1].parse().ok());
+    number.unwrap_or_else(|| panic!("no number before {word}: {line}"))
+}
+
+#[test]
+fn a_comparison_announces_its_runs_and_says_each_phase() {
+    let folder = Folder::new("progress");
+    let (program, heat) = staged_heat(&folder);
+    let log = folder.0.join("log");
+    let script = format!(
+        "#!/bin/sh\n[ $FISHPLATE_RANK != 0 ] || echo >> {}\nexec {} 32 3\n",
+        log.display(),
+        heat.display()
+    );
+    let counted = folder.file("counted", &script, 0o755);
+    let compare = |options: &[&str]| {
+        let _ = std::fs::remove_file(&log);
+        let job = command(&program).arguments(&["compare"]).arguments(options);
+        let job = job.arguments(&[counted.to_str().unwrap()]).finish();
+        job.code(0);
+        let runs = std::fs::read_to_string(&log).unwrap().lines().count();
+        // The other lines are the program's.
+        let said = job
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("fishplate: "));
+        let said: Vec<String> = said.map(str::to_owned).collect();
+        (runs, said)
+    };
+    let record = folder.0.join("record").display().to_string();
+    let options = ["--fabrics", "qdr,ndr", "-n", "2,4"];
+    let (runs, said) = compare(&[&options[..], &["--record", &record]].concat());
+    let announced = number_before(&said[0], "times,");
+    assert!(
+        said[0].contains("runs ") && said[0].contains("files again"),
+        "{said:?}"
+    );
+    let phases = [
+        ("recording on qdr: ", 2),
+        ("replaying on 2 machines: ", 4),
+        ("replaying on ideal machines: ", 14),
+    ];
+    for ((phase, runs), line) in phases.iter().zip(&said[1..]) {
+        assert!(line.contains(phase), "{line}");
+        assert_eq!(number_before(&line.replace(',', ""), "runs"), *runs);
+    }
+    assert!(
+        said[4].contains("searching how sure the answer is: "),
+        "{said:?}"
+    );
+    assert_eq!(announced, 20);
+    // How many runs find the certainty depends on what was recorded.
+    assert!(runs >= announced + 2, "{runs} runs");
+
+    // No recording, and one machine has no rival.
+    let options = ["--fabrics", "qdr", "-n", "2,4", "--replay", &record];
+    let (runs, said) = compare(&options);
+    assert_eq!(number_before(&said[0], "times;"), runs);
+    assert_eq!(said.len(), 3, "{said:?}");
+}
