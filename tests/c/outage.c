@@ -86,7 +86,7 @@ static void with_the_lost(int peer) {
 }
 
 /* Array calls return at once: a receive that nobody has sent for stays pending. */
-static void pending(int lost, int neighbour) {
+static void pending(MPI_Comm others, int lost, int neighbour) {
     char in[2][ROOM], out[ROOM];
     MPI_Request requests[2];
     MPI_Status statuses[2];
@@ -97,6 +97,7 @@ static void pending(int lost, int neighbour) {
     SAME(class_of(statuses[1].MPI_ERROR), MPI_ERR_OTHER);
     CHECK(requests[0] != MPI_REQUEST_NULL, "it stays active");
     SAME(requests[1] == MPI_REQUEST_NULL, 1);
+    OK(MPI_Barrier(others));
     fill(out, sizeof out, rank + 40);
     OK(MPI_Send(out, ROOM, MPI_BYTE, neighbour, LATER, MPI_COMM_WORLD));
     OK(MPI_Waitall(2, requests, statuses));
@@ -136,7 +137,7 @@ int main(int argc, char **argv) {
     SAME(class_of(code), MPI_ERR_OTHER);
     if (rank != last) {
         int neighbour = rank ^ 1, sum = 0;
-        pending(last, neighbour);
+        pending(others, last, neighbour);
         any_source(all, others, neighbour);
         OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, others));
         SAME(sum, last * (last - 1) / 2);
