@@ -26,7 +26,7 @@ from harness import Case, Problem  # noqa: E402
 # Time limit of a run whose row names none.
 SECONDS = 60
 
-# Program, numbers of ranks, and what differs from the usual: args, code (None: any but 0), says (patterns that standard error must
+# Program, numbers of ranks, and what differs from the usual: args, options (of mpiexec), code (None: any but 0), says (patterns that standard error must
 # match), silent (True: no ` ok` is expected), seconds (time limit), env, and mpich (why MPICH 5.0.2 fails; skipped under --peer).
 TABLE = [
     ("hello", [1, 2, 4], {}),
@@ -101,6 +101,9 @@ TABLE = [
           ("after-finalize", ["MPI_Finalize"]),
           ("after-init", ["MPI_Init"]),
       ]],
+    *[("outage", [ranks], {"options": ["--fabric", "qdr", "--fault", f"host={ranks - 1},rail=0,{fault}=2ms.."],
+                           "env": {"FISHPLATE_OUTAGE": "40s"}, "mpich": "it has no modelled machines"})
+      for ranks in (3, 5) for fault in ("down", "silent")],
     ("exit_code", [2, 3], {"args": ["0"], "silent": True}),
     ("exit_code", [2, 3], {"args": ["5"], "silent": True, "code": 5}),
     ("exit_code", [2, 3], {"args": ["early"], "silent": True, "code": 9}),
@@ -172,13 +175,15 @@ class World:
 
 
 def label(name: str, ranks: int, row: dict) -> str:
-    return f"{name} -n {ranks} {' '.join(row.get('args', []))}".rstrip()
+    words = [*row.get("options", []), *row.get("args", [])]
+    return f"{name} -n {ranks} {' '.join(words)}".rstrip()
 
 
 def program(name: str, ranks: int, row: dict):
     def test(world: World) -> None:
         command = [*world.through, world.compile(name), *row.get("args", [])]
-        ran = harness.launch(world.prefix, ranks, command, env=row.get("env"), seconds=row.get("seconds", SECONDS))
+        ran = harness.launch(world.prefix, ranks, command, env=row.get("env"), seconds=row.get("seconds", SECONDS),
+                             options=tuple(row.get("options", ())))
         if problem := judge(row, ran.code, ran.out, ran.err):
             raise Problem(problem + harness.output(ran.out + ran.err))
     return test

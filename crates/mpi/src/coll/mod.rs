@@ -9,8 +9,13 @@
 //! one communicator use one buffer, nonblocking ones take turns in another (`crate::lanes`), and
 //! each persistent operation has its own.
 //!
-//! A new collective takes a file with its algorithms, a variant of [`Work`] with its arms in
-//! `work.rs` and `check.rs`, and its rows in the table.
+//! A new collective takes:
+//! - a variant of [`Work`], with its arms in `work`, `check`, `small` and `pieces`;
+//! - a file with its algorithms by messages; for members that share memory a step in `steps`, and in
+//!   `direct` its copies, if vectors or blocks of it can be named;
+//! - a variant of `crate::algorithms::Collective`, with its rows there and its cost in
+//!   `crate::algorithms::cost`;
+//! - its procedures in the crate `abi`.
 //!
 //! Invariants:
 //! - no lock is held while a user's operation runs;

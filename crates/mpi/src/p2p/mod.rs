@@ -42,7 +42,7 @@ pub use probe::Found;
 use protocol::{Case, Limits, Protocol, choose};
 pub(crate) use receive::received;
 use rendezvous::Fetches;
-use send_queue::{MessageSource, PeerState, SendQueue};
+use send_queue::{MessageSource, Reach, SendQueue};
 use transfers::{Stage, Transfers};
 
 use crate::lost_peers::Losses;
@@ -98,13 +98,12 @@ impl Messages {
     pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
         let tries_short = limits.announces && rails > Some(1);
-        let whole = |peer| limits.whole(router.piece(peer));
-        let mut send_queue = SendQueue::new((0..ranks).map(whole));
-        for peer in 0..ranks {
-            if router.capabilities(peer).dear_puts {
-                send_queue.set(peer, PeerState::DearPuts, true);
-            }
-        }
+        let reach = |peer| Reach {
+            whole: limits.whole(router.piece(peer)),
+            is_dear: router.capabilities(peer).dear_puts,
+        };
+        let peers: Vec<Reach> = (0..ranks).map(reach).collect();
+        let send_queue = SendQueue::new(&peers);
         Messages {
             requests: Requests::default(),
             posted: Posted::default(),

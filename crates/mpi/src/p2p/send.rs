@@ -113,7 +113,7 @@ impl Messages {
             self.send_batch(router, peer);
             self.flush(router)?;
         }
-        let waits = self.send_queue.is(peer, PeerState::DearPuts)
+        let waits = self.send_queue.is_dear(peer)
             && self.send_queue.joins_burst(peer, router.device_polls())
             && mode == Mode::Standard;
         if !waits && self.send_as_if_cheap(router, mode, buffer, peer, key)? {

@@ -14,12 +14,24 @@ use crate::matching::Key;
 use crate::packet::{Control, Eager, Envelope, Kind, ReadyToReceive, Rendezvous, copied_out};
 use crate::request::{RequestId, Send};
 
+/// The ways of messages to a peer, as its transport has them.
+#[derive(Clone, Copy)]
+pub(super) struct Reach {
+    /// The longest message that fits one packet.
+    pub(super) whole: usize,
+    /// A put is dear.
+    pub(super) is_dear: bool,
+}
+
 /// The packets that wait, and the peers that need more than a `put`.
 pub(super) struct SendQueue {
     /// For each peer, messages shorter than this, in bytes, are one put at this moment.
     one_put: Box<[u32]>,
     /// `one_put` while it is 0 for every peer, so that nothing takes the short path.
     hidden: Option<Box<[u32]>>,
+    /// For each peer to which puts are dear, messages shorter than this fit one packet; 0 for the
+    /// others. Empty: puts are dear to no peer.
+    dear: Box<[u32]>,
     /// The state of peers for which something was queued or set.
     special: PeerTable<Box<Special>>,
     /// Peers with queued packets.
@@ -118,12 +130,12 @@ fn shorter_than(whole: usize) -> u32 {
 }
 
 impl Special {
-    fn idle(one_put: u32) -> Special {
+    fn idle(one_put: u32, states: u8) -> Special {
         Special {
             one_put,
             queue: VecDeque::new(),
             streams: VecDeque::new(),
-            states: 0,
+            states,
             burst: Burst::default(),
         }
     }
@@ -167,14 +179,26 @@ impl Special {
 }
 
 impl SendQueue {
-    /// The queues to peers, of which each takes messages of up to this length in one packet.
-    pub(super) fn new(whole: impl ExactSizeIterator<Item = usize>) -> SendQueue {
+    /// The queues to these peers.
+    pub(super) fn new(peers: &[Reach]) -> SendQueue {
+        let dear = |reach: &Reach| reach.is_dear as u32 * shorter_than(reach.whole);
+        let cheap = |reach: &Reach| !reach.is_dear as u32 * shorter_than(reach.whole);
+        let has_dear = peers.iter().any(|reach| reach.is_dear);
         SendQueue {
-            special: PeerTable::new(whole.len()),
-            one_put: whole.map(shorter_than).collect(),
+            special: PeerTable::new(peers.len()),
+            one_put: peers.iter().map(cheap).collect(),
             hidden: None,
+            dear: match has_dear {
+                true => peers.iter().map(dear).collect(),
+                false => Box::default(),
+            },
             waiting: VecDeque::new(),
         }
+    }
+
+    /// Puts to this peer are dear.
+    pub(super) fn is_dear(&self, peer: usize) -> bool {
+        self.dear.get(peer).is_some_and(|bound| *bound > 0)
     }
 
     /// A message of `len` bytes to this peer is one put.
@@ -194,7 +218,8 @@ impl SendQueue {
 
     /// A message of `len` bytes to this peer would be one put.
     pub(super) fn is_hidden_one_put(&self, peer: usize, len: usize) -> bool {
-        self.hidden.is_some() && len < self.bound(peer) as usize
+        let hidden = self.hidden.as_deref();
+        hidden.is_some_and(|bounds| len < bounds[peer] as usize)
     }
 
     /// A message of `len` bytes to this peer fits one packet.
@@ -240,7 +265,7 @@ impl SendQueue {
     /// Nothing but the price of puts keeps short messages to this peer from the short path.
     pub(super) fn is_only_dear(&self, peer: usize) -> bool {
         let special = self.special.get(peer);
-        special.is_some_and(|special| {
+        special.map_or(self.is_dear(peer), |special| {
             special.states == PeerState::DearPuts as u8 && special.queue.is_empty()
         })
     }
@@ -257,15 +282,22 @@ impl SendQueue {
         }
     }
 
-    /// Messages to this peer shorter than this, in bytes, are one put, hidden or not.
+    /// Messages to this peer shorter than this, in bytes, fit one packet. Nothing is queued for it.
     fn bound(&self, peer: usize) -> u32 {
-        self.hidden.as_deref().unwrap_or(&self.one_put)[peer]
+        match self.is_dear(peer) {
+            true => self.dear[peer],
+            false => self.hidden.as_deref().unwrap_or(&self.one_put)[peer],
+        }
     }
 
     fn special_of(&mut self, peer: usize) -> &mut Special {
         let one_put = self.bound(peer);
+        let states = match self.is_dear(peer) {
+            true => PeerState::DearPuts as u8,
+            false => 0,
+        };
         let special = self.special.entry(peer);
-        special.get_or_insert_with(|| Box::new(Special::idle(one_put)))
+        special.get_or_insert_with(|| Box::new(Special::idle(one_put, states)))
     }
 
     /// Packets wait for room.
@@ -642,6 +674,43 @@ mod tests {
         One { send, sent: 0 }
     }
 
+    const CHEAP: Reach = Reach {
+        whole: 64,
+        is_dear: false,
+    };
+
+    fn queue() -> SendQueue {
+        SendQueue::new(&[CHEAP])
+    }
+
+    #[test]
+    fn a_peer_has_no_queue_before_something_is_queued_for_it() {
+        let dear = Reach {
+            is_dear: true,
+            ..CHEAP
+        };
+        let mut queue = SendQueue::new(&[dear, CHEAP, dear]);
+        let made = |queue: &SendQueue| {
+            let made = (0..3).filter(|peer| queue.special.get(*peer).is_some());
+            made.collect::<Vec<usize>>()
+        };
+        assert_eq!(made(&queue), []);
+        let shorts = [0, 1, 2].map(|peer| (queue.is_one_put(peer, 8), queue.is_only_dear(peer)));
+        assert_eq!(shorts, [(false, true), (true, false), (false, true)]);
+        assert!((0..3).all(|peer| queue.takes_whole(peer, 64) && !queue.takes_whole(peer, 65)));
+        assert_eq!(made(&queue), []);
+        for peer in 1..3 {
+            queue.push_message(peer, RequestId(1));
+            assert!(!queue.is_one_put(peer, 8) && !queue.is_only_dear(peer));
+            assert!(queue.withdraw(peer, RequestId(1)));
+            let is_dear = peer == 2;
+            let short = (queue.is_one_put(peer, 8), queue.is_only_dear(peer));
+            assert_eq!(short, (!is_dear, is_dear));
+        }
+        assert_eq!(made(&queue), [1, 2]);
+        assert!(queue.is_dear(0) && !queue.is_dear(1) && queue.takes_whole(2, 64));
+    }
+
     fn arrived(router: &mut Router) -> Vec<(Head, Vec<u8>)> {
         let mut all = Vec::new();
         router
@@ -655,7 +724,7 @@ mod tests {
 
     #[test]
     fn packets_leave_in_order_and_streams_behind_them() {
-        let (mut queue, mut router) = (SendQueue::new([64].into_iter()), Router::alone());
+        let (mut queue, mut router) = (queue(), Router::alone());
         let mut source = message(b"message");
         assert!(queue.is_one_put(0, 64) && !queue.is_one_put(0, 65));
         queue.push_stream(0, RequestId(1), 9);
@@ -681,7 +750,7 @@ mod tests {
 
     #[test]
     fn a_peer_without_room_gets_announcements() {
-        let (mut queue, mut router) = (SendQueue::new([64].into_iter()), Router::alone());
+        let (mut queue, mut router) = (queue(), Router::alone());
         let mut source = message(b"message");
         queue.set(0, PeerState::HeadersOnly, true);
         assert!(!queue.is_clear(0) && !queue.is_one_put(0, 1));
@@ -695,7 +764,7 @@ mod tests {
 
     #[test]
     fn a_message_is_withdrawn_only_whole() {
-        let mut queue = SendQueue::new([64].into_iter());
+        let mut queue = queue();
         assert!(!queue.withdraw(0, RequestId(1)));
         queue.push_message(0, RequestId(1));
         assert!(queue.withdraw(0, RequestId(1)));

@@ -130,8 +130,11 @@ pub(super) fn neighbours(player: &Player, round: u64) {
     player.rank.comm_free(comm).unwrap();
 }
 
+/// A way to make a communicator.
+type Maker = fn(&Arc<Rank>) -> Result<u32>;
+
 /// The ways to make communicators of all ranks.
-const MAKERS: [fn(&Arc<Rank>) -> Result<u32>; 6] = [
+const MAKERS: [Maker; 6] = [
     |rank| rank.comm_dup(NAME, WORLD, &[]),
     |rank| {
         let (comm, request) = rank.comm_idup(WORLD, &[])?;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use self::aftermath::Comms;
-use self::case::{Case, NEVER, When};
+use self::case::{Case, How, NEVER, When};
 use self::player::Player;
 use crate::common::modelled::{Keep, Run, play_to_end};
 use crate::common::random_program::{only_seed, seeds};
@@ -80,7 +80,9 @@ fn program(player: &Player, has_comms: bool) -> Times {
         }
         (case.traffic.round)(player, round);
     }
-    if player.is_hit() && case.is_for_ever() && !matches!(case.when, When::Finish(_)) {
+    // Without acknowledgements, messages still arrive: a peer is lost only to those who notice.
+    let is_lost = case.is_for_ever() && case.how != How::Unacknowledged;
+    if is_lost && player.is_hit() && !matches!(case.when, When::Finish(_)) {
         aftermath::play(player, comms.filter(|_| has_comms));
     }
     let finishes = rank.now();
@@ -105,7 +107,7 @@ fn simulate(seed: u64) {
     let part = |from: u64, to: u64, thousandths: u64| from + (to - from) * thousandths / 1000;
     let begin = match case.when {
         When::Start => 0,
-        When::Amid(part_of) => part(ready, first_end.max(ready), part_of),
+        When::Amid(part_of) => part(ready.min(first_end), first_end, part_of),
         When::Finish(part_of) => part(first_end, last(|times| times.end), part_of),
     };
     let has_comms = begin > ready;

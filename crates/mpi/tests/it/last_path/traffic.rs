@@ -57,16 +57,16 @@ pub(super) static TRAFFICS: [Traffic; 24] = [
         messages::exchange(player, round, by::by_testsome)
     }),
     traffic("probe", 8, |player, round| {
-        messages::probed(player, round, Probe::Probe)
+        messages::probed(player, round, Probe::Wait)
     }),
     traffic("iprobe", 8, |player, round| {
-        messages::probed(player, round, Probe::Iprobe)
+        messages::probed(player, round, Probe::Poll)
     }),
     traffic("mprobe", 8, |player, round| {
-        messages::probed(player, round, Probe::Mprobe)
+        messages::probed(player, round, Probe::WaitAndClaim)
     }),
     traffic("improbe", 8, |player, round| {
-        messages::probed(player, round, Probe::Improbe)
+        messages::probed(player, round, Probe::PollAndClaim)
     }),
     traffic("send and receive", 100, |player, round| {
         messages::blocking(player, round, None)
