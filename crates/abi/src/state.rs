@@ -22,6 +22,8 @@ pub struct Rank {
     pub mpi: Arc<mpi::Rank>,
     /// Whether the rank runs on a modelled machine.
     pub in_virtual_time: bool,
+    /// The number of this rank's host on a modelled machine. None on a real host.
+    pub modelled_host: Option<u32>,
     /// The trace of the program's calls, if they are traced or the time between them is charged.
     pub watch: Option<Watch>,
     /// The launcher wants this rank's choices explained.

@@ -100,6 +100,10 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         let bootstrap = &rank.lock().bootstrap;
         bootstrap.notify(Notice::Initialized).map_err(unusable)?;
     }
+    let modelled_host = in_virtual_time.then(|| {
+        let bootstrap = &rank.lock().bootstrap;
+        bootstrap.hosts().of(bootstrap.rank())
+    });
     let rank = Arc::new(rank);
     // A launcher that has chosen the cores of this rank may free it from them if it computes.
     let is_softly_bound =
@@ -111,6 +115,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     LIBRARY.start(Box::leak(Box::new(Rank {
         mpi: rank,
         in_virtual_time,
+        modelled_host,
         watch,
         explains: is_launched && variables().any(|(name, _)| name == knobs::EXPLAIN),
         raise: crate::raise::raise,

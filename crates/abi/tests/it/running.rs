@@ -18,6 +18,7 @@ pub(crate) static RANK: LazyLock<Rank> = LazyLock::new(|| {
     alone.allow_threads();
     Rank {
         in_virtual_time: false,
+        modelled_host: None,
         watch: None,
         explains: false,
         mpi: Arc::new(alone),

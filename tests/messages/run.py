@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""What a user reads: the names and lines that jobs give, and their exit codes.
+
+    tests/messages/run.py [--prefix build] [--only TEXT] [--list]
+
+Each case runs C programs of this folder. The last line is `N passed, N failed, N skipped`.
+"""
+
+import argparse
+import socket
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+from harness import Case, Problem  # noqa: E402
+
+SECONDS = 120
+
+
+@dataclass
+class World:
+    prefix: Path
+    work: Path
+
+    def compiled(self, name: str, *words: str) -> Path:
+        """The program of a file of this folder."""
+        target = self.work / name
+        if not target.exists():
+            self.tool("mpicc", "-Wall", "-Wextra", "-Werror", "-o", target, HERE / f"{name}.c", *words)
+        return target
+
+    def tool(self, name: str, *words, code: int = 0, env: dict | None = None) -> harness.Outcome:
+        """A command of the prefix, which must end with this exit code."""
+        command = [str(self.prefix / "bin" / name), *map(str, words)]
+        ran = harness.run(command, seconds=SECONDS, env=env, cwd=self.work)
+        if ran.code != code:
+            raise Problem(f"`{' '.join(command)}` ended with {ran.code}, not {code}{harness.output(ran.out + ran.err)}")
+        return ran
+
+
+def expect(seen, wanted, what: str) -> None:
+    if seen != wanted:
+        raise Problem(f"{what}: {seen!r}, not {wanted!r}")
+
+
+def host_names(world: World) -> None:
+    """Each host of a modelled machine has a name of its own, and a real host has its own everywhere."""
+    program = world.compiled("hosts")
+    for words, names in [(["--ppn", "2"], ["host0", "host0", "host1", "host1"]), ([], ["host0", "host1", "host2", "host3"]),
+                         (["--ppn", "4"], ["host0"] * 4)]:
+        ran = world.tool("fishplate", "run", "-n", "4", "--fabric", "qdr", "--summary", "none", *words, program)
+        expect(ran.out.split()[1::2], names, f"the hosts with {words}")
+    ran = world.tool("mpiexec", "-n", "2", program)
+    expect(ran.out.split()[1::2], [socket.gethostname()] * 2, "the hosts of a job on this computer")
+
+
+TABLE = [
+    ("hosts of a modelled machine have names", host_names),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    harness.add_case_options(parser)
+    options = parser.parse_args()
+    cases = [case for case in (Case(name, test) for name, test in TABLE) if case.wanted(options)]
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    with tempfile.TemporaryDirectory() as work:
+        return harness.run_suite("messages", cases, World(harness.checked_prefix(options.prefix), Path(work)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
