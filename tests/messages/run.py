@@ -58,8 +58,18 @@ def host_names(world: World) -> None:
     expect(ran.out.split()[1::2], [socket.gethostname()] * 2, "the hosts of a job on this computer")
 
 
+def still_clock(world: World) -> None:
+    """A program that waits for a clock that does not move is told so, once, unless computing takes time."""
+    program, say = world.compiled("still"), "rank 0: the clock was read 1000000 times in a row and stands almost still"
+    for words, readings, times in [([], 1_500_000, 1), ([], 900_000, 0), (["--compute", "measured"], 1_500_000, 0)]:
+        ran = world.tool("fishplate", "run", "-n", "2", "--fabric", "qdr", "--summary", "none", *words, program, readings)
+        expect(ran.err.count(say), times, f"lines about the clock after {readings} readings with {words}\n{ran.err}")
+    expect(world.tool("mpiexec", "-n", "1", program, 1_500_000).err, "", "standard error on this computer")
+
+
 TABLE = [
     ("hosts of a modelled machine have names", host_names),
+    ("a clock that stands still is reported", still_clock),
 ]
 
 

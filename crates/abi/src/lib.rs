@@ -41,3 +41,4 @@ mod raise;
 mod remote;
 pub mod state;
 pub mod status;
+pub mod still_clock;

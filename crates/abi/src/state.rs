@@ -8,6 +8,7 @@ use crate::call_guard::Object;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::info::InfoTable;
+use crate::still_clock::StillClock;
 use model::compute_trace::CallKind;
 use mpi::codes::Codes;
 use std::ffi::c_int;
@@ -26,6 +27,8 @@ pub struct Rank {
     pub modelled_host: Option<u32>,
     /// The trace of the program's calls, if they are traced or the time between them is charged.
     pub watch: Option<Watch>,
+    /// The readings of the clock, if computing takes no virtual time and this rank reports it.
+    pub still_clock: Option<StillClock>,
     /// The launcher wants this rank's choices explained.
     pub explains: bool,
     /// Calls the error handler of the object, and gives the code to return if the handler returns.

@@ -20,6 +20,7 @@ pub(crate) static RANK: LazyLock<Rank> = LazyLock::new(|| {
         in_virtual_time: false,
         modelled_host: None,
         watch: None,
+        still_clock: None,
         explains: false,
         mpi: Arc::new(alone),
         raise: remember,
