@@ -67,8 +67,29 @@ def still_clock(world: World) -> None:
     expect(world.tool("mpiexec", "-n", "1", program, 1_500_000).err, "", "standard error on this computer")
 
 
+def escaped(world: World) -> None:
+    """Names and values reach the terminal with their control characters escaped."""
+    name, shown = "a\nfishplate: b\x1b[31m", "a\\nfishplate: b\\x1b[31m"
+    script = world.work / name
+    script.write_text("#!/bin/sh\nexit 3\n")
+    script.chmod(0o755)
+    variable = {"FISHPLATE_RAILS": name}
+    init = world.compiled("still")
+    for words, code, env in [(["mpiexec", "-n", "2", f"./{name}"], 3, {}), (["mpiexec", "-n", "2", f"./none/{name}"], 127, {}),
+                             (["mpiexec", "-n", "2", name], 127, {}), (["fishplate", "run", "--hosts", f"localhost,{name}", "true"], 2, {}),
+                             (["fishplate", "run", "--wdir", f"/{name}", "true"], 127, {}), (["mpiexec", "-n", "2", init], 2, variable), (["mpiexec", "-n", "2", "-verbose", f"./{name}"], 3, {})]:
+        err = world.tool(*words, code=code, env=env).err
+        others = [line for line in err.splitlines() if not line.startswith("fishplate: ") and not line.startswith("  ")]
+        if shown not in err or "\x1b" in err or "\nfishplate: b" in err or "" in others:
+            raise Problem(f"{words} says {err!r}")
+    err = world.tool("fishplate", "run", "--x\x1b[31m", "true", code=2).err
+    if "--x\\x1b[31m" not in err:
+        raise Problem(f"an unknown option: {err!r}")
+
+
 TABLE = [
     ("hosts of a modelled machine have names", host_names),
+    ("control characters of names are escaped", escaped),
     ("a clock that stands still is reported", still_clock),
 ]
 

@@ -221,7 +221,7 @@ fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
 /// that is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
 #[cold]
 fn fatal(procedure: &str, error: &Error) -> ! {
-    crate::raise::say(&format!("{procedure}: {error}"));
+    crate::raise::say(&plain::lines(&format!("{procedure}: {error}")));
     crate::raise::leave(error.class.0.clamp(1, 255))
 }
 

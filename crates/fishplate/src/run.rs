@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use knobs::{KnobValue, Seconds};
 use profile::JobFacts;
-use results::arguments::{ANY, whole_number, without_error_numbers};
+use results::arguments::{self, ANY, whole_number};
 
 use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
@@ -274,14 +274,14 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
             // A job that failed has a line of its own.
             let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
             let shown = wanted.map_or(Ok(()), |output| output.show(end.explained.as_deref()));
-            let shown = shown.map_err(|why| eprintln!("fishplate: {why}"));
+            let shown = shown.map_err(|why| eprintln!("fishplate: {}", plain::lines(&why)));
             match (end.code, shown) {
                 (0, Err(())) => 1,
                 (code, _) => code,
             }
         }
         Err(error) => {
-            eprintln!("fishplate: {}", without_error_numbers(&error.to_string()));
+            eprintln!("fishplate: {}", arguments::shown(&error.to_string()));
             error.exit_code()
         }
     };
@@ -308,7 +308,7 @@ impl PreparedJob {
         let checked = |outcome: Result<(), String>, code| match outcome {
             Ok(()) => code,
             Err(why) => {
-                eprintln!("fishplate: {}", without_error_numbers(&why));
+                eprintln!("fishplate: {}", arguments::shown(&why));
                 if code == 0 { 1 } else { code }
             }
         };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use plain::line;
 use pmi::MOST_RANKS;
 
 /// Reason why a job could not be started. No process of the job is left when it is returned.
@@ -117,20 +118,25 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NoProgram { program, hint } => write!(f, "cannot start {program}: {hint}"),
-            Error::NotExecutable { program, why } => write!(f, "cannot start {program}: {why}"),
+            Error::NoProgram { program, hint } => {
+                write!(f, "cannot start {}: {}", line(program), line(hint))
+            }
+            Error::NotExecutable { program, why } => {
+                write!(f, "cannot start {}: {why}", line(program))
+            }
             Error::Directory { directory, why } => {
                 write!(
                     f,
                     "cannot start ranks in {}: {}; --wdir takes a directory that you may enter",
-                    directory.display(),
+                    line(&directory.to_string_lossy()),
                     why_text(why)
                 )
             }
             Error::OutputFile { name, why } => {
                 write!(
                     f,
-                    "cannot write a rank's output to {name}: {}",
+                    "cannot write a rank's output to {}: {}",
+                    line(name),
                     why_text(why)
                 )
             }
@@ -161,7 +167,9 @@ impl fmt::Display for Error {
             }
             Error::Host { host, program, why } => write!(
                 f,
-                "host {host}: cannot start {program}: {}; --launch-with names the command that starts a program there",
+                "host {}: cannot start {}: {}; --launch-with names the command that starts a program there",
+                line(host),
+                line(program),
                 why_text(why)
             ),
             Error::Binding { why } => f.write_str(why),

@@ -33,7 +33,6 @@ mod limits;
 mod linked;
 mod output;
 mod output_file;
-mod plain;
 mod processes;
 mod program;
 mod rank;

@@ -493,7 +493,8 @@ fn linked_libraries(
         let is_alone = options.ranks() == 1 && matches!(library, LinkedLibrary::OtherAbi(_));
         if let Some(text) = remark(program, &library).filter(|_| first >= share.first && !is_alone)
         {
-            let _ = io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+            let _ =
+                io::stderr().write_all(format!("fishplate: {}\n", plain::lines(&text)).as_bytes());
         }
         (at, library)
     });

@@ -209,16 +209,12 @@ pub(crate) fn packets(lines: &[FromRank]) -> Vec<String> {
     packets
 }
 
-/// The text on one line, without control characters.
+/// The text on one line, its control characters escaped.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim_end)
         .filter(|line| !line.is_empty())
         .collect();
-    lines
-        .join(" ")
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    plain::line(&lines.join(" "))
 }

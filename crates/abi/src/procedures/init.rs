@@ -65,7 +65,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     // Our launcher says it once for all ranks.
     if !is_launched && foreign.as_ref().is_none_or(|job| job.rank() == 0) {
         for notice in knobs::notices(variables()) {
-            crate::raise::say(&notice);
+            crate::raise::say(&plain::line(&notice));
         }
     }
     let wired = bootstrap::wiring(job, &knobs, started).map_err(unusable);
@@ -133,7 +133,7 @@ fn thread_level(required: c_int, in_virtual_time: bool) -> c_int {
 }
 
 fn unusable(why: impl std::fmt::Display) -> Error {
-    Error::new(MPI_ERR_OTHER, why.to_string())
+    Error::new(MPI_ERR_OTHER, plain::line(&why.to_string()))
 }
 
 /// `MPI_Finalize` (MPI 5.0, chapter 11).

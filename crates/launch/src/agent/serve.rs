@@ -647,7 +647,11 @@ pub fn main() -> u8 {
     match serve() {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "fishplate: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "fishplate: {}",
+                plain::lines(&error.to_string())
+            );
             error.exit_code()
         }
     }

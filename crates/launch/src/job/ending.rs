@@ -122,6 +122,7 @@ impl RunningJob<'_> {
         };
         let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
         let program = self.options.program(number).1.program.to_string_lossy();
+        let (program, host) = (plain::line(&program), plain::line(&host));
         format!("rank {number} (pid {pid}, {program} on {host}) ")
     }
 }

@@ -330,7 +330,7 @@ impl<'a> RunningJob<'a> {
     /// that no line of a rank comes between. Never blocks.
     fn say(&mut self, text: &str) {
         self.stderr
-            .push(&[format!("fishplate: {text}\n").as_bytes()]);
+            .push(&[format!("fishplate: {}\n", plain::lines(text)).as_bytes()]);
         self.stderr.flush();
     }
 
@@ -356,5 +356,5 @@ impl<'a> RunningJob<'a> {
 
 /// Prints a message of the launcher after its job.
 fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("fishplate: {}\n", plain::lines(text)).as_bytes());
 }

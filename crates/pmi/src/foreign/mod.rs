@@ -280,7 +280,7 @@ fn watch_launcher(rank: usize, files: Vec<(OwnedFd, PollFlags)>) -> Option<Watch
 
 /// Prints a message of a rank in one write: the launcher forwards it to the user.
 fn say(rank: usize, text: &str) {
-    let line = format!("fishplate: rank {rank}: {text}\n");
+    let line = format!("fishplate: rank {rank}: {}\n", plain::lines(text));
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 

@@ -81,7 +81,7 @@ fn what_a_rank_says_arrives() {
         FromRank::Lock { address: u64::MAX },
         FromRank::Abort {
             code: -3,
-            message: "two lines  [31m".into(),
+            message: "two lines \\x1b[31m".into(),
         },
         FromRank::Fault {
             code: 7,
