@@ -87,8 +87,39 @@ def escaped(world: World) -> None:
         raise Problem(f"an unknown option: {err!r}")
 
 
+def unsupported(world: World) -> None:
+    """A call that is not supported yet is reported, also where its error returns; a job that made one says so at its end."""
+    program = world.compiled("unsupported")
+    version = world.tool("fishplate", "--version").out.split()[-1]
+    string = f"1 MPI_ERR_UNSUPPORTED_OPERATION: MPI_Win_create is not supported yet by Fishplate {version}"
+    says = ": this procedure is not supported yet; the call did nothing but give MPI_ERR_UNSUPPORTED_OPERATION, and the program goes on"
+    returned = ["MPI_File_delete", "MPI_File_open", "MPI_File_write"]
+    ranks = dict(zip([*returned, "MPI_Win_create"], ["1 rank", "3 ranks", "3 ranks", "3 ranks"]))
+
+    def last(names: list) -> str:
+        listed = ", ".join(f"{name} ({ranks[name]})" for name in names)
+        return f"fishplate: ranks called procedures that are not supported yet, and these calls did nothing: {listed}"
+
+    for words in (["mpiexec"], ["fishplate", "run", "--fabric", "qdr", "--summary", "none"],
+                  ["fishplate", "run", "--hosts", "a,b", "--launch-with", "env HOST={host}"]):
+        ran = world.tool(*words, "-n", "3", program)
+        expect(ran.out.strip(), string, f"MPI_Error_string below {words}")
+        *calls, end = ran.err.splitlines()
+        expect(sorted(calls), [f"fishplate: {name}{says}" for name in ranks], f"the lines of the calls below {words}")
+        expect(end, last(list(ranks)), f"the last line below {words}")
+    *_, fault, end = world.tool("mpiexec", "-n", "3", program, "fatal", code=55).err.splitlines()
+    if "failed: MPI_Win_create: this procedure is not supported yet" not in fault:
+        raise Problem(f"the line of the fault is {fault!r}")
+    expect(end, last(returned), "the last line of a job that ended by such a call")
+    alone = harness.run([program], seconds=SECONDS, cwd=world.work)
+    expect(alone.err.splitlines(), [f"fishplate: rank 0: {name}{says}" for name in ("MPI_File_open", "MPI_File_write", "MPI_File_delete",
+                                                                                     "MPI_Win_create")], "the only rank")
+    expect(world.tool("mpiexec", "-n", "2", world.compiled("hosts")).err, "", "a job without such a call")
+
+
 TABLE = [
     ("hosts of a modelled machine have names", host_names),
+    ("calls that are not supported yet are reported", unsupported),
     ("control characters of names are escaped", escaped),
     ("a clock that stands still is reported", still_clock),
 ]

@@ -38,6 +38,7 @@ pub mod handle;
 mod info;
 pub mod procedures;
 mod raise;
+pub mod refused;
 mod remote;
 pub mod state;
 pub mod status;

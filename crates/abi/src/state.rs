@@ -8,6 +8,7 @@ use crate::call_guard::Object;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::info::InfoTable;
+use crate::refused::Refused;
 use crate::still_clock::StillClock;
 use model::compute_trace::CallKind;
 use mpi::codes::Codes;
@@ -55,6 +56,8 @@ pub struct Library {
     infos: Mutex<InfoTable>,
     /// Error classes, codes and strings of the program, which may be added at any time.
     codes: Mutex<Codes>,
+    /// Calls of procedures that do not work yet.
+    refused: Mutex<Refused>,
 }
 
 /// The one instance of [`Library`].
@@ -64,6 +67,7 @@ pub static LIBRARY: Library = Library {
     initialised: AtomicBool::new(false),
     infos: Mutex::new(InfoTable::new()),
     codes: Mutex::new(Codes::new()),
+    refused: Mutex::new(Refused::new()),
 };
 
 impl Library {
@@ -144,6 +148,12 @@ impl Library {
     pub fn codes(&self) -> MutexGuard<'_, Codes> {
         // No operation on the codes panics while they are inconsistent.
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The calls of procedures that do not work yet.
+    pub fn refused(&self) -> MutexGuard<'_, Refused> {
+        // No operation on them panics while they are inconsistent.
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// MPI_Init was called, whatever came after.

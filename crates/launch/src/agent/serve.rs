@@ -469,7 +469,9 @@ impl LocalRanks {
                 RankEvent::Put { key, value } => self.exchange.put(number, key, value),
                 RankEvent::Get { key } => self.exchange.get(number, &key),
                 RankEvent::Fence => self.exchange.enter_fence(number),
-                RankEvent::Failure(_) | RankEvent::Warning { .. } => {}
+                RankEvent::Failure(_)
+                | RankEvent::Warning { .. }
+                | RankEvent::Unsupported { .. } => {}
             }
         }
     }

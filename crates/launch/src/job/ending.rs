@@ -41,8 +41,10 @@ impl RunningJob<'_> {
     pub(super) fn fail(&mut self, verdict: Verdict, steps: &'static [Signal]) {
         // Their status is that of the time before the failure, so earlier lines are received first.
         let mut budget = Budget::of(EARLIER_LINES);
-        for rank in &mut self.ranks {
-            while rank.receive_events(&mut budget).is_some() {}
+        for number in 0..self.ranks.len() {
+            while let Some(events) = self.ranks[number].receive_events(&mut budget) {
+                self.note_unsupported(number, events);
+            }
         }
         let time = match verdict.cause {
             Cause::Deadlock { .. } => DEADLOCK_REPORTS,

@@ -73,6 +73,8 @@ fn what_a_rank_says_arrives() {
     control.notify(Notice::Lock(usize::MAX)).unwrap();
     control.abort(-3, "two\nlines \u{1b}[31m").unwrap();
     control.notify(Notice::Fault { code: 7, text: "" }).unwrap();
+    let procedure = "MPI_File_open";
+    control.notify(Notice::Unsupported(procedure)).unwrap();
     control.notify(Notice::Finalized).unwrap();
     let expected = [
         FromRank::Init {
@@ -86,6 +88,9 @@ fn what_a_rank_says_arrives() {
         FromRank::Fault {
             code: 7,
             text: "".into(),
+        },
+        FromRank::Unsupported {
+            procedure: procedure.into(),
         },
         FromRank::Finalize,
     ];
