@@ -7,6 +7,7 @@ Each case runs C programs of this folder. The last line is `N passed, N failed, 
 """
 
 import argparse
+import re
 import socket
 import sys
 import tempfile
@@ -117,8 +118,30 @@ def unsupported(world: World) -> None:
     expect(world.tool("mpiexec", "-n", "2", world.compiled("hosts")).err, "", "a job without such a call")
 
 
+def missed_faults(world: World) -> None:
+    """A planned fault that did not happen is named; the example of docs/rails.md happens."""
+    program = world.work / "pi"
+    world.tool("mpicc", "-O2", "-o", program, harness.ROOT / "examples/pi.c", "-lm")
+
+    def err(*faults: str, words: tuple = ()) -> list[str]:
+        options = [word for fault in faults for word in ("--fault", fault)]
+        return world.tool("fishplate", "run", "-n", "2", "--fabric", "2xqdr", *words, *options, program).err.splitlines()
+
+    late = "fishplate: the fault of host 1, rail 0 at 2.00 ms lies after the end of the job at "
+    for words in ((), ("--summary", "none")):
+        first, *rest = err("host=1,rail=0,down=2ms..5ms", words=words)
+        if not re.fullmatch(re.escape(late) + r"\d+ µs", first) or bool(rest) != (not words):
+            raise Problem(f"a fault after the end, with {words}: {first!r}, {rest}")
+    expect(err("host=0,rail=1,rate=0.1@50us..", words=("--summary", "none")), [], "a fault that happens")
+    shown = re.search(r"--fault '([^']+)'", (harness.ROOT / "docs/rails.md").read_text())[1]
+    line, *rest = err(shown, words=("--summary", "none"))
+    if " has failed: transport retry counter exceeded" not in line or rest:
+        raise Problem(f"the example of docs/rails.md says {[line, *rest]}")
+
+
 TABLE = [
     ("hosts of a modelled machine have names", host_names),
+    ("faults that did not happen are named", missed_faults),
     ("calls that are not supported yet are reported", unsupported),
     ("control characters of names are escaped", escaped),
     ("a clock that stands still is reported", still_clock),

@@ -16,7 +16,7 @@ use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
 use crate::refuse;
-use crate::summary::{SummaryArguments, WantedSummary};
+use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
 ///
@@ -313,6 +313,13 @@ impl PreparedJob {
             }
         };
         let summary = summary.sum_up(|| modelled.usage());
+        let end = summary
+            .as_ref()
+            .ok()
+            .and_then(ReadySummary::virtual_seconds);
+        if let Some(end) = end.filter(|_| code == 0) {
+            modelled.say_missed_faults(end);
+        }
         let code = checked(modelled.finish(), code);
         checked(summary.and_then(|ready| ready.show(code != 0)), code)
     }
@@ -350,7 +357,8 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         fabric: modelled.fabric().map(str::to_string),
         ..JobFacts::default()
     };
-    let summary = arguments.summary.prepare(ranks, facts)?;
+    let times = modelled_job.has_port_faults();
+    let summary = arguments.summary.prepare(ranks, facts, times)?;
     let options = launch::Options {
         programs,
         variables: variables.into_iter().chain(defaults).collect(),
