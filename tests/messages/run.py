@@ -9,6 +9,7 @@ Each case runs C programs of this folder. The last line is `N passed, N failed, 
 import argparse
 import re
 import socket
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -139,8 +140,25 @@ def missed_faults(world: World) -> None:
         raise Problem(f"the example of docs/rails.md says {[line, *rest]}")
 
 
+def other_mpi(world: World) -> None:
+    """A program with the library of another ABI is refused, unless it is allowed or has one rank."""
+    source, library, program = world.work / "other.c", world.work / "libmpi.so.12", world.work / "other"
+    source.write_text("int fake(void);\nint fake(void) { return 0; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "-o", library, source], check=True)
+    source.write_text("int fake(void);\nint main(void) { return fake(); }\n")
+    subprocess.run(["cc", "-o", program, source, library, f"-Wl,-rpath,{world.work}"], check=True)
+    says = f"{program} is linked with libmpi.so.12 (the ABI of MPICH and Intel MPI)"
+    hosts = ["fishplate", "run", "--hosts", "a,b", "--launch-with", "env HOST={host}"]
+    for words, ranks, code, named in [(["mpiexec"], 2, 126, True), (["mpiexec", "--allow-other-mpi"], 2, 0, True), (["mpiexec"], 1, 0, False),
+                                      (["fishplate", "run", "--fabric", "qdr"], 2, 126, True), (hosts, 2, 126, True)]:
+        lines = world.tool(*words, "-n", ranks, program, code=code).err.splitlines()
+        expect((len(lines), sum(says in line for line in lines)), (named, named), f"{words}, {ranks} ranks: {lines}")
+        expect(any("--allow-other-mpi" in line for line in lines), code == 126, f"advice of {words}")
+
+
 TABLE = [
     ("hosts of a modelled machine have names", host_names),
+    ("programs with the library of another ABI are refused", other_mpi),
     ("faults that did not happen are named", missed_faults),
     ("calls that are not supported yet are reported", unsupported),
     ("control characters of names are escaped", escaped),

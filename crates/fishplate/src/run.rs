@@ -60,6 +60,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
 
+    /// Start a program of several ranks also if it is linked with the MPI library of another ABI
+    /// (libmpi.so.12, libmpi.so.40), though each of its processes is a job of one rank
+    #[arg(long)]
+    allow_other_mpi: bool,
+
     /// Print a line for each rank that is started
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -367,6 +372,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         input,
         verbose,
         one_core_each: hosts.nooversubscribe,
+        allow_other_mpi: arguments.allow_other_mpi,
         hosts: placed,
         machine: modelled_job.launched.clone(),
         profile: summary.counts(),

@@ -38,6 +38,12 @@ pub enum Error {
         /// The reason.
         why: io::Error,
     },
+    /// A program is linked with the MPI library of another ABI, so its processes would be no ranks
+    /// of one job.
+    OtherMpi {
+        /// The program, its library, and what to do.
+        why: String,
+    },
     /// A host has fewer cores than ranks, and each rank is to have one.
     TooFewCores {
         /// The number of ranks on the host.
@@ -102,7 +108,7 @@ impl Error {
         match self {
             Error::NoProgram { .. } | Error::Directory { .. } | Error::Host { .. } => 127,
             Error::AgentByHand | Error::Ranks { .. } => 2,
-            Error::NotExecutable { .. } => 126,
+            Error::NotExecutable { .. } | Error::OtherMpi { .. } => 126,
             _ => 1,
         }
     }
@@ -173,6 +179,9 @@ impl fmt::Display for Error {
                 why_text(why)
             ),
             Error::Binding { why } => f.write_str(why),
+            Error::OtherMpi { why } => {
+                write!(f, "{why}; --allow-other-mpi runs it all the same")
+            }
             Error::AgentByHand => write!(
                 f,
                 "`fishplate run --hosts` starts `fishplate agent` on each host; it is not for use by hand"

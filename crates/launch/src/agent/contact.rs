@@ -154,6 +154,7 @@ fn order(
             Input::All | Input::None => None,
         },
         one_core_each: options.one_core_each,
+        allow_other_mpi: options.allow_other_mpi,
         host,
         degree: options.tree,
         first: own.start,
