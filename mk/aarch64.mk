@@ -35,3 +35,4 @@ library-aarch64:
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libmpi_abi.so build/aarch64/lib/libmpi_abi.so.1
 	@ln -sfn libmpi_abi.so.1 build/aarch64/lib/libmpi_abi.so
 	@$(call archive_of_names,aarch64-linux-gnu-gcc,aarch64-linux-gnu-ar,build/aarch64)
+	@$(call stub_of_supported,aarch64-linux-gnu-gcc,build/aarch64)

@@ -20,6 +20,11 @@ archive_of_names = { $(1) -O2 -fPIC -I$(3)/include -c crates/abi/names.c -o $(3)
 	{ rm -f $(3)/lib/libfishplate_names.a; echo "libfishplate_names.a not made: $(1) or $(2) failed" >&2; }; \
 	rm -f $(3)/lib/names.o
 
+# The library of the names that work, for `mpicc -only-supported`: by a C compiler of the processor's kind, into a tree.
+stub_of_supported = { mkdir -p $(2)/lib/supported && \
+	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/abi/supported.c; } || \
+	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
+
 .PHONY: stage tree files library command
 
 library:
@@ -48,6 +53,7 @@ files:
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
+	@$(call stub_of_supported,$(CC),$(ROOT))
 	@names=; [ ! -e $(ROOT)/lib/libfishplate_names.a ] || names='-lfishplate_names '; \
 	for package in mpi=$(STANDARD) mpi_abi=$(VERSION) fishplate=$(VERSION); do \
 	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" -e "s/@NAMES@/$$names/" scripts/pkgconfig.in \

@@ -114,6 +114,8 @@ def other_suites(full: bool) -> list[Step]:
         Step("launchers", python("launchers/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # Compiler wrappers and package descriptions, as build systems use them.
         Step("wrappers", python("wrappers/run.py", *PREFIX), first=True),
+        # Names and lines that users read, and exit codes.
+        Step("messages", python("messages/run.py", *PREFIX), first=True),
         # Programs of ours and of others over two modelled rails, under each policy.
         Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
         # Pages of results, in a browser.

@@ -81,6 +81,27 @@ static void grid(void) {
     OK(MPI_Comm_free(&comm));
 }
 
+/* A grid with a dimension of size 0 has no points, so no rank is part of it. */
+static void no_points(void) {
+    const int sizes[][2] = {{0, 2}, {2, 0}, {0, 0}, {0, 100}};
+    const int periods[2] = {0, 1};
+    for (int i = 0; i < 4; i++)
+        for (int reorder = 0; reorder < 2; reorder++) {
+            MPI_Comm comm = MPI_COMM_SELF;
+            int place = -1;
+            OK(MPI_Cart_create(MPI_COMM_WORLD, 2, sizes[i], periods, reorder, &comm));
+            CHECK(comm == MPI_COMM_NULL, "a grid of %d by %d has ranks", sizes[i][0], sizes[i][1]);
+            OK(MPI_Cart_map(MPI_COMM_WORLD, 2, sizes[i], periods, &place));
+            SAME(place, MPI_UNDEFINED);
+        }
+    MPI_Comm comm;
+    int place;
+    REFUSED(MPI_Cart_create(MPI_COMM_WORLD, 2, ((int[]){0, -1}), periods, 0, &comm));
+    REFUSED(MPI_Cart_map(MPI_COMM_WORLD, 2, ((int[]){-2, -3}), periods, &place));
+    /* All ranks have begun the same number of operations on MPI_COMM_WORLD. */
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 int main(int argc, char **argv) { /* on 6 or more ranks */
     start(&argc, &argv);
     int kind = -1, place = -1;
@@ -102,5 +123,6 @@ int main(int argc, char **argv) { /* on 6 or more ranks */
         CHECK(comm == MPI_COMM_NULL, "a grid of one rank has another");
     }
     FAILS(MPI_Cart_create(MPI_COMM_WORLD, 1, &(int){100}, &(int){0}, 0, &comm), MPI_ERR_ARG);
+    no_points();
     return finish();
 }

@@ -147,6 +147,33 @@ def without_archive(world: World) -> None:
     world.run(world.work / "bare")
 
 
+def only_supported(world: World) -> None:
+    """-only-supported hides the procedures that do not work from the linker, and from nothing else."""
+    table = (harness.ROOT / "crates/abi/procedures.txt").read_text()
+    rows = [line.split() for line in table.splitlines() if line and not line.startswith(("#", "chapter "))]
+    hidden = [f"MPI_{row[0]}" for row in rows if row[2] != "works"]
+    works = [f"MPI_{row[0]}" for row in rows if row[2] == "works"]
+    compiled = ("mpicc", "-only-supported", "-w", "-o", world.work / "only")
+    for name in ("MPI_Send_c", "PMPI_Send", "MPI_Attr_get", "MPI_Comm_f2c", "MPI_Win_c2f", works[0], works[-1]):
+        world.run(*compiled, world.write("only.c", PROBE.format(name=name)))
+    for name in {"MPI_Win_create", "PMPI_Win_create", "MPI_File_open", "MPI_Put_c", hidden[0], hidden[-1]}:
+        program = world.write("only.c", PROBE.format(name=name))
+        try:
+            world.run(*compiled, program)
+        except Problem as why:
+            if f"undefined reference to `{name}'" in str(why):
+                world.run("mpicc", "-w", "-o", world.work / "only", program)
+                continue
+            raise
+        raise Problem(f"{name} is found, though it does not work")
+    program = world.write("only.c", PROGRAM)
+    world.run("mpicc", "-only-supported", "-Wall", "-Werror", "-o", world.work / "only", program)
+    world.run("mpiexec", "-n", "2", world.work / "only")
+    world.run("mpicxx", "-only-supported", "-x", "c++", "-o", world.work / "only", program)
+    if (first := world.run("mpicc", "-only-supported", "-showme:link").split()[0]) != f"-L{world.prefix}/lib/supported":
+        raise Problem(f"the first link option is {first}")
+
+
 def tool(name: str) -> None:
     if not shutil.which(name):
         raise Skip(f"no {name} here")
@@ -189,6 +216,7 @@ def main() -> int:
         ("mpicc: link probes find the names that the ABI leaves out", probes),
         ("mpicc: a program's own definition comes before the archive's", own_definition),
         ("mpicc: without the archive", without_archive),
+        ("mpicc: -only-supported hides what does not work", only_supported),
         ("pkg-config", pkg_config),
         ("CMake", cmake),
         ("meson", meson),

@@ -11,7 +11,8 @@ pub(crate) fn generate(chapters: &[Chapter]) -> String {
          Every procedure of the MPI 5.0 ABI is exported, and beside them those that programs of other\n\
          libraries load ([compiling.md](compiling.md)). Those that do not work yet raise\n\
          `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of their communicator, window, file or\n\
-         session. Large-count forms (`_c`) are counted: they share their code with the plain forms.\n\
+         session. Where the handler returns, the launcher names the procedure at its first call and once more after\n\
+         the job, and `MPI_Error_string` names it too. Large-count forms (`_c`) are counted: they share their code with the plain forms.\n\
          [foreign.md](foreign.md) lists the results of other projects' test suites.\n\n\
          This page is generated from `crates/abi/procedures.txt` (`REGENERATE=1 cargo test -p abi generated` rewrites it).\n\n\
          | chapter | | procedures | work |\n| ---: | --- | ---: | ---: |\n",

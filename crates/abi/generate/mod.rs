@@ -14,4 +14,6 @@ pub(crate) mod fortran_names;
 #[allow(dead_code)] // nor the header
 pub(crate) mod header;
 pub(crate) mod kinds;
+#[allow(dead_code)] // nor the names of what works
+pub(crate) mod supported;
 pub(crate) mod table;

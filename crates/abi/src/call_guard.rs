@@ -9,6 +9,7 @@
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, Errhandler, File, Session, Win};
+use crate::refused;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
 use std::cell::Cell;
@@ -194,12 +195,13 @@ pub fn unsupported(procedure: &'static str, object: Object) -> c_int {
 /// The body of a procedure that does not work yet and may be called at any time.
 #[cold]
 pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
+    // A handler may ask for the text of its error.
+    LIBRARY.refused().called(procedure);
     let detail = "this procedure is not supported yet";
-    raise(
-        procedure,
-        object,
-        &Error::new(MPI_ERR_UNSUPPORTED_OPERATION, detail),
-    )
+    let error = Error::new(MPI_ERR_UNSUPPORTED_OPERATION, detail);
+    let code = raise(procedure, object, &error);
+    refused::report(procedure);
+    code
 }
 
 /// The body of a procedure of the tools interface that does not work yet.
@@ -221,7 +223,7 @@ fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
 /// that is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
 #[cold]
 fn fatal(procedure: &str, error: &Error) -> ! {
-    crate::raise::say(&format!("{procedure}: {error}"));
+    crate::raise::say(&plain::lines(&format!("{procedure}: {error}")));
     crate::raise::leave(error.class.0.clamp(1, 255))
 }
 

@@ -56,6 +56,11 @@ impl Watch {
         }))
     }
 
+    /// Whether computing takes virtual time.
+    pub fn charges_computing(&self) -> bool {
+        !matches!(self.lock().time, Time::None)
+    }
+
     /// A call begins. `publish` lets the library find the rank.
     pub fn enter(&self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
         let mut inner = self.lock();
@@ -162,7 +167,7 @@ fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
 
 /// Processor time of all threads of this process, in nanoseconds. Wall-clock time would include
 /// other ranks that share the core.
-fn processor_time() -> u64 {
+pub(crate) fn processor_time() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

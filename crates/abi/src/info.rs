@@ -4,6 +4,7 @@
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Info;
+use crate::state::LIBRARY;
 use mpi::handle::{ObjectKind, Slab};
 
 /// A key and its value.
@@ -68,7 +69,10 @@ impl InfoTable {
 
     pub fn get(&mut self, info: Info) -> Result<&InfoObject, Error> {
         if info == MPI_INFO_ENV {
-            return Ok(self.environment.get_or_insert_with(environment));
+            let object = self.environment.get_or_insert_with(environment);
+            // MPI_Init may have moved the process to a modelled host meanwhile.
+            object.set(b"host", &host_name());
+            return Ok(object);
         }
         self.objects.get(info.id()).ok_or_else(|| unknown(info))
     }
@@ -117,8 +121,16 @@ pub(crate) fn described(arguments: &[Vec<u8>]) -> InfoObject {
     object
 }
 
-/// The name of this machine.
+/// The name of the host that this process runs on: on a modelled machine `host` and its number,
+/// otherwise the name of this computer.
 pub(crate) fn host_name() -> Vec<u8> {
+    match LIBRARY.rank().and_then(|rank| rank.modelled_host) {
+        Some(host) => format!("host{host}").into_bytes(),
+        None => name_of_this_computer(),
+    }
+}
+
+fn name_of_this_computer() -> Vec<u8> {
     let mut name = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
     // SAFETY: the length leaves the last byte as it is, NUL.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;

@@ -39,6 +39,8 @@ mod info;
 mod interfaces;
 pub mod procedures;
 mod raise;
+pub mod refused;
 mod remote;
 pub mod state;
 pub mod status;
+pub mod still_clock;

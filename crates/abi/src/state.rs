@@ -8,6 +8,8 @@ use crate::call_guard::Object;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::info::InfoTable;
+use crate::refused::Refused;
+use crate::still_clock::StillClock;
 use model::compute_trace::CallKind;
 use mpi::codes::Codes;
 use std::ffi::c_int;
@@ -22,8 +24,12 @@ pub struct Rank {
     pub mpi: Arc<mpi::Rank>,
     /// Whether the rank runs on a modelled machine.
     pub in_virtual_time: bool,
+    /// The number of this rank's host on a modelled machine. None on a real host.
+    pub modelled_host: Option<u32>,
     /// The trace of the program's calls, if they are traced or the time between them is charged.
     pub watch: Option<Watch>,
+    /// The readings of the clock, if computing takes no virtual time and this rank reports it.
+    pub still_clock: Option<StillClock>,
     /// The launcher wants this rank's choices explained.
     pub explains: bool,
     /// Calls the error handler of the object, and gives the code to return if the handler returns.
@@ -50,6 +56,8 @@ pub struct Library {
     infos: Mutex<InfoTable>,
     /// Error classes, codes and strings of the program, which may be added at any time.
     codes: Mutex<Codes>,
+    /// Calls of procedures that do not work yet.
+    refused: Mutex<Refused>,
 }
 
 /// The one instance of [`Library`].
@@ -59,6 +67,7 @@ pub static LIBRARY: Library = Library {
     initialised: AtomicBool::new(false),
     infos: Mutex::new(InfoTable::new()),
     codes: Mutex::new(Codes::new()),
+    refused: Mutex::new(Refused::new()),
 };
 
 impl Library {
@@ -139,6 +148,12 @@ impl Library {
     pub fn codes(&self) -> MutexGuard<'_, Codes> {
         // No operation on the codes panics while they are inconsistent.
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The calls of procedures that do not work yet.
+    pub fn refused(&self) -> MutexGuard<'_, Refused> {
+        // No operation on them panics while they are inconsistent.
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// MPI_Init was called, whatever came after.

@@ -116,9 +116,6 @@ fn parse_error(error: &clap::Error) -> ExitCode {
 
 /// Reports an argument that cannot be used.
 fn refuse(why: &str) -> ExitCode {
-    eprintln!(
-        "fishplate: {}",
-        results::arguments::without_error_numbers(why)
-    );
+    eprintln!("fishplate: {}", results::arguments::shown(why));
     ExitCode::from(2)
 }

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use model::compute_trace::ComputeTrace;
 use model::config::{Compute, MachineConfig};
 use model::trace::{self, Record};
-use model::{IntraHost, Usage};
+use model::{IntraHost, PortFault, Usage};
 use results::arguments::{ANY, whole_number};
 
 use crate::fabric::ValueChange;
@@ -52,7 +52,7 @@ pub(crate) struct ModelledArguments {
     /// down=SPAN (with port events), silent=SPAN, no-acks=SPAN, flap=PERIOD@SPAN and
     /// rate=SHARE@SPAN, and a span without an end lasts for ever. May be repeated
     #[arg(long, value_name = "FAULT", requires = "fabric", value_parser = model::fault_file::port)]
-    fault: Vec<model::PortFault>,
+    fault: Vec<PortFault>,
 
     /// Time charged for the program's computing between MPI calls: `none`, `measured[:SCALE]` (the
     /// measured time, times SCALE), `record FILE` (the measured time, which is also recorded),
@@ -136,6 +136,8 @@ pub(crate) struct ModelledJob {
     trace: Option<Output>,
     record: Option<(Output, String)>,
     ranks: usize,
+    /// The planned faults of ports.
+    faults: Vec<PortFault>,
 }
 
 impl ModelledArguments {
@@ -219,6 +221,7 @@ impl ModelledArguments {
             trace,
             record,
             ranks,
+            faults: scene.faults.ports.as_slice().to_vec(),
         })
     }
 }
@@ -279,6 +282,24 @@ impl ModelledJob {
             return Ok(Vec::new());
         };
         Usage::read(&File::from(stage.world.try_clone()?))
+    }
+
+    /// Whether ports have planned faults, of which the end of the job shows whether they happened.
+    pub(crate) fn has_port_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
+    /// Names the planned faults of ports that did not happen in a job of `seconds`.
+    pub(crate) fn say_missed_faults(&self, seconds: f64) {
+        let hosts = self
+            .launched
+            .as_ref()
+            .map_or(0, |stage| stage.hosts.count());
+        for fault in &self.faults {
+            if let Some(text) = crate::faults::missed(fault, hosts as u32, seconds) {
+                eprintln!("fishplate: {text}");
+            }
+        }
     }
 
     /// Writes the trace and the recorded compute times after the job.

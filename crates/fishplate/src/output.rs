@@ -35,7 +35,7 @@ impl Output {
         };
         match outcome {
             Ok(Some(words)) => {
-                eprintln!("fishplate: {}", wrong(&words));
+                eprintln!("fishplate: {}", plain::lines(&wrong(&words)));
                 Ok(())
             }
             Ok(None) => Ok(()),

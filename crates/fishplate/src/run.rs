@@ -10,13 +10,13 @@ use std::time::Duration;
 use clap::Args;
 use knobs::{KnobValue, Seconds};
 use profile::JobFacts;
-use results::arguments::{ANY, whole_number, without_error_numbers};
+use results::arguments::{self, ANY, whole_number};
 
 use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
 use crate::refuse;
-use crate::summary::{SummaryArguments, WantedSummary};
+use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
 ///
@@ -59,6 +59,11 @@ pub(crate) struct RunArguments {
     /// After this many seconds without progress, print what each rank is waiting for
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
+
+    /// Start a program of several ranks also if it is linked with the MPI library of another ABI
+    /// (libmpi.so.12, libmpi.so.40), though each of its processes is a job of one rank
+    #[arg(long)]
+    allow_other_mpi: bool,
 
     /// Print a line for each rank that is started
     #[arg(short = 'v', long)]
@@ -282,14 +287,14 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
             // A job that failed has a line of its own.
             let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
             let shown = wanted.map_or(Ok(()), |output| output.show(end.explained.as_deref()));
-            let shown = shown.map_err(|why| eprintln!("fishplate: {why}"));
+            let shown = shown.map_err(|why| eprintln!("fishplate: {}", plain::lines(&why)));
             match (end.code, shown) {
                 (0, Err(())) => 1,
                 (code, _) => code,
             }
         }
         Err(error) => {
-            eprintln!("fishplate: {}", without_error_numbers(&error.to_string()));
+            eprintln!("fishplate: {}", arguments::shown(&error.to_string()));
             error.exit_code()
         }
     };
@@ -316,11 +321,18 @@ impl PreparedJob {
         let checked = |outcome: Result<(), String>, code| match outcome {
             Ok(()) => code,
             Err(why) => {
-                eprintln!("fishplate: {}", without_error_numbers(&why));
+                eprintln!("fishplate: {}", arguments::shown(&why));
                 if code == 0 { 1 } else { code }
             }
         };
         let summary = summary.sum_up(|| modelled.usage());
+        let end = summary
+            .as_ref()
+            .ok()
+            .and_then(ReadySummary::virtual_seconds);
+        if let Some(end) = end.filter(|_| code == 0) {
+            modelled.say_missed_faults(end);
+        }
         let code = checked(modelled.finish(), code);
         checked(summary.and_then(|ready| ready.show(code != 0)), code)
     }
@@ -359,7 +371,8 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         fabric: modelled.fabric().map(str::to_string),
         ..JobFacts::default()
     };
-    let summary = arguments.summary.prepare(ranks, facts)?;
+    let times = modelled_job.has_port_faults();
+    let summary = arguments.summary.prepare(ranks, facts, times)?;
     let options = launch::Options {
         programs,
         variables: variables.into_iter().chain(defaults).collect(),
@@ -368,6 +381,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         input,
         verbose,
         one_core_each: hosts.nooversubscribe,
+        allow_other_mpi: arguments.allow_other_mpi,
         hosts: placed,
         machine: modelled_job.launched.clone(),
         profile: summary.counts(),

@@ -31,7 +31,7 @@ pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
     let set = Knobs::parse(vars.iter().cloned());
     let now = set.clone().unwrap_or_default();
     for notice in knobs::notices(vars.into_iter()) {
-        eprintln!("fishplate: {notice}");
+        eprintln!("fishplate: {}", plain::line(&notice));
     }
     if arguments.json {
         for knob in TABLE {

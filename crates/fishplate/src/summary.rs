@@ -2,6 +2,8 @@
 
 mod text;
 
+pub(crate) use text::duration;
+
 use std::fs::File;
 use std::io::{self, Write, stderr};
 use std::os::fd::OwnedFd;
@@ -72,14 +74,19 @@ impl SummaryArguments {
         }
     }
 
-    /// Prepares the summary of a job, if one is wanted. Reports every error that can be found
-    /// before the job starts.
-    pub(crate) fn prepare(&self, ranks: usize, facts: JobFacts) -> Result<WantedSummary, String> {
+    /// Prepares the summary of a job, if one is wanted, or if `times` wants the time of its end.
+    /// Reports every error that can be found before the job starts.
+    pub(crate) fn prepare(
+        &self,
+        ranks: usize,
+        facts: JobFacts,
+        times: bool,
+    ) -> Result<WantedSummary, String> {
         let (form, option, asked) = self.form(facts.fabric.is_some());
         let file = match &form {
-            Form::None => return Ok(WantedSummary(None)),
+            Form::None if !times => return Ok(WantedSummary(None)),
             Form::JsonFile(path) => Some(Output::create(option, path)?),
-            Form::Text | Form::Matrix | Form::Json => None,
+            Form::None | Form::Text | Form::Matrix | Form::Json => None,
         };
         let counts = profile::create(ranks)
             .map_err(|why| format!("cannot create the memory of the job's profile: {why}"))?;
@@ -148,6 +155,11 @@ impl Wanted {
 pub(crate) struct ReadySummary(Option<(Wanted, Summary)>);
 
 impl ReadySummary {
+    /// The virtual time of the job's end. None on this machine, or without MPI.
+    pub(crate) fn virtual_seconds(&self) -> Option<f64> {
+        self.0.as_ref()?.1.virtual_s
+    }
+
     /// Shows it. A job that failed has one only if the user has asked for it.
     pub(crate) fn show(self, failed: bool) -> Result<(), String> {
         let Some((wanted, summary)) = self.0 else {

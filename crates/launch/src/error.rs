@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use plain::line;
 use pmi::MOST_RANKS;
 
 /// Reason why a job could not be started. No process of the job is left when it is returned.
@@ -36,6 +37,12 @@ pub enum Error {
         name: String,
         /// The reason.
         why: io::Error,
+    },
+    /// A program is linked with the MPI library of another ABI, so its processes would be no ranks
+    /// of one job.
+    OtherMpi {
+        /// The program, its library, and what to do.
+        why: String,
     },
     /// A host has fewer cores than ranks, and each rank is to have one.
     TooFewCores {
@@ -101,7 +108,7 @@ impl Error {
         match self {
             Error::NoProgram { .. } | Error::Directory { .. } | Error::Host { .. } => 127,
             Error::AgentByHand | Error::Ranks { .. } => 2,
-            Error::NotExecutable { .. } => 126,
+            Error::NotExecutable { .. } | Error::OtherMpi { .. } => 126,
             _ => 1,
         }
     }
@@ -117,20 +124,25 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NoProgram { program, hint } => write!(f, "cannot start {program}: {hint}"),
-            Error::NotExecutable { program, why } => write!(f, "cannot start {program}: {why}"),
+            Error::NoProgram { program, hint } => {
+                write!(f, "cannot start {}: {}", line(program), line(hint))
+            }
+            Error::NotExecutable { program, why } => {
+                write!(f, "cannot start {}: {why}", line(program))
+            }
             Error::Directory { directory, why } => {
                 write!(
                     f,
                     "cannot start ranks in {}: {}; --wdir takes a directory that you may enter",
-                    directory.display(),
+                    line(&directory.to_string_lossy()),
                     why_text(why)
                 )
             }
             Error::OutputFile { name, why } => {
                 write!(
                     f,
-                    "cannot write a rank's output to {name}: {}",
+                    "cannot write a rank's output to {}: {}",
+                    line(name),
                     why_text(why)
                 )
             }
@@ -161,10 +173,15 @@ impl fmt::Display for Error {
             }
             Error::Host { host, program, why } => write!(
                 f,
-                "host {host}: cannot start {program}: {}; --launch-with names the command that starts a program there",
+                "host {}: cannot start {}: {}; --launch-with names the command that starts a program there",
+                line(host),
+                line(program),
                 why_text(why)
             ),
             Error::Binding { why } => f.write_str(why),
+            Error::OtherMpi { why } => {
+                write!(f, "{why}; --allow-other-mpi runs it all the same")
+            }
             Error::AgentByHand => write!(
                 f,
                 "`fishplate run --hosts` starts `fishplate agent` on each host; it is not for use by hand"

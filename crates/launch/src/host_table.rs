@@ -27,7 +27,7 @@ impl ListedHost {
         }
     }
 
-    /// Reads `HOST` or `HOST:RANKS`. None if it is neither.
+    /// Reads `HOST` or `HOST:RANKS`. None if it is neither, as with a control character in it.
     pub(crate) fn parse(word: &str) -> Option<ListedHost> {
         let (name, places) = match word.rsplit_once(':') {
             None => (word, None),
@@ -38,6 +38,8 @@ impl ListedHost {
         };
         // ssh would read a name with a hyphen before it as an option.
         let is_name = !name.is_empty() && !name.starts_with('-');
+        let is_name =
+            is_name && !name.contains(|letter: char| letter.is_control() || letter.is_whitespace());
         is_name.then(|| ListedHost {
             places,
             ..ListedHost::named(name)
@@ -116,6 +118,14 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_name_has_neither_control_characters_nor_spaces() {
+        for word in ["", "-a", "a\nb", "a\x1b[31m:2", "a b", "a:0", "a:x"] {
+            assert_eq!(ListedHost::parse(word), None, "{word:?}");
+        }
+        assert!(ListedHost::parse("größe.example:2").is_some());
+    }
 
     #[test]
     fn names_with_one_first_label_are_one_host() {

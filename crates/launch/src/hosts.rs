@@ -45,10 +45,12 @@ impl HostList {
     /// Reads a list such as `a,b:4`, in which a number gives the places of a host. The places of a
     /// repeated name add up. An error is the text for the user.
     pub fn parse(list: &str) -> Result<HostList, String> {
-        let mut hosts = HostList::empty(format!("--hosts {list}"));
+        let shown = plain::line(list);
+        let mut hosts = HostList::empty(format!("--hosts {shown}"));
         for word in list.split(',') {
             let host = ListedHost::parse(word).ok_or_else(|| {
-                format!("--hosts {list}: `{word}` is not HOST or HOST:RANKS, such as b:2")
+                let word = plain::line(word);
+                format!("--hosts {shown}: `{word}` is not HOST or HOST:RANKS, such as b:2")
             })?;
             hosts.hosts.add(host);
         }

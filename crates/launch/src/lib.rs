@@ -33,7 +33,6 @@ mod limits;
 mod linked;
 mod output;
 mod output_file;
-mod plain;
 mod processes;
 mod program;
 mod rank;
@@ -79,6 +78,8 @@ pub struct Options {
     pub verbose: bool,
     /// Whether more ranks on a host than cores are an error.
     pub one_core_each: bool,
+    /// Whether a program of several ranks may be linked with the MPI library of another ABI.
+    pub allow_other_mpi: bool,
     /// The longest silence between launcher and agent. Zero: for ever.
     pub heartbeat: Duration,
     /// The most children of the launcher and of each agent in the tree of agents. 0: agents

@@ -82,7 +82,7 @@ pub(crate) fn linked_library(program: &Program, own: Option<&Path>) -> LinkedLib
 
 /// The text for the user about a program's library, if it is not ours.
 pub(crate) fn remark(program: &Program, library: &LinkedLibrary) -> Option<String> {
-    let program = program.program.to_string_lossy();
+    let program = plain::line(&program.program.to_string_lossy());
     match library {
         LinkedLibrary::Own => None,
         LinkedLibrary::OtherAbi(name) => Some(format!(
@@ -92,7 +92,7 @@ pub(crate) fn remark(program: &Program, library: &LinkedLibrary) -> Option<Strin
         )),
         LinkedLibrary::Elsewhere(found) => Some(format!(
             "{program} would load {} by its own DT_RPATH; its ranks load this library instead (LD_PRELOAD)",
-            found.display()
+            plain::line(&found.to_string_lossy())
         )),
     }
 }
@@ -133,6 +133,6 @@ pub(crate) fn late_remark(ranks: usize, mapped: &BTreeSet<PathBuf>) -> Option<St
     Some(format!(
         "none of the {ranks} ranks called MPI_Init of this library, and they had {} in memory ({whose}): each was a job of \
          one rank; {REBUILD}",
-        first.display()
+        plain::line(&first.to_string_lossy())
     ))
 }

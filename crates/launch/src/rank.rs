@@ -35,6 +35,10 @@ pub(crate) enum RankEvent {
         key: String,
     },
     Fence,
+    /// The first call of a procedure that the library lacks.
+    Unsupported {
+        procedure: String,
+    },
     /// Something to print once for each topic.
     Warning {
         topic: String,
@@ -325,6 +329,9 @@ impl RankProcess {
             }
             FromRank::Warning { topic, text } => {
                 return Some(RankEvent::Warning { topic, text });
+            }
+            FromRank::Unsupported { procedure } => {
+                return Some(RankEvent::Unsupported { procedure });
             }
             FromRank::Fault { code, text } => {
                 self.has_fault = true;

@@ -136,7 +136,7 @@ impl<'a> Starter<'a> {
                 cores: available,
             });
         }
-        let linked = linked_libraries(options, &share, &programs);
+        let linked = linked_libraries(options, &share, &programs)?;
         let shared = shared_files(options, &share.secret).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
@@ -477,27 +477,33 @@ fn enter(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
 }
 
-/// The MPI libraries of these programs. The process that starts the first rank of one reports a
-/// library that is not ours.
+/// The MPI libraries of these programs. One of another ABI is an error unless it is allowed; the
+/// process that starts the first rank of a program reports a library that is not ours.
 fn linked_libraries(
     options: &Options,
     share: &LocalShare,
     programs: &[(usize, &Program)],
-) -> Vec<(usize, LinkedLibrary)> {
-    let libraries = programs.iter().map(|&(at, program)| {
+) -> Result<Vec<(usize, LinkedLibrary)>, Error> {
+    let mut libraries = Vec::new();
+    for &(at, program) in programs {
         let library = linked_library(program, options.library.as_deref());
-        let first: usize = options.programs[..at]
-            .iter()
-            .map(|earlier| earlier.ranks)
-            .sum();
-        let is_alone = options.ranks() == 1 && matches!(library, LinkedLibrary::OtherAbi(_));
-        if let Some(text) = remark(program, &library).filter(|_| first >= share.first && !is_alone)
-        {
-            let _ = io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+        let earlier = options.programs[..at].iter().map(|earlier| earlier.ranks);
+        let is_first = earlier.sum::<usize>() >= share.first;
+        match (&library, remark(program, &library)) {
+            // Each process is a job of one rank, which is what the user wants.
+            (LinkedLibrary::OtherAbi(_), _) if options.ranks() == 1 => {}
+            (LinkedLibrary::OtherAbi(_), Some(why)) if !options.allow_other_mpi => {
+                return Err(Error::OtherMpi { why });
+            }
+            (_, Some(text)) if is_first => {
+                let line = format!("fishplate: {}\n", plain::lines(&text));
+                let _ = io::stderr().write_all(line.as_bytes());
+            }
+            _ => {}
         }
-        (at, library)
-    });
-    libraries.collect()
+        libraries.push((at, library));
+    }
+    Ok(libraries)
 }
 
 /// The value of a variable that the user or the environment gives the ranks of a program.

@@ -88,7 +88,7 @@ impl Cause {
                     "started a second MPI program (pid {pid}); each program needs a job of its own"
                 )
             }
-            Cause::Host { host, why, .. } => format!("host {host}: {why}"),
+            Cause::Host { host, why, .. } => format!("host {}: {why}", plain::line(host)),
             Cause::Kvs { why } => format!("misused the job's key-value store: {why}"),
             Cause::LeftFence => {
                 "left without entering the fence in which the other ranks wait for it".into()

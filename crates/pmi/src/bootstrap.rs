@@ -68,6 +68,9 @@ pub enum Notice<'a> {
         /// The text.
         text: &'a str,
     },
+    /// The program has called this procedure, which the library lacks, and the error handler has
+    /// returned. Each rank reports it once.
+    Unsupported(&'a str),
     /// A fatal error ends this rank. The launcher prints the text and ends the job.
     Fault {
         /// The exit code of the job.

@@ -123,6 +123,9 @@ impl Control {
                 topic: topic.to_string(),
                 text: text.to_string(),
             }]),
+            Notice::Unsupported(procedure) => self.send(&[FromRank::Unsupported {
+                procedure: procedure.to_string(),
+            }]),
             Notice::Fault { code, text } => self.send(&[FromRank::Fault {
                 code,
                 text: text.to_string(),

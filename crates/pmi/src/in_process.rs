@@ -165,6 +165,7 @@ impl Bootstrap for InProcess {
             Notice::Lock(address) => format!("lock {address}"),
             Notice::Finalized => "finalized".into(),
             Notice::Warning { topic, text } => format!("warning {topic} {text}"),
+            Notice::Unsupported(procedure) => format!("unsupported {procedure}"),
             Notice::Fault { code, text } => format!("fault {code} {text}"),
             Notice::Status(status) => format!("status {status}"),
             Notice::Deadlock(status) => format!("deadlock {status}"),

@@ -29,6 +29,7 @@ mod segment;
 mod standalone;
 mod start;
 mod status;
+mod unsupported;
 
 pub use aliases::place_variables;
 pub use bootstrap::{Bootstrap, LauncherGone, Notice};
@@ -52,3 +53,4 @@ pub use segment::empty_segment;
 pub use standalone::Standalone;
 pub use start::{Started, start};
 pub use status::{BadRankStatus, RankStatus, UnexpectedMessage, WaitCondition, WaitReason};
+pub use unsupported::unsupported_text;

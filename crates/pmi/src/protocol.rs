@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::unsupported::is_procedure;
+
 /// The longest line, in bytes. A longer one is cut, which bounds the memory that a rank takes in
 /// its launcher.
 pub const LINE_LIMIT: usize = 4096;
@@ -38,6 +40,11 @@ pub enum FromRank {
         topic: String,
         /// The text.
         text: String,
+    },
+    /// `unsupported PROCEDURE`: the program has called a procedure that the library lacks.
+    Unsupported {
+        /// Its name, such as `MPI_File_open`.
+        procedure: String,
     },
     /// `fault CODE TEXT`: a fatal error ends the rank, and so the job.
     Fault {
@@ -95,6 +102,7 @@ impl fmt::Display for FromRank {
             FromRank::Finalize => write!(f, "finalize"),
             FromRank::Abort { code, message } => write!(f, "abort {code} {}", one_line(message)),
             FromRank::Warning { topic, text } => write!(f, "warning {topic} {}", one_line(text)),
+            FromRank::Unsupported { procedure } => write!(f, "unsupported {procedure}"),
             FromRank::Fault { code, text } => write!(f, "fault {code} {}", one_line(text)),
             FromRank::Status { text } => write!(f, "status {}", one_line(text)),
             FromRank::StatusEnd => write!(f, "status-end"),
@@ -134,6 +142,9 @@ impl FromStr for FromRank {
                     text: one_line(text.trim()),
                 }
             }
+            "unsupported" if is_procedure(rest) => FromRank::Unsupported {
+                procedure: rest.into(),
+            },
             "fault" => {
                 let (code, text) = code_and_text(rest)?;
                 FromRank::Fault { code, text }
@@ -209,16 +220,12 @@ pub(crate) fn packets(lines: &[FromRank]) -> Vec<String> {
     packets
 }
 
-/// The text on one line, without control characters.
+/// The text on one line, its control characters escaped.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim_end)
         .filter(|line| !line.is_empty())
         .collect();
-    lines
-        .join(" ")
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    plain::line(&lines.join(" "))
 }

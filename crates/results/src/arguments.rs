@@ -56,9 +56,15 @@ pub fn usage(error: anyhow::Error) -> anyhow::Error {
 
 /// Reports why a command ended. Returns its exit code: 2 for an error of the command line, else 1.
 pub fn report_failure(error: &anyhow::Error) -> ExitCode {
-    let why = without_error_numbers(&format!("{error:#}"));
+    let why = shown(&format!("{error:#}"));
     eprintln!("fishplate: {why}");
     ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
+}
+
+/// A message as a terminal shows it: without the error numbers that the standard library adds, such
+/// as "(os error 2)", and with control characters of names and arguments escaped.
+pub fn shown(message: &str) -> String {
+    plain::lines(&without_error_numbers(message))
 }
 
 /// A message without the error numbers that the standard library adds: "(os error 2)".

@@ -3,10 +3,12 @@
 use super::Done;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::{Call, Running};
+use crate::call_trace::processor_time;
 use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::info::host_name;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
+use pmi::Notice;
 use std::ffi::c_int;
 
 /// `MPI_Get_version` (MPI 5.0, chapter 9).
@@ -84,6 +86,14 @@ fn virtual_time() -> Option<f64> {
     let now = rank.now();
     if announced {
         LIBRARY.leave(WTIME, CallKind::Clock, false);
+    }
+    if let Some(clock) = &rank.still_clock
+        && let Some(text) = clock.read(now, processor_time)
+    {
+        let topic = "still-clock";
+        let warning = Notice::Warning { topic, text: &text };
+        // If the launcher is gone, nobody reads it.
+        let _ = rank.lock().bootstrap.notify(warning);
     }
     Some(now as f64 * 1e-9)
 }

@@ -25,7 +25,14 @@ pub fn error_string(_: &Call, code: c_int, string: OutText, length: Out<c_int>) 
         return Ok(());
     }
     let name = error_class_name(code).unwrap_or("");
-    let text = format!("{name}: {}", text_of(code)?);
+    let of_last = match code {
+        MPI_ERR_UNSUPPORTED_OPERATION => LIBRARY.refused().text_of_last(),
+        _ => None,
+    };
+    let text = match of_last {
+        Some(text) => format!("{name}: {text}"),
+        None => format!("{name}: {}", text_of(code)?),
+    };
     length.set(string.set(text.as_bytes()) as c_int);
     Ok(())
 }

@@ -4,10 +4,12 @@ use super::Done;
 use crate::args::{Flag, Out};
 use crate::bootstrap;
 use crate::call_guard::{Call, Object, Running};
+use crate::call_trace::Watch;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Comm;
 use crate::state::{LIBRARY, Rank};
+use crate::still_clock::StillClock;
 use mpi::attributes::Holder;
 use mpi::comm;
 use pmi::{Bootstrap, Notice, Started};
@@ -63,7 +65,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     // Our launcher says it once for all ranks.
     if !is_launched && foreign.as_ref().is_none_or(|job| job.rank() == 0) {
         for notice in knobs::notices(variables()) {
-            crate::raise::say(&notice);
+            crate::raise::say(&plain::line(&notice));
         }
     }
     let wired = bootstrap::wiring(job, &knobs, started).map_err(unusable);
@@ -75,21 +77,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         (Err(error), None) => return Err(error),
     };
     let in_virtual_time = rank.is_virtual();
-    let levels = [
-        MPI_THREAD_SINGLE,
-        MPI_THREAD_FUNNELED,
-        MPI_THREAD_SERIALIZED,
-        MPI_THREAD_MULTIPLE,
-    ];
-    let provided = levels
-        .into_iter()
-        .find(|level| *level >= required)
-        .unwrap_or(MPI_THREAD_MULTIPLE);
-    // In virtual time, one thread of a rank runs at a time.
-    let provided = match in_virtual_time {
-        true => provided.min(MPI_THREAD_SERIALIZED),
-        false => provided,
-    };
+    let provided = thread_level(required, in_virtual_time);
     if provided == MPI_THREAD_MULTIPLE {
         rank.allow_threads();
     }
@@ -100,6 +88,13 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         let bootstrap = &rank.lock().bootstrap;
         bootstrap.notify(Notice::Initialized).map_err(unusable)?;
     }
+    let modelled_host = in_virtual_time.then(|| {
+        let bootstrap = &rank.lock().bootstrap;
+        bootstrap.hosts().of(bootstrap.rank())
+    });
+    // One rank speaks for all, always the same one.
+    let charges = watch.as_ref().is_some_and(Watch::charges_computing);
+    let reports_still_clock = in_virtual_time && !charges && rank.rank() == 0;
     let rank = Arc::new(rank);
     // A launcher that has chosen the cores of this rank may free it from them if it computes.
     let is_softly_bound =
@@ -111,15 +106,34 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     LIBRARY.start(Box::leak(Box::new(Rank {
         mpi: rank,
         in_virtual_time,
+        modelled_host,
         watch,
+        still_clock: reports_still_clock.then(StillClock::default),
         explains: is_launched && variables().any(|(name, _)| name == knobs::EXPLAIN),
         raise: crate::raise::raise,
     })));
     Ok(provided)
 }
 
+/// The thread level that a program gets which asks for `required`.
+fn thread_level(required: c_int, in_virtual_time: bool) -> c_int {
+    let levels = [
+        MPI_THREAD_SINGLE,
+        MPI_THREAD_FUNNELED,
+        MPI_THREAD_SERIALIZED,
+        MPI_THREAD_MULTIPLE,
+    ];
+    let level = levels.into_iter().find(|level| *level >= required);
+    let level = level.unwrap_or(MPI_THREAD_MULTIPLE);
+    // In virtual time, one thread of a rank runs at a time.
+    match in_virtual_time {
+        true => level.min(MPI_THREAD_SERIALIZED),
+        false => level,
+    }
+}
+
 fn unusable(why: impl std::fmt::Display) -> Error {
-    Error::new(MPI_ERR_OTHER, why.to_string())
+    Error::new(MPI_ERR_OTHER, plain::line(&why.to_string()))
 }
 
 /// `MPI_Finalize` (MPI 5.0, chapter 11).

@@ -109,6 +109,14 @@ fn the_coverage_page_is_what_the_table_says() {
 }
 
 #[test]
+fn the_names_of_what_works_are_what_the_tables_say() {
+    let chapters: Vec<Chapter> = chapters().into_iter().chain(removed()).collect();
+    let text = generate::supported::generate(&chapters);
+    assert!(text.contains("(Send_c)") && text.contains("(Attr_get)"));
+    check("crates/abi/supported.c", &text);
+}
+
+#[test]
 fn a_wrong_line_is_named_with_its_reason() {
     for (line, reason) in [
         (

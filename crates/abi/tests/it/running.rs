@@ -18,7 +18,9 @@ pub(crate) static RANK: LazyLock<Rank> = LazyLock::new(|| {
     alone.allow_threads();
     Rank {
         in_virtual_time: false,
+        modelled_host: None,
         watch: None,
+        still_clock: None,
         explains: false,
         mpi: Arc::new(alone),
         raise: remember,

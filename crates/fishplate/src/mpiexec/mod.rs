@@ -64,7 +64,7 @@ pub(crate) fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
         Ok((first, further)) => {
             notices
                 .iter()
-                .for_each(|notice| eprintln!("fishplate: {notice}"));
+                .for_each(|notice| eprintln!("fishplate: {}", plain::lines(notice)));
             run::main(first, further)
         }
         Err(error) => parse_error(&error),

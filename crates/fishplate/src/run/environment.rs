@@ -71,11 +71,12 @@ pub(super) fn check(of_ranks: &[Vec<(String, String)>]) -> Result<Knobs, String>
     let mut said: Vec<String> = Vec::new();
     let mut first = None;
     for variables in of_ranks {
-        let knobs = Knobs::parse(variables.iter().cloned()).map_err(|error| error.to_string())?;
+        let knobs = Knobs::parse(variables.iter().cloned());
+        let knobs = knobs.map_err(|error| plain::line(&error.to_string()))?;
         first.get_or_insert(knobs);
         for notice in knobs::notices(variables.iter().cloned()) {
             if !said.contains(&notice) {
-                eprintln!("fishplate: {notice}");
+                eprintln!("fishplate: {}", plain::line(&notice));
                 said.push(notice);
             }
         }

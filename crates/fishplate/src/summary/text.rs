@@ -273,7 +273,7 @@ fn percent(share: f64) -> String {
 }
 
 /// A time with three significant digits.
-fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
     let unit = units.iter().find(|(unit, _)| seconds >= unit * 0.9995);
     let (unit, label) = unit.unwrap_or(&units[3]);

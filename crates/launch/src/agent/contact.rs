@@ -19,7 +19,6 @@ use secret::Secret;
 use super::frame::{FrameLink, LONGEST, ProcessExit, StartOrder, output_window};
 use super::session::Session;
 use crate::guard::JobMark;
-use crate::plain::plain;
 use crate::verdict::exit_text;
 use crate::{Error, Inherited, Input, JobHost, Options, processes};
 
@@ -155,6 +154,7 @@ fn order(
             Input::All | Input::None => None,
         },
         one_core_each: options.one_core_each,
+        allow_other_mpi: options.allow_other_mpi,
         host,
         degree: options.tree,
         first: own.start,
@@ -284,7 +284,7 @@ impl Agent {
     /// Takes the text to show. None is shown before the agent has answered.
     pub(crate) fn take_text(&mut self) -> String {
         match self.has_answered {
-            true => plain(&String::from_utf8_lossy(&std::mem::take(&mut self.text))),
+            true => plain::lines(&String::from_utf8_lossy(&std::mem::take(&mut self.text))),
             false => String::new(),
         }
     }
@@ -344,7 +344,7 @@ impl Agent {
                 self.words
             ),
         };
-        let text = plain(&String::from_utf8_lossy(&self.text));
+        let text = plain::lines(&String::from_utf8_lossy(&self.text));
         let lines: Vec<&str> = text
             .lines()
             .map(str::trim)

@@ -67,6 +67,8 @@ pub(crate) struct StartOrder {
     pub input: Option<usize>,
     /// Whether more ranks than cores are an error.
     pub one_core_each: bool,
+    /// Whether a program may be linked with the MPI library of another ABI.
+    pub allow_other_mpi: bool,
     /// The number of this host.
     pub host: usize,
     /// The degree of the tree of agents. 0: a star.
@@ -543,6 +545,7 @@ mod tests {
             output: OutputOptions::default(),
             input: None,
             one_core_each: false,
+            allow_other_mpi: false,
             host: 0,
             degree: 0,
             first,

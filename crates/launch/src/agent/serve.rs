@@ -469,7 +469,9 @@ impl LocalRanks {
                 RankEvent::Put { key, value } => self.exchange.put(number, key, value),
                 RankEvent::Get { key } => self.exchange.get(number, &key),
                 RankEvent::Fence => self.exchange.enter_fence(number),
-                RankEvent::Failure(_) | RankEvent::Warning { .. } => {}
+                RankEvent::Failure(_)
+                | RankEvent::Warning { .. }
+                | RankEvent::Unsupported { .. } => {}
             }
         }
     }
@@ -619,6 +621,7 @@ fn start_ranks(
         },
         input: order.input.map_or(Input::None, Input::Rank),
         one_core_each: order.one_core_each,
+        allow_other_mpi: order.allow_other_mpi,
         explain: order.explain,
         binding: order.binding,
         profile,
@@ -647,7 +650,11 @@ pub fn main() -> u8 {
     match serve() {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "fishplate: {error}");
+            let _ = writeln!(
+                io::stderr(),
+                "fishplate: {}",
+                plain::lines(&error.to_string())
+            );
             error.exit_code()
         }
     }

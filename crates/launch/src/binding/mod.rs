@@ -150,7 +150,7 @@ impl HostBinding {
             return;
         }
         let host = rustix::system::uname();
-        let host = host.nodename().to_string_lossy();
+        let host = plain::line(&host.nodename().to_string_lossy());
         let lines = (0..ranks).map(|place| {
             let rank = first + place;
             format!(

@@ -41,8 +41,10 @@ impl RunningJob<'_> {
     pub(super) fn fail(&mut self, verdict: Verdict, steps: &'static [Signal]) {
         // Their status is that of the time before the failure, so earlier lines are received first.
         let mut budget = Budget::of(EARLIER_LINES);
-        for rank in &mut self.ranks {
-            while rank.receive_events(&mut budget).is_some() {}
+        for number in 0..self.ranks.len() {
+            while let Some(events) = self.ranks[number].receive_events(&mut budget) {
+                self.note_unsupported(number, events);
+            }
         }
         let time = match verdict.cause {
             Cause::Deadlock { .. } => DEADLOCK_REPORTS,
@@ -122,6 +124,7 @@ impl RunningJob<'_> {
         };
         let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
         let program = self.options.program(number).1.program.to_string_lossy();
+        let (program, host) = (plain::line(&program), plain::line(&host));
         format!("rank {number} (pid {pid}, {program} on {host}) ")
     }
 }

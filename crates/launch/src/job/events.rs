@@ -115,6 +115,7 @@ impl RunningJob<'_> {
                         self.say(&format!("rank {number}: {text}"));
                     }
                 }
+                RankEvent::Unsupported { procedure } => self.unsupported_called(number, procedure),
                 RankEvent::Fence => match self.kvs.enter_fence(number) {
                     Ok(true) => {
                         let all = 0..self.ranks.len();

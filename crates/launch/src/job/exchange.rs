@@ -6,7 +6,6 @@ use super::RunningJob;
 use crate::agent::frame::ToAgent;
 use crate::agent::tree::build::TreeNews;
 use crate::exchange::Up;
-use crate::plain::plain;
 use crate::verdict::Cause;
 
 impl RunningJob<'_> {
@@ -25,7 +24,12 @@ impl RunningJob<'_> {
     /// Ends the job because a rank broke a rule of the store, as its agent or one above says.
     pub(super) fn rank_misused(&mut self, host: usize, rank: usize, why: &str) {
         match self.root.is_below(rank, host) {
-            true => self.rank_failed(rank, Cause::Kvs { why: plain(why) }),
+            true => self.rank_failed(
+                rank,
+                Cause::Kvs {
+                    why: plain::lines(why),
+                },
+            ),
             false => self.rules_broken(
                 host,
                 &format!("it has spoken of rank {rank}, which is elsewhere"),
@@ -53,7 +57,7 @@ impl RunningJob<'_> {
                 self.root.use_star();
                 format!(
                     "agents exchange values and fences with the launcher alone: {}",
-                    plain(&why)
+                    plain::lines(&why)
                 )
             }
         };

@@ -9,6 +9,7 @@ mod interrupt;
 mod other_libraries;
 mod remote;
 mod status_query;
+mod unsupported;
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -38,6 +39,7 @@ pub(crate) use budget::Budget;
 use input::InputRelay;
 use other_libraries::OtherLibraries;
 use status_query::StatusQuery;
+use unsupported::Unsupported;
 
 /// The time for the launcher's last message to leave.
 const LAST_LINE: Duration = Duration::from_secs(1);
@@ -96,6 +98,7 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     }
     job.watch()?;
     job.say_other_libraries();
+    job.say_unsupported();
     outcome?;
     Ok(JobEnd {
         explained: job.store().explanation().filter(|_| options.explain),
@@ -140,6 +143,8 @@ struct RunningJob<'a> {
     tree: TreeBuild,
     /// The topics of warnings that have been printed.
     warned: HashSet<String>,
+    /// The calls of procedures that the library lacks.
+    unsupported: Unsupported,
     stdout: OutputSink,
     stderr: OutputSink,
     /// The first failure.
@@ -194,6 +199,7 @@ impl<'a> RunningJob<'a> {
             tree: TreeBuild::new(shape.clone()),
             root: Root::new(shape),
             warned: HashSet::new(),
+            unsupported: Unsupported::default(),
             stdout: OutputSink::new(OutputTarget::Stdout),
             stderr: OutputSink::new(OutputTarget::Stderr),
             verdict: None,
@@ -330,7 +336,7 @@ impl<'a> RunningJob<'a> {
     /// that no line of a rank comes between. Never blocks.
     fn say(&mut self, text: &str) {
         self.stderr
-            .push(&[format!("fishplate: {text}\n").as_bytes()]);
+            .push(&[format!("fishplate: {}\n", plain::lines(text)).as_bytes()]);
         self.stderr.flush();
     }
 
@@ -356,5 +362,5 @@ impl<'a> RunningJob<'a> {
 
 /// Prints a message of the launcher after its job.
 fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("fishplate: {}\n", plain::lines(text)).as_bytes());
 }

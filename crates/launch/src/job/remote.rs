@@ -13,7 +13,6 @@ use crate::agent::contact::{AT_ONCE, Agent, PATIENCE};
 use crate::agent::frame::{FromAgent, ToAgent};
 use crate::kill_sequence::GRACE;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
-use crate::plain::plain;
 use crate::processes;
 use crate::rank::{RankEvent, RankProcess};
 use crate::timespec;
@@ -92,7 +91,7 @@ impl RunningJob<'_> {
                 Some(Err(error)) => {
                     let text = error.to_string();
                     let host = self.agents.len();
-                    let name = format!("host {}: ", self.options.hosts[host].name);
+                    let name = format!("host {}: ", plain::line(&self.options.hosts[host].name));
                     let why = text.strip_prefix(&name).unwrap_or(&text).to_string();
                     self.host_failed(host, why, error.exit_code());
                     self.forget_unstarted();
@@ -142,7 +141,7 @@ impl RunningJob<'_> {
         if !agent.has_answered
             && let Err(why) = agent.meet()
         {
-            self.host_failed(host, plain(&why), 1);
+            self.host_failed(host, plain::lines(&why), 1);
         }
         if self.agents[host].has_answered {
             self.handle_frames(host, budget);
@@ -211,10 +210,10 @@ impl RunningJob<'_> {
             }
             FromAgent::Refused { why, code } => {
                 self.lose(host);
-                self.host_failed(host, plain(&why), code);
+                self.host_failed(host, plain::lines(&why), code);
             }
             FromAgent::Leaving(why) => {
-                self.host_failed(host, format!("its agent {}", plain(&why)), 1)
+                self.host_failed(host, format!("its agent {}", plain::lines(&why)), 1)
             }
             // A command between the launcher and the agent ends when it reads the end.
             FromAgent::Done => self.agents[host].link.close(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::comm::Core;
+use crate::comm::{self, Core};
 use crate::rank::{Rank, State};
 use crate::topology::{Cartesian, Shape, Topology, by_hosts};
 use crate::{Class, Error, Result, UNDEFINED};
@@ -35,7 +35,9 @@ impl Rank {
         reorder: bool,
     ) -> Result<u32> {
         let parent = self.begin(comm)?;
-        let grid = fitting(dims, periodic, parent.core.size())?;
+        let Some(grid) = fitting(dims, periodic, parent.core.size())? else {
+            return Ok(comm::NULL);
+        };
         let reordered = match reorder {
             true => self.by_hosts(&grid, &parent.core),
             false => None,
@@ -51,9 +53,9 @@ impl Rank {
     pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
         let core = self.lock().comms.get(comm)?.core.clone();
         let grid = fitting(dims, periodic, core.size())?;
-        if core.rank >= grid.size() {
+        let Some(grid) = grid.filter(|grid| core.rank < grid.size()) else {
             return Ok(UNDEFINED);
-        }
+        };
         let own = |&rank: &u32| rank as usize == core.rank;
         let reordered = self.by_hosts(&grid, &core);
         let place = reordered.and_then(|ranks| ranks.iter().position(own));
@@ -89,8 +91,12 @@ impl Rank {
     }
 }
 
-/// A grid; an error if it has more points than `ranks`.
-fn fitting(dims: &[i32], periodic: &[bool], ranks: usize) -> Result<Cartesian> {
+/// A grid; an error if it has more points than `ranks`. None for a grid without points, in which a
+/// dimension has the size 0: other libraries accept it, and no rank is part of it.
+fn fitting(dims: &[i32], periodic: &[bool], ranks: usize) -> Result<Option<Cartesian>> {
+    if dims.contains(&0) && dims.iter().all(|&size| size >= 0) {
+        return Ok(None);
+    }
     let grid = Cartesian::new(dims, periodic)?;
     if grid.size() > ranks {
         let detail = format!(
@@ -99,5 +105,5 @@ fn fitting(dims: &[i32], periodic: &[bool], ranks: usize) -> Result<Cartesian> {
         );
         return Err(Error::new(Class::ARG, detail));
     }
-    Ok(grid)
+    Ok(Some(grid))
 }

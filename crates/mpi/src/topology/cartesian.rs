@@ -10,7 +10,7 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
-    /// A grid of these sizes; `periodic`: the dimensions whose ends are neighbours.
+    /// A grid of these sizes, all positive; `periodic`: the dimensions whose ends are neighbours.
     ///
     /// # Panics
     ///

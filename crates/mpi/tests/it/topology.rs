@@ -139,6 +139,24 @@ fn a_reordered_grid_is_that_of_cart_map() {
 }
 
 #[test]
+fn a_grid_without_points_has_no_ranks() {
+    run(3, |rank| {
+        let create = |dims: &[i32], reorder| {
+            rank.cart_create("MPI_Cart_create", WORLD, dims, &[false, true], reorder)
+        };
+        for dims in [[0, 2], [2, 0], [0, 100], [0, 0]] {
+            for reorder in [false, true] {
+                assert_eq!(create(&dims, reorder).unwrap(), comm::NULL);
+            }
+            let mapped = rank.cart_map(WORLD, &dims, &[false, true]);
+            assert_eq!(mapped.unwrap(), UNDEFINED);
+        }
+        assert_eq!(create(&[0, -1], false).unwrap_err().class, Class::DIMS);
+        rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
+    });
+}
+
+#[test]
 fn ranks_of_a_grid_talk_to_their_neighbours() {
     run(7, |rank| {
         let me = rank.rank() as i32;

@@ -85,10 +85,9 @@ impl Message {
     }
 }
 
-/// Text of a launcher as an error shows it: its beginning, without control characters.
+/// Text of a launcher as an error shows it: its beginning, control characters escaped.
 pub(crate) fn shown(text: &str) -> String {
-    let plain = text.chars().filter(|c| !c.is_control());
-    plain.take(100).collect()
+    plain::line(text).chars().take(100).collect()
 }
 
 /// Bytes that have arrived and are not yet a whole message.

@@ -41,7 +41,7 @@ use self::watcher::Watcher;
 use self::wire::{Answer, Wire};
 use crate::{
     Bootstrap, Hosts, KvsError, LauncherGone, Notice, check_key, check_value, empty_segment, hex,
-    unhex,
+    unhex, unsupported_text,
 };
 
 pub(crate) use detect::open;
@@ -280,7 +280,7 @@ fn watch_launcher(rank: usize, files: Vec<(OwnedFd, PollFlags)>) -> Option<Watch
 
 /// Prints a message of a rank in one write: the launcher forwards it to the user.
 fn say(rank: usize, text: &str) {
-    let line = format!("fishplate: rank {rank}: {text}\n");
+    let line = format!("fishplate: rank {rank}: {}\n", plain::lines(text));
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
@@ -373,6 +373,7 @@ impl Bootstrap for ForeignJob {
                     self.say(text);
                 }
             }
+            Notice::Unsupported(procedure) => self.say(&unsupported_text(procedure)),
             Notice::Fault { text, .. } => self.say(text),
             Notice::Finalized => {
                 self.has_finalized.store(true, Ordering::Relaxed);

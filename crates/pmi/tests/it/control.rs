@@ -73,6 +73,8 @@ fn what_a_rank_says_arrives() {
     control.notify(Notice::Lock(usize::MAX)).unwrap();
     control.abort(-3, "two\nlines \u{1b}[31m").unwrap();
     control.notify(Notice::Fault { code: 7, text: "" }).unwrap();
+    let procedure = "MPI_File_open";
+    control.notify(Notice::Unsupported(procedure)).unwrap();
     control.notify(Notice::Finalized).unwrap();
     let expected = [
         FromRank::Init {
@@ -81,11 +83,14 @@ fn what_a_rank_says_arrives() {
         FromRank::Lock { address: u64::MAX },
         FromRank::Abort {
             code: -3,
-            message: "two lines  [31m".into(),
+            message: "two lines \\x1b[31m".into(),
         },
         FromRank::Fault {
             code: 7,
             text: "".into(),
+        },
+        FromRank::Unsupported {
+            procedure: procedure.into(),
         },
         FromRank::Finalize,
     ];
