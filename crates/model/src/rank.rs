@@ -202,8 +202,8 @@ impl MachineModel {
         }
     }
 
-    /// Sends an out-of-band message, which takes `latency`. While no path to the peer's host carries
-    /// anything it waits: on a real machine it is sent again and again.
+    /// Sends an out-of-band message, which takes `latency`. While no path to the peer's host
+    /// carries anything it waits: on a real machine it is sent again and again.
     pub(super) fn oob_send(
         &mut self,
         from: u32,

@@ -285,7 +285,8 @@ impl State {
             .try_for_each(|peer| Ok(self.router.contact(peer)?))
     }
 
-    /// The peers from which the message with this key may come. Of any source: all members, if `all`.
+    /// The peers from which the message with this key may come. Of any source: all members, if
+    /// `all`.
     fn senders(&self, key: &Key, all: bool) -> Vec<usize> {
         if key.source != ANY_SOURCE {
             return self.member(key).into_iter().collect();

@@ -162,7 +162,8 @@ impl RankProfile {
         }
     }
 
-    /// The rank had no path to a peer so many times, for so many nanoseconds in all, since its start.
+    /// The rank had no path to a peer so many times, for so many nanoseconds in all, since its
+    /// start.
     pub fn outages(&self, count: u64, nanos: u64) {
         self.set(head::OUTAGES, count);
         self.set(head::OUTAGES + 1, nanos.saturating_mul(1000));

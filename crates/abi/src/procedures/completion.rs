@@ -170,12 +170,16 @@ fn finish_the_rest(
     failed: &mut Failures,
 ) -> Done {
     let mut state = call.rank.lock();
+    let mut pending = Vec::new();
     for (at, request) in requests.iter_mut().enumerate().skip(at) {
         match finish(&mut state, request)? {
             Some(finished) => failed.note(&mut state, at, finished, statuses),
-            None => failed.pending(at, statuses),
+            None => pending.push(at),
         }
     }
+    // The first failure has given MPI_SUCCESS to all statuses before it.
+    let pending = pending.into_iter();
+    pending.for_each(|at| failed.pending(at, statuses));
     Ok(())
 }
 

@@ -10,13 +10,13 @@ use device::Signs;
 /// An attempt to take a link back counts from this time before the peer's answer on, at most, in
 /// nanoseconds: before that the peer may have computed.
 const ATTEMPT: u64 = 2_000_000_000;
-/// The longest time between two looks that counts as silence of the peer, in nanoseconds: for longer
-/// this rank computed, or was stopped, and heard nobody.
+/// The longest time between two looks that counts as silence of the peer, in nanoseconds. For
+/// longer this rank computed, or was stopped, and heard nobody.
 const BETWEEN_LOOKS: u64 = 2_000_000_000;
 /// The time after which the user is told of an outage, in nanoseconds. A shorter one is noise.
 const TELL_AFTER: u64 = 1_000_000_000;
-/// The silence after which the user is told of a peer that gives no sign, though no link has failed,
-/// in nanoseconds. Its host is asked meanwhile.
+/// The silence after which the user is told of a peer that gives no sign, though no link has
+/// failed, in nanoseconds. Its host is asked meanwhile.
 const TELL_SILENCE: u64 = 5_000_000_000;
 /// The time for which a host refuses datagrams to a process that has ended, in nanoseconds, before
 /// its silence counts as its death. A program that restarts a firewall refuses for a short time.

@@ -338,8 +338,8 @@ impl Waiter {
         }
     }
 
-    /// Polls have found nothing for so long that a peer may be out of reach. Only a modelled machine
-    /// knows of dead paths sooner.
+    /// Polls have found nothing for so long that a peer may be out of reach. Only a modelled
+    /// machine knows of dead paths sooner.
     #[inline]
     fn is_long_idle(&self, polls: u32) -> bool {
         if self.policy.is_through_node() {

@@ -3,9 +3,9 @@
 //!
 //! Trees are binomial: the parent of place `p` is `p` with its lowest bit cleared.
 //!
-//! A rank that leaves an agreement because of a loss tells those that wait for it. Where all members
-//! of the communicator take part, that is the collective operation's matter. Otherwise its failure
-//! goes down the tree in place of the bytes.
+//! A rank that leaves an agreement because of a loss tells those that wait for it. Where all
+//! members of the communicator take part, that is the collective operation's matter. Otherwise its
+//! failure goes down the tree in place of the bytes.
 
 use std::future::poll_fn;
 use std::sync::Arc;

@@ -11,8 +11,8 @@
 //!
 //! A new collective takes:
 //! - a variant of [`Work`], with its arms in `work`, `check`, `small` and `pieces`;
-//! - a file with its algorithms by messages; for members that share memory a step in `steps`, and in
-//!   `direct` its copies, if vectors or blocks of it can be named;
+//! - a file with its algorithms by messages; for members that share memory a step in `steps`, and
+//!   in `direct` its copies, if vectors or blocks of it can be named;
 //! - a variant of `crate::algorithms::Collective`, with its rows there and its cost in
 //!   `crate::algorithms::cost`;
 //! - its procedures in the crate `abi`.

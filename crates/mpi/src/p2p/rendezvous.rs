@@ -363,8 +363,8 @@ impl Messages {
         Ok(())
     }
 
-    /// Ends the accesses to the buffers of requests that have failed. To be called before their calls
-    /// return: then the buffers are the user's again.
+    /// Ends the accesses to the buffers of requests that have failed. To be called before their
+    /// calls return: then the buffers are the user's again.
     #[cold]
     pub(crate) fn end_accesses(&mut self, router: &mut Router) -> Result<()> {
         while let Some(action) = self.deferred.next_end() {
