@@ -17,6 +17,7 @@ help:
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make applications        build FFTW, HYPRE and PT-SCOTCH from Debian and run their own checks'
 	@echo 'make test-launchers      jobs over ssh, by MPICH, Intel MPI, Open MPI and Slurm, and inside Slurm and Grid Engine; it fetches them'
+	@echo 'make last-path           the only network between two hosts breaks, for a while or for ever, in namespaces of this machine'
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
 	@echo 'make fuzz                every parser of bytes that others write, under libFuzzer: a minute each, FUZZ_SECONDS=n for more'
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'

@@ -34,6 +34,12 @@ $(SUITES): stage
 test-verbs: stage
 	@python3 tests/all.py --all verbs
 
+# The only network between two hosts breaks, for a while or for ever, between namespaces of this machine: ten minutes.
+.PHONY: last-path
+last-path: stage
+	@scripts/needs.sh cc ip
+	@python3 tests/tcp/run.py --prefix build --only 'last path'
+
 # FFTW, HYPRE and PT-SCOTCH, with the checks that they bring.
 .PHONY: applications
 applications: stage

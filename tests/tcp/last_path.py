@@ -44,6 +44,7 @@ class Break:
     env: dict = field(default_factory=dict)
     # The launcher and the agent of host 1 speak over the same network.
     agents: bool = False
+    # Belongs to `--short`.
     quick: bool = False
 
     def name(self) -> str:

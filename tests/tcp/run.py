@@ -29,10 +29,11 @@ MODULES = [shown, programs, rails, last_path, strangers, shaped]
 TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 
 
-# One case of each kind, for the tests that every change runs: half a minute.
+# One case of each kind, for the tests that every change runs: a minute.
 QUICK = {"shown: interfaces of all kinds", "shown: an interface that the user names", "c: hello -n 2", "c: flood -n 2", "c: coll_data -n 4", "c: fatal truncate -n 3",
          "programs: IPv6", "programs: two rails", "programs: 64 ranks on four hosts", "rails: rail 0, cut, and back", "strangers: garbage",
-         "shaped: the document has the table"}
+         "last path: cut 1 s, waitall, 8", "last path: unplugged 1 s, testall, 4", "last path: forged resets 0.1 s, waitall, 4",
+         "last path: cut for ever, wait", "last path: hosts of two subnets", "shaped: the document has the table"}
 
 
 @dataclass
