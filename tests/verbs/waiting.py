@@ -12,6 +12,8 @@ from job import Job, program
 
 # A device gives up a connection after half a second, and the job ends within one; an emulated processor takes longer.
 ERROR_SECONDS = 30
+# A peer that no path reaches is given up at once.
+AT_ONCE = {"FISHPLATE_OUTAGE": "0"}
 # The time that the processes of a job have to end after the launcher.
 LEFT_SECONDS = 5
 # Breaks for which a device has other words than that its retries are used up.
@@ -33,7 +35,7 @@ def left() -> list[str]:
 
 def endless(world, *arguments, env: dict | None = None) -> Job:
     """Two ranks on two hosts that send long messages until one fails."""
-    return program(world, "endless", *arguments, ranks=2, env=env)
+    return program(world, "endless", *arguments, ranks=2, env=AT_ONCE | (env or {}))
 
 
 def break_rails(world, how: str, which=(0, 1)) -> None:
@@ -85,7 +87,7 @@ def broken_in_turn(first: int):
 
 def under_bench(world) -> None:
     before = rails.packets()
-    with Job(rails.bench("bw", "256K:256K", 1000)(world)) as job:
+    with Job(rails.bench("bw", "256K:256K", 1000)(world), AT_ONCE) as job:
         rails.sends(job, before)
         break_rails(world, "cut")
         ends_with_the_error(job, "cut", "rxe")

@@ -80,7 +80,8 @@ impl HostNode {
     }
 
     /// Sets the longest wait of the closing node for the acknowledgement of its last messages, in
-    /// nanoseconds. None: for ever. A peer that has ended is not waited for.
+    /// nanoseconds. None: for ever. A peer that has ended is not waited for; where no host tells of
+    /// such ends, each is waited for for a second.
     pub fn with_last_words(mut self, nanos: Option<u64>) -> HostNode {
         self.last_words = nanos.unwrap_or(u64::MAX).max(LAST_WORDS);
         self
@@ -368,10 +369,12 @@ impl HostNode {
     /// True while a peer that is there lacks a message, or an acknowledgement has not left.
     fn has_last_words(&mut self, since: u64) -> bool {
         let now = self.now();
-        let late = now.saturating_sub(since) > ASKS_AFTER;
+        let waited = now.saturating_sub(since);
+        let late = waited > ASKS_AFTER;
         for peer in self.oob.unsettled().into_iter().filter(|_| late) {
-            // One that has ended answers no more, and needs nothing.
-            if self.oob.signs(peer, now).refused.is_some() {
+            // One that has ended answers no more, and needs nothing. Not every network tells.
+            let is_told = self.oob.is_told_of_ends(peer) || waited < LAST_WORDS;
+            if !is_told || self.oob.signs(peer, now).refused.is_some() {
                 self.oob.give_up(peer);
             }
         }

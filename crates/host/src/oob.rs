@@ -286,6 +286,15 @@ impl OutOfBand {
         }
     }
 
+    /// The peer's host would refuse datagrams to it if its process had ended.
+    pub(crate) fn is_told_of_ends(&self, peer: usize) -> bool {
+        let routes = self.known.get(&peer).map(|known| &known.routes[..]);
+        routes.unwrap_or_default().iter().any(|route| {
+            let kernel = self.carriers[route.rail].carrier.kernel(route.to);
+            kernel.is_some_and(|kernel| kernel.is_socket)
+        })
+    }
+
     pub(crate) fn take_notes(&mut self) -> impl Iterator<Item = String> {
         self.notes.drain(..)
     }
