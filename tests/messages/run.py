@@ -94,9 +94,12 @@ def unsupported(world: World) -> None:
     program = world.compiled("unsupported")
     version = world.tool("fishplate", "--version").out.split()[-1]
     string = f"1 MPI_ERR_UNSUPPORTED_OPERATION: MPI_Win_create is not supported yet by Fishplate {version}"
-    says = ": this procedure is not supported yet; the call did nothing but give MPI_ERR_UNSUPPORTED_OPERATION, and the program goes on"
-    returned = ["MPI_File_delete", "MPI_File_open", "MPI_File_write"]
-    ranks = dict(zip([*returned, "MPI_Win_create"], ["1 rank", "3 ranks", "3 ranks", "3 ranks"]))
+    returned = ["MPI_File_delete", "MPI_File_open", "MPI_File_write", "MPI_T_cvar_get_num"]
+    ranks = dict(zip([*returned, "MPI_Win_create"], ["1 rank", "3 ranks", "3 ranks", "1 rank", "3 ranks"]))
+
+    def said(name: str) -> str:
+        code = "MPI_T_ERR_NOT_SUPPORTED" if name.startswith("MPI_T_") else "MPI_ERR_UNSUPPORTED_OPERATION"
+        return f"{name}: this procedure is not supported yet; the call did nothing but give {code}, and the program goes on"
 
     def last(names: list) -> str:
         listed = ", ".join(f"{name} ({ranks[name]})" for name in names)
@@ -107,15 +110,15 @@ def unsupported(world: World) -> None:
         ran = world.tool(*words, "-n", "3", program)
         expect(ran.out.strip(), string, f"MPI_Error_string below {words}")
         *calls, end = ran.err.splitlines()
-        expect(sorted(calls), [f"fishplate: {name}{says}" for name in ranks], f"the lines of the calls below {words}")
+        expect(sorted(calls), [f"fishplate: {said(name)}" for name in ranks], f"the lines of the calls below {words}")
         expect(end, last(list(ranks)), f"the last line below {words}")
     *_, fault, end = world.tool("mpiexec", "-n", "3", program, "fatal", code=55).err.splitlines()
     if "failed: MPI_Win_create: this procedure is not supported yet" not in fault:
         raise Problem(f"the line of the fault is {fault!r}")
     expect(end, last(returned), "the last line of a job that ended by such a call")
     alone = harness.run([program], seconds=SECONDS, cwd=world.work)
-    expect(alone.err.splitlines(), [f"fishplate: rank 0: {name}{says}" for name in ("MPI_File_open", "MPI_File_write", "MPI_File_delete",
-                                                                                     "MPI_Win_create")], "the only rank")
+    expect(alone.err.splitlines(), [f"fishplate: rank 0: {said(name)}" for name in (
+        "MPI_File_open", "MPI_File_write", "MPI_File_delete", "MPI_T_cvar_get_num", "MPI_Win_create")], "the only rank")
     expect(world.tool("mpiexec", "-n", "2", world.compiled("hosts")).err, "", "a job without such a call")
 
 

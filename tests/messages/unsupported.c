@@ -1,5 +1,5 @@
 /* Writes a file and makes a window, and looks at no error code but those of the window. Rank 0 also
- * deletes the file. With the argument `fatal`, the window's errors are fatal. */
+ * deletes the file and asks the tools interface. With the argument `fatal`, the window's errors are fatal. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,7 @@ int main(int argc, char **argv) {
         MPI_File_write(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
     }
     if (rank == 0) MPI_File_delete("out.dat", MPI_INFO_NULL);
+    if (rank == 0) MPI_T_cvar_get_num(&length);
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc < 2 || strcmp(argv[1], "fatal") != 0) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from harness import Problem
@@ -76,6 +77,24 @@ def no_library(world):
             raise Problem(f"programs without MPI are fine: {job.err}")
 
 
+def wheel(world):
+    """A python that ends before MPI, and whose mpi4py is for other ABIs."""
+    folder = world.work / "libraries" / "site" / "mpi4py"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "MPI.mpich.abi3.so").write_text("")
+    own = folder / "MPI.abi3.so"
+    for is_built, code in [(False, 1), (True, 1), (False, 0)]:
+        own.write_text("") if is_built else own.unlink(missing_ok=True)
+        program = [sys.executable, "-c", f"import sys; sys.exit({code})"]
+        with Job(world.work, [world.mpiexec, "-n", 2, *program], env={"PYTHONPATH": str(folder.parent)}) as job:
+            if (found := job.end(20)) != code:
+                raise Problem(f"exit status {found}: {job.err}")
+            says = "is a wheel of mpi4py for the ABIs of MPICH and Open MPI" in job.err
+            if says != (code == 1 and not is_built):
+                raise Problem(f"with an own build {is_built}, exit code {code}: {job.err}")
+
+
 def tests() -> list:
     return [
         other_abi("libmpi.so.12", "the ABI of MPICH and Intel MPI"),
@@ -83,4 +102,5 @@ def tests() -> list:
         ("a program's own search path finds another library", search_path),
         ("ranks load another library while they run", loaded_later),
         ("programs without MPI", no_library),
+        ("a python with a wheel of mpi4py for other ABIs", wheel),
     ]

@@ -91,7 +91,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
             format!("    let _ = ({arguments},);\n")
         };
         if procedure.is_tools() {
-            return format!("{ignored}    call_guard::unsupported_tools()\n");
+            return format!("{ignored}    call_guard::unsupported_tools(\"{c_name}\")\n");
         }
         let object = error_object(procedure, large);
         let frame = if procedure.early {

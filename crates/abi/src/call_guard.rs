@@ -206,7 +206,8 @@ pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
 
 /// The body of a procedure of the tools interface that does not work yet.
 #[cold]
-pub fn unsupported_tools() -> c_int {
+pub fn unsupported_tools(procedure: &'static str) -> c_int {
+    refused::report(procedure);
     MPI_T_ERR_NOT_SUPPORTED
 }
 
@@ -223,7 +224,7 @@ fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
 /// that is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
 #[cold]
 fn fatal(procedure: &str, error: &Error) -> ! {
-    crate::raise::say(&plain::lines(&format!("{procedure}: {error}")));
+    crate::raise::say(&format!("{procedure}: {error}"));
     crate::raise::leave(error.class.0.clamp(1, 255))
 }
 

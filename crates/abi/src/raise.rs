@@ -7,7 +7,7 @@ use crate::state::Rank;
 use mpi::Misuse;
 use mpi::comm;
 use mpi::errhandler::{ErrorAction, RETURN};
-use pmi::{Bootstrap, Notice};
+use pmi::{Bootstrap, Notice, StartReporter};
 use std::ffi::c_int;
 use std::io::Write;
 use std::sync::{Arc, mpsc};
@@ -80,13 +80,17 @@ fn bootstrap_of(rank: &Rank) -> Arc<dyn Bootstrap> {
     Arc::clone(&rank.lock().bootstrap)
 }
 
-/// Ends the job of another launcher for an error before MPI has started.
+/// Ends the job for an error before MPI has started. The launcher reports it once for all ranks.
 #[cold]
-pub(crate) fn end_start(bootstrap: &dyn Bootstrap, procedure: &str, error: &Error) -> ! {
+pub(crate) fn end_start(launcher: &StartReporter, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
     let code = error.class.0.clamp(1, 255);
-    let _ = bootstrap.notify(Notice::Fault { code, text: &text });
-    end_job(bootstrap, code)
+    if launcher.failed(code, &text).is_err() {
+        say(&text);
+    }
+    flush();
+    launcher.end_job(code);
+    exit(code)
 }
 
 /// Ends the process, and with it the job.
@@ -137,8 +141,10 @@ fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Prints a message in one write, so that lines of several ranks never run together.
+/// Prints a message in one write, so that lines of several ranks never run together. It may hold
+/// text of others: what it prints is safe to show on a terminal.
 pub(crate) fn say(text: &str) {
+    let text = plain::lines(text);
     let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
 }
 

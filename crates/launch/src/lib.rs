@@ -40,6 +40,7 @@ mod signals;
 mod start;
 mod stuck;
 mod verdict;
+mod wheel;
 
 pub use agent::serve::{NAME as AGENT, main as agent};
 pub use allocation::{Allocation, AllocationChoice, Surroundings};

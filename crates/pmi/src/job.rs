@@ -1,7 +1,7 @@
 //! A rank of a job that our own launcher started.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use knobs::{
     APPNUM, COMPUTED_FD, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SECRET_FD,
@@ -29,7 +29,7 @@ pub struct Job {
     secret: Option<Secret>,
     /// The number of this rank's program.
     program: usize,
-    control: Control,
+    control: Arc<Control>,
 }
 
 /// The files of memory that all ranks on a modelled machine share.
@@ -55,8 +55,13 @@ impl Job {
             program: 0,
             segment: Mutex::new(segment),
             secret: None,
-            control: Control::new(control),
+            control: Arc::new(Control::new(control)),
         }
+    }
+
+    /// The connection to the launcher, for reports of a start that fails.
+    pub(crate) fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.control)
     }
 
     /// Reads the launcher's variables, which `find` looks up, and adopts the descriptors they name,

@@ -51,6 +51,6 @@ pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};
 pub use secret_file::secret_file;
 pub use segment::empty_segment;
 pub use standalone::Standalone;
-pub use start::{Started, start};
+pub use start::{StartLine, StartReporter, Started, start};
 pub use status::{BadRankStatus, RankStatus, UnexpectedMessage, WaitCondition, WaitReason};
 pub use unsupported::unsupported_text;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use knobs::{CONTROL_FD, Knobs, RANK, SEGMENT_FD, SIZE};
 
-use crate::{Error, ForeignJob, Job, foreign};
+use crate::control::Control;
+use crate::{Bootstrap, Error, ForeignJob, Job, LauncherGone, Notice, foreign};
 
 /// The origin of this process.
 #[derive(Debug)]
@@ -15,6 +16,52 @@ pub enum Started {
     Foreign(Arc<ForeignJob>),
     /// It is the only rank.
     Alone,
+}
+
+/// The launcher of a rank whose start may fail: it reports one failure for the whole job.
+#[derive(Debug)]
+pub enum StartReporter {
+    /// Our launcher.
+    Ours(StartLine),
+    /// Another launcher.
+    Foreign(Arc<ForeignJob>),
+}
+
+/// The line to our launcher.
+#[derive(Debug)]
+pub struct StartLine(Arc<Control>);
+
+impl Started {
+    /// The launcher to which a failure of the start is reported. None for the only rank.
+    pub fn reporter(&self) -> Option<StartReporter> {
+        match self {
+            Started::Ours(job) => Some(StartReporter::Ours(StartLine(job.control()))),
+            Started::Foreign(job) => Some(StartReporter::Foreign(Arc::clone(job))),
+            Started::Alone => None,
+        }
+    }
+}
+
+impl StartReporter {
+    /// Reports that this rank cannot start.
+    ///
+    /// # Errors
+    /// Nobody took the report.
+    pub fn failed(&self, code: i32, text: &str) -> Result<(), LauncherGone> {
+        let fault = Notice::Fault { code, text };
+        match self {
+            StartReporter::Ours(line) => line.0.notify(fault),
+            StartReporter::Foreign(job) => job.notify(fault),
+        }
+    }
+
+    /// Ends the whole job, after [`StartReporter::failed`].
+    pub fn end_job(&self, code: i32) {
+        // Our own launcher does it by the report.
+        if let StartReporter::Foreign(job) = self {
+            job.end_job(code);
+        }
+    }
 }
 
 /// Finds the launcher of this process by its variables, and opens the connection to it.

@@ -13,9 +13,12 @@ pub(crate) fn is_procedure(name: &str) -> bool {
 /// The line for the user about the first call of a procedure that the library lacks, if the error
 /// handler returned to the program.
 pub fn unsupported_text(procedure: &str) -> String {
+    let code = match procedure.starts_with("MPI_T_") {
+        true => "MPI_T_ERR_NOT_SUPPORTED",
+        false => "MPI_ERR_UNSUPPORTED_OPERATION",
+    };
     format!(
-        "{procedure}: this procedure is not supported yet; the call did nothing but give MPI_ERR_UNSUPPORTED_OPERATION, and the \
-         program goes on"
+        "{procedure}: this procedure is not supported yet; the call did nothing but give {code}, and the program goes on"
     )
 }
 

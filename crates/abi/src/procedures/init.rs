@@ -57,23 +57,24 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     };
     let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::start(variables(), &knobs).map_err(unusable)?;
-    let is_launched = matches!(job, Started::Ours(_));
-    let foreign = match &job {
-        Started::Foreign(job) => Some(Arc::clone(job)),
-        Started::Ours(_) | Started::Alone => None,
+    let launcher = job.reporter();
+    let (is_launched, is_first) = match &job {
+        Started::Ours(_) => (true, false),
+        Started::Foreign(job) => (false, job.rank() == 0),
+        Started::Alone => (false, true),
     };
     // Our launcher says it once for all ranks.
-    if !is_launched && foreign.as_ref().is_none_or(|job| job.rank() == 0) {
+    if is_first {
         for notice in knobs::notices(variables()) {
             crate::raise::say(&plain::line(&notice));
         }
     }
     let wired = bootstrap::wiring(job, &knobs, started).map_err(unusable);
     let wired = wired.and_then(|(wiring, watch)| Ok((mpi::Rank::new(wiring, knobs)?, watch)));
-    let (rank, watch) = match (wired, foreign) {
+    let (rank, watch) = match (wired, launcher) {
         (Ok(wired), _) => wired,
-        // Another launcher may let the other ranks wait for this one.
-        (Err(error), Some(job)) => crate::raise::end_start(&*job, call.procedure, &error),
+        // The other ranks may fail in the same way, or wait for this one.
+        (Err(error), Some(launcher)) => crate::raise::end_start(&launcher, call.procedure, &error),
         (Err(error), None) => return Err(error),
     };
     let in_virtual_time = rank.is_virtual();

@@ -43,7 +43,7 @@ impl RunningJob<'_> {
         let mut budget = Budget::of(EARLIER_LINES);
         for number in 0..self.ranks.len() {
             while let Some(events) = self.ranks[number].receive_events(&mut budget) {
-                self.note_unsupported(number, events);
+                self.say_remarks(number, events);
             }
         }
         let time = match verdict.cause {

@@ -109,13 +109,9 @@ impl RunningJob<'_> {
                     Ok(None) => {}
                     Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
-                RankEvent::Warning { topic, text } => {
-                    let may = self.warned.len() < WARNINGS;
-                    if may && self.warned.insert(topic) {
-                        self.say(&format!("rank {number}: {text}"));
-                    }
+                RankEvent::Warning { .. } | RankEvent::Unsupported { .. } => {
+                    self.say_remarks(number, vec![event]);
                 }
-                RankEvent::Unsupported { procedure } => self.unsupported_called(number, procedure),
                 RankEvent::Fence => match self.kvs.enter_fence(number) {
                     Ok(true) => {
                         let all = 0..self.ranks.len();
@@ -124,6 +120,23 @@ impl RunningJob<'_> {
                     Ok(false) => {}
                     Err(why) => self.rank_failed(number, Cause::Kvs { why }),
                 },
+            }
+        }
+    }
+
+    /// Prints what these lines of a rank say to the user. The other lines are left out: they count no
+    /// more once the job has failed.
+    pub(super) fn say_remarks(&mut self, number: usize, events: Vec<RankEvent>) {
+        for event in events {
+            match event {
+                RankEvent::Warning { topic, text } => {
+                    let may = self.warned.len() < WARNINGS;
+                    if may && self.warned.insert(topic) {
+                        self.say(&format!("rank {number}: {text}"));
+                    }
+                }
+                RankEvent::Unsupported { procedure } => self.unsupported_called(number, procedure),
+                _ => {}
             }
         }
     }

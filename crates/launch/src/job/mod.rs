@@ -98,6 +98,7 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     }
     job.watch()?;
     job.say_other_libraries();
+    job.say_wheel();
     job.say_unsupported();
     outcome?;
     Ok(JobEnd {

@@ -9,6 +9,8 @@ use super::{RunningJob, say};
 use crate::Options;
 use crate::linked::{LinkedLibrary, late_remark, linked_library, mapped_libraries};
 use crate::rank::RankProcess;
+use crate::verdict::Cause;
+use crate::wheel::wheel_remark;
 
 /// The times after the start at which the memory of ranks is searched, in milliseconds.
 const SEARCHES: [u64; 5] = [100, 300, 1_000, 3_000, 10_000];
@@ -71,6 +73,22 @@ impl RunningJob<'_> {
             && !self.has_mpi_ranks()
             && !self.was_said_at_the_start()
         {
+            say(&text);
+        }
+    }
+
+    /// Reports after the job that the python of the rank that failed has an mpi4py for other ABIs.
+    pub(super) fn say_wheel(&self) {
+        let failed = self
+            .verdict
+            .as_ref()
+            .filter(|verdict| matches!(verdict.cause, Cause::Exit { .. }));
+        let Some(number) = failed.and_then(|verdict| verdict.rank) else {
+            return;
+        };
+        let is_here = self.options.hosts.is_empty() && !self.has_mpi_ranks();
+        let program = self.options.program(number).1;
+        if let Some(text) = is_here.then(|| wheel_remark(program)).flatten() {
             say(&text);
         }
     }

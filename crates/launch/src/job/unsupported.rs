@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{RunningJob, say};
-use crate::rank::RankEvent;
 
 /// The most procedures that are remembered: more than the standard has.
 const MOST: usize = 1024;
@@ -54,15 +53,6 @@ impl RunningJob<'_> {
         let text = pmi::unsupported_text(&procedure);
         if self.unsupported.add(rank, procedure) {
             self.say(&text);
-        }
-    }
-
-    /// Handles these reports among the lines of a rank whose others count no more.
-    pub(super) fn note_unsupported(&mut self, rank: usize, events: Vec<RankEvent>) {
-        for event in events {
-            if let RankEvent::Unsupported { procedure } = event {
-                self.unsupported_called(rank, procedure);
-            }
         }
     }
 

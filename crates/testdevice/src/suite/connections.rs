@@ -48,10 +48,12 @@ pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
         assert_eq!(node.rail(0).address(end.qp).unwrap(), address);
         let refused = end.post(node, 0, write_to(end, 0), &[end.slice(0, 8)], true, true);
         assert!(matches!(refused, Err(Error::Invalid(_))));
-        // Requests flushed before may still be found; forgotten ones never complete.
+        // Neither end connects while the other is in its earlier life.
+        meet(node, 1 - rank);
         let peer = end.peer;
         node.rail(0).connect(end.qp, Some(peer)).unwrap();
         meet(node, 1 - rank);
+        // Requests flushed before may still be found; forgotten ones never complete.
         end.poll(node);
         if rank == 0 {
             end.fill(0, &[6]);
