@@ -209,8 +209,9 @@ pub trait Device {
     /// [`State::Connecting`] when this returns, and [`state`](Device::state) reports the end, or
     /// the error. The connection proceeds without further calls and raises an event at its end.
     ///
-    /// To connect again after a reset, an end waits until the peer has been reset too: a peer in its
-    /// earlier life may take the new connection for one of that life, and end it with that life.
+    /// To connect again after a reset, an end waits until the peer has been reset too: a peer in
+    /// its earlier life may take the new connection for one of that life, and end it with that
+    /// life.
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()>;
 
     /// The state of a queue pair.

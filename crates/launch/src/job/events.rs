@@ -124,8 +124,8 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Prints what these lines of a rank say to the user. The other lines are left out: they count no
-    /// more once the job has failed.
+    /// Prints what these lines of a rank say to the user. The other lines are left out: they count
+    /// no more once the job has failed.
     pub(super) fn say_remarks(&mut self, number: usize, events: Vec<RankEvent>) {
         for event in events {
             match event {
