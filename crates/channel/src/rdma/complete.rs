@@ -116,8 +116,14 @@ impl Rdma {
         };
         if completion.status != Status::Success {
             // A peer that has heard our goodbye may be gone. Some devices then flush receives that
-            // nothing will use.
-            if self.endpoints.of(peer).connection.has_said_bye() {
+            // nothing will use. A probe of a link that has failed before is no such case: the peer
+            // waits for the next attempt.
+            let endpoint = self.endpoints.of(peer);
+            let (said_bye, is_over) = (
+                endpoint.connection.has_said_bye(),
+                endpoint.connection.is_over(),
+            );
+            if said_bye && (is_over || endpoint.link_on(rail).life.is_live()) {
                 return Ok(());
             }
             self.request_failed(peer, rail, completion.status)?;

@@ -31,6 +31,8 @@ use mpi::Rank;
 struct Times {
     /// The end of the setup.
     ready: u64,
+    /// The end of the traffic.
+    over: u64,
     /// The begin of its end.
     finishes: u64,
     end: u64,
@@ -80,9 +82,10 @@ fn program(player: &Player, has_comms: bool) -> Times {
         }
         (case.traffic.round)(player, round);
     }
+    let over = rank.now();
     // Without acknowledgements, messages still arrive: a peer is lost only to those who notice.
     let is_lost = case.is_for_ever() && case.how != How::Unacknowledged;
-    if is_lost && player.is_hit() && !matches!(case.when, When::Finish(_)) {
+    if is_lost && player.is_hit(over) && !matches!(case.when, When::Finish(_)) {
         aftermath::play(player, comms.filter(|_| has_comms));
     }
     let finishes = rank.now();
@@ -91,6 +94,7 @@ fn program(player: &Player, has_comms: bool) -> Times {
     player.check_buried();
     Times {
         ready,
+        over,
         finishes,
         end: rank.now(),
     }
@@ -102,7 +106,7 @@ fn simulate(seed: u64) {
     println!("SEED={seed} {case:?}");
     let (_, calm) = run(&case, NEVER, true);
     let last = |time: fn(&Times) -> u64| calm.iter().map(time).max().unwrap();
-    let first_end = calm.iter().map(|times| times.finishes).min().unwrap();
+    let first_end = calm.iter().map(|times| times.over).min().unwrap();
     let ready = last(|times| times.ready);
     let part = |from: u64, to: u64, thousandths: u64| from + (to - from) * thousandths / 1000;
     let begin = match case.when {
@@ -121,9 +125,13 @@ fn simulate(seed: u64) {
     }
 }
 
+/// Seeds beyond the usual ones that have found a fault of the library.
+const FOUND: [u64; 1] = [406];
+
 #[test]
 fn the_last_path_breaks_and_every_operation_ends_well_or_with_a_true_error() {
-    for seed in seeds(50) {
+    let found = FOUND.into_iter().filter(|_| only_seed().is_none());
+    for seed in seeds(50).chain(found) {
         simulate(seed);
     }
 }

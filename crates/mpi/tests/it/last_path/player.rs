@@ -85,9 +85,9 @@ impl<'a> Player<'a> {
         self.has_lost.get()
     }
 
-    /// The fault has begun.
-    pub(super) fn is_hit(&self) -> bool {
-        self.rank.now() > self.begin
+    /// The fault has begun by this time.
+    pub(super) fn is_hit(&self, time: u64) -> bool {
+        time >= self.begin
     }
 
     /// Computes, without calls of MPI.
