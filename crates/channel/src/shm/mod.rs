@@ -33,7 +33,7 @@ use crate::sync::Ordering;
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
-    RemoteKey, Result, SingleCopyUse, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
@@ -119,7 +119,7 @@ impl Shm {
         segment: Segment,
         rank: usize,
         local: LocalRanks,
-        used_for: SingleCopyUse,
+        may_copy: bool,
         cores: Cores,
     ) -> Result<Shm> {
         let here = local.count();
@@ -132,7 +132,7 @@ impl Shm {
             .into());
         };
         crate::sync::join_heavy_fences();
-        let single_copy = SingleCopy::new(&segment, place, local.job(), used_for);
+        let single_copy = SingleCopy::new(&segment, place, local.job(), may_copy);
         Ok(Shm {
             place,
             board: segment.board_ref(place),
@@ -311,7 +311,7 @@ impl Transport for Shm {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let single_copy = self.single_copy.serves_messages() && self.single_copy_works(peer);
+        let single_copy = self.single_copy_works(peer);
         Capabilities {
             transport: "shared memory",
             longest_packet: self.longest_packet(peer),
