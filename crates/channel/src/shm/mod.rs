@@ -378,7 +378,7 @@ impl ZeroCopy for Shm {
         exposed: Exposed,
     ) -> Result<Option<Exposure>> {
         let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
-        let key = RemoteKey::new(address, &[]);
+        let key = RemoteKey::new(address, len, &[]);
         let exposure = Exposure::new(buffer, len, exposed, key, Origin::Shm);
         Ok(Some(exposure))
     }
@@ -395,8 +395,9 @@ impl ZeroCopy for Shm {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let to = to.buffer.slice(range.start, range.len());
-        self.copy_in(peer, from, range.start, &to)
+        to.check(peer, &range)?;
+        let address = from.part_for(peer, &range)?.address_at(0);
+        self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))
     }
 
     fn write(
@@ -407,8 +408,9 @@ impl ZeroCopy for Shm {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let from = from.buffer.slice(range.start, range.len());
-        self.copy_out(peer, to, range.start, &from)
+        from.check(peer, &range)?;
+        let address = to.part_for(peer, &range)?.address_at(0);
+        self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))
     }
 }
 

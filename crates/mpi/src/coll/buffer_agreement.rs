@@ -1,5 +1,6 @@
 //! The agreement of a communicator's members on collective buffers.
 
+use channel::Transport;
 use channel::collective_buffer::{BufferOffer, CollectiveBuffer};
 use datatype::{Op, Predefined};
 
@@ -80,7 +81,13 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
     let mut direct = false;
     if agreed.free != 0 {
         // All members have joined the memory by now.
-        let copies = call.rank.lock().router.copies_directly(members.iter());
+        let me = call.rank.rank();
+        let router = &mut call.rank.lock().router;
+        let reaches = |peer: usize| router.capabilities(peer).zero_copy;
+        let copies = members.iter().filter(|peer| *peer != me).map(reaches);
+        let copies = copies.fold(true, |all, zero_copy| {
+            all && zero_copy.is_some_and(|zero_copy| zero_copy.synchronous)
+        });
         direct = all_agree(call, copies).await?;
     }
     let mut buffers = Vec::new();
