@@ -76,7 +76,8 @@ pub fn draw<'a, P>(plots: &'a [P], path: &Path) -> Result<()>
 where
     &'a P: Into<Plot>,
 {
-    draw_in_columns(plots, if plots.len() > 1 { 2 } else { 1 }, path)
+    let columns = if plots.len() > 1 { 2 } else { 1 };
+    draw_in_columns(plots.iter().map(Into::into).collect(), columns, path)
 }
 
 /// Draws the plots on one page, each below the one before.
@@ -84,13 +85,11 @@ pub fn draw_below<'a, P>(plots: &'a [P], path: &Path) -> Result<()>
 where
     &'a P: Into<Plot>,
 {
-    draw_in_columns(plots, 1, path)
+    draw_in_columns(plots.iter().map(Into::into).collect(), 1, path)
 }
 
-fn draw_in_columns<'a, P>(plots: &'a [P], columns: usize, path: &Path) -> Result<()>
-where
-    &'a P: Into<Plot>,
-{
+// Not generic: every crate that draws would compile the whole drawing again.
+fn draw_in_columns(plots: Vec<Plot>, columns: usize, path: &Path) -> Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         assert!(
@@ -98,7 +97,6 @@ where
             "the font is well formed"
         );
     });
-    let plots: Vec<Plot> = plots.iter().map(Into::into).collect();
     let rows = plots.len().div_ceil(columns);
     let lines = plots.iter().map(|plot| caption_lines(&plot.caption).len());
     let heads = plots.iter().map(head_height);
