@@ -25,13 +25,18 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/abi/supported.c; } || \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
-.PHONY: stage tree files library command
+.PHONY: stage tree first-tree files library command first-command
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
 
 command:
-	$(CARGO) build --release -p fishplate
+	$(CARGO) build --profile command -p fishplate
+
+# The command without its feature `whole`. Cargo is told of the packages that it leaves out, because theirs are features of shared
+# crates: then `command` compiles none of these again.
+first-command:
+	$(CARGO) build --profile command -p fishplate $(addprefix -p ,compare perf study) --no-default-features --bin fishplate
 
 ROOT = $(CURDIR)/build
 
@@ -41,10 +46,14 @@ stage: tree
 tree: library command
 	@$(MAKE) --no-print-directory files
 
+# What `make demo` needs for its first figures: `fishplate` has no study, compare, perf.
+first-tree: library first-command
+	@$(MAKE) --no-print-directory files
+
 # What is built, as a tree.
 files:
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
-	@$(INSTALL) -m 755 $(BUILT)/release/fishplate $(ROOT)/bin/fishplate
+	@$(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
 	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demonstration of `make demo`, once everything is built.
+# The demonstration of `make demo`: `demo.sh here`, which needs no study, then `demo.sh study`, which needs the whole command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=build/bin
@@ -7,20 +7,26 @@ bin=build/bin
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '\n%s\n' "$*"; }
 
-say 'An MPI program, compiled by mpicc, on 4 ranks: examples/pi.c'
-$bin/mpicc -O2 examples/pi.c -o build/pi -lm
-$bin/fishplate run -n 4 build/pi
+here() {
+  say 'An MPI program, compiled by mpicc, on 4 ranks: examples/pi.c'
+  $bin/mpicc -O2 examples/pi.c -o build/pi -lm
+  $bin/fishplate run -n 4 build/pi
 
-say 'Latency between two ranks'
-$bin/fishplate bench latency -m 1:1048576 --plot build/latency.svg
+  say 'Latency between two ranks'
+  $bin/fishplate bench latency -m 1:1048576 --plot build/latency.svg
 
-say 'Bandwidth between two ranks'
-$bin/fishplate bench bw -m 1:1048576 --plot build/bandwidth.svg
+  say 'Bandwidth between two ranks'
+  $bin/fishplate bench bw -m 1:1048576 --plot build/bandwidth.svg
 
-say 'The same program on a modelled machine, in virtual time'
-$bin/fishplate run -n 4 --fabric qdr build/pi
+  say 'The same program on a modelled machine, in virtual time'
+  $bin/fishplate run -n 4 --fabric qdr build/pi
+}
 
-say 'A study: four designs of an RDMA channel on the cluster of 2003 (some 20 seconds)'
-$bin/fishplate study rdma-channel --out build/plots
+study() {
+  say 'A study: four designs of an RDMA channel on the cluster of 2003 (some 20 seconds)'
+  $bin/fishplate study rdma-channel --out build/plots
 
-say "Pictures: $PWD/build/latency.svg, $PWD/build/bandwidth.svg, and those above"
+  say "Pictures: $PWD/build/latency.svg, $PWD/build/bandwidth.svg, and those above"
+}
+
+"$1"

@@ -177,7 +177,7 @@ def main() -> int:
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="keep pictures of the pages here")
-    parser.add_argument("--profile", default="release", help="cargo's profile of the gallery (default: that of `make stage`)")
+    parser.add_argument("--profile", default="command", help="cargo's profile of the gallery (default: that of `make stage`)")
     options = parser.parse_args()
     looks = [(page, width, dark) for page in ("gallery", "study") for width in (NARROW, WIDE) for dark in (False, True)]
     cases = [Case(f"{page} draws, {width} pixels, {'dark' if dark else 'light'}", draws(page, width, dark)) for page, width, dark in looks]

@@ -20,7 +20,9 @@ macro_rules! tell {
 
 mod bench;
 mod binding;
+#[cfg(feature = "whole")]
 mod compare;
+#[cfg(feature = "whole")]
 mod completions;
 mod explain;
 mod fabric;
@@ -29,7 +31,9 @@ mod info;
 mod modelled;
 mod mpiexec;
 mod output;
+#[cfg(feature = "whole")]
 mod pages;
+#[cfg(feature = "whole")]
 mod perf;
 mod run;
 mod settings;
@@ -53,14 +57,19 @@ struct Cli {
 enum Command {
     Run(Box<run::RunArguments>),
     Bench(bench::BenchArguments),
+    #[cfg(feature = "whole")]
     Perf(perf::PerfArguments),
     Fabric(fabric::FabricArguments),
+    #[cfg(feature = "whole")]
     Compare(compare::CompareArguments),
+    #[cfg(feature = "whole")]
     Study(study::StudyArguments),
     Knobs(settings::KnobsArguments),
     Info(info::InfoArguments),
+    #[cfg(feature = "whole")]
     #[command(hide = true)]
     Completions(pages::CompletionArguments),
+    #[cfg(feature = "whole")]
     #[command(hide = true)]
     Man(pages::ManArguments),
 }
@@ -93,13 +102,18 @@ fn main() -> ExitCode {
     match command {
         Command::Run(arguments) => run::main(*arguments, Vec::new()),
         Command::Bench(arguments) => bench::main(arguments),
+        #[cfg(feature = "whole")]
         Command::Perf(arguments) => perf::main(&arguments),
         Command::Fabric(arguments) => fabric::main(arguments),
+        #[cfg(feature = "whole")]
         Command::Compare(arguments) => compare::main(arguments),
+        #[cfg(feature = "whole")]
         Command::Study(arguments) => study::main(&arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),
+        #[cfg(feature = "whole")]
         Command::Completions(arguments) => pages::completions(&arguments),
+        #[cfg(feature = "whole")]
         Command::Man(arguments) => pages::man(&arguments),
     }
 }

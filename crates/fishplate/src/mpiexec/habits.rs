@@ -141,6 +141,7 @@ const HABITS: &[(&[&str], Meaning)] = &[
 ];
 
 /// The names in the table that have several letters and are not refused, without hyphens.
+#[cfg(feature = "whole")]
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let known = HABITS
         .iter()

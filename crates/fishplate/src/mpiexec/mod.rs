@@ -8,6 +8,7 @@ mod configfile;
 mod habits;
 mod options;
 
+#[cfg(feature = "whole")]
 pub(crate) use habits::names as habits;
 
 use std::ffi::{OsStr, OsString};

@@ -2,6 +2,8 @@
 //!
 //! The font is part of this crate (`assets/`), so a PNG has text on a machine without fonts.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Once;
 
@@ -22,6 +24,8 @@ pub(super) const SIZE: (u32, u32) = (800, 470);
 pub(super) const LINE: u32 = 17;
 /// Pixels of a bitmap for each unit of length: more than one, for smooth letters.
 pub(super) const PIXELS: u32 = 2;
+/// Bytes of a pixel.
+const RGB: usize = 3;
 
 /// The format of a plot's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +80,8 @@ pub fn draw<'a, P>(plots: &'a [P], path: &Path) -> Result<()>
 where
     &'a P: Into<Plot>,
 {
-    draw_in_columns(plots, if plots.len() > 1 { 2 } else { 1 }, path)
+    let columns = if plots.len() > 1 { 2 } else { 1 };
+    draw_in_columns(plots.iter().map(Into::into).collect(), columns, path)
 }
 
 /// Draws the plots on one page, each below the one before.
@@ -84,13 +89,11 @@ pub fn draw_below<'a, P>(plots: &'a [P], path: &Path) -> Result<()>
 where
     &'a P: Into<Plot>,
 {
-    draw_in_columns(plots, 1, path)
+    draw_in_columns(plots.iter().map(Into::into).collect(), 1, path)
 }
 
-fn draw_in_columns<'a, P>(plots: &'a [P], columns: usize, path: &Path) -> Result<()>
-where
-    &'a P: Into<Plot>,
-{
+// Not generic: every crate that draws would compile the whole drawing again.
+fn draw_in_columns(plots: Vec<Plot>, columns: usize, path: &Path) -> Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         assert!(
@@ -98,7 +101,6 @@ where
             "the font is well formed"
         );
     });
-    let plots: Vec<Plot> = plots.iter().map(Into::into).collect();
     let rows = plots.len().div_ceil(columns);
     let lines = plots.iter().map(|plot| caption_lines(&plot.caption).len());
     let heads = plots.iter().map(head_height);
@@ -116,8 +118,16 @@ where
             page(&area, &plots, (rows, columns), 1)
         }
         ImageFormat::Png => {
-            let area = BitMapBackend::new(path, size(PIXELS)).into_drawing_area();
-            page(&area, &plots, (rows, columns), PIXELS)
+            let (width, height) = size(PIXELS);
+            let mut pixels = vec![0; width as usize * height as usize * RGB];
+            let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
+            let drawn = page(
+                &backend.into_drawing_area(),
+                &plots,
+                (rows, columns),
+                PIXELS,
+            );
+            drawn.and_then(|()| write_png(path, &pixels, (width, height)))
         }
     }
     .with_context(|| format!("cannot draw {}", path.display()))
@@ -137,6 +147,17 @@ fn page<B: DrawingBackend>(
         area.present()
     };
     draw().map_err(|error| anyhow!("{error}"))
+}
+
+fn write_png(path: &Path, pixels: &[u8], (width, height): (u32, u32)) -> Result<()> {
+    let file = BufWriter::new(File::create(path)?);
+    let mut encoder = png::Encoder::new(file, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_adaptive_filter(png::AdaptiveFilterType::Adaptive);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    Ok(writer.finish()?)
 }
 
 #[cfg(test)]
