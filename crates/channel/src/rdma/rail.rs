@@ -161,6 +161,7 @@ impl Rail {
             bandwidth,
             latency_ns: self.traits.latency_ns.max(theirs.latency_ns.into()),
             card: self.traits.card,
+            polled: self.polled,
         }
     }
 

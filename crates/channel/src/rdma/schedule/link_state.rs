@@ -17,6 +17,13 @@ const LATE_SHARE: u64 = 5;
 /// The work that a link of a long latency holds, in round trips: less than two would leave it idle
 /// between pieces.
 const TRIPS: u64 = 3;
+/// The longest usual time from a post to its completion that is learned where the peer's process
+/// polls, in nanoseconds. Longer times are those of a process that computes.
+const MOST_ANSWER: u64 = 30_000_000;
+/// The inverse part of the horizon whose time counts as that of an answer, at most.
+const COUNTED: u64 = 8;
+/// The inverse weight of a time that is shorter than the usual one.
+const FORGET: u64 = 8;
 /// The length of a short packet, by which the home link is chosen, in bytes.
 const SHORT: u64 = 1 << 10;
 /// Posts with a time of their own. Later ones share the last place.
@@ -40,6 +47,11 @@ pub(super) struct LinkState {
     /// The shortest time from a post to its completion, if that is beyond the horizon: a latency
     /// that the device does not know.
     trip: Option<u64>,
+    /// Work completes only while the peer's process polls.
+    polled: bool,
+    /// The usual time from a post on the idle link to its completion, in nanoseconds, where the
+    /// peer's process polls. It contains the time in which that process has no processor.
+    answer: u64,
     /// The bandwidth that the device states, in bytes per second.
     pub stated: u64,
     /// The time from the post of a packet of [`SHORT`] bytes to its arrival, by the attributes.
@@ -108,6 +120,8 @@ impl LinkState {
             estimate: Estimate::new(bandwidth),
             latency,
             trip: None,
+            polled: traits.polled,
+            answer: 0,
             stated: bandwidth,
             short_arrival: latency.saturating_add(duration(SHORT, bandwidth)),
             slot: None,
@@ -125,8 +139,11 @@ impl LinkState {
 
     /// Time from the post of a short write to its completion.
     fn round_trip(&self) -> u64 {
-        let learned = self.trip.filter(|trip| *trip > HORIZON);
-        (2 * self.latency).max(learned.unwrap_or(0))
+        let learned = self.trip.unwrap_or(0).max(self.answer);
+        match learned > HORIZON {
+            true => learned.max(2 * self.latency),
+            false => 2 * self.latency,
+        }
     }
 
     /// Bulk bytes posted and not complete.
@@ -209,6 +226,9 @@ impl LinkState {
         if late.is_some_and(|late| late.saturating_mul(LATE_SHARE) <= trip) {
             self.trip = Some(self.trip.map_or(trip, |known| known.min(trip)));
         }
+        if self.polled && !posts.is_behind {
+            self.answered(bytes, now.saturating_sub(posts.first));
+        }
         let sample = self.learned(posts, bytes, now, late);
         let found = late.map(|late| (now, late));
         self.previous = found.filter(|_| self.outstanding > 0);
@@ -216,6 +236,17 @@ impl LinkState {
             self.run.restart(None);
         }
         sample
+    }
+
+    /// Bytes posted on the idle link have completed after `time`. At most a part of the horizon
+    /// counts, so that the time of long work on a slow link does not raise the horizon by itself.
+    fn answered(&mut self, bytes: u64, time: u64) {
+        let part = (self.horizon() / COUNTED).max(SHORTEST_PIECE);
+        let time = (time / bytes.div_ceil(part).max(1)).min(MOST_ANSWER);
+        self.answer = match time > self.answer {
+            true => self.answer.midpoint(time),
+            false => self.answer - (self.answer - time) / FORGET,
+        };
     }
 
     /// A completion of `bytes` posted at `posts` ends at `now`. The bandwidth follows from the time

@@ -52,6 +52,8 @@ pub(super) struct LinkTraits {
     pub latency_ns: u64,
     /// The number of the local card. Links of one card share its slot.
     pub card: usize,
+    /// Work completes only while the peer's process polls, and not by the peer's hardware.
+    pub polled: bool,
 }
 
 /// The links of the next bytes of a bulk transfer.

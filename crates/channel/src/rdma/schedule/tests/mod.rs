@@ -23,6 +23,7 @@ fn link(card: usize, bandwidth: u64) -> LinkTraits {
         bandwidth,
         latency_ns: LATENCY,
         card,
+        polled: false,
     }
 }
 

@@ -31,10 +31,12 @@ fn extreme() -> impl Strategy<Value = u64> {
 }
 
 fn traits() -> impl Strategy<Value = LinkTraits> {
-    (extreme(), extreme(), 0..4usize).prop_map(|(bandwidth, latency_ns, card)| LinkTraits {
+    let traits = (extreme(), extreme(), 0..4usize, any::<bool>());
+    traits.prop_map(|(bandwidth, latency_ns, card, polled)| LinkTraits {
         bandwidth,
         latency_ns,
         card,
+        polled,
     })
 }
 
@@ -195,7 +197,7 @@ proptest! {
         bandwidth in 1_000_000..100_000_000_000u64,
         len in 0..10_000_000u64,
     ) {
-        let link = |card, bandwidth| LinkTraits { bandwidth, latency_ns: 1000, card };
+        let link = |card, bandwidth| LinkTraits { bandwidth, latency_ns: 1000, card, polled: false };
         let known: Vec<_> = (0..count).map(|card| link(card, bandwidth)).collect();
         let unknown: Vec<_> =
             (0..count).map(|card| link(card, if card == 1 { 0 } else { bandwidth })).collect();

@@ -5,6 +5,8 @@ use super::{LATENCY, SOON, Schedule};
 use crate::rdma::schedule::{Assignment, Shares};
 use std::collections::VecDeque;
 
+/// The time without work after which a peer yields its processor, in nanoseconds.
+const PATIENCE: u64 = 20_000;
 /// Processor time of a request, in nanoseconds.
 const POST: u64 = 330;
 
@@ -14,7 +16,7 @@ pub(super) struct Wire {
     rates: Vec<(u64, u64)>,
     /// The relative noise of a piece's time, in per cent.
     noise: u64,
-    latency: u64,
+    pub latency: u64,
     slot: usize,
     free: u64,
     in_flight: VecDeque<InFlight>,
@@ -89,6 +91,11 @@ pub(super) struct Simulator {
     pub now: u64,
     /// The time from a completion to the poll of the rank that it wakes; 0: the rank never sleeps.
     pub wake: u64,
+    /// The time for which the peer's process has no processor after it has found nothing to do for
+    /// [`PATIENCE`]. What arrives meanwhile completes afterwards.
+    pub away: u64,
+    /// The time until which the peer has work, or is away.
+    peer_until: u64,
     seed: u64,
     /// Transfers by number: bytes without arrival, start and arrival.
     transfers: Vec<Transfer>,
@@ -110,6 +117,8 @@ impl Simulator {
             slots: Vec::new(),
             now: 1_000_000_000,
             wake: 0,
+            away: 0,
+            peer_until: 0,
             seed: 0x9e37_79b9_7f4a_7c15,
             transfers: Vec::new(),
             arrivals: Vec::new(),
@@ -141,7 +150,15 @@ impl Simulator {
             wire.free = wire.free.max(*free);
         }
         let arrival = wire.free + wire.latency;
-        let completion = arrival + wire.latency * 7 / 10;
+        if arrival > self.peer_until + PATIENCE {
+            self.peer_until = arrival + self.away;
+        }
+        self.peer_until = self.peer_until.max(arrival);
+        let taken = match self.away {
+            0 => arrival,
+            _ => self.peer_until,
+        };
+        let completion = taken + wire.latency * 7 / 10;
         wire.in_flight.push_back(InFlight {
             transfer,
             bytes,

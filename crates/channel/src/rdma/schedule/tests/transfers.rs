@@ -5,6 +5,9 @@ use super::{FAST, LATENCY, MIB, MS, SOON, adaptive, link, links, schedule};
 use crate::rdma::config::RailPolicy;
 use crate::rdma::schedule::{Assignment, LinkTraits, Schedule};
 
+/// The latency that devices over TCP state, in nanoseconds.
+const POLLED_LATENCY: u64 = 15_000;
+
 /// A simulator over links whose attributes are true.
 fn honest(bandwidths: &[u64]) -> Simulator {
     let wires = bandwidths.iter().map(|&rate| Wire::new(rate)).collect();
@@ -139,6 +142,7 @@ fn links_of_a_latency_that_no_device_states_carry_their_sum() {
         bandwidth,
         latency_ns: 15_000,
         card: 0,
+        polled: true,
     };
     for rates in [[6_000_000; 2], [3_000_000, 12_000_000]] {
         for (latency, wake) in [
@@ -166,13 +170,73 @@ fn links_of_a_latency_that_no_device_states_carry_their_sum() {
     }
 }
 
+/// Links of devices that are polled, such as TCP, on wires that carry what is stated.
+fn polled(bandwidths: &[u64]) -> Simulator {
+    let traits = |(card, &bandwidth): (usize, &u64)| LinkTraits {
+        bandwidth,
+        latency_ns: POLLED_LATENCY,
+        card,
+        polled: true,
+    };
+    let all: Vec<LinkTraits> = bandwidths.iter().enumerate().map(traits).collect();
+    let wires = bandwidths.iter().map(|&rate| Wire::new(rate));
+    let wires = wires.map(|wire| wire.long(POLLED_LATENCY)).collect();
+    Simulator::new(schedule(RailPolicy::Adaptive, &all), wires)
+}
+
+#[test]
+fn two_links_to_a_peer_that_loses_its_processor_carry_as_much_as_one() {
+    const RATE: u64 = 1_200_000_000;
+    for (away, wake) in [(MS, 0), (3 * MS, 0), (3 * MS, 50_000), (10 * MS, 0)] {
+        for len in [64 << 10, MIB] {
+            let carried = |links: usize| {
+                let mut simulator = polled(&vec![RATE; links]);
+                let window = (4 * MIB / len) as usize;
+                stream(&mut simulator, len, 10 * window, window);
+                (simulator.wake, simulator.away) = (wake, away);
+                stream(&mut simulator, len, 10 * window, window);
+                stream(&mut simulator, len, 20 * window, window)
+            };
+            let found = carried(2) / carried(1);
+            assert!(found > 0.95, "{len} B, {away} ns, {wake} ns: {found}");
+        }
+    }
+}
+
+#[test]
+fn a_horizon_returns_when_the_peer_keeps_its_processor() {
+    let mut simulator = polled(&[120_000_000; 2]);
+    let mut after = |away| {
+        simulator.away = away;
+        stream(&mut simulator, 64 << 10, 100, 1);
+        simulator.schedule.links.all[1].horizon_time()
+    };
+    let before = after(0);
+    let (meanwhile, afterwards) = (after(3 * MS), after(0));
+    assert!(
+        meanwhile > 3 * MS && afterwards == before,
+        "{before} {meanwhile} {afterwards}"
+    );
+}
+
+#[test]
+fn long_work_on_a_slow_polled_link_does_not_raise_its_horizon() {
+    // The link carries a hundredth of what its device states.
+    let mut simulator = polled(&[1_200_000_000; 2]);
+    simulator.wires[1] = Wire::new(12_000_000).long(POLLED_LATENCY);
+    for (len, window) in [(4 * MIB, 1), (64 << 10, 1), (4 * MIB, 16)] {
+        stream(&mut simulator, len, 200, window);
+        let horizon = simulator.schedule.links.all[1].horizon();
+        assert!(horizon <= 16 << 10, "{len} B: {horizon} B");
+    }
+}
+
 /// A stream while the second of two equal links has a tenth of its rate for a while.
-fn dip(len: u64, window: usize) {
+fn dip(mut simulator: Simulator, len: u64, window: usize, least_after: f64) {
     let begin = 1_000_000_000;
     let (falls, returns) = (begin + 20 * MS, begin + 60 * MS);
     let rates = vec![(0, FAST), (falls, FAST / 10), (returns, FAST)];
-    let wires = vec![Wire::new(FAST), Wire::varying(rates)];
-    let mut simulator = Simulator::new(adaptive(&[FAST; 2]), wires);
+    simulator.wires[1] = Wire::varying(rates).long(simulator.wires[0].latency);
     let count = (600 * MIB / len) as usize;
     stream(&mut simulator, len, count, window);
     let whole = 2.0 * FAST as f64;
@@ -180,13 +244,18 @@ fn dip(len: u64, window: usize) {
     let within = simulator.bandwidth(falls + MS, falls + 11 * MS) / (0.55 * whole);
     let after = simulator.bandwidth(returns + 2 * MS, returns + 12 * MS) / whole;
     let context = format!("{len} B: {before} {within} {after}");
-    assert!(before > 0.95 && within > 0.9 && after > 0.9, "{context}");
+    assert!(
+        before > 0.95 && within > 0.9 && after > least_after,
+        "{context}"
+    );
 }
 
 #[test]
 fn a_link_that_falls_to_a_tenth_is_left_and_used_again_when_it_returns() {
     for (len, window) in [(64 << 10, 64), (MIB, 16), (4 * MIB, 64), (4 * MIB, 2)] {
-        dip(len, window);
+        dip(honest(&[FAST; 2]), len, window, 0.9);
+        // The return of a link of ten times the latency is noticed later.
+        dip(polled(&[FAST; 2]), len, window, 0.7);
     }
 }
 
