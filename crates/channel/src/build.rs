@@ -51,17 +51,6 @@ impl Peers {
     }
 }
 
-/// The operations that may copy straight from another process's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SingleCopyUse {
-    /// None.
-    Never,
-    /// Collective operations.
-    Collectives,
-    /// Collective operations and messages.
-    Always,
-}
-
 /// The settings of all transports.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -69,8 +58,8 @@ pub struct Settings {
     pub ring_slots: usize,
     /// Bytes of a shared-memory ring beside its slots.
     pub ring_bytes: usize,
-    /// The use of copies straight from another process's memory.
-    pub single_copy: SingleCopyUse,
+    /// Ranks may copy straight from the memory of another process.
+    pub single_copy: bool,
     /// The cores of this host's ranks share a cache, as far as the launcher knows.
     pub near: bool,
     /// Smallest body to write with non-temporal stores between cores without a common cache, in

@@ -54,7 +54,7 @@ mod suite;
 #[cfg(not(loom))]
 pub use body::BodyStores;
 #[cfg(not(loom))]
-pub use build::{Peers, Settings, SingleCopyUse};
+pub use build::{Peers, Settings};
 pub use error::{Error, Fault, Result};
 #[cfg(not(loom))]
 pub use explain::{OwnNetwork, RailChoice};

@@ -108,7 +108,7 @@ impl ZeroCopy for Loopback {
     ) -> Result<Option<Exposure>> {
         self.last_key += 1;
         self.exposed.insert(self.last_key, buffer.clone());
-        let key = RemoteKey::new(self.last_key, &[]);
+        let key = RemoteKey::new(self.last_key, len, &[]);
         let exposure = Exposure::new(buffer, len, exposed, key, Origin::Loopback);
         Ok(Some(exposure))
     }
@@ -126,7 +126,12 @@ impl ZeroCopy for Loopback {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        copy(self.find(from)?, &to.buffer, range)
+        let source = self.find(from)?;
+        to.check(self.rank, &range)?;
+        let at = from.part_for(self.rank, &range)?.offset();
+        let source = source.slice(at, range.len());
+        source.copy_to(&to.buffer.slice(range.start, range.len()));
+        Ok(Transfer::Done)
     }
 
     fn write(
@@ -137,14 +142,13 @@ impl ZeroCopy for Loopback {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        copy(&from.buffer, self.find(to)?, range)
+        let target = self.find(to)?;
+        from.check(self.rank, &range)?;
+        let at = to.part_for(self.rank, &range)?.offset();
+        let target = target.slice(at, range.len());
+        from.buffer.slice(range.start, range.len()).copy_to(&target);
+        Ok(Transfer::Done)
     }
-}
-
-fn copy(from: &Buffer, to: &Buffer, range: Range<usize>) -> Result<Transfer> {
-    let part = |buffer: &Buffer| buffer.slice(range.start, range.len());
-    part(from).copy_to(&part(to));
-    Ok(Transfer::Done)
 }
 
 #[cfg(test)]

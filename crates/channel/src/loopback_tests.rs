@@ -17,8 +17,14 @@ fn a_key_is_a_number_and_never_followed() {
     let read = loopback.read(3, &key, &to, 10..60, [0; 3]).unwrap();
     assert_eq!(read, Transfer::Done);
     assert!(received[10..60] == sent[10..60] && received[..10] == [0; 10]);
+    // A part of the key begins elsewhere, and ends where the key ends.
+    let part = key.part(60..80).unwrap();
+    let read = loopback.read(3, &part, &to, 0..20, [0; 3]).unwrap();
+    assert!(read == Transfer::Done && received[..20] == sent[60..80]);
+    let beyond = loopback.read(3, &part, &to, 0..21, [0; 3]).unwrap_err();
+    assert!(beyond.to_string().contains("beyond the memory"), "{beyond}");
     loopback.retract(from).unwrap();
-    for stale in [key, RemoteKey::new(0xdead_beef, &[]), RemoteKey::NONE] {
+    for stale in [key, RemoteKey::new(0xdead_beef, 100, &[]), RemoteKey::NONE] {
         let error = loopback.read(3, &stale, &to, 0..8, [0; 3]).unwrap_err();
         assert!(error.to_string().contains("not exposed"), "{error}");
     }

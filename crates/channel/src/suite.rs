@@ -55,6 +55,32 @@ pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
     finish(&mut b, &mut a, written);
     assert_eq!(received[..5000], sent[..5000]);
     assert!(received[5000..].iter().all(|byte| *byte == 0));
+    // Any range, of the whole or of a part.
+    received.fill(0);
+    let read = b.read(0, &from.key(), &to, 300..70_001, token).unwrap();
+    finish(&mut a, &mut b, read);
+    assert!(received[300..70_001] == sent[300..70_001]);
+    assert!(
+        received[..300]
+            .iter()
+            .chain(&received[70_001..])
+            .all(|byte| *byte == 0)
+    );
+    let part = to.key().part(70_001..99_999).unwrap();
+    let written = a.write(1, &from, &part, 9..29_998, token).unwrap();
+    finish(&mut b, &mut a, written);
+    assert!(received[70_010..99_999] == sent[9..29_998]);
+    assert!(
+        received[70_001..70_010]
+            .iter()
+            .chain(&received[99_999..])
+            .all(|byte| *byte == 0)
+    );
+    // No byte beyond the key or the exposure.
+    let whole = sent.len();
+    assert!(b.read(0, &from.key(), &to, 1..whole + 1, token).is_err());
+    assert!(a.write(1, &from, &part, 0..29_999, token).is_err());
+    assert!(to.key().part(1..whole + 1).is_none());
     a.retract(from).unwrap();
     b.retract(to).unwrap();
 }

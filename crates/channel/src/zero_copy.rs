@@ -6,21 +6,29 @@
 //! Invariants:
 //! - a transport accesses memory of this rank between `expose` and `retract` only; the exposure
 //!   keeps the buffer, and with it the promise that its memory stays;
-//! - a remote key is opaque: whoever receives it passes it on and reads nothing from it.
+//! - a remote key is opaque: whoever receives it passes it on and reads nothing from it;
+//! - no transfer leaves the bytes that its key and its exposure name, at either end.
 
 use std::ops::Range;
 
 use datatype::Buffer;
 
-use crate::{Head, Result};
+use crate::{Error, Head, Result};
+
+/// The fault of a peer or caller whose transfer leaves the memory of its key.
+const BEYOND: &str = "a transfer beyond the memory that its key names";
 
 /// Most rails that a remote key can name.
 pub(crate) const MOST_RAILS: usize = 8;
 
-/// Opaque name of exposed memory of a peer. One key covers all rails of its owner.
+/// Opaque name of exposed memory of a peer, or of a part of it. One key covers all rails of its
+/// owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RemoteKey {
     pub(crate) address: u64,
+    /// The position of the named bytes in the exposed memory, and their number.
+    offset: u64,
+    len: u64,
     rails: u8,
     keys: [u32; MOST_RAILS],
 }
@@ -29,15 +37,19 @@ impl RemoteKey {
     /// The key of nothing.
     pub const NONE: RemoteKey = RemoteKey {
         address: 0,
+        offset: 0,
+        len: 0,
         rails: 0,
         keys: [0; MOST_RAILS],
     };
     /// The longest encoding, in bytes.
     pub const MOST_BYTES: usize = 8 + 4 * MOST_RAILS;
 
-    pub(crate) fn new(address: u64, keys: &[u32]) -> RemoteKey {
+    /// The key of `len` bytes of exposed memory.
+    pub(crate) fn new(address: u64, len: usize, keys: &[u32]) -> RemoteKey {
         let mut key = RemoteKey {
             address,
+            len: len as u64,
             rails: keys.len() as u8,
             ..RemoteKey::NONE
         };
@@ -60,7 +72,42 @@ impl RemoteKey {
         self.keys[..usize::from(self.rails)].get(rail).copied()
     }
 
-    /// Appends the encoding: 8 bytes, and 4 for each rail.
+    /// Number of bytes that the key names.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
+
+    /// The key of a part of the memory. `None`: it reaches beyond the named bytes.
+    pub fn part(&self, range: Range<usize>) -> Option<RemoteKey> {
+        let (start, end) = (range.start as u64, range.end as u64);
+        (start <= end && end <= self.len).then(|| RemoteKey {
+            offset: self.offset + start,
+            len: end - start,
+            ..*self
+        })
+    }
+
+    /// The part for a transfer of `range` with this peer.
+    ///
+    /// # Errors
+    /// The range reaches beyond the named bytes.
+    pub(crate) fn part_for(&self, peer: usize, range: &Range<usize>) -> Result<RemoteKey> {
+        let part = self.part(range.clone());
+        part.ok_or_else(|| Error::broken(peer, BEYOND))
+    }
+
+    /// The position of the named bytes in the exposed memory.
+    pub(crate) fn offset(&self) -> usize {
+        self.offset as usize
+    }
+
+    /// The address of a named byte, where keys hold addresses.
+    pub(crate) fn address_at(&self, at: u64) -> u64 {
+        self.address.wrapping_add(self.offset).wrapping_add(at)
+    }
+
+    /// Appends the encoding of the key of a whole exposure: 8 bytes, and 4 for each rail. Its length
+    /// is not included, because the messages that carry keys have it.
     pub fn encode(&self, to: &mut Vec<u8>) {
         to.extend(self.address.to_ne_bytes());
         for key in &self.keys[..usize::from(self.rails)] {
@@ -68,8 +115,8 @@ impl RemoteKey {
         }
     }
 
-    /// The key with this encoding; `None` if it is none.
-    pub fn decode(bytes: &[u8]) -> Option<RemoteKey> {
+    /// The key with this encoding, of `len` bytes; `None` if it is none.
+    pub fn decode(bytes: &[u8], len: u64) -> Option<RemoteKey> {
         let (address, keys) = bytes.split_first_chunk()?;
         let (keys, []) = keys.as_chunks::<4>() else {
             return None;
@@ -77,7 +124,13 @@ impl RemoteKey {
         if keys.len() > MOST_RAILS {
             return None;
         }
-        let mut key = RemoteKey::new(u64::from_ne_bytes(*address), &[]);
+        let address = u64::from_ne_bytes(*address);
+        let len = if address == 0 { 0 } else { len };
+        let mut key = RemoteKey {
+            address,
+            len,
+            ..RemoteKey::NONE
+        };
         key.rails = keys.len() as u8;
         for (to, from) in key.keys.iter_mut().zip(keys) {
             *to = u32::from_ne_bytes(*from);
@@ -134,6 +187,14 @@ impl Exposure {
     /// The key that a peer needs for access.
     pub fn key(&self) -> RemoteKey {
         self.key
+    }
+
+    /// Checks that a transfer of `range` stays within the exposed bytes.
+    pub(crate) fn check(&self, peer: usize, range: &Range<usize>) -> Result<()> {
+        match range.start <= range.end && range.end <= self.len {
+            true => Ok(()),
+            false => Err(Error::broken(peer, BEYOND)),
+        }
     }
 
     /// The transport holds a resource for the exposure, so it must be retracted; otherwise it may
@@ -199,7 +260,11 @@ pub trait ZeroCopy {
     /// Ends the access. No transfer may need it any more.
     fn retract(&mut self, exposure: Exposure) -> Result<()>;
 
-    /// Reads bytes `range` of the peer's memory into the same range of `to`.
+    /// Reads bytes `range` of the peer's memory into the same range of `to`. To copy between
+    /// different positions, take a part of the key ([`RemoteKey::part`]) or expose a slice.
+    ///
+    /// # Errors
+    /// The range leaves the memory of the key or of the exposure.
     fn read(
         &mut self,
         peer: usize,
@@ -210,6 +275,9 @@ pub trait ZeroCopy {
     ) -> Result<Transfer>;
 
     /// Writes bytes `range` of `from` to the same range of the peer's memory.
+    ///
+    /// # Errors
+    /// As [`read`](ZeroCopy::read).
     fn write(
         &mut self,
         peer: usize,
@@ -287,16 +355,31 @@ mod tests {
     #[test]
     fn a_key_comes_back_as_it_was() {
         for keys in [&[][..], &[7], &[u32::MAX, 0, 3]] {
-            let key = RemoteKey::new(1 << 46, keys);
+            let key = RemoteKey::new(1 << 46, 100, keys);
             let mut bytes = Vec::new();
             key.encode(&mut bytes);
             assert_eq!(bytes.len(), 8 + 4 * keys.len());
-            assert_eq!(RemoteKey::decode(&bytes), Some(key));
+            assert_eq!(RemoteKey::decode(&bytes, 100), Some(key));
             assert_eq!(key.rail(0), keys.first().copied());
         }
-        assert_eq!(RemoteKey::decode(&[0; 7]), None);
-        assert_eq!(RemoteKey::decode(&[0; 13]), None);
-        assert_eq!(RemoteKey::decode(&[0; RemoteKey::MOST_BYTES + 4]), None);
-        assert!(RemoteKey::decode(&[0; 8]).unwrap().is_none());
+        assert_eq!(RemoteKey::decode(&[0; 7], 1), None);
+        assert_eq!(RemoteKey::decode(&[0; 13], 1), None);
+        assert_eq!(RemoteKey::decode(&[0; RemoteKey::MOST_BYTES + 4], 1), None);
+        assert!(RemoteKey::decode(&[0; 8], 1).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_part_stays_within_its_key() {
+        let key = RemoteKey::new(1 << 46, 100, &[7]);
+        let part = key.part(10..40).unwrap();
+        let within = part.part_for(0, &(5..30)).unwrap();
+        assert_eq!(
+            (part.bytes(), within.offset(), within.bytes()),
+            (30, 15, 25)
+        );
+        assert_eq!(part.part(30..30).map(|end| end.bytes()), Some(0));
+        assert!(part.part(0..31).is_none() && part.part_for(0, &(31..31)).is_err());
+        let backwards = Range { start: 2, end: 1 };
+        assert!(key.part(backwards).is_none() && RemoteKey::NONE.part(0..1).is_none());
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::algorithms::{AlgorithmChoices, TreeArity};
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
-    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, RdmaDesign, ReadyToReceive,
-    Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
+    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, RdmaDesign,
+    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
 };
 use crate::{Error, Knob};
 
@@ -107,11 +107,16 @@ knobs! {
         within Bytes(512), Bytes::mib(1024);
 
     /// Whether a long message between ranks of one host is copied once, straight from the sender's
-    /// memory (process_vm_readv). `on` tries it once for each peer, and copies through shared
-    /// memory where the system refuses it; `off` never tries it. `auto` is `on`, except that
-    /// messages go through shared memory where the processor starts string moves fast (FSRM) and no
-    /// limit is set below: two such copies are faster than one by the kernel.
+    /// memory (process_vm_readv). `on` does so from the limits below on, and copies through shared
+    /// memory where the system refuses it; `off` never does. `auto` compares the times of both, as
+    /// FISHPLATE_COSTS says.
     single_copy: SingleCopyMode = SingleCopyMode::Auto, "FISHPLATE_SINGLE_COPY";
+
+    /// The source of the costs by which the path of a long message within a host is chosen. With
+    /// `learn`, receivers time the messages that move, and choose the fastest path for each length;
+    /// no result depends on it. With `fixed`, estimates decide that never change, so that every run
+    /// chooses alike. In virtual time, costs are those of the model.
+    costs: CostSource = CostSource::Learn, "FISHPLATE_COSTS";
 
     /// The shortest message that is copied once, where that is possible.
     single_copy_limit: Bytes = Bytes::kib(128), "FISHPLATE_SINGLE_COPY_LIMIT";

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use channel::rdma::{self, Config, Design, Patience, RailSettings};
-use channel::{Peers, Settings, SingleCopyUse, WaitMode, WaitSettings};
+use channel::{Peers, Settings, WaitMode, WaitSettings};
 use knobs::{
-    Knobs, QueuePairs, RailPolicy, RdmaDesign, ReadyToReceive, Rendezvous, SingleCopyMode, Wait,
+    CostSource, Knobs, QueuePairs, RailPolicy, RdmaDesign, ReadyToReceive, Rendezvous,
+    SingleCopyMode, Wait,
 };
 use pmi::{Bootstrap, Standalone};
 
@@ -45,6 +46,7 @@ pub(crate) fn limits(knobs: &Knobs) -> Limits {
         unexpected: knobs.unexpected_limit.0,
         rendezvous: knobs.rendezvous,
         announces: knobs.rtr == ReadyToReceive::Auto && knobs.rendezvous == Rendezvous::Auto,
+        learns: knobs.costs == CostSource::Learn && knobs.single_copy == SingleCopyMode::Auto,
     }
 }
 
@@ -72,28 +74,13 @@ fn rails(knobs: &Knobs, local_rank: usize) -> RailSettings {
     }
 }
 
-/// The use of single copies. Two copies by string moves take less time than one by the kernel,
-/// which pays for each page; a user who sets a limit wants single copies from there on.
-fn single_copy(knobs: &Knobs) -> SingleCopyUse {
-    let usual = Knobs::default();
-    let limited = knobs.single_copy_limit != usual.single_copy_limit
-        || knobs.together_limit != usual.together_limit;
-    match knobs.single_copy {
-        SingleCopyMode::Off => SingleCopyUse::Never,
-        SingleCopyMode::Auto if datatype::string_moves_start_fast() && !limited => {
-            SingleCopyUse::Collectives
-        }
-        SingleCopyMode::Auto | SingleCopyMode::On => SingleCopyUse::Always,
-    }
-}
-
 /// The settings of the transports, for the rank with this number among those of its host.
 /// `reports_deaths`: the launcher ends the job of a rank that has died.
 pub(crate) fn transports(knobs: &Knobs, local_rank: usize, reports_deaths: bool) -> Settings {
     Settings {
         ring_slots: knobs.ring_slots,
         ring_bytes: knobs.ring_bytes.0,
-        single_copy: single_copy(knobs),
+        single_copy: knobs.single_copy != SingleCopyMode::Off,
         near: knobs.cores == knobs::CoreDistance::Near,
         non_temporal_from: knobs.past_cache_limit.0,
         rdma: Config {

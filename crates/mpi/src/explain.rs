@@ -116,7 +116,9 @@ impl Rank {
         let mut state = self.lock();
         let capabilities: Capabilities = state.router.capabilities(peer);
         let sizes = sizes.into_iter().map(|size| {
-            let (taken, others) = protocol::compare(size, &capabilities, limits);
+            let learned = state.messages.learned_choice(size, &capabilities);
+            let (taken, others) =
+                learned.unwrap_or_else(|| protocol::compare(size, &capabilities, limits));
             let rails = state.router.explain_rails(peer, size);
             SizeChoice {
                 size,

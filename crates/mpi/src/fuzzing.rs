@@ -29,6 +29,7 @@ pub fn packets(bytes: &[u8]) {
             knobs::Rendezvous::Write,
         ]),
         announces: script.is_one_in(2),
+        learns: script.is_one_in(2),
     };
     let mut messages = Messages::new(&mut Router::alone(), 1 + PEER, limits);
     while !script.is_over() && messages.broken.is_none() {
@@ -60,7 +61,7 @@ fn body(script: &mut Script) -> Vec<u8> {
     let (number, kind) = (script.number(), script.below(8));
     let mut key = number.to_ne_bytes().to_vec();
     key.extend(script.bytes(8 * 4).as_chunks::<4>().0.as_flattened());
-    let key = RemoteKey::decode(&key).expect("an address, and keys of at most eight rails");
+    let key = RemoteKey::decode(&key, number).expect("an address, and keys of at most eight rails");
     let receive = script.byte().into();
     let notice = script.byte().into();
     match kind {

@@ -18,7 +18,7 @@ fn transfer(peer: usize, direction: Direction, len: u64, token: u64) -> BulkTran
             address: 1000,
             keys,
         },
-        remote: RemoteKey::new(9000, &[2]),
+        remote: RemoteKey::new(9000, 1 << 30, &[2]),
         len,
         token: [token, 0, 0],
     }

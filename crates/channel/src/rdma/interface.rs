@@ -113,7 +113,7 @@ impl ZeroCopy for Rdma {
             buffer: buffer.clone(),
             len,
             exposed,
-            key: RemoteKey::new(address as u64, &rkeys[..rails]),
+            key: RemoteKey::new(address as u64, len, &rkeys[..rails]),
             origin: Origin::Rdma,
         }))
     }
@@ -130,8 +130,8 @@ impl ZeroCopy for Rdma {
         range: Range<usize>,
         token: Head,
     ) -> Result<Transfer> {
-        assert!(range.start == 0 && range.end <= to.len && to.exposed == Exposed::ToWrite);
-        self.start(peer, Direction::Read, from, to, range.end, token)
+        assert_eq!(to.exposed, Exposed::ToWrite);
+        self.start(peer, Direction::Read, from, to, range, token)
     }
 
     fn write(
@@ -142,9 +142,8 @@ impl ZeroCopy for Rdma {
         range: Range<usize>,
         token: Head,
     ) -> Result<Transfer> {
-        assert!(range.start == 0 && range.end <= from.len);
         let direction = Direction::Write { notice: None };
-        self.start(peer, direction, to, from, range.end, token)
+        self.start(peer, direction, to, from, range, token)
     }
 
     fn done(&mut self) -> Option<Done> {
@@ -170,9 +169,8 @@ impl NotifiedWrite for Rdma {
         notice: u32,
         token: Head,
     ) -> Result<Transfer> {
-        assert!(len <= from.len);
         let notice = Some(notice);
-        self.start(peer, Direction::Write { notice }, to, from, len, token)
+        self.start(peer, Direction::Write { notice }, to, from, 0..len, token)
     }
 
     fn packets_sent(&self, peer: usize) -> u64 {

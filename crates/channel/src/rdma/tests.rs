@@ -364,7 +364,7 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
         b.retract(to).unwrap();
 
         // Memory that is no longer exposed is out of reach, and the attempt ends the connection.
-        let gone = RemoteKey::new(theirs.as_ptr() as u64, &[77]);
+        let gone = RemoteKey::new(theirs.as_ptr() as u64, 8, &[77]);
         let _ = a.write_notified(1, &from, &gone, 8, 0, [0; 3]).unwrap();
         let error = (0..10_000).find_map(|_| suite::take(&mut a, |_, _, _| ()).err());
         let words = error.unwrap().to_string();

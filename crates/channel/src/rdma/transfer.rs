@@ -217,7 +217,7 @@ impl Unfinished {
         let len = (end - from).min(longest);
         let is_last = from + len == end && self.again.iter().all(|(of, _)| *of != share);
         let remote = Remote {
-            address: self.transfer.remote.address + from,
+            address: self.transfer.remote.address_at(from),
             rkey: self.transfer.remote.rail(rails.theirs)?,
         };
         let word = |count, number| NoticeWord {

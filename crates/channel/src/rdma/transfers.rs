@@ -9,6 +9,8 @@
 //! this write uses up is posted again before the number is forgotten. So no notice waits for this
 //! rank to poll.
 
+use std::ops::Range;
+
 use device::Node;
 
 use super::bulk::{BulkEngine, Noticed, Reserved, TransferQueue};
@@ -43,9 +45,11 @@ impl Rdma {
         direction: Direction,
         remote: &RemoteKey,
         local: &Exposure,
-        len: usize,
+        at: Range<usize>,
         token: Head,
     ) -> Result<Started> {
+        local.check(peer, &at)?;
+        let part = remote.part_for(peer, &at)?;
         if self.endpoints.get(peer).is_none() {
             return Err(broken(peer, "a transfer without a connection"));
         }
@@ -62,11 +66,11 @@ impl Rdma {
             peer,
             direction,
             local: LocalMemory {
-                address: local.key.address,
+                address: local.key.address + at.start as u64,
                 keys,
             },
-            remote: *remote,
-            len: len as u64,
+            remote: part,
+            len: at.len() as u64,
             token,
         };
         self.bulk.start(&mut endpoint.transfers, transfer);

@@ -33,7 +33,7 @@ use crate::sync::Ordering;
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
-    RemoteKey, Result, SingleCopyUse, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
@@ -119,7 +119,7 @@ impl Shm {
         segment: Segment,
         rank: usize,
         local: LocalRanks,
-        used_for: SingleCopyUse,
+        may_copy: bool,
         cores: Cores,
     ) -> Result<Shm> {
         let here = local.count();
@@ -132,7 +132,7 @@ impl Shm {
             .into());
         };
         crate::sync::join_heavy_fences();
-        let single_copy = SingleCopy::new(&segment, place, local.job(), used_for);
+        let single_copy = SingleCopy::new(&segment, place, local.job(), may_copy);
         Ok(Shm {
             place,
             board: segment.board_ref(place),
@@ -311,7 +311,7 @@ impl Transport for Shm {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let single_copy = self.single_copy.serves_messages() && self.single_copy_works(peer);
+        let single_copy = self.single_copy_works(peer);
         Capabilities {
             transport: "shared memory",
             longest_packet: self.longest_packet(peer),
@@ -378,7 +378,7 @@ impl ZeroCopy for Shm {
         exposed: Exposed,
     ) -> Result<Option<Exposure>> {
         let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
-        let key = RemoteKey::new(address, &[]);
+        let key = RemoteKey::new(address, len, &[]);
         let exposure = Exposure::new(buffer, len, exposed, key, Origin::Shm);
         Ok(Some(exposure))
     }
@@ -395,8 +395,9 @@ impl ZeroCopy for Shm {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let to = to.buffer.slice(range.start, range.len());
-        self.copy_in(peer, from, range.start, &to)
+        to.check(peer, &range)?;
+        let address = from.part_for(peer, &range)?.address_at(0);
+        self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))
     }
 
     fn write(
@@ -407,8 +408,9 @@ impl ZeroCopy for Shm {
         range: Range<usize>,
         _token: Head,
     ) -> Result<Transfer> {
-        let from = from.buffer.slice(range.start, range.len());
-        self.copy_out(peer, to, range.start, &from)
+        from.check(peer, &range)?;
+        let address = to.part_for(peer, &range)?.address_at(0);
+        self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))
     }
 }
 

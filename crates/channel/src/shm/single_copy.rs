@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use super::segment::{Board, Segment};
 use crate::sync::Ordering;
-use crate::{Fault, Result, SingleCopyUse, Transfer};
+use crate::{Fault, Result, Transfer};
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Standing {
@@ -22,7 +22,8 @@ enum Standing {
 
 /// The single copies of a rank, and its access to its peers.
 pub(crate) struct SingleCopy {
-    used_for: SingleCopyUse,
+    /// The settings allow them, and the rank has not closed.
+    is_allowed: bool,
     standing: Vec<Standing>,
     /// The secret by which peers probe their access.
     _token: Box<u64>,
@@ -30,12 +31,7 @@ pub(crate) struct SingleCopy {
 
 impl SingleCopy {
     /// Shows the token of the rank at `place` to its peers in a job of `job` ranks.
-    pub(crate) fn new(
-        segment: &Segment,
-        place: usize,
-        job: usize,
-        used_for: SingleCopyUse,
-    ) -> SingleCopy {
+    pub(crate) fn new(segment: &Segment, place: usize, job: usize, is_allowed: bool) -> SingleCopy {
         let mut secret = [0u8; 8];
         // SAFETY: the buffer is eight bytes long.
         unsafe {
@@ -49,7 +45,7 @@ impl SingleCopy {
             u64::from_ne_bytes(secret) ^ u64::from(std::process::id()) << 17 ^ place as u64,
         );
         // Where the Yama module restricts tracing to children, siblings need this rank's consent.
-        if used_for != SingleCopyUse::Never {
+        if is_allowed {
             consent(libc::PR_SET_PTRACER_ANY);
         }
         let board = segment.board(place);
@@ -59,28 +55,19 @@ impl SingleCopy {
             .store(&raw const *token as u64, Ordering::Relaxed);
         board.pid.store(std::process::id(), Ordering::Release);
         SingleCopy {
-            used_for,
+            is_allowed,
             standing: vec![Standing::default(); job],
             _token: token,
         }
-    }
-
-    fn is_allowed(&self) -> bool {
-        self.used_for != SingleCopyUse::Never
-    }
-
-    /// Messages may be copied once, where a peer permits it.
-    pub(crate) fn serves_messages(&self) -> bool {
-        self.used_for == SingleCopyUse::Always
     }
 
     pub(crate) fn works(&mut self, peer: usize, board: &Board) -> bool {
         if self.standing[peer] == Standing::Unknown {
             if board.pid.load(Ordering::Acquire) == 0 {
                 // The peer has not joined the memory yet: it can be asked later.
-                return self.is_allowed();
+                return self.is_allowed;
             }
-            self.standing[peer] = if self.is_allowed() && probe(board) {
+            self.standing[peer] = if self.is_allowed && probe(board) {
                 Standing::Works
             } else {
                 Standing::Refused
@@ -121,7 +108,7 @@ impl SingleCopy {
 
     /// This rank's memory needs no copies any more: takes its consent back.
     pub(crate) fn close(&mut self) {
-        if std::mem::replace(&mut self.used_for, SingleCopyUse::Never) != SingleCopyUse::Never {
+        if std::mem::take(&mut self.is_allowed) {
             consent(0);
         }
     }
@@ -234,7 +221,7 @@ mod tests {
     /// The answer to a copy from a process that could be read before.
     fn copy_from(pid: u32) -> Result<Transfer> {
         let segment = one_segment(2);
-        let mut copies = SingleCopy::new(&segment, 0, 2, SingleCopyUse::Always);
+        let mut copies = SingleCopy::new(&segment, 0, 2, true);
         copies.standing[1] = Standing::Works;
         let board = segment.board(1);
         board.pid.store(pid, Ordering::Release);

@@ -39,14 +39,7 @@ fn all(ranks: usize, shape: Shape) -> Vec<Shm> {
     let fd = empty_segment();
     let open = |rank| {
         let segment = Segment::open(fd.try_clone().unwrap(), ranks, shape).unwrap();
-        Shm::attach(
-            segment,
-            rank,
-            LocalRanks::all(ranks),
-            SingleCopyUse::Always,
-            FAR,
-        )
-        .unwrap()
+        Shm::attach(segment, rank, LocalRanks::all(ranks), true, FAR).unwrap()
     };
     (0..ranks).map(open).collect()
 }
@@ -187,7 +180,7 @@ fn it_keeps_the_promises_of_zero_copy() {
 fn a_rank_that_may_not_copy_says_so() {
     let shape = Shape::new(8, 8 << 10).unwrap();
     let segment = Segment::open(empty_segment(), 1, shape).unwrap();
-    let mut never = Shm::attach(segment, 0, LocalRanks::all(1), SingleCopyUse::Never, FAR).unwrap();
+    let mut never = Shm::attach(segment, 0, LocalRanks::all(1), false, FAR).unwrap();
     assert_eq!(never.capabilities(0).zero_copy, None);
 }
 

@@ -1,5 +1,6 @@
 //! The agreement of a communicator's members on collective buffers.
 
+use channel::Transport;
 use channel::collective_buffer::{BufferOffer, CollectiveBuffer};
 use datatype::{Op, Predefined};
 
@@ -80,7 +81,7 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
     let mut direct = false;
     if agreed.free != 0 {
         // All members have joined the memory by now.
-        let copies = call.rank.lock().router.copies_directly(members.iter());
+        let copies = copies_directly(call.rank, members.iter());
         direct = all_agree(call, copies).await?;
     }
     let mut buffers = Vec::new();
@@ -90,6 +91,15 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
         agreed.free &= agreed.free - 1;
     }
     Ok(Agreed { buffers, direct })
+}
+
+/// This rank can read and write the memory of each of these world ranks by itself.
+fn copies_directly(rank: &Rank, mut members: impl Iterator<Item = usize>) -> bool {
+    let mut state = rank.lock();
+    members.all(|peer| {
+        let zero_copy = state.router.capabilities(peer).zero_copy;
+        peer == rank.rank() || zero_copy.is_some_and(|zero_copy| zero_copy.synchronous)
+    })
 }
 
 /// All members say yes.

@@ -7,8 +7,10 @@
 //! - of a vector that is reduced in place, a part is overwritten only by the member that reduces
 //!   it, after it has read it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use channel::collective_buffer::Wake;
-use channel::{RemoteKey, Transfer};
+use channel::{Exposed, Exposure, RemoteKey, Transfer, ZeroCopy};
 use datatype::Buffer;
 
 use super::blocks::Blocks;
@@ -18,8 +20,10 @@ use super::lane_turn::LaneTurn;
 use super::work::Work;
 use crate::{Class, Error, Result};
 
-/// Bytes of a published record: the names of two buffers and a length.
-pub(super) const RECORD: usize = 24;
+/// Bytes of a published record: the keys of two buffers with their lengths, and a length.
+pub(super) const RECORD: usize = 40;
+/// Bytes of a key with the length of its buffer.
+const KEY: usize = 16;
 
 /// The memory of a member that others may use.
 #[derive(Clone, Copy)]
@@ -34,11 +38,18 @@ pub(super) struct Direct<'a> {
     turn: LaneTurn<'a>,
     /// Bytes that all members must agree on.
     bytes: usize,
+    /// The buffers that others may use until the round ends.
+    exposed: Mutex<Vec<Exposure>>,
 }
 
 impl<'a> Direct<'a> {
     pub(super) fn new(call: &'a Call<'a>, turn: LaneTurn<'a>, bytes: usize) -> Direct<'a> {
-        Direct { call, turn, bytes }
+        Direct {
+            call,
+            turn,
+            bytes,
+            exposed: Mutex::default(),
+        }
     }
 
     /// Runs the operation.
@@ -92,16 +103,18 @@ impl<'a> Direct<'a> {
         target: Option<&Buffer>,
     ) -> Result<()> {
         let mut record = [0; RECORD];
-        {
-            let state = self.turn.rank.lock();
-            for (at, buffer) in [source, target].into_iter().enumerate() {
-                let key = buffer.and_then(|buffer| state.router.direct_key(buffer));
-                let mut bytes = Vec::with_capacity(8);
-                key.unwrap_or(RemoteKey::NONE).encode(&mut bytes);
-                record[at * 8..at * 8 + 8].copy_from_slice(&bytes);
-            }
+        for (at, buffer) in [source, target].into_iter().enumerate() {
+            let exposed = [Exposed::ToRead, Exposed::ToWrite][at];
+            let key = match buffer {
+                Some(buffer) => self.expose(buffer, exposed)?,
+                None => RemoteKey::NONE,
+            };
+            let mut bytes = Vec::with_capacity(KEY);
+            key.encode(&mut bytes);
+            bytes.extend(key.bytes().to_ne_bytes());
+            record[at * KEY..][..KEY].copy_from_slice(&bytes);
         }
-        record[16..].copy_from_slice(&(self.bytes as u64).to_ne_bytes());
+        record[2 * KEY..].copy_from_slice(&(self.bytes as u64).to_ne_bytes());
         let vector = self.call.bytes(RECORD)?;
         vector.unpack(0, &record);
         self.turn
@@ -121,9 +134,13 @@ impl<'a> Direct<'a> {
                 let Some(record) = round.vector(member)? else {
                     return Ok(false);
                 };
-                let key = |at: usize| RemoteKey::decode(&record[at..at + 8]).unwrap_or_default();
-                (memory.source, memory.target) = (key(0), key(8));
-                let bytes = u64::from_ne_bytes(std::array::from_fn(|at| record[16 + at]));
+                let word =
+                    |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| record[at + byte]));
+                let key = |at: usize| {
+                    RemoteKey::decode(&record[at..at + 8], word(at + 8)).unwrap_or_default()
+                };
+                (memory.source, memory.target) = (key(0), key(KEY));
+                let bytes = word(2 * KEY);
                 if bytes != self.bytes as u64 {
                     let detail = different_calls(
                         member,
@@ -159,7 +176,29 @@ impl<'a> Direct<'a> {
             })
             .await?;
         self.turn.has_ended();
-        self.turn.all_ended().await
+        self.turn.all_ended().await?;
+        let exposed = std::mem::take(&mut *self.exposed());
+        let mut state = self.turn.rank.lock();
+        exposed
+            .into_iter()
+            .try_for_each(|exposure| Ok(state.router.retract(exposure)?))
+    }
+
+    fn exposed(&self) -> MutexGuard<'_, Vec<Exposure>> {
+        self.exposed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the other members use a buffer until the round ends.
+    fn expose(&self, buffer: &Buffer, exposed: Exposed) -> Result<RemoteKey> {
+        let Some(other) = self.others().next() else {
+            return Ok(RemoteKey::NONE);
+        };
+        let peer = self.call.world(other)?;
+        let mut state = self.turn.rank.lock();
+        let exposure = state.router.expose(peer, buffer, buffer.len(), exposed)?;
+        let key = exposure.as_ref().map_or(RemoteKey::NONE, Exposure::key);
+        self.exposed().extend(exposure);
+        Ok(key)
     }
 
     /// Copies the member's bytes from position `at` on into the whole of `to`.
@@ -170,9 +209,15 @@ impl<'a> Direct<'a> {
         at: usize,
         to: &Buffer,
     ) -> Result<()> {
-        let peer = self.call.world(member)?;
-        let copied = self.turn.rank.lock().router.copy_in(peer, from, at, to)?;
-        self.check(member, copied, to.len())
+        let (peer, len) = (self.call.world(member)?, to.len());
+        let router = &mut self.turn.rank.lock().router;
+        let exposure = router.expose(peer, to, len, Exposed::ToWrite)?;
+        let (Some(from), Some(to)) = (from.part(at..at + len), exposure) else {
+            return Err(refused(member, len));
+        };
+        let copied = router.read(peer, &from, &to, 0..len, [0; 3])?;
+        router.retract(to)?;
+        self.check(member, copied, len)
     }
 
     /// Copies the whole of `from` into the member's memory, from its position `at` on.
@@ -183,9 +228,15 @@ impl<'a> Direct<'a> {
         at: usize,
         from: &Buffer,
     ) -> Result<()> {
-        let peer = self.call.world(member)?;
-        let copied = self.turn.rank.lock().router.copy_out(peer, to, at, from)?;
-        self.check(member, copied, from.len())
+        let (peer, len) = (self.call.world(member)?, from.len());
+        let router = &mut self.turn.rank.lock().router;
+        let exposure = router.expose(peer, from, len, Exposed::ToRead)?;
+        let (Some(to), Some(from)) = (to.part(at..at + len), exposure) else {
+            return Err(refused(member, len));
+        };
+        let copied = router.write(peer, &from, &to, 0..len, [0; 3])?;
+        router.retract(from)?;
+        self.check(member, copied, len)
     }
 
     fn check(&self, member: usize, copied: Transfer, bytes: usize) -> Result<()> {

@@ -47,6 +47,7 @@ impl Messages {
         self.batches.take(peer);
         self.announced.forget_peer(peer);
         self.arrivals.forget_peer(peer);
+        self.learned.forget_open();
         let steps = self.fetches.forget_peer(peer);
         steps
             .into_iter()

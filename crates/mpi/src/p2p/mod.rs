@@ -13,6 +13,7 @@ mod cooperative_copy;
 mod deferred;
 mod handlers;
 mod internal_messages;
+mod learned_costs;
 mod losses;
 mod message;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod transfers;
 
 use std::sync::Arc;
 
-use channel::{Exposed, Head, Router, Transport, ZeroCopy};
+use channel::{Capabilities, End, Exposed, Head, Router, Transport, ZeroCopy};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
@@ -36,10 +37,11 @@ use announcement_batch::Batches;
 use announcer::Announcer;
 use arrivals::Arrivals;
 use deferred::Deferred;
+use learned_costs::{Class, LearnedCosts};
 pub use message::Body;
 pub(crate) use message::{Bytes, Message};
 pub use probe::Found;
-use protocol::{Case, Limits, Protocol, choose};
+use protocol::{Case, Choice, Limits, Protocol, choose};
 pub(crate) use receive::received;
 use rendezvous::Fetches;
 use send_queue::{MessageSource, Reach, SendQueue};
@@ -60,6 +62,7 @@ pub struct Messages {
     send_queue: SendQueue,
     arrivals: Arrivals,
     fetches: Fetches,
+    learned: LearnedCosts,
     transfers: Transfers,
     deferred: Deferred,
     announcer: Announcer,
@@ -111,6 +114,7 @@ impl Messages {
             send_queue,
             arrivals: Arrivals::new(ranks),
             fetches: Fetches::default(),
+            learned: LearnedCosts::default(),
             transfers: Transfers::default(),
             deferred: Deferred::default(),
             announcer: Announcer::new(tries_short),
@@ -201,6 +205,25 @@ impl Messages {
         let flushed = queue.flush(router, &mut sources);
         router.hold(false);
         flushed
+    }
+
+    /// This rank's choice for the fetch of an announced message of `len` bytes, by the times that it
+    /// has learned, and the paths not taken: protocols and nanoseconds. None: nothing was learned.
+    pub(crate) fn learned_choice(&self, len: usize, peer: &Capabilities) -> Option<Choice> {
+        let case = Case {
+            end: End::Receiver,
+            readable: true,
+            ..Case::of_sender(len, peer, &self.limits)
+        };
+        let is_announced = len > self.limits.eager && protocol::can_learn(&case);
+        let class = is_announced.then(|| Class::of(len, peer.push, false))?;
+        let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;
+        let times = self.learned.times(class);
+        let (taken, others): (Vec<_>, Vec<_>) = times.partition(|(_, _, is_chosen)| *is_chosen);
+        let (protocol, ps, _) = *taken.first()?;
+        let mut others: Vec<_> = others.iter().map(|row| (row.0, time(row.1))).collect();
+        others.sort_by_key(|(_, time)| *time);
+        Some(((protocol, time(ps)), others))
     }
 
     /// The messages that no receive has matched.

@@ -19,6 +19,7 @@ fn messages() -> Messages {
         unexpected: 16 << 20,
         rendezvous: knobs::Rendezvous::Auto,
         announces: true,
+        learns: true,
     };
     Messages::new(&mut Router::alone(), 1 + PEER, limits)
 }

@@ -60,6 +60,8 @@ pub struct Limits {
     pub rendezvous: Rendezvous,
     /// Receives may be announced before their message.
     pub announces: bool,
+    /// Costs of copies by processors are learned from messages.
+    pub learns: bool,
 }
 
 impl Limits {
@@ -259,6 +261,22 @@ fn write(case: &Case) -> bool {
     can_write && wanted && case.is_announced() && case.is_direct()
 }
 
+/// The paths among which measured costs choose, if there are several: those by which processors
+/// copy a message between two runs of bytes.
+pub(crate) fn can_learn(case: &Case) -> bool {
+    let synchronous = case
+        .peer
+        .zero_copy
+        .is_some_and(|zero_copy| zero_copy.synchronous);
+    case.limits.learns && synchronous && case.is_direct() && read(case)
+}
+
+/// The protocol can move the message.
+pub(crate) fn applies(protocol: Protocol, case: &Case) -> bool {
+    let row = TABLE.iter().find(|row| row.protocol == protocol);
+    row.is_some_and(|row| (row.applies)(case))
+}
+
 /// The cheapest protocol that applies.
 pub(crate) fn choose(case: &Case) -> Protocol {
     let applicable = TABLE.iter().filter(|row| (row.applies)(case));
@@ -293,14 +311,13 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     choices
 }
 
+/// A choice with its time in nanoseconds, and the protocols not taken with theirs.
+pub(crate) type Choice = ((Protocol, u64), Vec<(Protocol, u64)>);
+
 /// A sender's choice for a message of `len` bytes, and the protocols not taken that the peer's
 /// transport could carry, whatever the settings say, in the order of their costs. Costs are in
 /// nanoseconds.
-pub(crate) fn compare(
-    len: usize,
-    peer: &Capabilities,
-    limits: &Limits,
-) -> ((Protocol, u64), Vec<(Protocol, u64)>) {
+pub(crate) fn compare(len: usize, peer: &Capabilities, limits: &Limits) -> Choice {
     let case = Case::of_sender(len, peer, limits);
     let chosen = choose(&case);
     let costs = TABLE.iter().map(|row| (row.protocol, (row.cost)(&case)));
@@ -340,6 +357,7 @@ mod tests {
         unexpected: 16 << 20,
         rendezvous: Rendezvous::Auto,
         announces: true,
+        learns: true,
     };
 
     const SHM: Capabilities = Capabilities {

@@ -175,6 +175,7 @@ impl Messages {
         if receive.arrived == receive.announced {
             let status = received(&receive.buffer, receive.key, receive.announced);
             self.release(id);
+            self.learned.packets_ended(id.0);
             self.requests.complete(id, status);
         }
         Ok(())

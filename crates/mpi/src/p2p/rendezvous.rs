@@ -18,8 +18,9 @@ use channel::{
 use super::Messages;
 use super::cooperative_copy::{CooperativeCopy, Copied};
 use super::deferred::Action;
+use super::learned_costs::{Class, Measured};
 use super::message::Announcement;
-use super::protocol::{Case, Protocol, choose};
+use super::protocol::{Case, Protocol, applies, can_learn, choose};
 use super::receive::received;
 use super::token_of;
 use super::transfers::{Stage, WriteBack};
@@ -45,6 +46,8 @@ pub(super) struct Fetch {
     pub(super) sender: u32,
     pub(super) offer: Offer,
     method: Method,
+    /// The measurement of the fetch, if costs are learned from it.
+    measured: Option<Measured>,
 }
 
 /// The progress of a fetch.
@@ -120,6 +123,7 @@ impl Messages {
             sender: announcement.request,
             offer: announcement.offer,
             method: Method::Undecided,
+            measured: None,
         });
     }
 
@@ -199,6 +203,7 @@ impl Messages {
                         self.fetches.queue.push_front(fetch);
                     }
                     Transfer::Refused => {
+                        fetch.measured = None;
                         self.ask_for_packets(&fetch);
                         self.end_steps(fetch);
                     }
@@ -235,8 +240,15 @@ impl Messages {
         let synchronous = capabilities
             .zero_copy
             .is_some_and(|zero_copy| zero_copy.synchronous);
+        if can_learn(&case) {
+            let is_followed = !self.fetches.is_empty();
+            let class = Class::of(wanted, capabilities.push, is_followed);
+            let possible = |protocol| applies(protocol, &case);
+            fetch.measured = Some(self.learned.choose(class, wanted, possible));
+        }
         loop {
-            let protocol = choose(&case);
+            let learned = fetch.measured.map(|measured| measured.path());
+            let protocol = learned.unwrap_or_else(|| choose(&case));
             if protocol == Protocol::CooperativeCopy {
                 let begun =
                     CooperativeCopy::begin(router, peer, id, &buffer, wanted, fetch.offer.push)?;
@@ -249,6 +261,7 @@ impl Messages {
                     return Ok(self.put_back(fetch));
                 }
                 case.peer = &alone;
+                fetch.measured = None;
                 continue;
             }
             if !matches!(
@@ -259,6 +272,7 @@ impl Messages {
             }
             let Some(exposure) = router.expose(peer, &buffer, wanted, Exposed::ToWrite)? else {
                 case.exposable = false;
+                fetch.measured = None;
                 continue;
             };
             if protocol == Protocol::WriteRendezvous {
@@ -323,6 +337,9 @@ impl Messages {
         let body = ClearToSend {
             receive: fetch.receive.0,
         };
+        if let Some(measured) = fetch.measured {
+            self.learned.by_packets(fetch.receive.0, measured);
+        }
         let head = Control::about(Rendezvous::ClearToSend, fetch.sender);
         self.send_queue.push(fetch.peer, head, encode(&body));
     }
@@ -333,6 +350,12 @@ impl Messages {
             return;
         };
         receive.arrived = bytes;
+        if let Some(measured) = fetch.measured {
+            self.learned.ended(measured);
+        }
+        let Some(receive) = self.requests.receive_mut(fetch.receive) else {
+            return;
+        };
         let status = received(&receive.buffer, receive.key, receive.announced);
         self.send_queue
             .push_control(fetch.peer, Rendezvous::Finished, fetch.sender);

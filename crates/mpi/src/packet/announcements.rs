@@ -204,7 +204,7 @@ mod tests {
             len: 4096,
             notice: receive + 7,
             receive,
-            key: RemoteKey::decode(&bytes).unwrap(),
+            key: RemoteKey::decode(&bytes, 4096).unwrap(),
         }
     }
 

@@ -31,11 +31,12 @@ impl Body for Offer {
 
     fn read(mut from: Reader) -> Option<Offer> {
         let word = from.u64()?;
+        let len = word & !(PUSH | ONE_RUN);
         Some(Offer {
-            len: word & !(PUSH | ONE_RUN),
+            len,
             push: word & PUSH != 0,
             one_run: word & ONE_RUN != 0,
-            key: RemoteKey::decode(from.rest())?,
+            key: RemoteKey::decode(from.rest(), len)?,
         })
     }
 }
@@ -81,11 +82,12 @@ impl Body for Target {
     }
 
     fn read(mut from: Reader) -> Option<Target> {
+        let len = from.u64()?;
         Some(Target {
-            len: from.u64()?,
+            len,
             notice: from.u32()?,
             receive: from.u32()?,
-            key: RemoteKey::decode(from.rest())?,
+            key: RemoteKey::decode(from.rest(), len)?,
         })
     }
 }
@@ -135,15 +137,16 @@ impl Body for Invitation {
     }
 
     fn read(mut from: Reader) -> Option<Invitation> {
+        let len = from.u64()?;
         let invitation = Invitation {
-            len: from.u64()?,
+            len,
             generation: from.u32()?,
             piece: from.u32()?,
             push: match from.u64()? {
                 0 => None,
                 next => Some(u32::try_from(next - 1).ok()?),
             },
-            key: RemoteKey::decode(from.rest())?,
+            key: RemoteKey::decode(from.rest(), len)?,
         };
         (invitation.piece > 0).then_some(invitation)
     }
@@ -155,11 +158,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn key() -> impl Strategy<Value = RemoteKey> {
+    fn encoded_key() -> impl Strategy<Value = Vec<u8>> {
         (any::<u64>(), prop::collection::vec(any::<u32>(), 0..3)).prop_map(|(address, keys)| {
             let mut bytes = address.to_ne_bytes().to_vec();
             bytes.extend(keys.iter().flat_map(|key| key.to_ne_bytes()));
-            RemoteKey::decode(&bytes).unwrap()
+            bytes
         })
     }
 
@@ -174,10 +177,11 @@ mod tests {
     proptest! {
         #[test]
         fn every_body_comes_back_as_it_was(
-            (len, key) in (0u64..1 << 62, key()),
+            (len, key) in (0u64..1 << 62, encoded_key()),
             (notice, receive, piece) in (any::<u32>(), any::<u32>(), 1u32..),
             (push, one_run) in any::<(bool, bool)>(),
         ) {
+            let key = RemoteKey::decode(&key, len).unwrap();
             let target = Target { len, notice, receive, key };
             comes_back(&target);
             comes_back(&Offer { len, push, one_run, key });
@@ -198,7 +202,7 @@ mod tests {
     fn one_rail_costs_four_bytes() {
         let mut bytes = vec![0; 8];
         bytes.extend([0; 4]);
-        let key = RemoteKey::decode(&bytes).unwrap();
+        let key = RemoteKey::decode(&bytes, 1).unwrap();
         let offer = Offer {
             len: 1,
             push: false,

@@ -1,0 +1,447 @@
+//! Costs of the paths by which this rank fetches announced messages, learned from messages that
+//! move anyway.
+//!
+//! Where processors copy, no constant holds: which path is fastest depends on the caches between
+//! the two cores, on the processor's string moves, and on what else the ranks do. So the receiver
+//! measures each fetch from its decision, or from the end of the fetch before it, to the last byte,
+//! which leaves out the wait for a late sender. Fetches are compared within one *class*: their
+//! length, whether others wait behind them, and whether the cores share a cache.
+//!
+//! Invariants: a choice depends on earlier times of the same class alone; a path is left only for
+//! one that is better by a margin, twice in a row; a path that is not chosen is tried ever more
+//! seldom, so the loss by trials is bounded.
+
+use std::time::Instant;
+
+use super::protocol::Protocol;
+
+/// The paths that are compared.
+const PATHS: [Protocol; 3] = [
+    Protocol::CooperativeCopy,
+    Protocol::ReadRendezvous,
+    Protocol::Packets,
+];
+/// Times of a path that are kept.
+const KEPT: usize = 8;
+/// Trials of each path before the first comparison.
+const FIRST: u32 = 3;
+/// Messages of a class from one trial of the paths not chosen to the next, at first and at last.
+const TRIAL_AFTER: u32 = 64;
+const TRIAL_AT_MOST: u32 = 4096;
+/// Messages of a trial: two good times show that a path has become better.
+const TRIAL: u32 = 2;
+/// A path must be better than the chosen one by this share to take its place, as 1 / `MARGIN`.
+const MARGIN: u64 = 16;
+/// The comparisons in a row that it must win.
+const WINS: u8 = 2;
+/// Length of the shortest message of the second class, as a power of two, and number of classes.
+const SECOND_CLASS: u32 = 18;
+const LENGTHS: usize = 7;
+/// Most fetches by packets that are measured at a time.
+const MOST_OPEN: usize = 64;
+
+/// The situation of a fetch, within which paths are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Class(usize);
+
+impl Class {
+    /// A fetch of `len` bytes. `is_near`: the cores of the two ranks share a cache. `is_followed`:
+    /// other fetches wait behind it.
+    pub(super) fn of(len: usize, is_near: bool, is_followed: bool) -> Class {
+        let length = len.max(1).ilog2().saturating_sub(SECOND_CLASS - 1) as usize;
+        let length = length.min(LENGTHS - 1);
+        Class((length * 2 + usize::from(is_near)) * 2 + usize::from(is_followed))
+    }
+}
+
+/// The learned costs of a rank.
+#[derive(Default)]
+pub(super) struct LearnedCosts {
+    /// Empty until the first fetch that may be learned from.
+    classes: Vec<ClassCosts>,
+    /// Fetches by packets under way: the receive, and what to record at its end.
+    open: Vec<(u32, Measured)>,
+    /// The end of the last fetch that was measured, in nanoseconds.
+    last_end: u64,
+    clock: Clock,
+}
+
+/// Nanoseconds since the first fetch that was measured; tests set the time.
+#[derive(Default)]
+struct Clock {
+    start: Option<Instant>,
+    #[cfg(test)]
+    set: Option<u64>,
+}
+
+impl Clock {
+    fn now(&mut self) -> u64 {
+        #[cfg(test)]
+        if let Some(now) = self.set {
+            return now;
+        }
+        let start = self.start.get_or_insert_with(Instant::now);
+        start.elapsed().as_nanos() as u64
+    }
+}
+
+/// A fetch that is being measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Measured {
+    class: Class,
+    path: Protocol,
+    begun: u64,
+    len: usize,
+}
+
+/// The paths of one class.
+#[derive(Clone, Default)]
+struct ClassCosts {
+    paths: [PathCost; PATHS.len()],
+    /// The path in use. None: the paths are being tried for the first time.
+    chosen: Option<usize>,
+    /// The path that is better than the chosen one, and the comparisons that it has won.
+    rival: (usize, u8),
+    /// The path on trial, and the messages that its trial still has.
+    trial: (usize, u32),
+    /// Messages until the next trial, and the pause after it.
+    until_trial: u32,
+    pause: u32,
+}
+
+/// The times of one path, in picoseconds a byte.
+#[derive(Clone, Copy, Default)]
+struct PathCost {
+    times: [u32; KEPT],
+    next: usize,
+    recorded: u32,
+    tried: u32,
+}
+
+impl PathCost {
+    fn record(&mut self, ps_per_byte: u32) {
+        // The oldest time goes; the order of the kept ones does not matter.
+        self.times[self.next] = ps_per_byte;
+        self.next = (self.next + 1) % KEPT;
+        self.recorded = self.recorded.saturating_add(1);
+    }
+
+    /// The second least of the last times: interrupted copies and late senders are above it, and
+    /// one lucky time is below. None: too few times.
+    fn estimate(&self) -> Option<u64> {
+        let known = (self.recorded as usize).min(KEPT);
+        let mut times = self.times;
+        let times = &mut times[..known];
+        times.sort_unstable();
+        times.get(1).map(|time| u64::from(*time))
+    }
+}
+
+impl ClassCosts {
+    /// The path of the next fetch, among those that are possible.
+    fn choose(&mut self, possible: [bool; PATHS.len()]) -> usize {
+        let all = (0..PATHS.len()).filter(|path| possible[*path]);
+        let untried = |path: &usize| self.paths[*path].tried < FIRST;
+        let first = all
+            .clone()
+            .filter(untried)
+            .min_by_key(|path| self.paths[*path].tried);
+        let choice = match (first, self.chosen) {
+            (Some(path), _) => path,
+            (None, Some(chosen)) if possible[chosen] => self.perhaps_on_trial(chosen, possible),
+            _ => self
+                .best(possible)
+                .or(all.clone().next())
+                .unwrap_or(PATHS.len() - 1),
+        };
+        self.paths[choice].tried = self.paths[choice].tried.saturating_add(1);
+        choice
+    }
+
+    /// The chosen path, or now and then one that is not chosen.
+    fn perhaps_on_trial(&mut self, chosen: usize, possible: [bool; PATHS.len()]) -> usize {
+        let (path, left) = self.trial;
+        if left > 0 && possible[path] {
+            self.trial.1 -= 1;
+            return path;
+        }
+        self.until_trial = self.until_trial.saturating_sub(1);
+        if self.until_trial > 0 {
+            return chosen;
+        }
+        let others = (0..PATHS.len()).filter(|path| possible[*path] && *path != chosen);
+        let Some(next) = others.min_by_key(|path| self.paths[*path].tried) else {
+            self.until_trial = TRIAL_AT_MOST;
+            return chosen;
+        };
+        self.until_trial = self.pause;
+        self.pause = (self.pause * 2).min(TRIAL_AT_MOST);
+        self.trial = (next, TRIAL - 1);
+        next
+    }
+
+    fn best(&self, possible: [bool; PATHS.len()]) -> Option<usize> {
+        let known = (0..PATHS.len()).filter(|path| possible[*path]);
+        let known = known.filter_map(|path| Some((self.paths[path].estimate()?, path)));
+        known.min().map(|(_, path)| path)
+    }
+
+    /// A fetch by this path took this time.
+    fn record(&mut self, path: usize, ps_per_byte: u32) {
+        self.paths[path].record(ps_per_byte);
+        let mut tried = self.paths.iter().filter(|path| path.tried > 0);
+        if !tried.all(|path| path.recorded >= FIRST) {
+            return;
+        }
+        let Some(best) = self.best(self.paths.map(|path| path.tried > 0)) else {
+            return;
+        };
+        let Some(chosen) = self.chosen else {
+            self.chosen = Some(best);
+            (self.until_trial, self.pause) = (TRIAL_AFTER, TRIAL_AFTER * 2);
+            return;
+        };
+        let (Some(now), Some(then)) = (self.paths[chosen].estimate(), self.paths[best].estimate())
+        else {
+            return;
+        };
+        let is_better = best != chosen && then + then / MARGIN < now;
+        let wins = match self.rival {
+            (rival, wins) if is_better && rival == best => wins + 1,
+            _ => u8::from(is_better),
+        };
+        self.rival = (best, wins);
+        if wins >= WINS {
+            (self.chosen, self.rival.1) = (Some(best), 0);
+            (self.until_trial, self.pause) = (TRIAL_AFTER, TRIAL_AFTER * 2);
+        }
+    }
+}
+
+impl LearnedCosts {
+    /// Chooses the path of a fetch of `len` bytes, which begins, among those that `is_possible`.
+    pub(super) fn choose(
+        &mut self,
+        class: Class,
+        len: usize,
+        is_possible: impl Fn(Protocol) -> bool,
+    ) -> Measured {
+        if self.classes.is_empty() {
+            self.classes = vec![ClassCosts::default(); LENGTHS * 4];
+        }
+        let path = self.classes[class.0].choose(PATHS.map(is_possible));
+        Measured {
+            class,
+            path: PATHS[path],
+            begun: self.clock.now(),
+            len,
+        }
+    }
+
+    /// A fetch is under way by packets, and ends with this receive.
+    pub(super) fn by_packets(&mut self, receive: u32, measured: Measured) {
+        if self.open.len() < MOST_OPEN {
+            self.open.push((receive, measured));
+        }
+    }
+
+    /// A message in packets is complete, which may be a fetch that is being measured.
+    #[inline]
+    pub(super) fn packets_ended(&mut self, receive: u32) {
+        let at = self.open.iter().position(|(open, _)| *open == receive);
+        if let Some(at) = at {
+            let (_, measured) = self.open.swap_remove(at);
+            self.ended(measured);
+        }
+    }
+
+    /// Receives have failed: the fetches under way are not measured.
+    pub(super) fn forget_open(&mut self) {
+        self.open.clear();
+    }
+
+    /// A fetch has ended.
+    pub(super) fn ended(&mut self, measured: Measured) {
+        let now = self.clock.now();
+        let Measured {
+            class,
+            path,
+            begun,
+            len,
+        } = measured;
+        let begun = begun.max(self.last_end);
+        self.last_end = now;
+        let Some(path) = PATHS.iter().position(|known| *known == path) else {
+            return;
+        };
+        let ps = now.saturating_sub(begun).saturating_mul(1000);
+        let ps_per_byte = ps / len.max(1) as u64;
+        self.classes[class.0].record(path, u32::try_from(ps_per_byte).unwrap_or(u32::MAX));
+    }
+
+    /// The learned times of a class, in picoseconds a byte, and whether the path is chosen.
+    pub(super) fn times(&self, class: Class) -> impl Iterator<Item = (Protocol, u64, bool)> {
+        let costs = self.classes.get(class.0).into_iter();
+        costs.flat_map(|costs| {
+            let paths = PATHS.iter().zip(&costs.paths).enumerate();
+            paths.filter_map(|(at, (path, cost))| {
+                Some((*path, cost.estimate()?, costs.chosen == Some(at)))
+            })
+        })
+    }
+}
+
+impl Measured {
+    /// The chosen path.
+    pub(super) fn path(&self) -> Protocol {
+        self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LEN: usize = 1 << 20;
+
+    /// A rank whose fetches take these times, in nanoseconds, by path.
+    #[derive(Default)]
+    struct Rank {
+        costs: LearnedCosts,
+        taken: [u32; PATHS.len()],
+    }
+
+    impl Rank {
+        fn fetch(&mut self, times: [u64; PATHS.len()]) -> usize {
+            let class = Class::of(LEN, false, false);
+            let now = *self.costs.clock.set.get_or_insert(0);
+            let measured = self.costs.choose(class, LEN, |_| true);
+            let path = PATHS
+                .iter()
+                .position(|path| *path == measured.path())
+                .unwrap();
+            self.costs.clock.set = Some(now + times[path]);
+            match measured.path() {
+                Protocol::Packets => {
+                    self.costs.by_packets(7, measured);
+                    self.costs.packets_ended(7);
+                }
+                _ => self.costs.ended(measured),
+            }
+            self.taken[path] += 1;
+            path
+        }
+    }
+
+    impl Rank {
+        fn fetch_many(&mut self, count: usize, times: [u64; PATHS.len()]) {
+            for _ in 0..count {
+                self.fetch(times);
+            }
+        }
+
+        fn has_chosen(&self, path: Protocol) -> bool {
+            let mut times = self.costs.times(Class::of(LEN, false, false));
+            times.any(|row| row.0 == path && row.2)
+        }
+    }
+
+    #[test]
+    fn classes_follow_length_cores_and_company() {
+        let of = |len| Class::of(len, false, false).0;
+        assert_eq!((of(1), of(128 << 10), of(200 << 10)), (0, 0, 0));
+        assert_eq!((of(256 << 10), of(512 << 10)), (4, 8));
+        assert_eq!((of(8 << 20), of(1 << 40)), (24, 24));
+        let all = [(false, false), (false, true), (true, false), (true, true)];
+        let mut seen: Vec<usize> = all
+            .map(|(near, followed)| Class::of(LEN, near, followed).0)
+            .to_vec();
+        seen.dedup();
+        assert_eq!(seen.len(), 4);
+        assert!(of(usize::MAX) < LENGTHS * 4);
+    }
+
+    #[test]
+    fn a_late_sender_counts_only_once_the_fetch_before_has_ended() {
+        let mut costs = LearnedCosts::default();
+        let class = Class::of(LEN, false, true);
+        costs.clock.set = Some(0);
+        let one = costs.choose(class, LEN, |path| path == Protocol::Packets);
+        let two = costs.choose(class, LEN, |path| path == Protocol::Packets);
+        costs.by_packets(1, one);
+        costs.by_packets(2, two);
+        for (receive, time) in [(1, 1), (2, 2), (3, 9)] {
+            costs.clock.set = Some(time * LEN as u64);
+            costs.packets_ended(receive);
+        }
+        assert!(costs.open.is_empty());
+        // Each took 1 ns a byte, though the second waited for the first.
+        assert_eq!(costs.times(class).next().map(|row| row.1), Some(1000));
+    }
+
+    #[test]
+    fn a_path_that_becomes_better_is_found() {
+        let mut rank = Rank::default();
+        rank.fetch_many(1000, [100_000, 200_000, 300_000]);
+        assert!(rank.taken[0] > 950, "{:?}", rank.taken);
+        // The processor moves: packets are best.
+        let until = (0..20_000).position(|_| {
+            rank.fetch([100_000, 200_000, 50_000]);
+            rank.has_chosen(Protocol::Packets)
+        });
+        assert!(until.is_some_and(|count| count < 5_000), "{until:?}");
+        // The chosen one becomes slow: that is seen at once.
+        let mut rank = Rank::default();
+        rank.fetch_many(1000, [100_000, 200_000, 300_000]);
+        let slow = (0..100)
+            .filter(|_| rank.fetch([900_000, 200_000, 300_000]) == 0)
+            .count();
+        assert!(slow < 20, "{slow}");
+    }
+
+    #[test]
+    fn a_path_that_is_not_possible_is_not_taken() {
+        let mut costs = LearnedCosts::default();
+        let class = Class::of(LEN, true, false);
+        for _ in 0..100 {
+            let measured = costs.choose(class, LEN, |path| path == Protocol::Packets);
+            assert_eq!(measured.path(), Protocol::Packets);
+            costs.ended(measured);
+        }
+        for _ in 0..100 {
+            let measured = costs.choose(class, LEN, |path| path != Protocol::Packets);
+            assert_ne!(measured.path(), Protocol::Packets);
+            costs.ended(measured);
+        }
+    }
+
+    proptest! {
+        /// Whatever the times, one disturbed time in ten, the regret of a thousand fetches is small
+        /// once the paths are known, and the choice does not flap.
+        #[test]
+        fn regret_is_bounded(
+            times in prop::array::uniform3(20_000u64..2_000_000),
+            disturbed in prop::collection::vec(any::<u8>(), 1000),
+        ) {
+            let mut rank = Rank::default();
+            let (mut spent, mut changes, mut last) = (0, 0, None);
+            for (at, chance) in disturbed.into_iter().enumerate() {
+                let late = if chance < 25 { 5_000_000 } else { 0 };
+                let path = rank.fetch(times.map(|time| time + late));
+                if at >= 200 {
+                    spent += times[path];
+                    changes += u32::from(last.is_some_and(|last| last != path));
+                }
+                last = Some(path);
+            }
+            let best = *times.iter().min().unwrap();
+            let worst = *times.iter().max().unwrap();
+            // Trials of the worst path beside the margin.
+            let bound = 800 * (best + best / MARGIN + 1) + 12 * worst;
+            prop_assert!(spent <= bound, "{spent} > {bound}");
+            prop_assert!(changes <= 24, "{changes} changes");
+        }
+    }
+}
