@@ -159,6 +159,15 @@ def other_mpi(world: World) -> None:
         expect(any("--allow-other-mpi" in line for line in lines), code == 126, f"advice of {words}")
 
 
+def failed_start(world: World) -> None:
+    """The reason why MPI_Init fails on every rank is reported once."""
+    program = world.compiled("hosts")
+    env = {"FISHPLATE_DEVICE": "tcp:nonesuch0"}
+    ran = world.tool("fishplate", "run", "-n", "4", "--hosts", "a:2,b:2", "--launch-with", "env HOST={host}", program, code=16, env=env)
+    reasons = [line for line in ran.err.splitlines() if "there is no IP interface nonesuch0" in line]
+    expect((len(reasons), "failed: MPI_Init: " in "".join(reasons)), (1, True), f"lines with the reason: {ran.err!r}")
+
+
 TABLE = [
     ("hosts of a modelled machine have names", host_names),
     ("programs with the library of another ABI are refused", other_mpi),
@@ -166,6 +175,7 @@ TABLE = [
     ("calls that are not supported yet are reported", unsupported),
     ("control characters of names are escaped", escaped),
     ("a clock that stands still is reported", still_clock),
+    ("a failed start is reported once", failed_start),
 ]
 
 
