@@ -262,6 +262,11 @@ macro_rules! words {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name { $($(#[$vmeta])* $variant),+ }
 
+        impl $name {
+            /// All values, in the order of their declaration.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+        }
+
         impl $crate::KnobValue for $name {
             const KIND: &'static str = $kind;
             const EXPECTED: &'static str = $expected;

@@ -271,6 +271,19 @@ pub(crate) fn choose(case: &Case) -> Protocol {
 /// run of bytes.
 pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Protocol, u64)> {
     let mut choices: Vec<(usize, Protocol, u64)> = Vec::new();
+    for len in lengths(peer, limits) {
+        let case = Case::of_sender(len, peer, limits);
+        let protocol = choose(&case);
+        if choices.last().is_none_or(|(_, last, _)| *last != protocol) {
+            let row = TABLE.iter().find(|row| row.protocol == protocol);
+            choices.push((len, protocol, row.map_or(0, |row| (row.cost)(&case))));
+        }
+    }
+    choices
+}
+
+/// The lengths up to 1 GiB at which the protocol may change, and powers of two.
+pub(crate) fn lengths(peer: &Capabilities, limits: &Limits) -> Vec<usize> {
     let marks = [
         limits.whole(peer.piece),
         limits.eager,
@@ -282,15 +295,12 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     lengths.push(0);
     lengths.retain(|len| *len <= 1 << 30);
     lengths.sort_unstable();
-    for len in lengths {
-        let case = Case::of_sender(len, peer, limits);
-        let protocol = choose(&case);
-        if choices.last().is_none_or(|(_, last, _)| *last != protocol) {
-            let row = TABLE.iter().find(|row| row.protocol == protocol);
-            choices.push((len, protocol, row.map_or(0, |row| (row.cost)(&case))));
-        }
-    }
-    choices
+    lengths
+}
+
+/// All protocols, in the order of the table.
+pub(crate) fn all() -> impl Iterator<Item = Protocol> {
+    TABLE.iter().map(|row| row.protocol)
 }
 
 /// A sender's choice for a message of `len` bytes, and the protocols not taken that the peer's
@@ -327,7 +337,7 @@ fn is_possible(protocol: Protocol, case: &Case) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use channel::{CostHints, ZeroCopyCapabilities};
     use proptest::prelude::*;
 
@@ -342,7 +352,7 @@ mod tests {
         announces: true,
     };
 
-    const SHM: Capabilities = Capabilities {
+    pub(crate) const SHM: Capabilities = Capabilities {
         transport: "shared memory",
         longest_packet: 448 << 10,
         piece: 16 << 10,
@@ -366,7 +376,7 @@ mod tests {
         },
     };
 
-    const RDMA: Capabilities = Capabilities {
+    pub(crate) const RDMA: Capabilities = Capabilities {
         transport: "RDMA",
         longest_packet: 16 << 10,
         piece: 16 << 10,
