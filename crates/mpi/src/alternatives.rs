@@ -23,6 +23,8 @@ struct Group {
     procedures: &'static [&'static str],
     /// `protocol`, `rails` or `algorithm`.
     kind: &'static str,
+    /// What the rank takes depends on its messages so far.
+    is_learned: bool,
     /// The lengths in bytes from which on the rank takes each choice. Collectives: bytes as in
     /// [`Case::bytes`].
     taken: Vec<(usize, String)>,
@@ -42,11 +44,16 @@ impl Rank {
     /// Protocols and rail policies for messages to the next rank.
     fn message_groups(&self) -> Vec<Group> {
         let peer = (self.rank() + 1) % self.size();
-        let capabilities = self.lock().router.capabilities(peer);
+        let (capabilities, tally) = {
+            let state = &mut *self.lock();
+            (state.router.capabilities(peer), state.messages.tally)
+        };
+        let writes = |peer: &Capabilities| peer.zero_copy.is_some_and(|one| one.notified_write);
         let protocols = Group {
             procedures: &["MPI_Send"],
             kind: "protocol",
-            taken: taken_protocols(&capabilities, &self.limits),
+            is_learned: self.limits.announces && writes(&capabilities),
+            taken: taken_protocols(&capabilities, &self.limits, tally.is_mostly_announced()),
             forced: protocol::all()
                 .map(|protocol| (protocol.name().to_string(), forced_protocol(protocol)))
                 .collect(),
@@ -58,6 +65,7 @@ impl Rank {
         let rails = Group {
             procedures: &["MPI_Send"],
             kind: "rails",
+            is_learned: false,
             taken: vec![(0, self.lock().knobs.rail_policy.show())],
             forced: policies
                 .map(|name| (name.clone(), vec![("FISHPLATE_RAIL_POLICY", name)]))
@@ -90,6 +98,7 @@ impl Rank {
         Group {
             procedures: collective.procedures(),
             kind: "algorithm",
+            is_learned: false,
             taken: changes(lengths.map(taken)),
             forced,
         }
@@ -109,8 +118,10 @@ impl Group {
             let variables = variables.collect::<Vec<_>>().join(",");
             format!(r#"{{"choice":{choice},"settings":{{{variables}}}}}"#)
         }));
-        let kind = quoted(self.kind);
-        format!(r#"{{"procedures":{procedures},"kind":{kind},"taken":{taken},"forced":{forced}}}"#)
+        let (kind, is_learned) = (quoted(self.kind), self.is_learned);
+        format!(
+            r#"{{"procedures":{procedures},"kind":{kind},"is_learned":{is_learned},"taken":{taken},"forced":{forced}}}"#
+        )
     }
 }
 
@@ -119,7 +130,9 @@ fn forced_protocol(protocol: Protocol) -> Variables {
     // Longer than any message.
     const NEVER: &str = "1024G";
     let pairs: &[(&'static str, &str)] = match protocol {
-        Protocol::Eager | Protocol::EagerPieces => &[("FISHPLATE_EAGER_LIMIT", "64M")],
+        Protocol::Eager | Protocol::EagerPieces => {
+            &[("FISHPLATE_EAGER_LIMIT", "64M"), ("FISHPLATE_RTR", "off")]
+        }
         Protocol::ReadyToReceive => &[
             ("FISHPLATE_EAGER_LIMIT", "0"),
             ("FISHPLATE_RENDEZVOUS", "auto"),
@@ -154,14 +167,11 @@ fn forced_protocol(protocol: Protocol) -> Variables {
         .collect()
 }
 
-/// A sender's protocols by length, where receives are announced whenever they can be.
-fn taken_protocols(peer: &Capabilities, limits: &Limits) -> Vec<(usize, String)> {
-    let writes = peer
-        .zero_copy
-        .is_some_and(|zero_copy| zero_copy.notified_write);
+/// A sender's protocols by length. `announced`: the peer announces its receives.
+fn taken_protocols(peer: &Capabilities, limits: &Limits, announced: bool) -> Vec<(usize, String)> {
     let taken = |len| {
         let case = protocol::Case {
-            has_rtr: limits.announces && writes,
+            has_rtr: announced,
             ..protocol::Case::of_sender(len, peer, limits)
         };
         (len, protocol::choose(&case).name().to_string())
@@ -200,7 +210,11 @@ mod tests {
         let variables = forced_protocol(protocol).into_iter();
         let variables = variables.map(|(name, value)| (name.to_string(), value));
         let limits = bootstrap::limits(&Knobs::parse(variables).unwrap());
-        let taken = taken_protocols(peer, &limits);
+        let taken = taken_protocols(
+            peer,
+            &limits,
+            limits.announces && peer.rails > 0 && protocol == Protocol::ReadyToReceive,
+        );
         let last = taken.iter().rfind(|(from, _)| *from <= len);
         last.unwrap().1.clone()
     }

@@ -16,8 +16,11 @@ use crate::operation::{Collective, Form};
 use crate::plan::{Benchmark, WorkerPlan};
 use crate::rounds::Case;
 
-/// Iterations of a job that only explains, enough for members of a communicator to agree.
-const ITERATIONS: usize = 10;
+/// Iterations of a job that only explains: enough for members of a communicator to agree, and for
+/// ranks to learn how their messages meet receives.
+const ITERATIONS: usize = 100;
+/// Most seconds of these iterations.
+const SECONDS: f64 = 0.1;
 /// The procedure of a message.
 const MESSAGE: &str = "MPI_Send";
 
@@ -35,6 +38,8 @@ pub(super) struct Group {
     procedures: Vec<String>,
     /// `protocol`, `rails` or `algorithm`.
     pub(super) kind: String,
+    /// What is taken depends on the messages of the job, so each size has a job of its own.
+    is_learned: bool,
     /// The bytes from which on each choice is taken, in ascending order.
     taken: Vec<(usize, String)>,
     /// The choices that settings can force.
@@ -77,6 +82,11 @@ impl Alternatives {
         }
     }
 
+    /// What a benchmark takes depends on the messages of the job.
+    fn are_learned(&self, benchmark: Benchmark) -> bool {
+        self.of(benchmark).iter().any(|group| group.is_learned)
+    }
+
     /// The choice of a kind that a benchmark takes for this number of bytes.
     pub(super) fn taken(&self, benchmark: Benchmark, kind: &str, bytes: usize) -> Option<&str> {
         let groups = self.of(benchmark);
@@ -93,10 +103,26 @@ pub(super) struct Explainer<'a> {
 }
 
 impl Explainer<'_> {
-    /// The alternatives of a library under its settings.
-    pub(super) fn ask(&self, library: &Library, console: &mut Console) -> Result<Alternatives> {
+    /// The alternatives of a library under its settings, for each size.
+    pub(super) fn by_size(
+        &self,
+        library: &Library,
+        console: &mut Console,
+    ) -> Result<Vec<Alternatives>> {
+        let sizes = &self.case.plan.sizes;
+        let mut all = vec![self.ask(library, sizes[0], console)?];
+        for &size in &sizes[1..] {
+            all.push(match all[0].are_learned(self.case.plan.benchmark) {
+                true => self.ask(library, size, console)?,
+                false => all[0].clone(),
+            });
+        }
+        Ok(all)
+    }
+
+    fn ask(&self, library: &Library, size: usize, console: &mut Console) -> Result<Alternatives> {
         let file = std::env::temp_dir().join(format!("fishplate-choices-{}", std::process::id()));
-        let answer = self.answer(library, &file, console);
+        let answer = self.answer(library, size, &file, console);
         // A launcher that failed has written none.
         let _ = fs::remove_file(&file);
         answer.with_context(|| format!("--every-choice: the settings of `{}`", library.label))
@@ -105,6 +131,7 @@ impl Explainer<'_> {
     fn answer(
         &self,
         library: &Library,
+        size: usize,
         file: &Path,
         console: &mut Console,
     ) -> Result<Alternatives> {
@@ -112,11 +139,11 @@ impl Explainer<'_> {
         if !library.explain(file, true) {
             bail!("the library is not our own, and others cannot list their choices");
         }
-        let sizes = &self.case.plan.sizes;
         let plan = WorkerPlan {
-            sizes: sizes.iter().copied().take(1).collect(),
+            sizes: vec![size],
             iterations: Some(ITERATIONS),
             skip: Some(0),
+            seconds_per_size: Some(SECONDS),
             ..self.case.plan.clone()
         };
         let job = Job {
@@ -138,10 +165,10 @@ mod tests {
     use super::*;
 
     const TEXT: &str = r#"{"rank":0,"peers":[],"alternatives":[
-        {"procedures":["MPI_Send"],"kind":"protocol","taken":[[0,"eager"],[16385,"packets"]],
+        {"procedures":["MPI_Send"],"kind":"protocol","is_learned":true,"taken":[[0,"eager"],[16385,"packets"]],
          "forced":[{"choice":"eager","settings":{"A":"64M"}},{"choice":"packets","settings":{"A":"0"}}]},
-        {"procedures":["MPI_Send"],"kind":"rails","taken":[[0,"stripe"]],"forced":[]},
-        {"procedures":["MPI_Allgather","MPI_Allgatherv"],"kind":"algorithm","taken":[[0,"ring"]],"forced":[]}]}"#;
+        {"procedures":["MPI_Send"],"kind":"rails","is_learned":false,"taken":[[0,"stripe"]],"forced":[]},
+        {"procedures":["MPI_Allgather","MPI_Allgatherv"],"kind":"algorithm","is_learned":false,"taken":[[0,"ring"]],"forced":[]}]}"#;
 
     #[test]
     fn a_benchmark_depends_on_its_procedure_or_on_messages() {
@@ -165,6 +192,8 @@ mod tests {
             (Some("eager"), Some("packets"))
         );
         assert_eq!(all.taken(Benchmark::Latency, "algorithm", 8), None);
+        assert!(all.are_learned(Benchmark::Bw));
+        assert!(!all.are_learned(Benchmark::collective("allgather")));
         let forced = &all.of(Benchmark::Bw)[0].forced[1];
         assert_eq!((&*forced.choice, &*forced.settings["A"]), ("packets", "0"));
     }

@@ -11,6 +11,7 @@ mod kept;
 mod point;
 mod table;
 
+use std::collections::BTreeMap;
 use std::io::{Write, stdout};
 use std::path::Path;
 
@@ -31,6 +32,9 @@ use point::{Choice, Point};
 
 /// Rounds of a real machine, unless the user chooses another number.
 const ROUNDS: usize = 15;
+
+/// Columns of the tables where there is no terminal.
+const COLUMNS: usize = 120;
 
 /// Measures every choice, prints the regrets, and keeps or compares figures as the user wants.
 pub(crate) fn run(command: &Path, what: &BenchCommand, options: &MeasureOptions) -> Result<()> {
@@ -59,6 +63,8 @@ pub(crate) fn run(command: &Path, what: &BenchCommand, options: &MeasureOptions)
     if let Some(file) = &options.every.keep {
         kept::write(file, &kept)?;
     }
+    // A page of a document or a log.
+    results::terminal::limit_elsewhere(COLUMNS);
     let mut text = match options.output.json {
         true => points
             .iter()
@@ -99,34 +105,12 @@ impl Series<'_> {
             timeout: self.timeout,
             case,
         };
-        let named = named(self.base, DEFAULT, &[]);
-        let default = explainer.ask(&named, &mut console)?;
-        let groups = default.of(case.plan.benchmark);
-        if groups.is_empty() {
-            let name = case.plan.benchmark.name();
-            bail!("--every-choice: the library lists no alternatives for {name}");
-        }
-        let mut forced = Vec::new();
-        for (number, group) in groups.iter().enumerate() {
-            for alternative in &group.forced {
-                let label = match number {
-                    0 => alternative.choice.clone(),
-                    _ => format!("{} {}", group.kind, alternative.choice),
-                };
-                let library = named_with(self.base, &label, alternative);
-                let explained = explainer.ask(&library, &mut console)?;
-                forced.push(Forced {
-                    library,
-                    kind: group.kind.clone(),
-                    choice: alternative.choice.clone(),
-                    is_primary: number == 0,
-                    explained,
-                });
-            }
-        }
-        let sizes = case.plan.sizes.iter();
+        let named = named(self.base, DEFAULT, &BTreeMap::new());
+        let default = explainer.by_size(&named, &mut console)?;
+        let forced = self.forced(&explainer, &default[0], &mut console)?;
+        let sizes = 0..case.plan.sizes.len();
         let plans: Vec<SizePlan> = sizes
-            .map(|&size| self.plan(case, size, &default, &forced))
+            .map(|at| self.plan(case, at, &default[at], &forced))
             .collect();
         let steps = plans.iter().map(|plan| plan.libraries.len() * self.rounds);
         let mut console = Console::new(steps.sum());
@@ -136,33 +120,64 @@ impl Series<'_> {
             .collect()
     }
 
-    /// The libraries that take part at a size: the default, and those that take their choice there.
-    fn plan(
+    /// All choices that settings can force. The first group names the default's choice; of others,
+    /// such as rail policies, the default's own is left out.
+    fn forced(
         &self,
-        case: &Case,
-        size: usize,
+        explainer: &Explainer,
         default: &Alternatives,
-        forced: &[Forced],
-    ) -> SizePlan {
-        let benchmark = case.plan.benchmark;
+        console: &mut Console,
+    ) -> Result<Vec<Forced>> {
+        let benchmark = explainer.case.plan.benchmark;
+        let groups = default.of(benchmark);
+        if groups.is_empty() {
+            let name = benchmark.name();
+            bail!("--every-choice: the library lists no alternatives for {name}");
+        }
+        let mut forced = Vec::new();
+        for (number, group) in groups.into_iter().enumerate() {
+            for alternative in &group.forced {
+                let choice = &alternative.choice;
+                let label = match number {
+                    0 => choice.clone(),
+                    _ if group.taken(0) == Some(choice) => continue,
+                    _ => format!("{} {choice}", group.kind),
+                };
+                let library = named(self.base, &label, &alternative.settings);
+                let explained = explainer.by_size(&library, console)?;
+                forced.push(Forced {
+                    library,
+                    kind: group.kind.clone(),
+                    choice: choice.clone(),
+                    explained,
+                });
+            }
+        }
+        Ok(forced)
+    }
+
+    /// The libraries that take part at a size: the default, and those that take their choice there,
+    /// the default's own first.
+    fn plan(&self, case: &Case, at: usize, default: &Alternatives, forced: &[Forced]) -> SizePlan {
+        let (benchmark, size) = (case.plan.benchmark, case.plan.sizes[at]);
         let bytes = counted_bytes(benchmark, size, case.ranks);
-        let takes =
-            |one: &&Forced| one.explained.taken(benchmark, &one.kind, bytes) == Some(&*one.choice);
-        let mut libraries = vec![named(self.base, DEFAULT, &[])];
-        libraries.extend(forced.iter().filter(takes).map(|one| one.library.clone()));
         let groups = default.of(benchmark);
         let taken = groups.first().and_then(|group| group.taken(bytes));
-        let own = taken.filter(|taken| {
-            forced
-                .iter()
-                .filter(takes)
-                .any(|one| one.is_primary && one.choice == *taken)
-        });
+        let taken = taken.unwrap_or("?").to_owned();
+        let takes = |one: &&Forced| {
+            let of_size = &one.explained[at];
+            of_size.taken(benchmark, &one.kind, bytes) == Some(&*one.choice)
+        };
+        let taking = forced.iter().filter(takes).map(|one| &one.library);
+        let (own, others): (Vec<_>, Vec<_>) = taking.partition(|one| one.label == taken);
+        let has_own = !own.is_empty();
+        let mut libraries = vec![named(self.base, DEFAULT, &BTreeMap::new())];
+        libraries.extend(own.into_iter().chain(others).cloned());
         SizePlan {
             size,
             libraries,
-            taken: taken.unwrap_or("?").to_owned(),
-            own: own.map(str::to_owned),
+            own: has_own.then(|| taken.clone()),
+            taken,
         }
     }
 
@@ -224,10 +239,8 @@ struct Forced {
     library: Library,
     kind: String,
     choice: String,
-    /// The choice is of the group that names the default's choice.
-    is_primary: bool,
-    /// The choices that the library takes under these settings.
-    explained: Alternatives,
+    /// The choices that the library takes under these settings, for each size.
+    explained: Vec<Alternatives>,
 }
 
 /// The libraries of one size.
@@ -242,18 +255,13 @@ struct SizePlan {
 }
 
 /// The library under another label, with further settings.
-fn named(base: &Library, label: &str, settings: &[(String, String)]) -> Library {
+fn named(base: &Library, label: &str, settings: &BTreeMap<String, String>) -> Library {
     let mut library = base.clone();
     library.label = label.into();
     let settings = settings.iter();
     let settings = settings.map(|(name, value)| (name.into(), value.into()));
     library.environment.extend(settings);
     library
-}
-
-fn named_with(base: &Library, label: &str, alternative: &explained::Alternative) -> Library {
-    let settings = alternative.settings.clone().into_iter();
-    named(base, label, &settings.collect::<Vec<_>>())
 }
 
 /// The settings that a library has beyond those of the default.

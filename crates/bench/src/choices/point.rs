@@ -63,6 +63,11 @@ impl Regret<'_> {
     pub(super) fn is_met(&self) -> bool {
         self.bound <= self.limit
     }
+
+    /// The best choice is not the default's own.
+    pub(super) fn is_of_choice(&self, point: &Point) -> bool {
+        point.own.as_deref() != Some(&*self.best.name)
+    }
 }
 
 impl Point {
@@ -101,8 +106,7 @@ impl Point {
 
     /// The regret; `None` if no choice can be forced.
     pub(super) fn regret(&self) -> Option<Regret<'_>> {
-        let all = self.choices.iter();
-        let best = all.max_by(|one, other| self.ratio(one).total_cmp(&self.ratio(other)))?;
+        let best = *self.ranked().first()?;
         let own = self.own.as_deref();
         let own = own.and_then(|own| self.choices.iter().find(|one| one.name == own));
         let noise = own
@@ -122,7 +126,7 @@ impl Point {
         LIMITS[usize::from(self.is_collective)]
     }
 
-    /// The choices from the best to the worst.
+    /// The choices from the best to the worst, equal ones in their order.
     pub(super) fn ranked(&self) -> Vec<&Choice> {
         let mut all: Vec<&Choice> = self.choices.iter().collect();
         all.sort_by(|one, other| self.ratio(other).total_cmp(&self.ratio(one)));

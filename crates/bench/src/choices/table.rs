@@ -8,7 +8,7 @@ use results::table::{aligned, distinct, number, ratio};
 use super::point::{Point, Regret};
 
 /// The most choices in the last column.
-const OTHERS: usize = 3;
+const OTHERS: usize = 2;
 
 /// One table for each benchmark, machine and number of ranks, and a summary.
 pub(super) fn render(points: &[Point], conditions: Option<&Conditions>) -> String {
@@ -120,16 +120,19 @@ fn summary(points: &[Point]) -> String {
     let met = all.iter().filter(|(_, regret)| regret.is_met()).count();
     let worst = all
         .iter()
+        .filter(|(point, regret)| regret.is_of_choice(point))
         .max_by(|one, other| one.1.ratio.total_cmp(&other.1.ratio));
+    let share = 100.0 * met as f64 / all.len().max(1) as f64;
+    let share = format!(
+        "{met} of {} points ({share:.0} %) are within their limit.",
+        all.len()
+    );
     let Some((point, regret)) = worst else {
-        return "No choice can be forced at any of these sizes.\n".into();
+        return format!("{share} The default's choice is the best one at all of them.\n");
     };
     let machine = point.fabric.as_ref().map(|name| format!(" on {name}"));
     format!(
-        "{met} of {} points ({:.0} %) are within their limit. The worst: {}{}, {} ranks, {}: regret {} \
-         (≤ {}), {} instead of {}.\n",
-        all.len(),
-        100.0 * met as f64 / all.len() as f64,
+        "{share} The worst: {}{}, {} ranks, {}: regret {} (≤ {}), {} instead of {}.\n",
         point.benchmark,
         machine.unwrap_or_default(),
         point.ranks,

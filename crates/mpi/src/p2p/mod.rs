@@ -66,6 +66,8 @@ pub struct Messages {
     batches: Batches,
     announced: AnnouncedReceives,
     limits: Limits,
+    /// Messages by the table so far.
+    pub(crate) tally: Tally,
     /// Messages that calls without a request wait for.
     pub(crate) awaited: Vec<Key>,
     /// The peers that cannot be reached any more.
@@ -76,6 +78,21 @@ pub struct Messages {
     profile: Option<Arc<RankProfile>>,
     /// The first violation of the protocol by a peer. It ends the job at the next progress.
     pub broken: Option<crate::Error>,
+}
+
+/// Messages that this rank has sent by the table of protocols, which short ones pass by.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    all: u64,
+    /// Written to announced buffers.
+    announced: u64,
+}
+
+impl Tally {
+    /// Most messages were written to announced buffers.
+    pub(crate) fn is_mostly_announced(self) -> bool {
+        2 * self.announced > self.all
+    }
 }
 
 /// The machines that the send queue needs while it sends.
@@ -113,6 +130,7 @@ impl Messages {
             fetches: Fetches::default(),
             transfers: Transfers::default(),
             deferred: Deferred::default(),
+            tally: Tally::default(),
             announcer: Announcer::new(tries_short),
             batches: Batches::default(),
             announced: AnnouncedReceives::default(),
