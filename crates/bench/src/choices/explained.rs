@@ -16,7 +16,7 @@ use crate::operation::{Collective, Form};
 use crate::plan::{Benchmark, WorkerPlan};
 use crate::rounds::Case;
 
-/// Iterations of a job that only explains: enough for members of a communicator to agree, and for
+/// Iterations of a job that only explains, in real time: enough for members of a communicator to agree, and for
 /// ranks to learn how their messages meet receives.
 const ITERATIONS: usize = 100;
 /// Most seconds of these iterations.
@@ -139,13 +139,16 @@ impl Explainer<'_> {
         if !library.explain(file, true) {
             bail!("the library is not our own, and others cannot list their choices");
         }
-        let plan = WorkerPlan {
+        let whole = &self.case.plan;
+        let mut plan = WorkerPlan {
             sizes: vec![size],
-            iterations: Some(ITERATIONS),
-            skip: Some(0),
-            seconds_per_size: Some(SECONDS),
-            ..self.case.plan.clone()
+            ..whole.clone()
         };
+        // In virtual time the job is the one that is measured, so its choices are those.
+        if !whole.modelled {
+            plan.iterations = Some(ITERATIONS);
+            plan.seconds_per_size = Some(SECONDS);
+        }
         let job = Job {
             command: self.command,
             library: &library,
