@@ -102,7 +102,7 @@ impl KeptPoint {
             limit: round_to(regret.limit, DIGITS),
             is_met: regret.is_met(),
         });
-        let cores = point.place().map(|place| serde_json::to_value(place));
+        let cores = point.place().map(serde_json::to_value);
         KeptPoint {
             benchmark: point.benchmark.clone(),
             fabric: point.fabric.clone(),

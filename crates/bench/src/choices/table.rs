@@ -160,7 +160,7 @@ mod tests {
         let wanted = "\
 latency, 2 ranks, µs, medians of 3 rounds
   Size   Default   Choice   Best forced   Best      Regret        ≤   Noise   Cores      Others
-────────────────────────────────────────────────────────────────────────────────────────────────────
+──────────────────────────────────────────────────────────────────────────────────────────────────────
    8 B      1.00   eager           1.00   eager       1.00     1.00    0.00   one-core   packets 1.50
  4 KiB      2.00   eager           1.50   packets     1.33   1.33 !    0.00   one-core   eager 2.00
 

@@ -162,7 +162,7 @@ mod tests {
             assert!(help.contains("Example:\n  fishplate bench "), "{help}");
             help.contains(option)
         };
-        assert!(shows("bw", "--every-choice") && !shows("init", "--every-choice"));
+        assert!(shows("bw", "--beside") && !shows("init", "--beside"));
         assert!(shows("bw", "--window-size") && !shows("latency", "--window-size"));
         assert!(shows("bcast", "--message-size") && !shows("barrier", "--message-size"));
         assert!(!shows("init", "--iterations") && !shows("init", "--fabric"));
