@@ -7,7 +7,7 @@
 
 use channel::Capabilities;
 use channel::Transport as _;
-use knobs::{KnobValue, RailPolicy};
+use knobs::{KnobValue, ProtocolChoice, RailPolicy};
 
 use crate::algorithms::{Case, Collective, rows};
 use crate::explain::{array, quoted};
@@ -127,43 +127,58 @@ impl Group {
 
 /// The settings under which a protocol carries every message that it can carry.
 fn forced_protocol(protocol: Protocol) -> Variables {
+    // Messages that leave at once are divided from announced ones by limits.
+    const AT_ONCE: (&str, &str) = ("FISHPLATE_EAGER_LIMIT", "64M");
+    const ANNOUNCED: (&str, &str) = ("FISHPLATE_EAGER_LIMIT", "0");
     // Longer than any message.
     const NEVER: &str = "1024G";
-    let pairs: &[(&'static str, &str)] = match protocol {
-        Protocol::Eager | Protocol::EagerPieces => {
-            &[("FISHPLATE_EAGER_LIMIT", "64M"), ("FISHPLATE_RTR", "off")]
-        }
-        Protocol::ReadyToReceive => &[
-            ("FISHPLATE_EAGER_LIMIT", "0"),
-            ("FISHPLATE_RENDEZVOUS", "auto"),
-            ("FISHPLATE_RTR", "auto"),
-        ],
-        Protocol::CooperativeCopy => &[
-            ("FISHPLATE_EAGER_LIMIT", "0"),
-            ("FISHPLATE_SINGLE_COPY", "on"),
-            ("FISHPLATE_SINGLE_COPY_LIMIT", "0"),
-            ("FISHPLATE_TOGETHER_LIMIT", "0"),
-        ],
-        Protocol::ReadRendezvous => &[
-            ("FISHPLATE_EAGER_LIMIT", "0"),
-            ("FISHPLATE_RENDEZVOUS", "read"),
-            ("FISHPLATE_SINGLE_COPY", "on"),
-            ("FISHPLATE_SINGLE_COPY_LIMIT", "0"),
-            ("FISHPLATE_TOGETHER_LIMIT", NEVER),
-        ],
-        Protocol::WriteRendezvous => &[
-            ("FISHPLATE_EAGER_LIMIT", "0"),
-            ("FISHPLATE_RENDEZVOUS", "write"),
-        ],
-        Protocol::Packets => &[
-            ("FISHPLATE_EAGER_LIMIT", "0"),
-            ("FISHPLATE_RDMA_DESIGN", "pipeline"),
-            ("FISHPLATE_SINGLE_COPY", "off"),
-        ],
+    let (choice, limits): (ProtocolChoice, &[(&'static str, &str)]) = match protocol {
+        Protocol::Eager => (ProtocolChoice::Eager, &[AT_ONCE, ("FISHPLATE_RTR", "off")]),
+        Protocol::EagerPieces => (
+            ProtocolChoice::EagerPieces,
+            &[AT_ONCE, ("FISHPLATE_RTR", "off")],
+        ),
+        Protocol::ReadyToReceive => (
+            ProtocolChoice::ReadyToReceive,
+            // A message without an announced receive leaves as by default.
+            &[("FISHPLATE_RENDEZVOUS", "auto"), ("FISHPLATE_RTR", "on")],
+        ),
+        Protocol::CooperativeCopy => (
+            ProtocolChoice::CooperativeCopy,
+            &[
+                ANNOUNCED,
+                ("FISHPLATE_SINGLE_COPY", "on"),
+                ("FISHPLATE_SINGLE_COPY_LIMIT", "0"),
+                ("FISHPLATE_TOGETHER_LIMIT", "0"),
+            ],
+        ),
+        Protocol::ReadRendezvous => (
+            ProtocolChoice::ReadRendezvous,
+            &[
+                ANNOUNCED,
+                ("FISHPLATE_RENDEZVOUS", "read"),
+                ("FISHPLATE_SINGLE_COPY", "on"),
+                ("FISHPLATE_SINGLE_COPY_LIMIT", "0"),
+                ("FISHPLATE_TOGETHER_LIMIT", NEVER),
+            ],
+        ),
+        Protocol::WriteRendezvous => (
+            ProtocolChoice::WriteRendezvous,
+            &[ANNOUNCED, ("FISHPLATE_RENDEZVOUS", "write")],
+        ),
+        Protocol::Packets => (
+            ProtocolChoice::Packets,
+            &[
+                ANNOUNCED,
+                ("FISHPLATE_RTR", "off"),
+                ("FISHPLATE_SINGLE_COPY", "off"),
+            ],
+        ),
     };
-    let pairs = pairs.iter();
-    pairs
-        .map(|(name, value)| (*name, value.to_string()))
+    let limits = limits.iter();
+    let limits = limits.map(|(name, value)| (*name, value.to_string()));
+    limits
+        .chain([("FISHPLATE_PROTOCOL", choice.show())])
         .collect()
 }
 
@@ -223,21 +238,24 @@ mod tests {
     fn every_protocol_can_be_forced_on_a_peer_that_can_carry_it() {
         use Protocol::*;
         for protocol in protocol::all() {
-            let wanted = protocol.name();
-            let (peer, len) = match protocol {
-                Eager => (&SHM, 8 << 10),
-                EagerPieces => (&SHM, 1 << 20),
-                CooperativeCopy | ReadRendezvous => (&SHM, 8),
-                // The design has no zero copy.
-                Packets => continue,
-                ReadyToReceive | WriteRendezvous => (&RDMA, 8),
+            let (peer, lengths) = match protocol {
+                Eager => (&SHM, [8, 16 << 10]),
+                EagerPieces => (&SHM, [17 << 10, 1 << 20]),
+                CooperativeCopy => (&SHM, [8, 1 << 20]),
+                ReadRendezvous | WriteRendezvous | Packets => (&RDMA, [8, 1 << 20]),
+                ReadyToReceive => (&RDMA, [17 << 10, 1 << 20]),
             };
-            assert_eq!(forced(protocol, peer, len), wanted);
+            for len in lengths {
+                assert_eq!(forced(protocol, peer, len), protocol.name(), "{len}");
+            }
+            let setting = ProtocolChoice::ALL.iter();
+            let mut settings = setting.filter_map(|&one| Protocol::of_setting(one));
+            assert!(settings.any(|one| one == protocol));
         }
-        assert_eq!(forced(ReadRendezvous, &RDMA, 8), "read rendezvous");
-        let mut packets = SHM;
-        (packets.zero_copy, packets.cooperative) = (None, false);
-        assert_eq!(forced(Packets, &packets, 8), "rendezvous by packets");
+        assert_eq!(forced(ReadRendezvous, &SHM, 8), "read rendezvous");
+        assert_eq!(forced(Packets, &SHM, 8), "rendezvous by packets");
+        // Nothing can be forced that the peer cannot carry.
+        assert_eq!(forced(WriteRendezvous, &SHM, 1 << 20), "cooperative copy");
     }
 
     #[test]

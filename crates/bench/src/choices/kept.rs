@@ -1,5 +1,5 @@
 //! Points as JSON lines: the output of `--json`, and the file of `--keep` and `--beside`, which has
-//! no single rounds.
+//! neither single rounds nor settings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,11 +55,11 @@ pub(super) struct Figure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeptChoice {
     pub(super) choice: String,
+    /// Environment variables and their values; absent from files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     settings: BTreeMap<String, String>,
     #[serde(flatten)]
     pub(super) figure: Figure,
-    /// The default's time over that of this choice.
-    ratio: f64,
 }
 
 /// The regret of a point.
@@ -77,7 +77,7 @@ pub(super) struct KeptRegret {
 pub(super) type Key<'a> = (&'a str, Option<&'a str>, usize, usize);
 
 impl KeptPoint {
-    /// The figures of a point, with its single rounds or without.
+    /// The figures of a point, with its single rounds and settings or without.
     pub(super) fn of(point: &Point, with_rounds: bool) -> KeptPoint {
         let figure = |rounds: &[f64]| {
             let short = |value: f64| round_to(value, DIGITS);
@@ -90,9 +90,11 @@ impl KeptPoint {
         };
         let choice = |choice: &Choice| KeptChoice {
             choice: choice.name.clone(),
-            settings: choice.settings.iter().cloned().collect(),
+            settings: match with_rounds {
+                true => choice.settings.iter().cloned().collect(),
+                false => BTreeMap::new(),
+            },
             figure: figure(&choice.rounds),
-            ratio: round_to(point.ratio(choice), DIGITS),
         };
         let regret = point.regret().map(|regret| KeptRegret {
             best: regret.best.name.clone(),
@@ -192,10 +194,10 @@ mod tests {
             one.line(),
             "{\"benchmark\":\"latency\",\"ranks\":2,\"size\":8,\"unit\":\"us\",\"cores\":\"one-core\",\
              \"rounds\":3,\"taken\":\"eager\",\"default\":{\"median\":2.0,\"interval\":[2.0,2.0]},\
-             \"choices\":[{\"choice\":\"packets\",\"settings\":{\"FISHPLATE_X\":\"packets\"},\
-             \"median\":1.0,\"interval\":[1.0,1.0],\"ratio\":2.0},\
-             {\"choice\":\"eager\",\"settings\":{\"FISHPLATE_X\":\"eager\"},\
-             \"median\":2.0,\"interval\":[2.0,2.0],\"ratio\":1.0}],\
+             \"choices\":[{\"choice\":\"packets\",\
+             \"median\":1.0,\"interval\":[1.0,1.0]},\
+             {\"choice\":\"eager\",\
+             \"median\":2.0,\"interval\":[2.0,2.0]}],\
              \"best\":\"packets\",\"regret\":2.0,\"bound\":2.0,\"noise\":0.0,\"limit\":1.05,\"is_met\":false}\n"
         );
         assert_eq!(parse(&one.line()).unwrap(), [one]);

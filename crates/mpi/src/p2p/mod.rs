@@ -114,7 +114,7 @@ impl Messages {
     /// The messages of a rank with these peers.
     pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
-        let tries_short = limits.announces && rails > Some(1);
+        let tries_short = limits.announces && (limits.announces_all || rails > Some(1));
         let reach = |peer| Reach {
             whole: limits.whole(router.piece(peer)),
             is_dear: router.capabilities(peer).dear_puts,
@@ -131,7 +131,7 @@ impl Messages {
             transfers: Transfers::default(),
             deferred: Deferred::default(),
             tally: Tally::default(),
-            announcer: Announcer::new(tries_short),
+            announcer: Announcer::new(tries_short, limits.announces_all),
             batches: Batches::default(),
             announced: AnnouncedReceives::default(),
             limits,

@@ -19,6 +19,8 @@ fn messages() -> Messages {
         unexpected: 16 << 20,
         rendezvous: knobs::Rendezvous::Auto,
         announces: true,
+        announces_all: false,
+        forced: None,
     };
     Messages::new(&mut Router::alone(), 1 + PEER, limits)
 }

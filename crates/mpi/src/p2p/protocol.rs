@@ -9,7 +9,7 @@
 //! always a choice.
 
 use channel::{Capabilities, End};
-use knobs::Rendezvous;
+use knobs::{ProtocolChoice, Rendezvous};
 
 /// A protocol: a way to move one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,22 @@ impl Protocol {
     }
 }
 
+impl Protocol {
+    /// The protocol of a setting; `None` where costs decide.
+    pub fn of_setting(choice: ProtocolChoice) -> Option<Protocol> {
+        Some(match choice {
+            ProtocolChoice::Auto => return None,
+            ProtocolChoice::Eager => Protocol::Eager,
+            ProtocolChoice::EagerPieces => Protocol::EagerPieces,
+            ProtocolChoice::ReadyToReceive => Protocol::ReadyToReceive,
+            ProtocolChoice::CooperativeCopy => Protocol::CooperativeCopy,
+            ProtocolChoice::ReadRendezvous => Protocol::ReadRendezvous,
+            ProtocolChoice::WriteRendezvous => Protocol::WriteRendezvous,
+            ProtocolChoice::Packets => Protocol::Packets,
+        })
+    }
+}
+
 /// The settings that bound protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -60,6 +76,10 @@ pub struct Limits {
     pub rendezvous: Rendezvous,
     /// Receives may be announced before their message.
     pub announces: bool,
+    /// Receives are announced whether or not that has been of use.
+    pub announces_all: bool,
+    /// The protocol that is taken where it applies, whatever it costs.
+    pub forced: Option<Protocol>,
 }
 
 impl Limits {
@@ -230,6 +250,7 @@ fn eager_pieces(case: &Case) -> bool {
     case.is_sender()
         && !case.headers_only
         && !case.synchronous
+        && !case.whole()
         && case.peer.pipelined
         && case.len <= case.limits.eager
 }
@@ -259,10 +280,15 @@ fn write(case: &Case) -> bool {
     can_write && wanted && case.is_announced() && case.is_direct()
 }
 
-/// The cheapest protocol that applies.
+/// The protocol that the settings force if it applies, or the cheapest one that does.
 pub(crate) fn choose(case: &Case) -> Protocol {
     let applicable = TABLE.iter().filter(|row| (row.applies)(case));
-    let cheapest = applicable.min_by_key(|row| (row.cost)(case));
+    let forced = case.limits.forced;
+    // Only one row can be the forced one, and it costs less than nothing.
+    let cheapest = applicable.min_by_key(|row| match forced == Some(row.protocol) {
+        true => None,
+        false => Some((row.cost)(case)),
+    });
     cheapest.map_or(Protocol::Packets, |row| row.protocol)
 }
 
@@ -350,6 +376,8 @@ pub(crate) mod tests {
         unexpected: 16 << 20,
         rendezvous: Rendezvous::Auto,
         announces: true,
+        announces_all: false,
+        forced: None,
     };
 
     pub(crate) const SHM: Capabilities = Capabilities {
