@@ -39,6 +39,8 @@ TABLE = [
     ("bench-mbw-mr", [["bench", "mbw-mr", "-n", ranks, "--fabric", SOME, "-m", "1:64K"] for ranks in (2, 4)]),
     ("bench-sweep", [["bench", "sweep", "-n", 4, "--fabric", "qdr"]]),
     ("bench-sort", [["bench", "sort", "-n", 5, "--fabric", "qdr,mpich2-2003"]]),
+    ("bench-every-choice", [["bench", "latency", "--fabric", "qdr,2xqdr", "-m", "1K:1M", "--every-choice"],
+                            ["bench", "allreduce", "-n", 4, "--fabric", "qdr", "--ppn", 2, "-m", "8:64K", "--every-choice"]]),
     ("bench-shared-hosts", [["bench", "latency", *SHARED, "-m", "1:4M"], ["bench", "allreduce", "-n", 6, *SHARED, "-m", "4:256K"]]),
     *[(f"bench-{name}", [["bench", name, "-n", 5, "--fabric", SOME]]) for name in ("barrier", "bcast", "reduce", "allreduce", "gather",
                                                                                   "scatter", "allgather", "alltoall")],

@@ -6,6 +6,7 @@
 //! Invariant: all libraries are called through one table of functions, timed by one
 //! clock, and run in the same rounds as those that they are compared with.
 
+mod choices;
 mod cli;
 mod collectives;
 mod explain;
@@ -40,7 +41,7 @@ use anyhow::{Context, Result, bail};
 use conditions::RunStart;
 
 pub use cli::BenchArguments;
-use cli::{BenchCommand, MeasureOptions, OutputOptions};
+use cli::{BenchCommand, MeasureOptions, OutputOptions, ROUNDS};
 use explain::Explained;
 use results::Console;
 use results::arguments::usage;
@@ -84,6 +85,9 @@ fn run(arguments: &BenchArguments) -> Result<()> {
         }
         what => {
             let options = what.options().expect("the others are benchmarks");
+            if options.every.every_choice {
+                return choices::run(&command, what, options);
+            }
             let mut explained = Explained::default();
             show(&options.output, options.choice.modelled(), || {
                 measure(&command, what, options, &mut explained)
@@ -107,7 +111,7 @@ fn measure(
     let rounds = Rounds {
         command,
         libraries: &libraries,
-        rounds: options.choice.rounds(),
+        rounds: options.choice.rounds(ROUNDS),
         timeout: options.choice.timeout().map_err(usage)?,
     };
     let mut console = Console::new(rounds.steps(&cases));

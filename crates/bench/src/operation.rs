@@ -185,6 +185,15 @@ impl Operation {
         self.contents != Contents::Nothing
     }
 
+    /// The bytes by which algorithms are chosen: of all blocks together where each rank collects
+    /// the blocks of all, or where vectors of blocks are reduced; otherwise of the message.
+    pub(crate) fn chosen_bytes(&self, size: usize, ranks: usize) -> usize {
+        match (self.sends, self.receives) {
+            (Share::Block, Share::BlockEach) | (Share::BlockEach, Share::Block) => size * ranks,
+            _ => size,
+        }
+    }
+
     pub(crate) fn of_neighbours(&self) -> bool {
         self.names[0].starts_with("neighbor-")
     }
@@ -286,6 +295,28 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!((all, names.len()), (3 * 22, 3 * 22));
+    }
+
+    #[test]
+    fn algorithms_are_chosen_by_the_bytes_of_the_table() {
+        let bytes = |name: &str| {
+            Collective::named(name)
+                .unwrap()
+                .operation
+                .chosen_bytes(8, 4)
+        };
+        for (name, wanted) in [
+            ("bcast", 8),
+            ("allreduce", 8),
+            ("reduce-scatter", 8),
+            ("reduce-scatter-block", 32),
+            ("gather", 8),
+            ("scatter", 8),
+            ("allgather", 32),
+            ("alltoall", 8),
+        ] {
+            assert_eq!(bytes(name), wanted, "{name}");
+        }
     }
 
     #[test]

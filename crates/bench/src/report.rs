@@ -13,7 +13,7 @@ use results::sizes::size_label;
 use results::table::{distinct, number, ratio};
 use results::{Console, Unit, stats};
 
-use crate::cli::TableOptions;
+use crate::cli::{ROUNDS, TableOptions};
 use crate::limits;
 use crate::plan::{Benchmark, WorkerPlan};
 use crate::rounds::{Case, Measurement, Rounds};
@@ -45,7 +45,7 @@ pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     let rounds = Rounds {
         command,
         libraries: &libraries,
-        rounds: options.choice.rounds(),
+        rounds: options.choice.rounds(ROUNDS),
         timeout: options.choice.timeout().map_err(usage)?,
     };
     let cases = cases()?;

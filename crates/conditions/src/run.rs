@@ -67,6 +67,14 @@ pub fn after(start: RunStart) -> (Conditions, crate::Disturbances) {
     (conditions, whole.of_ranks(&[interruptions]))
 }
 
+impl Proximity {
+    /// The place of the first two hardware threads of this process. `None`: there is only one, or
+    /// they are busy.
+    pub fn now() -> Option<Proximity> {
+        cache_line().map(Proximity::of)
+    }
+}
+
 fn cache_line() -> Option<Duration> {
     (0..ATTEMPTS).find_map(|_| between_two_cores(None))
 }

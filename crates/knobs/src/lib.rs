@@ -32,8 +32,8 @@ pub use parse::decode;
 pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};
 pub use value::{
-    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, RdmaDesign,
-    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
+    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, ProtocolChoice,
+    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
 };
 
 /// The prefix of all variables of this project.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::algorithms::{AlgorithmChoices, TreeArity};
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
-    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, RdmaDesign,
-    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
+    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, ProtocolChoice,
+    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
 };
 use crate::{Error, Knob};
 
@@ -196,8 +196,14 @@ knobs! {
     /// buffer. `auto` announces receives that name source and tag where that has usually been of
     /// use, several in a packet: of messages that are too long for one packet, and with several
     /// rails of those from 2 KiB up. It announces none where FISHPLATE_RENDEZVOUS names a
-    /// direction. `off` never announces a receive.
+    /// direction. `off` never announces a receive, and `on` announces every one that names source
+    /// and tag.
     rtr: ReadyToReceive = ReadyToReceive::Auto, "FISHPLATE_RTR";
+
+    /// The protocol of messages, for measurements. Every message that it can carry under the other
+    /// settings takes it, whatever it costs; limits such as FISHPLATE_EAGER_LIMIT still divide
+    /// messages that leave at once from announced ones. `auto` takes the cheapest protocol.
+    protocol: ProtocolChoice = ProtocolChoice::Auto, "FISHPLATE_PROTOCOL";
 
     /// The most rails that a rank uses. A rail is one port of one device at this end, paired with a
     /// port of the same network at the other. MV2_NUM_RAILS is this number; MV2_NUM_HCAS times

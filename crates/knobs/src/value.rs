@@ -262,6 +262,11 @@ macro_rules! words {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name { $($(#[$vmeta])* $variant),+ }
 
+        impl $name {
+            /// All values, in the order of their declaration.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+        }
+
         impl $crate::KnobValue for $name {
             const KIND: &'static str = $kind;
             const EXPECTED: &'static str = $expected;
@@ -325,13 +330,42 @@ words! {
 
 words! {
     /// Announcements of receives that are posted before their message.
-    ReadyToReceive, "off|auto", "off or auto", {
+    ReadyToReceive, "off|auto|on", "off, auto or on", {
         /// Announce none.
         Off = "off",
         /// Announce where it has been of use.
-        Auto = "auto"
+        Auto = "auto",
+        /// Announce all.
+        On = "on"
     }
 }
+
+words! {
+    /// The protocol of messages.
+    ProtocolChoice,
+    "auto|eager|eager-pieces|ready-to-receive|cooperative-copy|read-rendezvous|write-rendezvous|packets",
+    "auto, eager, eager-pieces, ready-to-receive, cooperative-copy, read-rendezvous, \
+     write-rendezvous or packets",
+    {
+        /// The cheapest that the limits permit.
+        Auto = "auto",
+        /// One packet, at once.
+        Eager = "eager",
+        /// Several packets, at once.
+        EagerPieces = "eager-pieces",
+        /// Writes to announced buffers.
+        ReadyToReceive = "ready-to-receive",
+        /// Both ranks copy.
+        CooperativeCopy = "cooperative-copy",
+        /// The receiver reads.
+        ReadRendezvous = "read-rendezvous",
+        /// The sender writes.
+        WriteRendezvous = "write-rendezvous",
+        /// Packets after an announcement.
+        Packets = "packets"
+    }
+}
+
 words! {
     /// Mode of waiting for a message.
     Wait, "auto|spin|yield|sleep", "auto, spin, yield or sleep",

@@ -78,6 +78,24 @@ named! {
     }
 }
 
+impl Collective {
+    /// The blocking procedures that are this operation.
+    pub const fn procedures(self) -> &'static [&'static str] {
+        match self {
+            Collective::Barrier => &["MPI_Barrier"],
+            Collective::Bcast => &["MPI_Bcast"],
+            Collective::Gather => &["MPI_Gather"],
+            Collective::Scatter => &["MPI_Scatter"],
+            Collective::Allgather => &["MPI_Allgather", "MPI_Allgatherv"],
+            Collective::Alltoall => &["MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"],
+            Collective::Reduce => &["MPI_Reduce"],
+            Collective::Allreduce => &["MPI_Allreduce"],
+            Collective::ReduceScatter => &["MPI_Reduce_scatter", "MPI_Reduce_scatter_block"],
+            Collective::Scan => &["MPI_Scan", "MPI_Exscan"],
+        }
+    }
+}
+
 named! {
     /// An algorithm of a collective operation.
     Algorithm {
@@ -402,7 +420,8 @@ impl Row {
         )
     }
 
-    fn can(&self, case: &Case) -> bool {
+    /// The algorithm works in this case.
+    pub(crate) fn can(&self, case: &Case) -> bool {
         match self.needs {
             Needs::Nothing => true,
             Needs::Commutative => case.commutative,
@@ -463,9 +482,16 @@ pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)>
     predictions
 }
 
+/// An algorithm that the user wants from a number of bytes on.
+struct Override {
+    collective: Collective,
+    from: usize,
+    algorithm: Algorithm,
+}
+
 /// The table with the user's overrides.
 pub struct AlgorithmTable {
-    overrides: AlgorithmChoices,
+    overrides: Vec<Override>,
     arity: TreeArity,
 }
 
@@ -473,6 +499,7 @@ impl AlgorithmTable {
     /// The table with these overrides, and this number of branches in k-ary trees; an error names
     /// an unknown collective or algorithm.
     pub fn new(overrides: &AlgorithmChoices, arity: TreeArity) -> Result<AlgorithmTable> {
+        let mut wanted = Vec::new();
         for choice in &overrides.0 {
             let bad = |detail| {
                 Err(Error::new(
@@ -491,11 +518,9 @@ impl AlgorithmTable {
                     all.join(", ")
                 ));
             };
-            let mut algorithms: Vec<_> = rows(collective)
-                .iter()
-                .map(|row| row.algorithm.name())
-                .collect();
-            if !algorithms.contains(&choice.algorithm.as_str()) {
+            let all = rows(collective).iter().map(|row| row.algorithm);
+            let Some(algorithm) = all.clone().find(|one| one.name() == choice.algorithm) else {
+                let mut algorithms: Vec<_> = all.map(Algorithm::name).collect();
                 algorithms.sort_unstable();
                 algorithms.dedup();
                 let all = algorithms.join(", ");
@@ -503,10 +528,18 @@ impl AlgorithmTable {
                     "{} has no algorithm '{}'; it has {all}",
                     choice.collective, choice.algorithm
                 ));
-            }
+            };
+            wanted.push(Override {
+                collective,
+                from: choice.from.get(),
+                algorithm,
+            });
         }
+        // Of equal sizes the last one that the user wrote counts.
+        wanted.reverse();
+        wanted.sort_by_key(|one| std::cmp::Reverse(one.from));
         Ok(AlgorithmTable {
-            overrides: overrides.clone(),
+            overrides: wanted,
             arity,
         })
     }
@@ -519,7 +552,7 @@ impl AlgorithmTable {
     /// The algorithm for a call.
     #[inline]
     pub fn algorithm(&self, collective: Collective, case: Case) -> Algorithm {
-        if !self.overrides.0.is_empty()
+        if !self.overrides.is_empty()
             && let Some(algorithm) = self.overridden(collective, &case)
         {
             return algorithm;
@@ -535,17 +568,16 @@ impl AlgorithmTable {
     /// choice of the table, without the table.
     #[inline(always)]
     pub fn takes_buffer(&self, published: usize, ranks: usize) -> bool {
-        self.overrides.0.is_empty() && published < ALWAYS_SHARED && ranks > 1
+        self.overrides.is_empty() && published < ALWAYS_SHARED && ranks > 1
     }
 
     /// The user's choice, where the algorithm can serve this call.
-    #[cold]
     fn overridden(&self, collective: Collective, case: &Case) -> Option<Algorithm> {
-        let wanted = self.overrides.choose(collective.name(), case.bytes)?;
-        let row = rows(collective)
-            .iter()
-            .find(|row| row.algorithm.name() == wanted && row.can(case));
-        row.map(|row| row.algorithm)
+        let fits = |one: &&Override| one.collective == collective && one.from <= case.bytes;
+        let wanted = self.overrides.iter().find(fits)?.algorithm;
+        let mut rows = rows(collective).iter();
+        let serves = rows.any(|row| row.algorithm == wanted && row.can(case));
+        serves.then_some(wanted)
     }
 }
 

@@ -10,7 +10,7 @@ use knobs::{
 };
 use pmi::{Bootstrap, Standalone};
 
-use crate::p2p::protocol::Limits;
+use crate::p2p::protocol::{Limits, Protocol};
 
 /// A rank's connections to its job.
 pub struct Wiring {
@@ -45,7 +45,9 @@ pub(crate) fn limits(knobs: &Knobs) -> Limits {
         cooperative: knobs.together_limit.0,
         unexpected: knobs.unexpected_limit.0,
         rendezvous: knobs.rendezvous,
-        announces: knobs.rtr == ReadyToReceive::Auto && knobs.rendezvous == Rendezvous::Auto,
+        announces: knobs.rtr != ReadyToReceive::Off && knobs.rendezvous == Rendezvous::Auto,
+        announces_all: knobs.rtr == ReadyToReceive::On && knobs.rendezvous == Rendezvous::Auto,
+        forced: Protocol::of_setting(knobs.protocol),
         learns: knobs.costs == CostSource::Learn && knobs.single_copy == SingleCopyMode::Auto,
     }
 }

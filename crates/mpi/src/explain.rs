@@ -72,13 +72,36 @@ impl Rank {
         }
         let all = Collective::ALL.iter();
         let collectives = array(all.map(|&collective| self.explain_collective(collective)));
-        format!(r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives}}}"#)
+        let alternatives = self.alternatives();
+        format!(
+            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"alternatives":{alternatives}}}"#
+        )
     }
 
     /// The algorithms of blocking calls of a collective on MPI_COMM_WORLD, by bytes as in
     /// [`Case::bytes`], for blocks of one size and a commutative operation.
     fn explain_collective(&self, collective: Collective) -> String {
-        let core = self.lock().comms.world.core.clone();
+        let usual = self.usual_case();
+        let sizes: &[usize] = match collective {
+            Collective::Barrier => &[0],
+            _ => &SIZES,
+        };
+        let rows = sizes.iter().map(|&bytes| {
+            let case = Case { bytes, ..usual };
+            let taken = self.algorithms.algorithm(collective, case);
+            algorithm_object(taken, &algorithms::predictions(collective, &case), &case)
+        });
+        let (name, rows) = (quoted(collective.name()), array(rows));
+        format!(r#"{{"collective":{name},"sizes":{rows}}}"#)
+    }
+
+    /// The facts of a blocking call on MPI_COMM_WORLD, of blocks of one size and a commutative
+    /// operation, without its bytes.
+    pub(crate) fn usual_case(&self) -> Case {
+        let (core, lane) = {
+            let world = &self.lock().comms.world;
+            (world.core.clone(), world.lane.clone())
+        };
         let hosts = self.hosts();
         // Before the first collective operation the members have not agreed.
         let agreed = core.network.agreed.get().copied();
@@ -87,23 +110,13 @@ impl Rank {
             spread: core.shape(|world| hosts.of(world)).spread(),
             network,
             arity: self.algorithms.arity(),
+            direct: lane.is_some_and(|lane| lane.is_direct),
             ..Case::usual(0, self.size())
         };
-        let sizes: &[usize] = match collective {
-            Collective::Barrier => &[0],
-            _ => &SIZES,
-        };
-        let rows = sizes.iter().map(|&bytes| {
-            let case = Case {
-                bytes,
-                shared: usual.is_in_memory(),
-                ..usual
-            };
-            let taken = self.algorithms.algorithm(collective, case);
-            algorithm_object(taken, &algorithms::predictions(collective, &case), &case)
-        });
-        let (name, rows) = (quoted(collective.name()), array(rows));
-        format!(r#"{{"collective":{name},"sizes":{rows}}}"#)
+        Case {
+            shared: usual.is_in_memory(),
+            ..usual
+        }
     }
 
     fn choices(&self, peer: usize) -> PeerChoices {
@@ -199,12 +212,13 @@ fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
     }))
 }
 
-fn array(items: impl Iterator<Item = String>) -> String {
+/// A JSON array.
+pub(crate) fn array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
 /// The text as JSON writes it.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {
         match letter {

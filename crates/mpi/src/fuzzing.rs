@@ -30,6 +30,8 @@ pub fn packets(bytes: &[u8]) {
         ]),
         announces: script.is_one_in(2),
         learns: script.is_one_in(2),
+        announces_all: false,
+        forced: None,
     };
     let mut messages = Messages::new(&mut Router::alone(), 1 + PEER, limits);
     while !script.is_over() && messages.broken.is_none() {

@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithms;
+mod alternatives;
 pub mod attributes;
 mod bootstrap;
 pub mod buffered;

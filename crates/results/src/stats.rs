@@ -68,6 +68,37 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     ))
 }
 
+/// The upper bound of the ratio of two medians with a confidence of 95 %, by the bootstrap: values
+/// at one position belong together, and a sample draws both. With fewer than two positions it is
+/// the ratio itself.
+///
+/// ```
+/// use results::stats::ratio_bound;
+///
+/// assert_eq!(ratio_bound(&[3.0], &[2.0]), 1.5);
+/// // The machine was slow in the second round, for both.
+/// assert_eq!(ratio_bound(&[3.0, 9.0, 3.0], &[2.0, 6.0, 2.0]), 1.5);
+/// ```
+pub fn ratio_bound(above: &[f64], below: &[f64]) -> f64 {
+    let count = above.len().min(below.len());
+    if count < 2 {
+        return median(above) / median(below);
+    }
+    let mut state = SEED;
+    let mut ratios = Vec::with_capacity(RESAMPLES);
+    let (mut one, mut other) = (vec![0.0; count], vec![0.0; count]);
+    for _ in 0..RESAMPLES {
+        for place in 0..count {
+            let random = (next(&mut state) >> 32) as usize;
+            let at = (random * count) >> 32;
+            (one[place], other[place]) = (above[at], below[at]);
+        }
+        ratios.push(median(&one) / median(&other));
+    }
+    ratios.sort_by(f64::total_cmp);
+    percentile(&ratios, CONFIDENCE)
+}
+
 /// The next number of the generator SplitMix64.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -139,6 +170,20 @@ mod tests {
         fn a_unit_changes_no_verdict(values in rounds()) {
             let doubled: Vec<f64> = values.iter().map(|value| value * 2.0).collect();
             prop_assert_eq!(unusual_spread(&values), unusual_spread(&doubled));
+        }
+
+        #[test]
+        fn a_ratios_bound_is_between_the_ratios_of_extremes(values in rounds(), factor in 0.1..10f64) {
+            let others: Vec<f64> = values.iter().rev().map(|value| value * factor).collect();
+            let bound = ratio_bound(&values, &others);
+            prop_assert!(min(&values) / max(&others) <= bound);
+            prop_assert!(bound <= max(&values) / min(&others));
+        }
+
+        #[test]
+        fn rounds_that_are_slow_for_both_widen_no_ratio(values in rounds(), factor in 0.1..10f64) {
+            let others: Vec<f64> = values.iter().map(|value| value / factor).collect();
+            prop_assert!((ratio_bound(&values, &others) / factor - 1.0).abs() < 1e-9);
         }
 
         #[test]

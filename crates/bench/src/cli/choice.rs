@@ -9,6 +9,9 @@ use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
 use crate::library::{Fabrics, Library, LibraryChoice};
 
+/// The usual number of rounds.
+pub(crate) const ROUNDS: usize = 5;
+
 // The libraries to measure. (A `///` here would replace the help of the subcommand.)
 #[derive(Debug, Args)]
 pub(crate) struct ChoiceOptions {
@@ -39,9 +42,10 @@ pub(crate) struct ChoiceOptions {
     /// Write a trace of the modelled machine's ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) trace: Option<PathBuf>,
-    /// Number of rounds (modelled machines need only one: results are exact)
-    #[arg(long, default_value_t = 5, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
-    pub(crate) rounds: u64,
+    /// Number of rounds (modelled machines need only one: results are exact) [default: 5, and 15 with
+    /// --every-choice]
+    #[arg(long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
+    pub(crate) rounds: Option<u64>,
     /// Abort a run after this many seconds without output
     #[arg(long, default_value_t = 120.0, value_name = "SECONDS", value_parser = decimal)]
     pub(crate) timeout: f64,
@@ -76,12 +80,13 @@ impl ChoiceOptions {
         !self.fabric.is_empty()
     }
 
-    /// The number of rounds. In virtual time all rounds would be equal, so there is one.
-    pub(crate) fn rounds(&self) -> usize {
-        if self.modelled() {
-            1
-        } else {
-            self.rounds as usize
+    /// The number of rounds, unless the user has chosen another. In virtual time all rounds would
+    /// be equal, so there is one.
+    pub(crate) fn rounds(&self, usual: usize) -> usize {
+        match self.rounds {
+            _ if self.modelled() => 1,
+            Some(rounds) => rounds as usize,
+            None => usual,
         }
     }
 

@@ -8,6 +8,8 @@ use crate::plan::{Benchmark, Family};
 
 /// Options of modelled machines.
 const MODELLED: [&str; 5] = ["fabric", "own", "ppn", "seed", "trace"];
+/// Options of `--every-choice`.
+const EVERY: [&str; 3] = ["every_choice", "keep", "beside"];
 /// Options of repeated iterations.
 const REPEATED: [&str; 4] = ["iterations", "seconds", "warmup", "percentiles"];
 
@@ -65,11 +67,13 @@ fn hidden(name: &str) -> Vec<&'static str> {
         Family::Start => {
             all.extend(REPEATED);
             all.extend(MODELLED);
+            all.extend(EVERY);
             all.push("explain");
         }
         Family::FirstTouch => {
             all.extend(REPEATED);
             all.extend(MODELLED);
+            all.extend(EVERY);
         }
         _ => {}
     }
@@ -98,6 +102,7 @@ fn examples(name: &str) -> Vec<&'static str> {
             " -m 8:8 -z 50,99",
             " --fabric qdr,fdr --plot latency.svg",
             " --against /opt/mpich/lib/libmpi_abi.so.1",
+            " -m 8:4M --every-choice --keep choices.jsonl",
         ],
         Some(Benchmark::MbwMr) => vec![" -n 4 -m 8:8", " -n 8 -W 128 --fabric qdr --ppn 4"],
         Some(found) if found.family() == Family::Bandwidth => {
@@ -106,7 +111,11 @@ fn examples(name: &str) -> Vec<&'static str> {
         Some(Benchmark::Collective(found)) if found.operation.of_neighbours() => {
             vec![" -n 4 -m 8:1K --topology graph"]
         }
-        Some(found) if found.sized() => vec![" -n 2,4 -m 8:64K", " -n 16 --fabric qdr --ppn 2"],
+        Some(found) if found.sized() => vec![
+            " -n 2,4 -m 8:64K",
+            " -n 16 --fabric qdr --ppn 2",
+            " -n 4 -m 8:64K --fabric qdr --every-choice",
+        ],
         Some(_) => vec![" -n 2,4", " -n 16 --fabric qdr --ppn 2"],
     }
 }
@@ -153,6 +162,7 @@ mod tests {
             assert!(help.contains("Example:\n  fishplate bench "), "{help}");
             help.contains(option)
         };
+        assert!(shows("bw", "--beside") && !shows("init", "--beside"));
         assert!(shows("bw", "--window-size") && !shows("latency", "--window-size"));
         assert!(shows("bcast", "--message-size") && !shows("barrier", "--message-size"));
         assert!(!shows("init", "--iterations") && !shows("init", "--fabric"));

@@ -2,6 +2,7 @@
 
 mod choice;
 mod collective;
+mod every;
 mod help;
 
 use std::path::PathBuf;
@@ -10,8 +11,9 @@ use anyhow::{Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
-pub(crate) use choice::{ChoiceOptions, OutputOptions};
+pub(crate) use choice::{ChoiceOptions, OutputOptions, ROUNDS};
 use collective::CollectiveCommand;
+pub(crate) use every::EveryOptions;
 
 use crate::plan::{Benchmark, Family, WorkerPlan};
 use crate::rounds::Case;
@@ -151,6 +153,8 @@ pub(crate) struct MeasureOptions {
     #[arg(long)]
     pub(crate) explain: bool,
     #[command(flatten)]
+    pub(crate) every: EveryOptions,
+    #[command(flatten)]
     pub(crate) choice: ChoiceOptions,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
@@ -273,6 +277,10 @@ impl MeasureOptions {
             self.iterations.is_some() || self.warmup.is_some() || self.seconds.is_some();
         let repeated = iterations || !self.percentiles.is_empty();
         let modelled = self.choice.modelled();
+        let once = matches!(benchmark.family(), Family::Start | Family::FirstTouch);
+        if self.every.every_choice && once {
+            bail!("--every-choice is not for {name}, whose messages are the first ones");
+        }
         match benchmark.family() {
             Family::Start if repeated || self.validation => bail!(
                 "-i, -x, -c, -z and --seconds are not for init, which starts one job per round: use --rounds"

@@ -28,6 +28,8 @@ pub(super) struct Announcer {
     open: usize,
     /// Short receives may be announced too.
     tries_short: bool,
+    /// Every receive is announced.
+    always: bool,
     /// Something must be known of each receive that is posted.
     active: bool,
 }
@@ -73,13 +75,15 @@ impl Habit {
 }
 
 impl Announcer {
-    /// The announcer of a rank. `tries_short`: over several rails.
-    pub(super) fn new(tries_short: bool) -> Announcer {
+    /// The announcer of a rank. `tries_short`: over several rails, or always. `always`: whatever the
+    /// experience.
+    pub(super) fn new(tries_short: bool, always: bool) -> Announcer {
         Announcer {
             habits: HashMap::new(),
             open: 0,
             tries_short,
-            active: tries_short,
+            always,
+            active: tries_short || always,
         }
     }
 
@@ -121,6 +125,9 @@ impl Announcer {
     /// True if a receive of a message from this peer should be announced. `is_first`: no other
     /// receive with its key is before it.
     pub(super) fn is_worth(&mut self, topic: Topic, peer: usize, is_first: bool) -> bool {
+        if self.always {
+            return true;
+        }
         if !topic.short {
             return self.expected_from(&topic.key) == Some(peer);
         }
@@ -192,7 +199,7 @@ mod tests {
 
     #[test]
     fn habits_decide_what_is_announced() {
-        let mut announcer = Announcer::new(false);
+        let mut announcer = Announcer::new(false, false);
         assert!(!announcer.is_active() && announcer.expected_from(&KEY).is_none());
         announcer.learn(4, KEY);
         assert!(announcer.is_worth(LONG, 4, true) && announcer.expects(&KEY));
@@ -207,7 +214,7 @@ mod tests {
     /// A ping-pong whose sender is always ahead.
     #[test]
     fn short_receives_in_vain_are_tried_ever_more_rarely() {
-        let mut announcer = Announcer::new(true);
+        let mut announcer = Announcer::new(true, false);
         let mut tried = Vec::new();
         for number in 0..10_000 {
             if announcer.is_worth(SHORT, 4, true) {
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_short_receive_of_use_is_announced_again_with_those_behind_it() {
-        let mut announcer = Announcer::new(true);
+        let mut announcer = Announcer::new(true, false);
         assert!(announcer.is_worth(SHORT, 4, true) && announcer.is_worth(SHORT, 4, false));
         announcer.disappoint(&SHORT);
         announcer.confirm(&SHORT);

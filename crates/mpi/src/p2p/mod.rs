@@ -69,6 +69,8 @@ pub struct Messages {
     batches: Batches,
     announced: AnnouncedReceives,
     limits: Limits,
+    /// Messages by the table so far.
+    pub(crate) tally: Tally,
     /// Messages that calls without a request wait for.
     pub(crate) awaited: Vec<Key>,
     /// The peers that cannot be reached any more.
@@ -79,6 +81,21 @@ pub struct Messages {
     profile: Option<Arc<RankProfile>>,
     /// The first violation of the protocol by a peer. It ends the job at the next progress.
     pub broken: Option<crate::Error>,
+}
+
+/// Messages that this rank has sent by the table of protocols, which short ones pass by.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    all: u64,
+    /// Written to announced buffers.
+    announced: u64,
+}
+
+impl Tally {
+    /// Most messages were written to announced buffers.
+    pub(crate) fn is_mostly_announced(self) -> bool {
+        2 * self.announced > self.all
+    }
 }
 
 /// The machines that the send queue needs while it sends.
@@ -100,7 +117,7 @@ impl Messages {
     /// The messages of a rank with these peers.
     pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
-        let tries_short = limits.announces && rails > Some(1);
+        let tries_short = limits.announces && (limits.announces_all || rails > Some(1));
         let reach = |peer| Reach {
             whole: limits.whole(router.piece(peer)),
             is_dear: router.capabilities(peer).dear_puts,
@@ -117,7 +134,8 @@ impl Messages {
             learned: LearnedCosts::default(),
             transfers: Transfers::default(),
             deferred: Deferred::default(),
-            announcer: Announcer::new(tries_short),
+            tally: Tally::default(),
+            announcer: Announcer::new(tries_short, limits.announces_all),
             batches: Batches::default(),
             announced: AnnouncedReceives::default(),
             limits,

@@ -20,6 +20,8 @@ fn messages() -> Messages {
         rendezvous: knobs::Rendezvous::Auto,
         announces: true,
         learns: true,
+        announces_all: false,
+        forced: None,
     };
     Messages::new(&mut Router::alone(), 1 + PEER, limits)
 }

@@ -9,7 +9,7 @@
 //! always a choice.
 
 use channel::{Capabilities, End};
-use knobs::Rendezvous;
+use knobs::{ProtocolChoice, Rendezvous};
 
 /// A protocol: a way to move one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,22 @@ impl Protocol {
     }
 }
 
+impl Protocol {
+    /// The protocol of a setting; `None` where costs decide.
+    pub fn of_setting(choice: ProtocolChoice) -> Option<Protocol> {
+        Some(match choice {
+            ProtocolChoice::Auto => return None,
+            ProtocolChoice::Eager => Protocol::Eager,
+            ProtocolChoice::EagerPieces => Protocol::EagerPieces,
+            ProtocolChoice::ReadyToReceive => Protocol::ReadyToReceive,
+            ProtocolChoice::CooperativeCopy => Protocol::CooperativeCopy,
+            ProtocolChoice::ReadRendezvous => Protocol::ReadRendezvous,
+            ProtocolChoice::WriteRendezvous => Protocol::WriteRendezvous,
+            ProtocolChoice::Packets => Protocol::Packets,
+        })
+    }
+}
+
 /// The settings that bound protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -62,6 +78,10 @@ pub struct Limits {
     pub announces: bool,
     /// Costs of copies by processors are learned from messages.
     pub learns: bool,
+    /// Receives are announced whether or not that has been of use.
+    pub announces_all: bool,
+    /// The protocol that is taken where it applies, whatever it costs.
+    pub forced: Option<Protocol>,
 }
 
 impl Limits {
@@ -232,6 +252,7 @@ fn eager_pieces(case: &Case) -> bool {
     case.is_sender()
         && !case.headers_only
         && !case.synchronous
+        && !case.whole()
         && case.peer.pipelined
         && case.len <= case.limits.eager
 }
@@ -268,7 +289,8 @@ pub(crate) fn can_learn(case: &Case) -> bool {
         .peer
         .zero_copy
         .is_some_and(|zero_copy| zero_copy.synchronous);
-    case.limits.learns && synchronous && case.is_direct() && read(case)
+    let limits = case.limits;
+    limits.learns && limits.forced.is_none() && synchronous && case.is_direct() && read(case)
 }
 
 /// The protocol can move the message.
@@ -277,10 +299,15 @@ pub(crate) fn applies(protocol: Protocol, case: &Case) -> bool {
     row.is_some_and(|row| (row.applies)(case))
 }
 
-/// The cheapest protocol that applies.
+/// The protocol that the settings force if it applies, or the cheapest one that does.
 pub(crate) fn choose(case: &Case) -> Protocol {
     let applicable = TABLE.iter().filter(|row| (row.applies)(case));
-    let cheapest = applicable.min_by_key(|row| (row.cost)(case));
+    let forced = case.limits.forced;
+    // Only one row can be the forced one, and it costs less than nothing.
+    let cheapest = applicable.min_by_key(|row| match forced == Some(row.protocol) {
+        true => None,
+        false => Some((row.cost)(case)),
+    });
     cheapest.map_or(Protocol::Packets, |row| row.protocol)
 }
 
@@ -289,6 +316,19 @@ pub(crate) fn choose(case: &Case) -> Protocol {
 /// run of bytes.
 pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Protocol, u64)> {
     let mut choices: Vec<(usize, Protocol, u64)> = Vec::new();
+    for len in lengths(peer, limits) {
+        let case = Case::of_sender(len, peer, limits);
+        let protocol = choose(&case);
+        if choices.last().is_none_or(|(_, last, _)| *last != protocol) {
+            let row = TABLE.iter().find(|row| row.protocol == protocol);
+            choices.push((len, protocol, row.map_or(0, |row| (row.cost)(&case))));
+        }
+    }
+    choices
+}
+
+/// The lengths up to 1 GiB at which the protocol may change, and powers of two.
+pub(crate) fn lengths(peer: &Capabilities, limits: &Limits) -> Vec<usize> {
     let marks = [
         limits.whole(peer.piece),
         limits.eager,
@@ -300,15 +340,12 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     lengths.push(0);
     lengths.retain(|len| *len <= 1 << 30);
     lengths.sort_unstable();
-    for len in lengths {
-        let case = Case::of_sender(len, peer, limits);
-        let protocol = choose(&case);
-        if choices.last().is_none_or(|(_, last, _)| *last != protocol) {
-            let row = TABLE.iter().find(|row| row.protocol == protocol);
-            choices.push((len, protocol, row.map_or(0, |row| (row.cost)(&case))));
-        }
-    }
-    choices
+    lengths
+}
+
+/// All protocols, in the order of the table.
+pub(crate) fn all() -> impl Iterator<Item = Protocol> {
+    TABLE.iter().map(|row| row.protocol)
 }
 
 /// A choice with its time in nanoseconds, and the protocols not taken with theirs.
@@ -344,7 +381,7 @@ fn is_possible(protocol: Protocol, case: &Case) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use channel::{CostHints, ZeroCopyCapabilities};
     use proptest::prelude::*;
 
@@ -358,9 +395,11 @@ mod tests {
         rendezvous: Rendezvous::Auto,
         announces: true,
         learns: true,
+        announces_all: false,
+        forced: None,
     };
 
-    const SHM: Capabilities = Capabilities {
+    pub(crate) const SHM: Capabilities = Capabilities {
         transport: "shared memory",
         longest_packet: 448 << 10,
         piece: 16 << 10,
@@ -384,7 +423,7 @@ mod tests {
         },
     };
 
-    const RDMA: Capabilities = Capabilities {
+    pub(crate) const RDMA: Capabilities = Capabilities {
         transport: "RDMA",
         longest_packet: 16 << 10,
         piece: 16 << 10,

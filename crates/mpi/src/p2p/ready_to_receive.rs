@@ -397,6 +397,7 @@ impl Messages {
         let Some(exposure) = router.expose(peer, buffer, len, Exposed::ToRead)? else {
             return Ok(None);
         };
+        self.tally.announced += 1;
         let envelope = Envelope {
             kind: ReadyToReceive::Start.into(),
             key,

@@ -173,6 +173,7 @@ impl Messages {
         key: Key,
         (is_tracked, waits): (bool, bool),
     ) -> Result<RequestId> {
+        self.tally.all += 1;
         if is_tracked && let Some(id) = self.send_tracked(router, mode, buffer, peer, key)? {
             return Ok(id);
         }

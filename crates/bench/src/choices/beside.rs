@@ -1,0 +1,182 @@
+//! `--beside`: figures of every choice compared with those that were kept earlier, so that no
+//! alternative becomes slower unseen.
+
+use results::sizes::size_label;
+use results::table::ratio;
+use serde::Serialize;
+
+use super::kept::{Figure, KeptPoint};
+
+/// The ratio to earlier figures above which a choice counts as slower, without noise.
+const SLOWER: f64 = 1.05;
+
+/// The comparison of two runs.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Comparison {
+    /// Every choice of every point that both runs have in one state of the cores.
+    changes: Vec<Change>,
+    /// Points whose cores had another state then.
+    other_state: usize,
+    /// Points that the earlier run does not have.
+    absent: usize,
+}
+
+/// A choice then and now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Change {
+    benchmark: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fabric: Option<String>,
+    ranks: usize,
+    size: usize,
+    choice: String,
+    /// The time now over the time then.
+    now_over_then: f64,
+    is_slower: bool,
+}
+
+/// Compares the points of this run with earlier ones.
+pub(super) fn compare(earlier: &[KeptPoint], now: &[KeptPoint]) -> Comparison {
+    let mut comparison = Comparison::default();
+    for point in now {
+        match earlier.iter().find(|one| one.key() == point.key()) {
+            None => comparison.absent += 1,
+            Some(then) if then.cores != point.cores => comparison.other_state += 1,
+            Some(then) => comparison.changes.extend(changes(then, point)),
+        }
+    }
+    comparison
+}
+
+fn changes(then: &KeptPoint, now: &KeptPoint) -> Vec<Change> {
+    let noise = |point: &KeptPoint| point.regret.as_ref().and_then(|regret| regret.noise);
+    let noise = noise(then).unwrap_or(0.0).max(noise(now).unwrap_or(0.0));
+    let pairs = now.figures().filter_map(|(name, figure)| {
+        let mut known = then.figures();
+        Some((name, known.find(|(known, _)| *known == name)?.1, figure))
+    });
+    let change = |(name, old, new): (&str, &Figure, &Figure)| {
+        let (ratio, least) = match now.is_rate() {
+            true => (old.median / new.median, low(old) / high(new)),
+            false => (new.median / old.median, low(new) / high(old)),
+        };
+        Change {
+            benchmark: now.benchmark.clone(),
+            fabric: now.fabric.clone(),
+            ranks: now.ranks,
+            size: now.size,
+            choice: name.to_owned(),
+            now_over_then: results::stats::round_to(ratio, 4),
+            is_slower: ratio > SLOWER + noise && least > 1.0,
+        }
+    };
+    pairs.map(change).collect()
+}
+
+fn low(figure: &Figure) -> f64 {
+    figure.interval.map_or(figure.median, |(low, _)| low)
+}
+
+fn high(figure: &Figure) -> f64 {
+    figure.interval.map_or(figure.median, |(_, high)| high)
+}
+
+impl Comparison {
+    /// A line for each choice that is slower, and a summary; or all choices as JSON lines.
+    pub(super) fn text(&self, json: bool) -> String {
+        if json {
+            let line = |change: &Change| serde_json::to_string(change).expect("always JSON") + "\n";
+            return self.changes.iter().map(line).collect();
+        }
+        let slower: Vec<&Change> = self.changes.iter().filter(|one| one.is_slower).collect();
+        let lines = slower.iter().map(|one| {
+            let machine = one.fabric.as_ref().map(|name| format!(" on {name}"));
+            format!(
+                "Slower than before: {}{}, {} ranks, {}: {}, {} of the earlier time\n",
+                one.benchmark,
+                machine.unwrap_or_default(),
+                one.ranks,
+                size_label(one.size),
+                one.choice,
+                ratio(one.now_over_then)
+            )
+        });
+        let lines: String = lines.collect();
+        let (all, count) = (self.changes.len(), slower.len());
+        let mut end = format!("{count} of {all} figures are slower than those kept before");
+        if self.other_state > 0 {
+            let points = self.other_state;
+            end +=
+                &format!("; {points} points are not compared, because the cores had another state");
+        }
+        if self.absent > 0 {
+            end += &format!("; {} points are new", self.absent);
+        }
+        format!("{lines}{end}.\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use conditions::Proximity;
+    use results::Unit;
+
+    use super::super::point::Point;
+    use super::super::point::tests::{choice, point};
+    use super::*;
+
+    fn kept(default: f64, packets: f64) -> Point {
+        let choices = vec![
+            choice("eager", &[default; 5]),
+            choice("packets", &[packets; 5]),
+        ];
+        point(4096, &[default; 5], choices)
+    }
+
+    fn compared(then: Point, now: Point) -> Comparison {
+        compare(
+            &[KeptPoint::of(&then, false)],
+            &[KeptPoint::of(&now, false)],
+        )
+    }
+
+    #[test]
+    fn a_slower_alternative_has_a_line_even_where_the_default_is_as_fast() {
+        let text = compared(kept(1.0, 2.0), kept(1.0, 2.4)).text(false);
+        assert_eq!(
+            text,
+            "Slower than before: latency, 2 ranks, 4 KiB: packets, 1.20 of the earlier time\n\
+             1 of 3 figures are slower than those kept before.\n"
+        );
+        assert!(
+            compared(kept(1.0, 2.0), kept(1.04, 1.0))
+                .text(false)
+                .starts_with("0 of 3")
+        );
+        let lines = compared(kept(1.0, 2.0), kept(1.0, 2.4)).text(true);
+        assert!(lines.contains("\"choice\":\"packets\",\"now_over_then\":1.2,\"is_slower\":true}"));
+    }
+
+    #[test]
+    fn less_is_slower_for_rates() {
+        let rate = |default, packets| Point {
+            unit: Unit::MegabytesPerSecond,
+            ..kept(default, packets)
+        };
+        let text = compared(rate(100.0, 200.0), rate(50.0, 400.0)).text(false);
+        assert!(
+            text.contains("default, 2.00 of") && !text.contains("packets,"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn other_states_and_new_points_are_counted() {
+        let mut far = kept(9.0, 9.0);
+        far.places = vec![Some(Proximity::Far); 5];
+        let text = compared(kept(1.0, 1.0), far).text(false);
+        assert!(text.contains("1 points are not compared"), "{text}");
+        let text = compare(&[], &[KeptPoint::of(&kept(1.0, 1.0), false)]).text(false);
+        assert!(text.contains("; 1 points are new"), "{text}");
+    }
+}

@@ -1,0 +1,234 @@
+//! One point: a benchmark with a number of ranks and a size, measured with the default settings and
+//! with every forced choice; and its regret. All of it is pure.
+//!
+//! Statistics are of the rounds in which the cores had the state that was seen most often, because
+//! ratios of medians over several states say nothing.
+
+use conditions::Proximity;
+use results::Unit;
+use results::stats::{median, ratio_bound};
+
+/// Fewer rounds of a state say less than the rounds of all states.
+const FEWEST: usize = 3;
+/// The bound of the regret that a point should keep, without noise: of messages and of collectives.
+const LIMITS: [f64; 2] = [1.05, 1.10];
+
+/// One point.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    pub(super) benchmark: String,
+    /// The modelled machine, if any.
+    pub(super) fabric: Option<String>,
+    pub(super) ranks: usize,
+    pub(super) size: usize,
+    pub(super) is_sized: bool,
+    pub(super) is_collective: bool,
+    pub(super) unit: Unit,
+    /// The state of the cores in each round; `None`: it changed meanwhile, or was not seen.
+    pub(super) places: Vec<Option<Proximity>>,
+    /// The default's choice.
+    pub(super) taken: String,
+    /// The name among `choices` that forces the default's choice.
+    pub(super) own: Option<String>,
+    /// The default's figure in each round.
+    pub(super) default: Vec<f64>,
+    pub(super) choices: Vec<Choice>,
+}
+
+/// A forced choice.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Choice {
+    pub(super) name: String,
+    /// Environment variables and their values.
+    pub(super) settings: Vec<(String, String)>,
+    /// The figure in each round.
+    pub(super) rounds: Vec<f64>,
+}
+
+/// The regret of a point.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Regret<'a> {
+    pub(super) best: &'a Choice,
+    /// The default's median time over the best choice's. Rates count as the time of a byte.
+    pub(super) ratio: f64,
+    /// The upper bound of the ratio, with a confidence of 95 %.
+    pub(super) bound: f64,
+    /// The default's choice, forced, differs from the default by this fraction.
+    pub(super) noise: Option<f64>,
+    /// The largest bound that counts as met.
+    pub(super) limit: f64,
+}
+
+impl Regret<'_> {
+    pub(super) fn is_met(&self) -> bool {
+        self.bound <= self.limit
+    }
+
+    /// The best choice is not the default's own.
+    pub(super) fn is_of_choice(&self, point: &Point) -> bool {
+        point.own.as_deref() != Some(&*self.best.name)
+    }
+}
+
+impl Point {
+    /// The state of the cores in the rounds that count; `None`: several, or none was seen.
+    pub(super) fn place(&self) -> Option<Proximity> {
+        let count = |place: &Proximity| {
+            let same = self.places.iter().filter(|one| **one == Some(*place));
+            same.count()
+        };
+        let seen = self.places.iter().flatten();
+        let most = seen.copied().max_by_key(count)?;
+        (count(&most) >= FEWEST.min(self.places.len())).then_some(most)
+    }
+
+    /// The figures of the rounds that count.
+    pub(super) fn counted(&self, rounds: &[f64]) -> Vec<f64> {
+        let place = self.place();
+        let counts = |at: &usize| place.is_none() || self.places.get(*at) == Some(&place);
+        let counted = (0..rounds.len()).filter(counts);
+        counted.map(|at| rounds[at]).collect()
+    }
+
+    /// The time of a figure, or the time of a unit of it.
+    fn times(&self, rounds: &[f64]) -> Vec<f64> {
+        let counted = self.counted(rounds);
+        match self.unit.more_is_better() {
+            true => counted.iter().map(|value| 1.0 / value).collect(),
+            false => counted,
+        }
+    }
+
+    /// The default's median time over that of a choice.
+    pub(super) fn ratio(&self, choice: &Choice) -> f64 {
+        median(&self.times(&self.default)) / median(&self.times(&choice.rounds))
+    }
+
+    /// The regret; `None` if no choice can be forced.
+    pub(super) fn regret(&self) -> Option<Regret<'_>> {
+        let best = *self.ranked().first()?;
+        let own = self.own.as_deref();
+        let own = own.and_then(|own| self.choices.iter().find(|one| one.name == own));
+        let noise = own
+            .map(|own| self.ratio(own))
+            .map(|ratio| ratio.max(1.0 / ratio) - 1.0);
+        Some(Regret {
+            best,
+            ratio: self.ratio(best),
+            bound: ratio_bound(&self.times(&self.default), &self.times(&best.rounds)),
+            noise,
+            limit: self.limit() + noise.unwrap_or(0.0),
+        })
+    }
+
+    /// The limit of the bound, without noise.
+    pub(super) fn limit(&self) -> f64 {
+        LIMITS[usize::from(self.is_collective)]
+    }
+
+    /// The choices from the best to the worst, equal ones in their order.
+    pub(super) fn ranked(&self) -> Vec<&Choice> {
+        let mut all: Vec<&Choice> = self.choices.iter().collect();
+        all.sort_by(|one, other| self.ratio(other).total_cmp(&self.ratio(one)));
+        all
+    }
+}
+
+/// The states of rounds, from those before, between and after them.
+pub(super) fn of_rounds(seen: &[Option<Proximity>]) -> Vec<Option<Proximity>> {
+    let same = |pair: &[Option<Proximity>]| pair[0].filter(|_| pair[0] == pair[1]);
+    seen.windows(2).map(same).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use Proximity::{Far, OneCore};
+
+    pub(in super::super) fn choice(name: &str, rounds: &[f64]) -> Choice {
+        Choice {
+            name: name.into(),
+            settings: vec![("FISHPLATE_X".into(), name.into())],
+            rounds: rounds.into(),
+        }
+    }
+
+    pub(in super::super) fn point(size: usize, default: &[f64], choices: Vec<Choice>) -> Point {
+        Point {
+            benchmark: "latency".into(),
+            fabric: None,
+            ranks: 2,
+            size,
+            is_sized: true,
+            is_collective: false,
+            unit: Unit::Microseconds,
+            places: vec![Some(OneCore); default.len()],
+            taken: "eager".into(),
+            own: Some("eager".into()),
+            default: default.into(),
+            choices,
+        }
+    }
+
+    #[test]
+    fn regret_is_the_default_over_the_best_and_noise_the_own_choice() {
+        let choices = vec![
+            choice("eager", &[2.1, 2.1, 2.1]),
+            choice("packets", &[1.0, 1.0, 1.0]),
+        ];
+        let point = point(8, &[2.0, 2.0, 2.0], choices);
+        let regret = point.regret().unwrap();
+        assert_eq!(
+            (&*regret.best.name, regret.ratio, regret.bound),
+            ("packets", 2.0, 2.0)
+        );
+        assert!((regret.noise.unwrap() - 0.05).abs() < 1e-9);
+        assert!((regret.limit - 1.10).abs() < 1e-9);
+        assert!(!regret.is_met());
+        assert_eq!(point.ranked()[1].name, "eager");
+    }
+
+    #[test]
+    fn more_is_better_for_rates() {
+        let choices = vec![choice("eager", &[90.0; 3]), choice("packets", &[150.0; 3])];
+        let point = Point {
+            unit: Unit::MegabytesPerSecond,
+            ..point(8, &[100.0; 3], choices)
+        };
+        let regret = point.regret().unwrap();
+        assert_eq!(regret.best.name, "packets");
+        assert!((regret.ratio - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rounds_of_the_most_frequent_state_count() {
+        let choices = vec![choice("eager", &[1.0, 9.0, 1.0, 9.0, 1.0])];
+        let mut point = point(8, &[1.0, 5.0, 1.0, 5.0, 1.0], choices);
+        point.places = [OneCore, Far, OneCore, Far, OneCore].map(Some).into();
+        assert_eq!(point.place(), Some(OneCore));
+        assert_eq!(point.counted(&point.default), [1.0; 3]);
+        assert_eq!(point.regret().unwrap().bound, 1.0);
+        // Too few of any state: all rounds count.
+        point.places = vec![Some(OneCore), Some(Far), None, None, Some(OneCore)];
+        assert_eq!(point.place(), None);
+        assert_eq!(point.counted(&point.default).len(), 5);
+        assert_eq!(
+            of_rounds(&[Some(Far), Some(Far), None, None, Some(Far)]),
+            [Some(Far), None, None, None]
+        );
+    }
+
+    #[test]
+    fn a_modelled_point_has_one_exact_round() {
+        let mut point = point(8, &[3.0], vec![choice("eager", &[3.0])]);
+        point.places = vec![None];
+        point.is_collective = true;
+        let regret = point.regret().unwrap();
+        assert_eq!(
+            (regret.bound, regret.noise, regret.limit),
+            (1.0, Some(0.0), 1.10)
+        );
+        point.choices.clear();
+        assert_eq!(point.regret(), None);
+    }
+}
