@@ -1,8 +1,8 @@
 //! `--beside`: figures of every choice compared with those that were kept earlier, so that no
 //! alternative becomes slower unseen.
 //!
-//! A real machine is faster on one day than on another, for all choices alike. So a choice counts as
-//! slower only beyond the median of all figures, which the summary names.
+//! A real machine is faster on one day than on another, for all choices alike. So a choice counts
+//! as slower only beyond the median of all figures, which the summary names.
 
 use results::sizes::size_label;
 use results::stats::median;
