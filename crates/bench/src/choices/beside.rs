@@ -1,7 +1,11 @@
 //! `--beside`: figures of every choice compared with those that were kept earlier, so that no
 //! alternative becomes slower unseen.
+//!
+//! A real machine is faster on one day than on another, for all choices alike. So a choice counts
+//! as slower only beyond the median of all figures, which the summary names.
 
 use results::sizes::size_label;
+use results::stats::median;
 use results::table::ratio;
 use serde::Serialize;
 
@@ -9,12 +13,16 @@ use super::kept::{Figure, KeptPoint};
 
 /// The ratio to earlier figures above which a choice counts as slower, without noise.
 const SLOWER: f64 = 1.05;
+/// Fewer figures do not tell a slow machine from a slow choice.
+const FEWEST: usize = 4;
 
 /// The comparison of two runs.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Comparison {
     /// Every choice of every point that both runs have in one state of the cores.
     changes: Vec<Change>,
+    /// The median of all ratios of a real machine; 1 for modelled ones, whose figures are exact.
+    drift: f64,
     /// Points whose cores had another state then.
     other_state: usize,
     /// Points that the earlier run does not have.
@@ -32,6 +40,11 @@ struct Change {
     choice: String,
     /// The time now over the time then.
     now_over_then: f64,
+    /// The least that the intervals of both allow.
+    #[serde(skip)]
+    least: f64,
+    #[serde(skip)]
+    noise: f64,
     is_slower: bool,
 }
 
@@ -44,6 +57,21 @@ pub(super) fn compare(earlier: &[KeptPoint], now: &[KeptPoint]) -> Comparison {
             Some(then) if then.cores != point.cores => comparison.other_state += 1,
             Some(then) => comparison.changes.extend(changes(then, point)),
         }
+    }
+    let real = comparison.changes.iter();
+    let real = real.filter(|one| one.fabric.is_none());
+    let ratios: Vec<f64> = real.map(|one| one.now_over_then).collect();
+    comparison.drift = match ratios.len() {
+        0..FEWEST => 1.0,
+        _ => median(&ratios),
+    };
+    for one in &mut comparison.changes {
+        let drift = match one.fabric {
+            None => comparison.drift,
+            Some(_) => 1.0,
+        };
+        let is_beyond = one.now_over_then / drift > SLOWER + one.noise;
+        one.is_slower = is_beyond && one.least / drift > 1.0;
     }
     comparison
 }
@@ -67,7 +95,9 @@ fn changes(then: &KeptPoint, now: &KeptPoint) -> Vec<Change> {
             size: now.size,
             choice: name.to_owned(),
             now_over_then: results::stats::round_to(ratio, 4),
-            is_slower: ratio > SLOWER + noise && least > 1.0,
+            least,
+            noise,
+            is_slower: false,
         }
     };
     pairs.map(change).collect()
@@ -104,6 +134,10 @@ impl Comparison {
         let lines: String = lines.collect();
         let (all, count) = (self.changes.len(), slower.len());
         let mut end = format!("{count} of {all} figures are slower than those kept before");
+        if (self.drift - 1.0).abs() >= 0.005 {
+            let drift = ratio(self.drift);
+            end += &format!(", beyond the {drift} times of the median of all figures");
+        }
         if self.other_state > 0 {
             let points = self.other_state;
             end +=
@@ -155,6 +189,25 @@ mod tests {
         );
         let lines = compared(kept(1.0, 2.0), kept(1.0, 2.4)).text(true);
         assert!(lines.contains("\"choice\":\"packets\",\"now_over_then\":1.2,\"is_slower\":true}"));
+    }
+
+    #[test]
+    fn a_machine_that_is_slower_as_a_whole_is_no_slower_choice() {
+        let points = |factor: f64, packets: f64| -> Vec<KeptPoint> {
+            let of = |size| {
+                let choices = vec![
+                    choice("eager", &[factor; 5]),
+                    choice("packets", &[factor * packets; 5]),
+                ];
+                KeptPoint::of(&point(size, &[factor; 5], choices), false)
+            };
+            [8, 64, 512].map(of).into()
+        };
+        let text = compare(&points(1.0, 2.0), &points(1.7, 2.6)).text(false);
+        assert!(text.starts_with("Slower than before: latency, 2 ranks, 8 B: packets, 2.21 of"));
+        let end = "3 of 9 figures are slower than those kept before, beyond the 1.70 times of the \
+                   median of all figures.\n";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::operation::{Collective, Form};
 use crate::plan::{Benchmark, WorkerPlan};
 use crate::rounds::Case;
 
-/// Iterations of a job that only explains, in real time: enough for members of a communicator to agree, and for
-/// ranks to learn how their messages meet receives.
+/// Iterations of a job that only explains, in real time: enough for members of a communicator to
+/// agree, and for ranks to learn how their messages meet receives.
 const ITERATIONS: usize = 100;
 /// Most seconds of these iterations.
 const SECONDS: f64 = 0.1;

@@ -42,8 +42,8 @@ pub(crate) struct ChoiceOptions {
     /// Write a trace of the modelled machine's ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) trace: Option<PathBuf>,
-    /// Number of rounds (modelled machines need only one: results are exact) [default: 5, and 15 with
-    /// --every-choice]
+    /// Number of rounds (modelled machines need only one: results are exact) [default: 5, and 15
+    /// with --every-choice]
     #[arg(long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) rounds: Option<u64>,
     /// Abort a run after this many seconds without output

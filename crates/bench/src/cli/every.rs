@@ -12,8 +12,8 @@ pub(crate) struct EveryOptions {
     /// forced choice (our own library only)
     #[arg(long, conflicts_with_all = ["against", "explain", "percentiles", "trace", "plot"])]
     pub(crate) every_choice: bool,
-    /// Keep the figures of every choice in FILE, as JSON lines; figures of the same benchmarks, ranks
-    /// and sizes in it are replaced
+    /// Keep the figures of every choice in FILE, as JSON lines; figures of the same benchmarks,
+    /// ranks and sizes in it are replaced
     #[arg(long, value_name = "FILE", requires = "every_choice")]
     pub(crate) keep: Option<PathBuf>,
     /// Compare with the figures in FILE: a line for each choice that has become slower

@@ -75,8 +75,8 @@ impl Habit {
 }
 
 impl Announcer {
-    /// The announcer of a rank. `tries_short`: over several rails, or always. `always`: whatever the
-    /// experience.
+    /// The announcer of a rank. `tries_short`: over several rails, or always. `always`: whatever
+    /// the experience.
     pub(super) fn new(tries_short: bool, always: bool) -> Announcer {
         Announcer {
             habits: HashMap::new(),

@@ -73,6 +73,24 @@ fn peers_in_shared_memory_have_no_rails() {
 }
 
 #[test]
+fn alternatives_have_the_settings_that_force_them() {
+    run_shared(2, &[], |rank| {
+        let text = rank.explain_choices();
+        let alternatives = &text[text.find(r#""alternatives":["#).unwrap()..];
+        let messages = r#"{"procedures":["MPI_Send"],"kind":"protocol","is_learned":false,"taken":[[0,"eager"],"#;
+        let chain = r#"{"choice":"chain","settings":{"FISHPLATE_COLLECTIVES":"bcast=chain"}}"#;
+        for part in [messages, chain, r#""FISHPLATE_PROTOCOL":"packets""#] {
+            assert!(alternatives.contains(part), "{alternatives}");
+        }
+    });
+    let settings = [("FISHPLATE_COLLECTIVES", "bcast=chain")];
+    run_shared(2, &settings, |rank| {
+        let bcast = r#"{"procedures":["MPI_Bcast"],"kind":"algorithm","is_learned":false,"taken":[[0,"chain"]]"#;
+        assert!(rank.explain_choices().contains(bcast));
+    });
+}
+
+#[test]
 fn a_rank_alone_has_nothing_to_choose() {
     run_shared(1, &[], |rank| {
         assert_eq!(rank.explain_choices(), r#"{"rank":0,"peers":[]}"#);
