@@ -34,13 +34,21 @@ pub mod lock;
 #[cfg(not(loom))]
 mod loopback;
 #[cfg(not(loom))]
+mod machine;
+#[cfg(not(loom))]
+mod mapped;
+#[cfg(not(loom))]
 mod peer_table;
 #[cfg(not(loom))]
 pub mod rdma;
 #[cfg(not(loom))]
+mod report;
+#[cfg(not(loom))]
 mod router;
 #[cfg(not(loom))]
 mod shm;
+#[cfg(not(loom))]
+mod short_path;
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
@@ -61,12 +69,20 @@ pub use explain::{OwnNetwork, RailChoice};
 #[cfg(not(loom))]
 pub use loopback::Loopback;
 #[cfg(not(loom))]
+pub use machine::Machine;
+#[cfg(not(loom))]
+pub use mapped::MappedMemory;
+#[cfg(not(loom))]
 pub use peer_table::PeerTable;
 pub use piece_counter::PieceCounter;
+#[cfg(not(loom))]
+pub use report::Report;
 #[cfg(not(loom))]
 pub use router::Router;
 #[cfg(not(loom))]
 pub use shm::collective_buffer;
+#[cfg(not(loom))]
+pub use short_path::ShortPath;
 pub use transport::{
     Capabilities, CostHints, End, First, Head, More, Put, Transport, ZeroCopyCapabilities,
 };

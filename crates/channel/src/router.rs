@@ -5,15 +5,13 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
-use crate::body::BodyStores;
 use crate::loopback::Loopback;
-use crate::piece_counter::PieceCounter;
-use crate::rdma::{Outages, Rdma};
+use crate::rdma::Rdma;
 use crate::shm::Shm;
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, Done, End, Exposed, Exposure, Fault, First, Head, More, NotifiedWrite,
-    OwnNetwork, Put, RailChoice, RemoteKey, Result, Transfer, Transport, ZeroCopy,
+    Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
+    Result, Transfer, Transport, ZeroCopy,
 };
 
 /// The transports of one rank.
@@ -31,7 +29,7 @@ pub struct Router {
 }
 
 /// The transport that reaches a peer.
-enum Via<'a> {
+pub(crate) enum Via<'a> {
     Loopback(&'a mut Loopback),
     Shm(&'a mut Shm),
     Rdma(&'a mut Rdma),
@@ -60,7 +58,7 @@ impl Router {
         }
     }
 
-    fn via(&mut self, peer: usize) -> Via<'_> {
+    pub(crate) fn via(&mut self, peer: usize) -> Via<'_> {
         let rank = self.rank;
         if let Some(shm) = self
             .shm
@@ -88,113 +86,18 @@ impl Router {
     }
 
     #[inline]
-    fn shm_to(&self, peer: usize) -> Option<&Shm> {
+    pub(crate) fn shm_to(&self, peer: usize) -> Option<&Shm> {
         self.shm
             .as_ref()
             .filter(|shm| peer != self.rank && shm.reaches(peer))
     }
 
     #[inline]
-    fn shm_to_mut(&mut self, peer: usize) -> Option<&mut Shm> {
+    pub(crate) fn shm_to_mut(&mut self, peer: usize) -> Option<&mut Shm> {
         let rank = self.rank;
         self.shm
             .as_mut()
             .filter(|shm| peer != rank && shm.reaches(peer))
-    }
-
-    /// Takes the first packet in the polled rings if it is `wanted`. A caller that finds none for
-    /// some time must poll.
-    #[inline(always)]
-    pub fn first_if<T>(
-        &mut self,
-        wanted: impl FnOnce(Head) -> bool,
-        take: impl FnOnce(Head, &[u8]) -> T,
-    ) -> Result<First<T>> {
-        match &mut self.shm {
-            Some(shm) => shm.get_first_if(wanted, take),
-            None => Ok(First::Nothing),
-        }
-    }
-
-    /// [`first_if`](Router::first_if) can find the packets of some peer.
-    pub fn can_peek(&self) -> bool {
-        !self.only_devices()
-    }
-
-    /// A poll would find nothing, as far as a short look can tell.
-    #[inline(always)]
-    pub fn has_nothing(&self) -> bool {
-        self.loopback.is_empty()
-            && self.rdma.is_none()
-            && self.shm.as_ref().is_none_or(|shm| shm.has_nothing())
-    }
-
-    /// The stores for the next body to `peer`, which has `len` bytes.
-    #[inline]
-    pub fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
-        match self.shm_to_mut(peer) {
-            Some(shm) => shm.stores(peer, len),
-            None => BodyStores::CACHED,
-        }
-    }
-
-    /// Length of the pieces of a message to `peer` that goes in several packets, in bytes.
-    pub fn piece(&self, peer: usize) -> usize {
-        match (self.shm_to(peer), &self.rdma) {
-            (Some(shm), _) => shm.piece(),
-            (None, Some(rdma)) if peer != self.rank => rdma.longest_packet(peer),
-            _ => self.loopback.longest_packet(peer),
-        }
-    }
-
-    /// The state that this rank and `peer` share to copy one message together, if memory is shared.
-    pub fn cooperation(&self, peer: usize, end: End) -> Option<&PieceCounter> {
-        self.shm_to(peer)?.piece_counter(peer, end)
-    }
-
-    /// This rank, the sender, joins the cooperative copy that the receiver has just opened with
-    /// this generation.
-    pub fn join_cooperation(&mut self, peer: usize, generation: u32) {
-        if let Some(shm) = self.shm_to_mut(peer) {
-            shm.joins(peer, generation);
-        }
-    }
-
-    /// The choice of rails for a message of `len` bytes to `peer`. `None` if no rails lead there.
-    pub fn explain_rails(&mut self, peer: usize, len: usize) -> Option<RailChoice> {
-        match self.via(peer) {
-            Via::Rdma(rdma) => Some(rdma.explain_rails(peer, len)),
-            Via::Loopback(_) | Via::Shm(_) => None,
-        }
-    }
-
-    /// The names of the devices on the rails to `peer`, in their order. Empty if no rails lead
-    /// there, or if their devices are modelled.
-    pub fn rail_names(&mut self, peer: usize) -> Vec<String> {
-        match self.via(peer) {
-            Via::Rdma(rdma) => rdma.rail_names(),
-            Via::Loopback(_) | Via::Shm(_) => Vec::new(),
-        }
-    }
-
-    /// The network that this rank's devices report.
-    pub fn own_network(&mut self) -> OwnNetwork {
-        OwnNetwork {
-            device: self.rdma.as_mut().map(|rdma| rdma.estimates()),
-            shares_memory: self.shm.is_some(),
-        }
-    }
-
-    /// Takes the reports about rails since the last call: a topic, and the words.
-    pub fn take_rail_reports(&mut self) -> Vec<(String, String)> {
-        let rdma = self.rdma.as_mut();
-        rdma.map_or_else(Vec::new, |rdma| rdma.take_reports())
-    }
-
-    /// The rails to which strangers have connected: number, device, number of connections.
-    pub fn strangers(&mut self) -> Vec<(usize, String, u64)> {
-        let rdma = self.rdma.as_mut();
-        rdma.map_or_else(Vec::new, |rdma| rdma.strangers())
     }
 
     /// Gives up a peer that cannot be reached any more: nothing is exchanged with it from now on.
@@ -219,12 +122,6 @@ impl Router {
             Some(rdma) => rdma.tend_last_paths(),
             None => Ok(()),
         }
-    }
-
-    /// The times without a network that have ended: their number, and their sum in nanoseconds.
-    pub fn outages(&self) -> Outages {
-        let rdma = self.rdma.as_ref();
-        rdma.map_or(Outages::default(), |rdma| rdma.outages())
     }
 
     /// Leaves the modelled machine: this rank exchanges no more messages.

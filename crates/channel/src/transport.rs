@@ -71,7 +71,7 @@ pub struct Capabilities {
     /// Transfers between exposed memory of both ranks; `None` if this pair has none.
     pub zero_copy: Option<ZeroCopyCapabilities>,
     /// Both ranks can copy one message together
-    /// ([`Router::cooperation`](crate::Router::cooperation)).
+    /// ([`MappedMemory::cooperation`](crate::MappedMemory::cooperation)).
     pub cooperative: bool,
     /// Pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,

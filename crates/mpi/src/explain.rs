@@ -132,7 +132,7 @@ impl Rank {
             let learned = state.messages.learned_choice(size, &capabilities);
             let (taken, others) =
                 learned.unwrap_or_else(|| protocol::compare(size, &capabilities, limits));
-            let rails = state.router.explain_rails(peer, size);
+            let rails = state.router.report().rails(peer, size);
             SizeChoice {
                 size,
                 taken,
@@ -143,7 +143,7 @@ impl Rank {
         let sizes = sizes.collect();
         PeerChoices {
             sizes,
-            devices: state.router.rail_names(peer),
+            devices: state.router.report().rail_names(peer),
             transport: capabilities.transport,
             rails: capabilities.rails,
         }

@@ -271,7 +271,7 @@ impl State {
     /// receive from any source is no reason for connections to all members, except on a modelled
     /// machine, which connects only peers without a path.
     pub(crate) fn contact_awaited(&mut self) -> Result<()> {
-        let is_virtual = self.router.is_virtual();
+        let is_virtual = self.router.machine().is_virtual();
         let requests = self.messages.requests.iter();
         let received = requests.filter_map(|(_, request)| match &request.operation {
             Operation::Receive(receive) if request.is_open() => Some(&receive.key),

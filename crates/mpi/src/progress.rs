@@ -3,6 +3,7 @@
 
 use crate::Result;
 use crate::rank::{Rank, State};
+use channel::ShortPath;
 
 impl State {
     /// One round of progress, without tasks. True if anything moved. It runs no function of the

@@ -157,24 +157,24 @@ impl Rank {
 
     /// Nanoseconds since a fixed moment, in virtual time on a modelled machine.
     pub fn now(&self) -> u64 {
-        self.waiter.now(|| self.lock().router.device_now())
+        self.waiter.now(|| self.lock().router.machine().now())
     }
 
     /// Begins a call of the program, after `computed` nanoseconds of computing.
     pub fn enter(&self, call: &'static str, computed: u64) {
-        self.lock().router.enter(call, computed);
+        self.lock().router.machine().enter(call, computed);
     }
 
     /// Ends a call of the program. `has_result` is false for a poll that found nothing and for a
     /// reading of the clock.
     pub fn leave(&self, has_result: bool) {
-        self.lock().router.leave_call(has_result);
+        self.lock().router.machine().leave(has_result);
     }
 
     /// The rank's time on its modelled machine, in picoseconds: since the machine's start, and the
     /// part of it for which the rank has waited. `None` on a real machine.
     pub fn virtual_time(&self) -> Option<(u64, u64)> {
-        let time = self.lock().router.virtual_time()?;
+        let time = self.lock().router.machine().virtual_time()?;
         Some((time.now, time.waited))
     }
 
@@ -192,7 +192,7 @@ impl Rank {
 
     /// True if the rank runs on a modelled machine, in virtual time.
     pub fn is_virtual(&self) -> bool {
-        self.lock().router.is_virtual()
+        self.lock().router.machine().is_virtual()
     }
 
     /// This rank's number in the job.

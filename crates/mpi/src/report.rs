@@ -38,13 +38,13 @@ impl State {
     /// in the profile.
     #[cold]
     pub(crate) fn report_rails(&mut self) {
-        for (topic, text) in self.router.take_rail_reports() {
+        for (topic, text) in self.router.report().take_messages() {
             self.warn(&topic, &text);
         }
-        for (rail, _, count) in self.router.strangers() {
+        for (rail, _, count) in self.router.report().strangers() {
             self.messages.count_strangers(rail, count);
         }
-        let outages = self.router.outages();
+        let outages = self.router.report().outages();
         if outages.count > 0 {
             self.messages.count_outages(outages.count, outages.nanos);
         }
@@ -53,7 +53,7 @@ impl State {
     /// Reports the number of all strangers to the launcher. To be called at the end of the rank.
     #[cold]
     pub(crate) fn report_strangers(&mut self) {
-        let strangers = self.router.strangers().into_iter();
+        let strangers = self.router.report().strangers().into_iter();
         let counts: Vec<String> = strangers
             .map(|(_, device, count)| format!("{count} on {device}"))
             .collect();

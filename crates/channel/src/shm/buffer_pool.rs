@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::Shm;
 use super::collective_buffer::{AREA, BUFFERS, CollectiveBuffer, Member};
+use crate::Result;
 use crate::sync::Ordering;
-use crate::{Result, Router};
 
 /// The collective buffers that a rank can use with a group. The empty offer: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,8 +105,18 @@ impl Shm {
         })
     }
 
+    /// Offers the free buffers. The offer is empty if an earlier one has not ended.
+    pub(crate) fn offer_buffers(&mut self) -> BufferOffer {
+        self.buffers.offer()
+    }
+
+    /// Ends the offer, whatever the members agreed on.
+    pub(crate) fn end_offer(&mut self, offer: BufferOffer) {
+        self.buffers.offered &= offer.free == 0;
+    }
+
     /// Takes buffer `index` for a group.
-    fn take_buffer(
+    pub(crate) fn take_buffer(
         &mut self,
         index: usize,
         group: impl Iterator<Item = usize>,
@@ -129,49 +139,5 @@ impl Shm {
         );
         self.buffers.taken[index] = Some(taken);
         Ok(buffer)
-    }
-}
-
-impl Router {
-    /// This rank shares memory with each of these world ranks, itself excepted.
-    pub fn shares_memory(&self, mut group: impl Iterator<Item = usize>) -> bool {
-        let shm = self.shm.as_ref();
-        shm.is_some_and(|shm| group.all(|rank| shm.reaches(rank)))
-    }
-
-    /// Offers the free collective buffers to a group of world ranks. The offer is empty if they do
-    /// not all share memory or if an earlier offer has not ended. The members combine their offers:
-    /// `free` by AND, `first_round` by maximum.
-    pub fn offer_buffers(&mut self, mut group: impl Iterator<Item = usize>) -> BufferOffer {
-        match &mut self.shm {
-            Some(shm) if group.all(|rank| shm.reaches(rank)) => shm.buffers.offer(),
-            _ => BufferOffer::default(),
-        }
-    }
-
-    /// Ends this rank's offer, whatever the members agreed on.
-    pub fn end_offer(&mut self, offer: BufferOffer) {
-        if let Some(shm) = &mut self.shm {
-            shm.buffers.offered &= offer.free == 0;
-        }
-    }
-
-    /// The first collective buffer of a combined offer, for the group of world ranks that made it;
-    /// `None` if no buffer is free for all.
-    ///
-    /// # Panics
-    /// If this rank is no member, has not offered the buffer, or shares no memory with a member.
-    pub fn collective_buffer(
-        &mut self,
-        agreed: BufferOffer,
-        group: impl Iterator<Item = usize>,
-    ) -> Result<Option<CollectiveBuffer>> {
-        match &mut self.shm {
-            Some(shm) if agreed.free != 0 => {
-                let index = agreed.free.trailing_zeros() as usize;
-                shm.take_buffer(index, group, agreed.first_round).map(Some)
-            }
-            _ => Ok(None),
-        }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use device::VirtualTime;
-
 use crate::Router;
 
 /// Nanoseconds of wall-clock time since the rank began.
@@ -26,39 +24,6 @@ impl WallClock {
 }
 
 impl Router {
-    /// The program enters a call of the library, after `computed` nanoseconds of computing. Only
-    /// virtual time needs this.
-    pub fn enter(&mut self, call: &'static str, computed: u64) {
-        if let Some(rdma) = &mut self.rdma {
-            rdma.node().enter(call, computed);
-        }
-    }
-
-    /// The call returns to the program, a poll perhaps without a result.
-    pub fn leave_call(&mut self, has_result: bool) {
-        if let Some(rdma) = &mut self.rdma {
-            rdma.node().leave(has_result);
-        }
-    }
-
-    /// The rank's virtual time, if it runs on a modelled machine. Reading it is not charged.
-    pub fn virtual_time(&mut self) -> Option<VirtualTime> {
-        let accounting = self.rdma.as_mut()?.node().accounting()?;
-        Some(accounting.time())
-    }
-
-    /// Time is virtual: the rank runs on a modelled machine.
-    pub fn is_virtual(&mut self) -> bool {
-        self.rdma
-            .as_mut()
-            .is_some_and(|rdma| rdma.node().is_virtual())
-    }
-
-    /// The devices' clock, in nanoseconds, if the rank has devices.
-    pub fn device_now(&mut self) -> u64 {
-        self.rdma.as_mut().map_or(0, |rdma| rdma.node().now())
-    }
-
     /// The rank waits through its node, because no peer could ring a doorbell: time passes only
     /// while it waits.
     #[inline]

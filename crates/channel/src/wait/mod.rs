@@ -359,7 +359,7 @@ impl Waiter {
     fn look_for_losses<P: Party>(&self, party: &P) -> std::result::Result<(), P::Error> {
         let mut state = party.lock();
         let router = P::router(&mut state);
-        if router.is_virtual() && !router.knows_cuts() {
+        if router.machine().is_virtual() && !router.knows_cuts() {
             return Ok(());
         }
         P::contact_awaited(&mut state)?;
@@ -478,7 +478,7 @@ impl Waiter {
             P::contact_awaited(&mut state)?;
         }
         let router = P::router(&mut state);
-        let is_virtual = router.is_virtual();
+        let is_virtual = router.machine().is_virtual();
         let longest = if is_virtual { u64::MAX } else { NAP };
         if let Err(error) = router.pass_time(longest) {
             if let Fault::Deadlock = error.fault() {

@@ -5,7 +5,7 @@
 //! only; everything else is left to progress. If the message is long, or does not arrive soon, the
 //! receive becomes a request.
 
-use channel::First;
+use channel::{First, ShortPath};
 use datatype::Buffer;
 
 use crate::matching::Key;

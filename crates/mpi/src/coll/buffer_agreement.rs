@@ -1,7 +1,7 @@
 //! The agreement of a communicator's members on collective buffers.
 
-use channel::Transport;
 use channel::collective_buffer::{BufferOffer, CollectiveBuffer};
+use channel::{MappedMemory, Transport};
 use datatype::{Op, Predefined};
 
 use super::call::Call;

@@ -22,7 +22,7 @@ use crate::rank::Rank;
 impl Rank {
     /// The network by the numbers of this rank's devices.
     pub(crate) fn own_network(&self) -> Network {
-        let own = self.lock().router.own_network();
+        let own = self.lock().router.report().network();
         let Some((latency_ns, bandwidth)) = own.device else {
             return Network::MEMORY;
         };

@@ -4,6 +4,7 @@
 //! The members of one host agree on a collective buffer of the operation's own when they first
 //! start it, and choose its algorithm then; later instances only use both.
 
+use channel::MappedMemory;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 

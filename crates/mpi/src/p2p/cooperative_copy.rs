@@ -10,7 +10,10 @@
 
 use std::ops::Range;
 
-use channel::{End, Exposed, Exposure, Put, RemoteKey, Router, Transfer, Transport, ZeroCopy};
+use channel::{
+    End, Exposed, Exposure, MappedMemory, Put, RemoteKey, Router, ShortPath, Transfer, Transport,
+    ZeroCopy,
+};
 use datatype::Buffer;
 
 use super::Messages;

@@ -29,7 +29,7 @@ mod transfers;
 
 use std::sync::Arc;
 
-use channel::{Capabilities, End, Exposed, Head, Router, Transport, ZeroCopy};
+use channel::{Capabilities, End, Exposed, Head, Router, ShortPath, Transport, ZeroCopy};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;

@@ -1,6 +1,6 @@
 //! The start of sends.
 
-use channel::{Put, Router, Transport};
+use channel::{Put, Router, ShortPath, Transport};
 use datatype::Buffer;
 
 use super::Messages;

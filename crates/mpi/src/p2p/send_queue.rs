@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use channel::{Head, NotifiedWrite, PeerTable, Put, Router, Transport};
+use channel::{Head, NotifiedWrite, PeerTable, Put, Router, ShortPath, Transport};
 
 use crate::Result;
 use crate::matching::Key;

@@ -13,6 +13,10 @@ const REASON: &str = "// Over 80 lines: ";
 /// Most columns of a comment.
 const MOST_COLUMNS: usize = 100;
 
+/// Most public functions of `channel::Router` beside its traits: what every transport must serve
+/// belongs to a trait, and what one subject needs to a view (`report`, `machine`).
+const MOST_OF_ROUTER: usize = 12;
+
 /// The floors of `ARCHITECTURE.md`, by crate.
 type Floors = BTreeMap<String, u32>;
 /// The dependencies of each crate on others of the workspace, without those of its tests.
@@ -50,6 +54,30 @@ fn comments_are_at_most_100_columns_wide() {
             .collect()
     };
     none(&findings(wide), "wrap the comment");
+}
+
+#[test]
+fn the_router_keeps_few_functions_of_its_own() {
+    let own = |text: &str| -> Vec<String> {
+        let mut is_within = false;
+        let mut found = Vec::new();
+        for line in text.lines() {
+            match line {
+                "impl Router {" => is_within = true,
+                "}" => is_within = false,
+                _ if is_within && line.starts_with("    pub fn ") => found.push(line.into()),
+                _ => (),
+            }
+        }
+        found
+    };
+    let found = findings(own);
+    assert!(
+        (2..=MOST_OF_ROUTER).contains(&found.len()),
+        "{} public functions of Router:\n{}",
+        found.len(),
+        found.join("\n")
+    );
 }
 
 #[test]

@@ -1,0 +1,50 @@
+//! The machine on which a rank lives, and its time: virtual on a modelled one.
+
+use device::VirtualTime;
+
+use crate::Router;
+use crate::rdma::Rdma;
+
+/// The machine of a rank, as its node shows it. A rank without devices has none.
+pub struct Machine<'a>(Option<&'a mut Rdma>);
+
+impl Router {
+    /// The machine of this rank.
+    pub fn machine(&mut self) -> Machine<'_> {
+        Machine(self.rdma.as_deref_mut())
+    }
+}
+
+impl Machine<'_> {
+    /// The program enters a call of the library, after `computed` nanoseconds of computing. Only
+    /// virtual time needs this.
+    pub fn enter(&mut self, call: &'static str, computed: u64) {
+        if let Some(rdma) = &mut self.0 {
+            rdma.node().enter(call, computed);
+        }
+    }
+
+    /// The call returns to the program, a poll perhaps without a result.
+    pub fn leave(&mut self, has_result: bool) {
+        if let Some(rdma) = &mut self.0 {
+            rdma.node().leave(has_result);
+        }
+    }
+
+    /// The rank's virtual time, if the machine is modelled. Reading it is not charged.
+    pub fn virtual_time(&mut self) -> Option<VirtualTime> {
+        let accounting = self.0.as_mut()?.node().accounting()?;
+        Some(accounting.time())
+    }
+
+    /// Time is virtual: the machine is modelled.
+    pub fn is_virtual(&mut self) -> bool {
+        let rdma = self.0.as_mut();
+        rdma.is_some_and(|rdma| rdma.node().is_virtual())
+    }
+
+    /// The devices' clock, in nanoseconds, if the rank has devices.
+    pub fn now(&mut self) -> u64 {
+        self.0.as_mut().map_or(0, |rdma| rdma.node().now())
+    }
+}
