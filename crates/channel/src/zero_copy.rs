@@ -106,8 +106,8 @@ impl RemoteKey {
         self.address.wrapping_add(self.offset).wrapping_add(at)
     }
 
-    /// Appends the encoding of the key of a whole exposure: 8 bytes, and 4 for each rail. Its length
-    /// is not included, because the messages that carry keys have it.
+    /// Appends the encoding of the key of a whole exposure: 8 bytes, and 4 for each rail. Its
+    /// length is not included, because the messages that carry keys have it.
     pub fn encode(&self, to: &mut Vec<u8>) {
         to.extend(self.address.to_ne_bytes());
         for key in &self.keys[..usize::from(self.rails)] {

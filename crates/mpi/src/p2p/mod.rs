@@ -225,8 +225,9 @@ impl Messages {
         flushed
     }
 
-    /// This rank's choice for the fetch of an announced message of `len` bytes, by the times that it
-    /// has learned, and the paths not taken: protocols and nanoseconds. None: nothing was learned.
+    /// This rank's choice for the fetch of an announced message of `len` bytes, by the times that
+    /// it has learned, and the paths not taken: protocols and nanoseconds. None: nothing was
+    /// learned.
     pub(crate) fn learned_choice(&self, len: usize, peer: &Capabilities) -> Option<Choice> {
         let case = Case {
             end: End::Receiver,
