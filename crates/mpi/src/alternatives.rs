@@ -44,16 +44,22 @@ impl Rank {
     /// Protocols and rail policies for messages to the next rank.
     fn message_groups(&self) -> Vec<Group> {
         let peer = (self.rank() + 1) % self.size();
-        let (capabilities, tally) = {
-            let state = &mut *self.lock();
-            (state.router.capabilities(peer), state.messages.tally)
+        let state = &mut *self.lock();
+        let capabilities = state.router.capabilities(peer);
+        let announced = state.messages.tally.is_mostly_announced();
+        let learned = |len| {
+            let choice = state.messages.learned_choice(len, &capabilities);
+            choice.map(|((protocol, _), _)| protocol)
         };
-        let writes = |peer: &Capabilities| peer.zero_copy.is_some_and(|one| one.notified_write);
+        let zero_copy = capabilities.zero_copy;
+        let writes = zero_copy.is_some_and(|zero_copy| zero_copy.notified_write);
+        let copies = zero_copy.is_some_and(|zero_copy| zero_copy.synchronous);
+        let limits = &self.limits;
         let protocols = Group {
             procedures: &["MPI_Send"],
             kind: "protocol",
-            is_learned: self.limits.announces && writes(&capabilities),
-            taken: taken_protocols(&capabilities, &self.limits, tally.is_mostly_announced()),
+            is_learned: limits.announces && writes || limits.learns && copies,
+            taken: taken_protocols(&capabilities, limits, announced, learned),
             forced: protocol::all()
                 .map(|protocol| (protocol.name().to_string(), forced_protocol(protocol)))
                 .collect(),
@@ -66,7 +72,7 @@ impl Rank {
             procedures: &["MPI_Send"],
             kind: "rails",
             is_learned: false,
-            taken: vec![(0, self.lock().knobs.rail_policy.show())],
+            taken: vec![(0, state.knobs.rail_policy.show())],
             forced: policies
                 .map(|name| (name.clone(), vec![("FISHPLATE_RAIL_POLICY", name)]))
                 .collect(),
@@ -182,14 +188,21 @@ fn forced_protocol(protocol: Protocol) -> Variables {
         .collect()
 }
 
-/// A sender's protocols by length. `announced`: the peer announces its receives.
-fn taken_protocols(peer: &Capabilities, limits: &Limits, announced: bool) -> Vec<(usize, String)> {
+/// Protocols by length. `announced`: the peer announces its receives. `learned`: the protocol that
+/// receivers have learned for a length.
+fn taken_protocols(
+    peer: &Capabilities,
+    limits: &Limits,
+    announced: bool,
+    learned: impl Fn(usize) -> Option<Protocol>,
+) -> Vec<(usize, String)> {
     let taken = |len| {
         let case = protocol::Case {
             has_rtr: announced,
             ..protocol::Case::of_sender(len, peer, limits)
         };
-        (len, protocol::choose(&case).name().to_string())
+        let protocol = learned(len).unwrap_or_else(|| protocol::choose(&case));
+        (len, protocol.name().to_string())
     };
     changes(protocol::lengths(peer, limits).into_iter().map(taken))
 }
@@ -229,6 +242,7 @@ mod tests {
             peer,
             &limits,
             limits.announces && peer.rails > 0 && protocol == Protocol::ReadyToReceive,
+            |_| None,
         );
         let last = taken.iter().rfind(|(from, _)| *from <= len);
         last.unwrap().1.clone()

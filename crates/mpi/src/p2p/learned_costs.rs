@@ -284,6 +284,17 @@ impl LearnedCosts {
         self.classes[class.0].record(path, u32::try_from(ps_per_byte).unwrap_or(u32::MAX));
     }
 
+    /// The class of which more was seen.
+    pub(super) fn busier(&self, [one, other]: [Class; 2]) -> Class {
+        let seen = |class: Class| -> u32 {
+            let costs = self.classes.get(class.0);
+            costs.map_or(0, |costs| {
+                costs.paths.iter().map(|path| path.recorded).sum()
+            })
+        };
+        if seen(other) > seen(one) { other } else { one }
+    }
+
     /// The learned times of a class, in picoseconds a byte, and whether the path is chosen.
     pub(super) fn times(&self, class: Class) -> impl Iterator<Item = (Protocol, u64, bool)> {
         let costs = self.classes.get(class.0).into_iter();
@@ -382,6 +393,7 @@ mod tests {
             costs.packets_ended(receive);
         }
         assert!(costs.open.is_empty());
+        assert_eq!(costs.busier([Class::of(LEN, false, false), class]), class);
         // Each took 1 ns a byte, though the second waited for the first.
         assert_eq!(costs.times(class).next().map(|row| row.1), Some(1000));
     }

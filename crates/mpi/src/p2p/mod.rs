@@ -235,7 +235,8 @@ impl Messages {
             ..Case::of_sender(len, peer, &self.limits)
         };
         let is_announced = len > self.limits.eager && protocol::can_learn(&case);
-        let class = is_announced.then(|| Class::of(len, peer.push, false))?;
+        let company = [false, true].map(|is_followed| Class::of(len, peer.push, is_followed));
+        let class = is_announced.then(|| self.learned.busier(company))?;
         let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;
         let times = self.learned.times(class);
         let (taken, others): (Vec<_>, Vec<_>) = times.partition(|(_, _, is_chosen)| *is_chosen);
