@@ -10,6 +10,7 @@ pub struct Machine<'a>(Option<&'a mut Rdma>);
 
 impl Router {
     /// The machine of this rank.
+    #[inline(always)]
     pub fn machine(&mut self) -> Machine<'_> {
         Machine(self.rdma.as_deref_mut())
     }
@@ -38,6 +39,7 @@ impl Machine<'_> {
     }
 
     /// Time is virtual: the machine is modelled.
+    #[inline(always)]
     pub fn is_virtual(&mut self) -> bool {
         let rdma = self.0.as_mut();
         rdma.is_some_and(|rdma| rdma.node().is_virtual())

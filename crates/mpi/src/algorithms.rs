@@ -572,6 +572,7 @@ impl AlgorithmTable {
     }
 
     /// The user's choice, where the algorithm can serve this call.
+    #[cold]
     fn overridden(&self, collective: Collective, case: &Case) -> Option<Algorithm> {
         let fits = |one: &&Override| one.collective == collective && one.from <= case.bytes;
         let wanted = self.overrides.iter().find(fits)?.algorithm;

@@ -250,8 +250,15 @@ impl LearnedCosts {
         }
     }
 
+    /// Fetches by packets are being measured.
+    #[inline(always)]
+    pub(super) fn measures_packets(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// A message in packets is complete, which may be a fetch that is being measured.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(super) fn packets_ended(&mut self, receive: u32) {
         let at = self.open.iter().position(|(open, _)| *open == receive);
         if let Some(at) = at {

@@ -175,7 +175,9 @@ impl Messages {
         if receive.arrived == receive.announced {
             let status = received(&receive.buffer, receive.key, receive.announced);
             self.release(id);
-            self.learned.packets_ended(id.0);
+            if self.learned.measures_packets() {
+                self.learned.packets_ended(id.0);
+            }
             self.requests.complete(id, status);
         }
         Ok(())
