@@ -115,8 +115,8 @@ knobs! {
 
     /// The source of the costs by which the path of a long message within a host is chosen. With
     /// `fixed`, estimates decide that never change, so that every run chooses alike. With `learn`,
-    /// receivers time the messages that move, and choose the fastest path for each length; no result
-    /// depends on it. In virtual time, costs are those of the model.
+    /// receivers time the messages that move, and choose the fastest path for each length; no
+    /// result depends on it. In virtual time, costs are those of the model.
     costs: CostSource = CostSource::Fixed, "FISHPLATE_COSTS";
 
     /// The shortest message that is copied once, where that is possible.
