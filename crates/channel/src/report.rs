@@ -1,4 +1,4 @@
-//! What the transports of a rank tell its user.
+//! Reports of a rank's transports to its user: rails, their changes, strangers, outages.
 
 use crate::rdma::Outages;
 use crate::router::Via;

@@ -23,7 +23,7 @@ struct Group {
     procedures: &'static [&'static str],
     /// `protocol`, `rails` or `algorithm`.
     kind: &'static str,
-    /// What the rank takes depends on its messages so far.
+    /// The rank's choices depend on its messages so far.
     is_learned: bool,
     /// The lengths in bytes from which on the rank takes each choice. Collectives: bytes as in
     /// [`Case::bytes`].

@@ -38,7 +38,7 @@ pub(super) struct Group {
     procedures: Vec<String>,
     /// `protocol`, `rails` or `algorithm`.
     pub(super) kind: String,
-    /// What is taken depends on the messages of the job, so each size has a job of its own.
+    /// The choices depend on the messages of the job, so each size has a job of its own.
     is_learned: bool,
     /// The bytes from which on each choice is taken, in ascending order.
     taken: Vec<(usize, String)>,
@@ -82,7 +82,7 @@ impl Alternatives {
         }
     }
 
-    /// What a benchmark takes depends on the messages of the job.
+    /// The choices for a benchmark depend on the messages of the job.
     fn are_learned(&self, benchmark: Benchmark) -> bool {
         self.of(benchmark).iter().any(|group| group.is_learned)
     }
