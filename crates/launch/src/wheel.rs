@@ -10,8 +10,8 @@ use crate::Program;
 
 /// Names the folder of the mpi4py that this python would import, without importing it.
 const FIND: &str = "from importlib.util import find_spec as f; s = f('mpi4py'); print(*(s.submodule_search_locations if s else ()), end='')";
-/// The longest wait for that name.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest wait for that name: a busy machine, or a slow file system with the packages.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest pause between two questions whether the interpreter has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
