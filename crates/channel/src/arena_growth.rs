@@ -1,10 +1,17 @@
 //! The growth of the used part of a ring's wide arena.
 //!
-//! A page costs 2 to 5 µs where it is touched first, and lines in a second-level cache are slow to
-//! change hands. So a pair begins with little memory, and takes more only where that pays: at once
-//! where a stream keeps many packets in flight; after some laps of pieces while so few of them fit
-//! that sender and receiver wait for each other; otherwise once so many long bodies have walked
-//! through the used part that their gain has the price of the pages.
+//! A page costs microseconds where it is touched first, and lines in the second-level cache of the
+//! peer's core are slow to write to. So a pair begins with little memory, and takes more only where
+//! that pays: at once where a stream keeps many packets in flight; after some laps of pieces while
+//! so few of them fit that sender and receiver wait for each other. Lines that no second-level
+//! cache holds come only with the whole arena, so all of it is used once the writes have lost as
+//! much time to slow lines as the rest of the pages will cost.
+//!
+//! Both times are measured where they arise: the first body of each lap is timed. Its loss is its
+//! time beyond that of a write to lines of a third-level cache, taken as a few times a copy within
+//! this core's own caches. The first body in new memory shows the price of a page. So the loss
+//! before the step is about the price of the step, whatever the machine, and ranks whose cores
+//! share their caches keep a small arena.
 
 /// Bodies shorter than this, in bytes, gain nothing from lines outside of second-level caches.
 const LONG: usize = 4 << 10;
@@ -22,27 +29,65 @@ const ROOMY: usize = 256 << 10;
 /// Laps of pieces through less than that before it grows: a wait costs a microsecond or more, and
 /// the pages of a lap some tens.
 const NARROW_LAPS: usize = 16;
-/// Bytes of pieces without a stream before the used part grows: a piece saves about 0.03 ns a byte,
-/// and the pages of the whole arena cost about a millisecond at each end.
-const MATURE: usize = 48 << 20;
+const PAGE: usize = 4 << 10;
+/// The time of a write to lines of a third-level cache, in copies within a core's own caches.
+const UNSHARED: u64 = 3;
+/// The price of a page before one has been measured, in nanoseconds.
+const USUAL_PRICE: u64 = 2_000;
+/// The least and the most that a measured page may cost, in nanoseconds: more is an interruption.
+const LEAST_PRICE: u64 = 100;
+const MOST_PRICE: u64 = 20_000;
+/// The most that a byte may lose, in picoseconds: more is an interruption.
+const MOST_LOSS: u64 = 1_000;
 
-/// The laps of a ring's wide arena, counted towards its growth.
-#[derive(Default)]
+/// The next step of a ring's wide arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Stay,
+    /// The used part doubles.
+    Double,
+    /// The whole arena is used.
+    All,
+}
+
+/// The laps of a ring's wide arena, counted and timed towards its growth.
 pub(crate) struct Growth {
     /// Laps of the stream since the last growth.
     laps: u8,
     /// Laps since the last growth that ended with a piece.
     piece_laps: usize,
-    /// Bytes of all laps that ended with a piece.
-    moved: usize,
+    /// The time that writes have lost, in nanoseconds.
+    lost: u64,
+    /// The price of a page, in nanoseconds.
+    price: u64,
+    /// The next timed body goes to new pages.
+    is_fresh: bool,
+}
+
+impl Default for Growth {
+    fn default() -> Growth {
+        Growth {
+            laps: 0,
+            piece_laps: 0,
+            lost: 0,
+            price: USUAL_PRICE,
+            is_fresh: false,
+        }
+    }
 }
 
 impl Growth {
     /// A lap through `used` bytes has ended with a body of `len` bytes, while `in_flight` packets
-    /// were not known to be taken. True: the used part shall grow.
-    pub(crate) fn end_lap(&mut self, used: usize, len: usize, in_flight: u32) -> bool {
+    /// were not known to be taken; `unused` bytes of the arena are left.
+    pub(crate) fn end_lap(
+        &mut self,
+        used: usize,
+        unused: usize,
+        len: usize,
+        in_flight: u32,
+    ) -> Step {
         if len < LONG {
-            return false;
+            return Step::Stay;
         }
         let laps = if len < PIECE { LAPS } else { PIECE_LAPS };
         match in_flight >= STREAM {
@@ -51,14 +96,40 @@ impl Growth {
         }
         if len >= PIECE {
             self.piece_laps += 1;
-            self.moved = self.moved.saturating_add(used);
         }
-        let is_narrow = used < ROOMY && self.piece_laps >= NARROW_LAPS;
-        let grows = self.laps >= laps || len >= PIECE && (is_narrow || self.moved >= MATURE);
-        if grows {
-            (self.laps, self.piece_laps) = (0, 0);
+        let is_narrow = len >= PIECE && used < ROOMY && self.piece_laps >= NARROW_LAPS;
+        if self.lost >= (unused / PAGE) as u64 * self.price {
+            Step::All
+        } else if self.laps >= laps || is_narrow {
+            Step::Double
+        } else {
+            Step::Stay
         }
-        grows
+    }
+
+    /// The used part has grown.
+    pub(crate) fn grown(&mut self) {
+        (self.laps, self.piece_laps) = (0, 0);
+        self.is_fresh = true;
+    }
+
+    /// The first body of a lap through `used` bytes has been written: `len` bytes in `took`
+    /// nanoseconds, of which a copy within the caches of this core takes `copy`.
+    pub(crate) fn written(&mut self, used: usize, len: usize, took: u64, copy: u64) {
+        let lost = took.saturating_sub(UNSHARED * copy);
+        let pages = len.div_ceil(PAGE) as u64;
+        if std::mem::take(&mut self.is_fresh) {
+            if lost <= pages * MOST_PRICE {
+                self.price = (lost / pages).max(LEAST_PRICE);
+            }
+        } else if lost * 1000 <= len as u64 * MOST_LOSS {
+            self.lost += lost * (used / len.max(1)) as u64;
+        }
+    }
+
+    /// The first body of a lap is worth timing.
+    pub(crate) fn is_timed(len: usize) -> bool {
+        len >= LONG
     }
 }
 
@@ -66,12 +137,30 @@ impl Growth {
 mod tests {
     use super::*;
 
-    /// Laps until the used part grows, up to 10,000.
-    fn laps(used: usize, len: usize, in_flight: u32) -> usize {
+    const WHOLE: usize = 2 << 20;
+
+    /// The time of a copy of `len` bytes within the caches of a core, in nanoseconds.
+    fn copy(len: usize) -> u64 {
+        len as u64 / 40
+    }
+
+    /// Laps until the used part grows, up to 10,000, if writes take `slower` times a copy; and the
+    /// step.
+    fn laps_at(slower: u64, used: usize, len: usize, in_flight: u32) -> (usize, Step) {
         let mut growth = Growth::default();
-        (1..10_000)
-            .find(|_| growth.end_lap(used, len, in_flight))
-            .unwrap_or(10_000)
+        let mut lap = || {
+            growth.written(used, len, slower * copy(len), copy(len));
+            growth.end_lap(used, WHOLE - used, len, in_flight)
+        };
+        let mut laps = (1..10_000).map(|lap_number| (lap_number, lap()));
+        let step = laps.find(|(_, step)| *step != Step::Stay);
+        step.unwrap_or((10_000, Step::Stay))
+    }
+
+    fn laps(used: usize, len: usize, in_flight: u32) -> usize {
+        let (laps, step) = laps_at(UNSHARED, used, len, in_flight);
+        assert_ne!(step, Step::All);
+        laps
     }
 
     #[test]
@@ -82,9 +171,47 @@ mod tests {
     }
 
     #[test]
-    fn messages_in_turn_grow_once_the_pages_have_paid() {
-        assert_eq!(laps(ROOMY, PIECE, STREAM - 1), MATURE / ROOMY);
-        assert_eq!(laps(ROOMY, PIECE - 1, STREAM - 1), 10_000);
+    fn slow_writes_use_all_once_they_have_lost_the_price_of_the_pages() {
+        let lost = 2 * copy(ROOMY);
+        let price = ((WHOLE - ROOMY) / PAGE) as u64 * USUAL_PRICE;
+        let expected = price.div_ceil(lost) as usize;
+        for len in [LONG, PIECE] {
+            let (laps, step) = laps_at(UNSHARED + 2, ROOMY, len, 1);
+            assert!(
+                laps.abs_diff(expected) <= expected / 50,
+                "{laps} {expected}"
+            );
+            assert_eq!(step, Step::All);
+        }
+        assert_eq!(laps_at(UNSHARED + 2, ROOMY, LONG - 1, 1).0, 10_000);
+    }
+
+    #[test]
+    fn writes_without_a_loss_never_grow() {
+        assert_eq!(laps(ROOMY, PIECE, STREAM - 1), 10_000);
+    }
+
+    #[test]
+    fn interruptions_are_no_losses() {
+        assert_eq!(laps_at(1000, ROOMY, PIECE, 1), (10_000, Step::Stay));
+    }
+
+    #[test]
+    fn pages_that_cost_more_must_pay_more() {
+        let laps = |page: u64| {
+            let mut growth = Growth::default();
+            growth.grown();
+            let pages = (PIECE / PAGE) as u64;
+            growth.written(ROOMY, PIECE, pages * page, 0);
+            let mut lap = || {
+                growth.written(ROOMY, PIECE, (UNSHARED + 1) * copy(PIECE), copy(PIECE));
+                growth.end_lap(ROOMY, WHOLE - ROOMY, PIECE, 1)
+            };
+            (1..10_000u32).find(|_| lap() == Step::All).unwrap()
+        };
+        assert!(laps(4000).abs_diff(4 * laps(1000)) <= 4);
+        // An interruption is not a price.
+        assert_eq!(laps(MOST_PRICE + 1), laps(USUAL_PRICE));
     }
 
     #[test]
@@ -97,17 +224,10 @@ mod tests {
     fn a_pause_ends_a_stream() {
         let mut growth = Growth::default();
         for _ in 0..100 {
-            for _ in 1..LAPS {
-                assert!(!growth.end_lap(32 << 10, LONG, STREAM));
+            for in_flight in (1..LAPS).map(|_| STREAM).chain([1]) {
+                let step = growth.end_lap(32 << 10, WHOLE, LONG, in_flight);
+                assert_eq!(step, Step::Stay);
             }
-            assert!(!growth.end_lap(32 << 10, LONG, 1));
         }
-    }
-
-    #[test]
-    fn a_mature_pair_grows_with_every_lap() {
-        let mut growth = Growth::default();
-        while !growth.end_lap(ROOMY, PIECE, 1) {}
-        assert!(growth.end_lap(2 * ROOMY, PIECE, 1));
     }
 }

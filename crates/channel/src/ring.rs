@@ -20,7 +20,7 @@
 //! body goes to the start of the small arena again; long bodies walk through the wide arena, which
 //! is larger than a second-level cache.
 
-use crate::arena_growth::Growth;
+use crate::arena_growth::{Growth, Step};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
@@ -176,6 +176,10 @@ pub(crate) trait Memory {
     fn tail(&self) -> &AtomicU64;
     /// The slot of the packet after the first `packets`.
     fn slot(&self, packets: u32) -> &Self::Slot;
+    /// A clock, in nanoseconds.
+    fn now() -> u64;
+    /// Measures a copy within the caches of this core, in picoseconds a byte.
+    fn own_copy() -> u64;
     /// Gives access to `len` bytes of an arena. The protocol of the ring decides who may use them.
     fn arena<R>(
         &self,
@@ -270,6 +274,8 @@ pub(crate) struct Sender<M> {
     /// The wide arena is used to one half to the power of this.
     unused: u8,
     growth: Growth,
+    /// The time of a copy within the caches of this core, in picoseconds a byte; 0: not yet known.
+    own_copy: u64,
     /// The receiver's tail, as far as it is known.
     tail: Tail,
     /// Number of packets that the peer has reported to have taken, beside its tail.
@@ -294,6 +300,7 @@ impl<M: Memory> Sender<M> {
             used: [arenas.small, arenas.used(unused)],
             unused,
             growth: Growth::default(),
+            own_copy: 0,
             tail: Tail::default(),
             reported: 0,
             seen: 0,
@@ -317,47 +324,98 @@ impl<M: Memory> Sender<M> {
                 return put;
             }
         }
-        let sequence = packets.wrapping_add(1);
-        let (slot, next);
-        if len <= INLINE {
-            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
-            slot.write(head, len, len, fill);
-        } else {
+        if len > INLINE {
             let which = self.arenas.of_body(len);
             assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
             if which == Which::Small && self.tail.packets == packets {
                 self.handed_out[which as usize].offset = 0;
             }
             let arena = self.handed_out[which as usize];
-            if arena.offset + len > self.used[which as usize] {
-                self.end_lap(which, len);
-            }
-            let (mut offset, mut after) = self.place(which, len);
-            if !self.has_room(self.tail, which, after.lines) {
-                put = self.look_at_tail(Some((which, after.lines)));
-                if put == Put::Full {
-                    if which == Which::Small || !self.grow() {
-                        return put;
-                    }
-                    (offset, after) = self.place(which, len);
-                    put = Put::AcceptedPollNow;
-                }
-            }
-            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
-            self.memory.arena(which, offset, len, fill);
-            let elsewhere = Elsewhere {
-                which,
-                offset: offset as u32,
-                lines: after.lines,
-                taken: self.taken,
-                unused: self.unused,
+            return match arena.offset + len > self.used[which as usize] {
+                true => self.put_first_of_lap(which, head, len, fill, put),
+                false => self.put_body(which, head, len, fill, put),
             };
-            slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
-            self.handed_out[which as usize] = after;
         }
+        let sequence = packets.wrapping_add(1);
+        let (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
+        slot.write(head, len, len, fill);
         self.head = sequence;
         slot.flag().store(sequence, Ordering::Release);
         next.will_be_written();
+        put
+    }
+
+    /// Puts a packet whose body goes to an arena, if it has room.
+    #[inline(always)]
+    fn put_body(
+        &mut self,
+        which: Which,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+        mut put: Put,
+    ) -> Put {
+        let packets = self.head;
+        let sequence = packets.wrapping_add(1);
+        let (mut offset, mut after) = self.place(which, len);
+        if !self.has_room(self.tail, which, after.lines) {
+            put = self.look_at_tail(Some((which, after.lines)));
+            if put == Put::Full {
+                if which == Which::Small || !self.grow() {
+                    return put;
+                }
+                (offset, after) = self.place(which, len);
+                put = Put::AcceptedPollNow;
+            }
+        }
+        let (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
+        self.memory.arena(which, offset, len, fill);
+        let elsewhere = Elsewhere {
+            which,
+            offset: offset as u32,
+            lines: after.lines,
+            taken: self.taken,
+            unused: self.unused,
+        };
+        slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
+        self.handed_out[which as usize] = after;
+        self.head = sequence;
+        slot.flag().store(sequence, Ordering::Release);
+        next.will_be_written();
+        put
+    }
+
+    /// Puts a packet whose body does not fit behind the last one. Its writing is timed, while the
+    /// arena may still grow.
+    #[cold]
+    #[inline(never)]
+    fn put_first_of_lap(
+        &mut self,
+        which: Which,
+        head: Head,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+        put: Put,
+    ) -> Put {
+        self.end_lap(which, len);
+        if which == Which::Small || self.unused == 0 || !Growth::is_timed(len) {
+            return self.put_body(which, head, len, fill, put);
+        }
+        let mut took = None;
+        let timed = |body: &mut [u8]| {
+            let begun = M::now();
+            fill(body);
+            took = Some(M::now().saturating_sub(begun));
+        };
+        let put = self.put_body(which, head, len, timed, put);
+        if let Some(took) = took {
+            if self.own_copy == 0 {
+                self.own_copy = M::own_copy().max(1);
+            }
+            let copy = len as u64 * self.own_copy / 1000;
+            self.growth
+                .written(self.used[which as usize], len, took, copy);
+        }
         put
     }
 
@@ -377,11 +435,12 @@ impl<M: Memory> Sender<M> {
         let taken = [self.tail.packets, self.reported];
         let in_flight = taken.map(|taken| self.head.wrapping_sub(taken));
         let in_flight = in_flight[0].min(in_flight[1]);
-        if self
-            .growth
-            .end_lap(self.used[which as usize], len, in_flight)
-        {
-            self.grow();
+        let used = self.used[which as usize];
+        let unused = self.arenas.len(which) - used;
+        match self.growth.end_lap(used, unused, len, in_flight) {
+            Step::Stay => {}
+            Step::Double => _ = self.grow(),
+            Step::All => while self.grow() {},
         }
         while len > self.used[Which::Wide as usize] && self.grow() {}
     }
@@ -402,6 +461,7 @@ impl<M: Memory> Sender<M> {
         arena.lines = arena.lines.wrapping_add((skipped / LINE) as u16);
         arena.offset = self.used[wide];
         self.unused -= 1;
+        self.growth.grown();
         self.used[wide] = self.arenas.used(self.unused);
         true
     }
@@ -579,6 +639,28 @@ impl<M: Memory> Receiver<M> {
 /// The tail has been published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Published(pub bool);
+
+/// The clock of tests: each look at it takes the same time.
+#[cfg(test)]
+pub(crate) mod test_clock {
+    use std::cell::Cell;
+
+    thread_local! {
+        static NOW: Cell<u64> = const { Cell::new(0) };
+        static LOOK: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn now() -> u64 {
+        NOW.set(NOW.get() + LOOK.get());
+        NOW.get()
+    }
+
+    /// From now on, a body is written in `nanoseconds`, in this thread.
+    #[cfg(not(loom))]
+    pub(crate) fn set(nanoseconds: u64) {
+        LOOK.set(nanoseconds);
+    }
+}
 
 #[cfg(all(test, not(loom)))]
 #[path = "ring_tests.rs"]
