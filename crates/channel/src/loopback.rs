@@ -21,7 +21,6 @@ const CAPABILITIES: Capabilities = Capabilities {
     zero_copy: Some(ZeroCopyCapabilities::READ),
     cooperative: false,
     push: false,
-    dear_puts: false,
     rails: 1,
     cost: CostHints {
         latency_ns: 50,

@@ -48,7 +48,7 @@ impl Router {
             loopback: Loopback::of(rank),
             shm,
             pace: DevicePace {
-                is_dear: rdma.as_ref().is_some_and(Rdma::needs_polls),
+                is_costly: rdma.as_ref().is_some_and(Rdma::needs_polls),
                 since_shm: u32::MAX,
                 polls: 0,
             },
@@ -163,23 +163,6 @@ impl Router {
         }
     }
 
-    /// Packets put while they are held may leave together, at the latest when the hold ends. For
-    /// transports whose puts cost little it means nothing.
-    #[inline]
-    pub fn hold(&mut self, held: bool) {
-        if self.pace.is_dear
-            && let Some(rdma) = &mut self.rdma
-        {
-            rdma.hold(held);
-        }
-    }
-
-    /// The number of polls of the devices so far.
-    #[inline]
-    pub fn device_polls(&self) -> u32 {
-        self.rdma.as_ref().map_or(0, |rdma| rdma.polls())
-    }
-
     /// Polls RDMA, and shared memory beside it.
     #[inline(never)]
     fn poll_devices(
@@ -208,7 +191,7 @@ impl Router {
 /// shared memory: while those come, devices are polled seldom.
 struct DevicePace {
     /// A poll of the devices is a system call.
-    is_dear: bool,
+    is_costly: bool,
     /// Polls since the last packet in shared memory.
     since_shm: u32,
     polls: u32,
@@ -223,7 +206,7 @@ impl DevicePace {
     /// The devices are to be polled now.
     #[inline]
     fn polls_now(&mut self) -> bool {
-        if !self.is_dear || self.since_shm >= SHM_MOVES {
+        if !self.is_costly || self.since_shm >= SHM_MOVES {
             return true;
         }
         self.since_shm += 1;
@@ -280,6 +263,11 @@ impl Transport for Router {
             _ => self.poll_devices(handler)?,
         };
         Ok(packets)
+    }
+
+    #[inline]
+    fn uncork(&mut self) -> Result<()> {
+        self.rdma.as_mut().map_or(Ok(()), |rdma| rdma.uncork())
     }
 
     fn close(&mut self) -> Result<bool> {

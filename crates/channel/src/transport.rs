@@ -19,6 +19,9 @@ pub type Head = [u64; 3];
 pub enum Put {
     /// The packet is on its way; the body's memory may be reused.
     Accepted,
+    /// Accepted, and it leaves together with packets behind it: with
+    /// [`uncork`](Transport::uncork), at the latest. The body's memory may be reused.
+    Corked,
     /// Accepted, and the ring has been filled once since the last answer of this kind. The sender
     /// should poll now, because the peer may have asked it to stop.
     AcceptedPollNow,
@@ -75,9 +78,6 @@ pub struct Capabilities {
     pub cooperative: bool,
     /// Pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,
-    /// A put costs far more than the making of its packet: short packets in a row are worth sending
-    /// together ([`Router::hold`](crate::Router::hold)).
-    pub dear_puts: bool,
     /// Number of rails between the two ranks; 1 without rails.
     pub rails: usize,
     /// Cost estimates.
@@ -159,6 +159,14 @@ pub trait Transport {
     /// Hands arrived packets, a bounded number, to `handler` as (peer, head, body), and returns
     /// their number.
     fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
+
+    /// Sends the packets that were accepted and have not left ([`Put::Corked`]). A caller that has
+    /// polled does so before it turns to anything else: between a poll that found packets and this
+    /// call, a transport may let all packets wait for each other. The default is for transports to
+    /// which each packet costs little.
+    fn uncork(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Ends the connections. To be called until it returns true; only then may this rank go away.
     /// The default is for transports without connections.

@@ -131,6 +131,8 @@ pub struct Rdma {
     in_use: RailSet,
     /// Packets may arrive that only completions report.
     by_completion: bool,
+    /// A device in use works only while its owner polls it, and each post to it costs much.
+    needs_polls: bool,
     endpoints: Endpoints,
     /// The rings with news. `None`: the node does not know them, or packets arrive that only
     /// completions report.
@@ -205,12 +207,14 @@ impl Rdma {
             .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
             .collect::<Result<_>>()?;
         let by_completion = in_use.iter().any(|rail| rails[rail].by_completion());
+        let needs_polls = in_use.iter().any(|rail| rails[rail].polled());
         let layers = in_use.iter().map(|rail| rails[rail].network().link_layer);
         Ok(Rdma {
             rank,
             transport: explain::transport(layers),
             layout: Layout::of(&config),
             by_completion,
+            needs_polls,
             watch: RingWatch::on(&mut *node).filter(|_| !by_completion),
             rails,
             in_use,
@@ -311,20 +315,17 @@ impl Rdma {
 
     /// A device in use works only while its owner polls it.
     pub(crate) fn needs_polls(&self) -> bool {
-        let mut in_use = self.in_use.iter();
-        in_use.any(|rail| self.rails[rail].polled())
+        self.needs_polls
     }
 
-    /// Requests for devices to which a post costs much wait while they are held.
-    pub(crate) fn hold(&mut self, held: bool) {
+    /// Requests for devices to which a post costs much leave together from now on, or leave now.
+    fn cork(&mut self, on: bool) {
         for rail in self.in_use.iter().filter(|rail| self.rails[*rail].polled()) {
-            self.node.rail(rail).hold(held);
+            match on {
+                true => self.node.rail(rail).cork(),
+                false => self.node.rail(rail).uncork(),
+            }
         }
-    }
-
-    /// The number of polls so far.
-    pub(crate) fn polls(&self) -> u32 {
-        self.attention.polls
     }
 
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.

@@ -320,7 +320,6 @@ impl Transport for Shm {
             zero_copy: single_copy.then_some(ZeroCopyCapabilities::READ),
             cooperative: single_copy,
             push: self.is_near(peer),
-            dear_puts: false,
             rails: 1,
             cost: COST,
         }

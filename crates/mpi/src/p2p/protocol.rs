@@ -412,7 +412,6 @@ pub(crate) mod tests {
         }),
         cooperative: true,
         push: true,
-        dear_puts: false,
         rails: 1,
         cost: CostHints {
             latency_ns: 200,
@@ -436,7 +435,6 @@ pub(crate) mod tests {
         }),
         cooperative: false,
         push: false,
-        dear_puts: false,
         rails: 1,
         cost: CostHints {
             latency_ns: 1500,

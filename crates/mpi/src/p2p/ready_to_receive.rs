@@ -375,10 +375,7 @@ impl Messages {
                 }
                 let sent = router.packets_sent(peer);
                 self.announced.departed(peer, &key, sent);
-                if put == Put::AcceptedPollNow {
-                    self.listen(router)?;
-                }
-                Ok(Some(self.requests.done()))
+                self.accepted(router, put).map(Some)
             }
             _ => Ok(None),
         }

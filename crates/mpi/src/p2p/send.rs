@@ -4,6 +4,7 @@ use channel::{Put, Router, ShortPath, Transport};
 use datatype::Buffer;
 
 use super::Messages;
+use super::deferred::Action;
 use super::protocol::{Case, Protocol, choose};
 use super::send_queue::PeerState;
 use crate::Result;
@@ -27,14 +28,14 @@ impl Messages {
     ) -> Result<RequestId> {
         if mode != Mode::Synchronous
             && self.send_queue.is_one_put(peer, buffer.len())
-            && self.send_in_one_put(router, buffer, peer, key)?
+            && let Some(sent) = self.send_in_one_put(router, buffer, peer, key)?
         {
-            return Ok(self.requests.done());
+            return Ok(sent);
         }
         self.send_otherwise(router, mode, buffer, peer, key)
     }
 
-    /// Sends a message in one put. False: there is no room.
+    /// Sends a message in one put. `None`: there is no room.
     #[inline(always)]
     fn send_in_one_put(
         &mut self,
@@ -42,15 +43,28 @@ impl Messages {
         buffer: &Buffer,
         peer: usize,
         key: Key,
-    ) -> Result<bool> {
+    ) -> Result<Option<RequestId>> {
         match self.put_eager(router, buffer, peer, key)? {
-            Put::Accepted => Ok(true),
-            Put::AcceptedPollNow => {
-                self.listen(router)?;
-                Ok(true)
-            }
-            Put::Full => Ok(false),
+            Put::Accepted => Ok(Some(self.requests.done())),
+            Put::Full => Ok(None),
+            put => self.accepted(router, put).map(Some),
         }
+    }
+
+    /// The request of a message whose packet was accepted with this answer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn accepted(&mut self, router: &mut Router, put: Put) -> Result<RequestId> {
+        match put {
+            Put::Corked => {
+                let id = self.requests.add(Operation::NOBODYS)?;
+                self.deferred.push(Action::Complete(id));
+                return Ok(id);
+            }
+            Put::AcceptedPollNow => self.listen(router)?,
+            Put::Accepted | Put::Full => {}
+        }
+        Ok(self.requests.done())
     }
 
     /// Puts a whole message that needs no answer.
@@ -106,21 +120,17 @@ impl Messages {
         {
             return lost;
         }
-        if self.profile.is_some() && self.send_counted(router, mode, buffer, peer, key)? {
-            return Ok(self.requests.done());
+        if self.profile.is_some()
+            && let Some(sent) = self.send_counted(router, mode, buffer, peer, key)?
+        {
+            return Ok(sent);
         }
         if self.send_queue.is(peer, PeerState::Gathers) {
             self.send_batch(router, peer);
             self.flush(router)?;
         }
-        let waits = self.send_queue.is_dear(peer)
-            && self.send_queue.joins_burst(peer, router.device_polls())
-            && mode == Mode::Standard;
-        if !waits && self.send_as_if_cheap(router, mode, buffer, peer, key)? {
-            return Ok(self.requests.done());
-        }
         let is_tracked = self.send_queue.is(peer, PeerState::HasRtrs);
-        let sent = self.send_by_table(router, mode, buffer, peer, key, (is_tracked, waits));
+        let sent = self.send_by_table(router, mode, buffer, peer, key, is_tracked);
         if is_tracked && sent.is_err() {
             self.announced.forget(peer, &key);
         }
@@ -137,33 +147,17 @@ impl Messages {
         buffer: &Buffer,
         peer: usize,
         key: Key,
-    ) -> Result<bool> {
+    ) -> Result<Option<RequestId>> {
         if let Some(profile) = &self.profile {
             profile.sent(peer, buffer.len());
         }
-        Ok(mode != Mode::Synchronous
-            && self.send_queue.is_hidden_one_put(peer, buffer.len())
-            && self.send_in_one_put(router, buffer, peer, key)?)
+        match mode != Mode::Synchronous && self.send_queue.is_hidden_one_put(peer, buffer.len()) {
+            true => self.send_in_one_put(router, buffer, peer, key),
+            false => Ok(None),
+        }
     }
 
-    /// Sends a short message to a peer to which puts are dear, but otherwise as to any other.
-    /// False: it needs more.
-    fn send_as_if_cheap(
-        &mut self,
-        router: &mut Router,
-        mode: Mode,
-        buffer: &Buffer,
-        peer: usize,
-        key: Key,
-    ) -> Result<bool> {
-        Ok(mode != Mode::Synchronous
-            && self.send_queue.is_only_dear(peer)
-            && self.send_queue.takes_whole(peer, buffer.len())
-            && self.send_in_one_put(router, buffer, peer, key)?)
-    }
-
-    /// Starts a send by the protocol that the table chooses. It may wait for the next poll, with
-    /// those behind it.
+    /// Starts a send by the protocol that the table chooses.
     fn send_by_table(
         &mut self,
         router: &mut Router,
@@ -171,7 +165,7 @@ impl Messages {
         buffer: &Buffer,
         peer: usize,
         key: Key,
-        (is_tracked, waits): (bool, bool),
+        is_tracked: bool,
     ) -> Result<RequestId> {
         self.tally.all += 1;
         if is_tracked && let Some(id) = self.send_tracked(router, mode, buffer, peer, key)? {
@@ -214,10 +208,7 @@ impl Messages {
                 self.send_queue.push(peer, envelope, encode(&offer));
             }
         }
-        if waits {
-            return Ok(id);
-        }
-        self.flush(router)?;
+        self.send_queued(router)?;
         if !self.send_queue.is_clear(peer) {
             self.listen(router)?;
         }

@@ -14,27 +14,15 @@ use crate::matching::Key;
 use crate::packet::{Control, Eager, Envelope, Kind, ReadyToReceive, Rendezvous, copied_out};
 use crate::request::{RequestId, Send};
 
-/// The ways of messages to a peer, as its transport has them.
-#[derive(Clone, Copy)]
-pub(super) struct Reach {
-    /// The longest message that fits one packet.
-    pub(super) whole: usize,
-    /// A put is dear.
-    pub(super) is_dear: bool,
-}
-
 /// The packets that wait, and the peers that need more than a `put`.
 pub(super) struct SendQueue {
     /// For each peer, messages shorter than this, in bytes, are one put at this moment.
     one_put: Box<[u32]>,
     /// `one_put` while it is 0 for every peer, so that nothing takes the short path.
     hidden: Option<Box<[u32]>>,
-    /// For each peer to which puts are dear, messages shorter than this fit one packet; 0 for the
-    /// others. Empty: puts are dear to no peer.
-    dear: Box<[u32]>,
     /// The state of peers for which something was queued or set.
     special: PeerTable<Box<Special>>,
-    /// Peers with queued packets.
+    /// Peers with queued packets or gathered announcements.
     waiting: VecDeque<usize>,
 }
 
@@ -47,21 +35,7 @@ struct Special {
     streams: VecDeque<Stream>,
     /// The states that are set, as bits of [`PeerState`].
     states: u8,
-    burst: Burst,
 }
-
-/// The messages to a peer since the last poll of the devices.
-#[derive(Clone, Copy, Default)]
-struct Burst {
-    /// The number of that poll.
-    since: u32,
-    messages: u32,
-}
-
-/// The messages of a burst that leave at once. Those behind them leave together, at the next poll.
-const AT_ONCE: u32 = 2;
-/// The most packets that wait for the rest of their burst.
-const LONGEST_BURST: usize = 256;
 
 /// A reason why messages to a peer are more than put.
 #[derive(Clone, Copy)]
@@ -73,10 +47,8 @@ pub(super) enum PeerState {
     HasRtrs = 2,
     /// Announcements for the peer have been gathered and have not left.
     Gathers = 4,
-    /// A put to the peer is dear: messages in a row leave together.
-    DearPuts = 8,
     /// The peer cannot be reached any more.
-    Lost = 16,
+    Lost = 8,
 }
 
 enum Outgoing {
@@ -104,10 +76,11 @@ pub(super) trait MessageSource {
     /// The body of the announcement of a message, which may expose the message.
     fn announce(&mut self, router: &mut Router, peer: usize, request: RequestId)
     -> Result<Vec<u8>>;
-    /// A message has left whole, and its send is complete.
-    fn sent(&mut self, request: RequestId);
-    /// The last packet of an operation of the library has left.
-    fn left(&mut self, request: RequestId);
+    /// The last packet of a message was accepted, with this answer: its send is complete once that
+    /// has left.
+    fn sent(&mut self, request: RequestId, put: Put);
+    /// The last packet of an operation of the library was accepted, with this answer.
+    fn left(&mut self, request: RequestId, put: Put);
     /// The first packet of a message to a peer that has announced buffers has left, among the first
     /// `sent` packets for it.
     fn departed(&mut self, peer: usize, key: &Key, sent: u64);
@@ -130,13 +103,12 @@ fn shorter_than(whole: usize) -> u32 {
 }
 
 impl Special {
-    fn idle(one_put: u32, states: u8) -> Special {
+    fn idle(one_put: u32) -> Special {
         Special {
             one_put,
             queue: VecDeque::new(),
             streams: VecDeque::new(),
-            states,
-            burst: Burst::default(),
+            states: 0,
         }
     }
 }
@@ -174,31 +146,20 @@ impl Special {
     }
 
     fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.streams.is_empty()
+        self.queue.is_empty() && self.streams.is_empty() && !self.is(PeerState::Gathers)
     }
 }
 
 impl SendQueue {
-    /// The queues to these peers.
-    pub(super) fn new(peers: &[Reach]) -> SendQueue {
-        let dear = |reach: &Reach| reach.is_dear as u32 * shorter_than(reach.whole);
-        let cheap = |reach: &Reach| !reach.is_dear as u32 * shorter_than(reach.whole);
-        let has_dear = peers.iter().any(|reach| reach.is_dear);
+    /// The queues to peers, for each of which the longest message is given that fits one packet.
+    pub(super) fn new(whole: impl Iterator<Item = usize>) -> SendQueue {
+        let one_put: Box<[u32]> = whole.map(shorter_than).collect();
         SendQueue {
-            special: PeerTable::new(peers.len()),
-            one_put: peers.iter().map(cheap).collect(),
+            special: PeerTable::new(one_put.len()),
+            one_put,
             hidden: None,
-            dear: match has_dear {
-                true => peers.iter().map(dear).collect(),
-                false => Box::default(),
-            },
             waiting: VecDeque::new(),
         }
-    }
-
-    /// Puts to this peer are dear.
-    pub(super) fn is_dear(&self, peer: usize) -> bool {
-        self.dear.get(peer).is_some_and(|bound| *bound > 0)
     }
 
     /// A message of `len` bytes to this peer is one put.
@@ -244,30 +205,19 @@ impl SendQueue {
 
     pub(super) fn set(&mut self, peer: usize, state: PeerState, on: bool) {
         let special = self.special_of(peer);
+        let was_idle = special.is_idle();
         special.states = special.states & !(state as u8) | if on { state as u8 } else { 0 };
+        match (was_idle, special.is_idle()) {
+            (true, false) => self.waiting.push_back(peer),
+            (false, true) => self.waits_no_more(peer),
+            _ => {}
+        }
         self.changed(peer);
     }
 
-    /// Counts a message to a peer to which puts are dear. True: it should wait for those behind it,
-    /// because others have left since this poll of the devices.
-    pub(super) fn joins_burst(&mut self, peer: usize, poll: u32) -> bool {
-        let special = self.special_of(peer);
-        if special.burst.since != poll {
-            special.burst = Burst {
-                since: poll,
-                messages: 0,
-            };
-        }
-        special.burst.messages += 1;
-        special.burst.messages > AT_ONCE && special.queue.len() < LONGEST_BURST
-    }
-
-    /// Nothing but the price of puts keeps short messages to this peer from the short path.
-    pub(super) fn is_only_dear(&self, peer: usize) -> bool {
-        let special = self.special.get(peer);
-        special.map_or(self.is_dear(peer), |special| {
-            special.states == PeerState::DearPuts as u8 && special.queue.is_empty()
-        })
+    /// Nothing is left that waits for this peer.
+    fn waits_no_more(&mut self, peer: usize) {
+        self.waiting.retain(|other| *other != peer);
     }
 
     /// The queue or the states of a peer have changed.
@@ -284,23 +234,16 @@ impl SendQueue {
 
     /// Messages to this peer shorter than this, in bytes, fit one packet. Nothing is queued for it.
     fn bound(&self, peer: usize) -> u32 {
-        match self.is_dear(peer) {
-            true => self.dear[peer],
-            false => self.hidden.as_deref().unwrap_or(&self.one_put)[peer],
-        }
+        self.hidden.as_deref().unwrap_or(&self.one_put)[peer]
     }
 
     fn special_of(&mut self, peer: usize) -> &mut Special {
         let one_put = self.bound(peer);
-        let states = match self.is_dear(peer) {
-            true => PeerState::DearPuts as u8,
-            false => 0,
-        };
         let special = self.special.entry(peer);
-        special.get_or_insert_with(|| Box::new(Special::idle(one_put, states)))
+        special.get_or_insert_with(|| Box::new(Special::idle(one_put)))
     }
 
-    /// Packets wait for room.
+    /// Packets wait for room, or announcements for the next round.
     #[inline(always)]
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -311,7 +254,7 @@ impl SendQueue {
     pub(super) fn lose(&mut self, peer: usize) -> Vec<RequestId> {
         self.set(peer, PeerState::Gathers, false);
         self.set(peer, PeerState::Lost, true);
-        self.waiting.retain(|other| *other != peer);
+        self.waits_no_more(peer);
         let special = self.special_of(peer);
         special.streams.clear();
         let queue = std::mem::take(&mut special.queue).into_iter();
@@ -395,6 +338,9 @@ impl SendQueue {
         let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Message { request: queued, position: 0 } if *queued == request);
         let found = special.queue.iter().position(is_it);
         let withdrawn = found.and_then(|at| special.queue.remove(at));
+        if withdrawn.is_some() && special.is_idle() {
+            self.waits_no_more(peer);
+        }
         self.changed(peer);
         withdrawn.is_some()
     }
@@ -463,7 +409,7 @@ impl Special {
                     if put != Put::Full
                         && let Some(request) = completes
                     {
-                        source.left(*request);
+                        source.left(*request, put);
                     }
                     (put, true)
                 }
@@ -527,7 +473,7 @@ impl Special {
             if piece == left {
                 let done = stream.request;
                 self.streams.pop_front();
-                source.sent(done);
+                source.sent(done, put);
             }
             if put == Put::AcceptedPollNow {
                 return Ok(());
@@ -590,7 +536,7 @@ fn put_piece(
     if put != Put::Full {
         *position += piece;
         if is_last {
-            source.sent(request);
+            source.sent(request, put);
         }
     }
     Ok((put, is_last))
@@ -613,7 +559,7 @@ fn put_message(
         stores.fill(buffer, 0, room)
     })?;
     if put != Put::Full && envelope.kind == Kind::Eager(Eager::Whole) {
-        source.sent(request);
+        source.sent(request, put);
     }
     Ok(put)
 }
@@ -640,11 +586,11 @@ mod tests {
             Ok(b"offer".to_vec())
         }
 
-        fn sent(&mut self, _: RequestId) {
+        fn sent(&mut self, _: RequestId, _: Put) {
             self.sent += 1;
         }
 
-        fn left(&mut self, _: RequestId) {}
+        fn left(&mut self, _: RequestId, _: Put) {}
 
         fn departed(&mut self, _: usize, _: &Key, _: u64) {}
     }
@@ -674,41 +620,24 @@ mod tests {
         One { send, sent: 0 }
     }
 
-    const CHEAP: Reach = Reach {
-        whole: 64,
-        is_dear: false,
-    };
-
     fn queue() -> SendQueue {
-        SendQueue::new(&[CHEAP])
+        SendQueue::new([64].into_iter())
     }
 
     #[test]
     fn a_peer_has_no_queue_before_something_is_queued_for_it() {
-        let dear = Reach {
-            is_dear: true,
-            ..CHEAP
-        };
-        let mut queue = SendQueue::new(&[dear, CHEAP, dear]);
+        let mut queue = SendQueue::new([64; 3].into_iter());
         let made = |queue: &SendQueue| {
             let made = (0..3).filter(|peer| queue.special.get(*peer).is_some());
             made.collect::<Vec<usize>>()
         };
-        assert_eq!(made(&queue), []);
-        let shorts = [0, 1, 2].map(|peer| (queue.is_one_put(peer, 8), queue.is_only_dear(peer)));
-        assert_eq!(shorts, [(false, true), (true, false), (false, true)]);
         assert!((0..3).all(|peer| queue.takes_whole(peer, 64) && !queue.takes_whole(peer, 65)));
         assert_eq!(made(&queue), []);
-        for peer in 1..3 {
-            queue.push_message(peer, RequestId(1));
-            assert!(!queue.is_one_put(peer, 8) && !queue.is_only_dear(peer));
-            assert!(queue.withdraw(peer, RequestId(1)));
-            let is_dear = peer == 2;
-            let short = (queue.is_one_put(peer, 8), queue.is_only_dear(peer));
-            assert_eq!(short, (!is_dear, is_dear));
-        }
-        assert_eq!(made(&queue), [1, 2]);
-        assert!(queue.is_dear(0) && !queue.is_dear(1) && queue.takes_whole(2, 64));
+        queue.push_message(1, RequestId(1));
+        assert!(!queue.is_one_put(1, 8) && queue.is_one_put(2, 8));
+        assert!(queue.withdraw(1, RequestId(1)));
+        assert!(queue.is_one_put(1, 8));
+        assert_eq!(made(&queue), [1]);
     }
 
     fn arrived(router: &mut Router) -> Vec<(Head, Vec<u8>)> {
@@ -760,6 +689,20 @@ mod tests {
         assert_eq!(source.send.envelope.kind, Rendezvous::RequestToSend.into());
         queue.set(0, PeerState::HeadersOnly, false);
         assert!(queue.is_clear(0) && source.sent == 0);
+    }
+
+    #[test]
+    fn a_peer_waits_once_whatever_waits_for_it() {
+        let mut queue = queue();
+        queue.set(0, PeerState::Gathers, true);
+        assert!(queue.is_waiting());
+        queue.push_message(0, RequestId(1));
+        queue.set(0, PeerState::Gathers, false);
+        assert_eq!(queue.waiting, [0]);
+        assert!(queue.withdraw(0, RequestId(1)) && !queue.is_waiting());
+        queue.set(0, PeerState::Gathers, true);
+        queue.set(0, PeerState::Gathers, false);
+        assert!(!queue.is_waiting());
     }
 
     #[test]
