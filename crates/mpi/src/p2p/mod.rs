@@ -18,6 +18,7 @@ mod losses;
 mod message;
 #[cfg(test)]
 mod nonsense_tests;
+mod peer_queue;
 mod probe;
 pub(crate) mod protocol;
 mod ready_to_receive;
@@ -25,6 +26,8 @@ mod receive;
 mod rendezvous;
 mod send;
 mod send_queue;
+mod short_path;
+mod streams;
 mod transfers;
 
 use std::sync::Arc;

@@ -5,8 +5,9 @@ use datatype::Buffer;
 
 use super::Messages;
 use super::deferred::Action;
+use super::peer_queue::PeerState;
 use super::protocol::{Case, Protocol, choose};
-use super::send_queue::PeerState;
+use super::send_queue::Step;
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Cancellation, Eager, Envelope, Kind, Rendezvous, copied_out, encode};
@@ -105,7 +106,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Starts a send that needs more than one put.
+    /// Starts a send that needs more than one put, or that is counted.
     #[inline(never)]
     fn send_otherwise(
         &mut self,
@@ -115,19 +116,28 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
-        if self.send_queue.is(peer, PeerState::Lost)
-            && let Some(lost) = self.lost_send(peer, key)
+        let step = self.send_queue.next_step(peer, buffer.len());
+        if let Some(profile) = &self.profile
+            && step != Step::Fail
         {
-            return lost;
+            profile.sent(peer, buffer.len());
         }
-        if self.profile.is_some()
-            && let Some(sent) = self.send_counted(router, mode, buffer, peer, key)?
-        {
-            return Ok(sent);
-        }
-        if self.send_queue.is(peer, PeerState::Gathers) {
-            self.send_batch(router, peer);
-            self.flush(router)?;
+        match step {
+            Step::Put if mode != Mode::Synchronous => {
+                if let Some(sent) = self.send_in_one_put(router, buffer, peer, key)? {
+                    return Ok(sent);
+                }
+            }
+            Step::Fail => {
+                if let Some(lost) = self.lost_send(peer, key) {
+                    return lost;
+                }
+            }
+            Step::SendGathered => {
+                self.send_batch(router, peer);
+                self.flush(router)?;
+            }
+            Step::Put | Step::Choose => {}
         }
         let is_tracked = self.send_queue.is(peer, PeerState::HasRtrs);
         let sent = self.send_by_table(router, mode, buffer, peer, key, is_tracked);
@@ -135,26 +145,6 @@ impl Messages {
             self.announced.forget(peer, &key);
         }
         sent
-    }
-
-    /// Counts a message, and sends it if it is one put. While messages are counted, the fast path
-    /// of `send` is closed, so that a rank that counts nothing does not ask.
-    #[cold]
-    fn send_counted(
-        &mut self,
-        router: &mut Router,
-        mode: Mode,
-        buffer: &Buffer,
-        peer: usize,
-        key: Key,
-    ) -> Result<Option<RequestId>> {
-        if let Some(profile) = &self.profile {
-            profile.sent(peer, buffer.len());
-        }
-        match mode != Mode::Synchronous && self.send_queue.is_hidden_one_put(peer, buffer.len()) {
-            true => self.send_in_one_put(router, buffer, peer, key),
-            false => Ok(None),
-        }
     }
 
     /// Starts a send by the protocol that the table chooses.
