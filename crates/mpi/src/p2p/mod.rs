@@ -44,7 +44,7 @@ use learned_costs::{Class, LearnedCosts};
 pub use message::Body;
 pub(crate) use message::{Bytes, Message};
 pub use probe::Found;
-use protocol::{Case, Choice, Limits, Protocol, choose};
+use protocol::{Case, Choice, Limits, Protocol, rendezvous};
 pub(crate) use receive::received;
 use rendezvous::Fetches;
 use send_queue::{MessageSource, SendQueue};
@@ -301,12 +301,10 @@ impl Sources<'_> {
         let one_run = buffer.as_dense().is_some();
         let capabilities = router.capabilities(peer);
         let case = Case {
-            // The decision to announce has been made.
-            headers_only: true,
             one_run: [one_run, true],
             ..Case::of_sender(buffer.len(), &capabilities, self.limits)
         };
-        let protocol = choose(&case);
+        let protocol = rendezvous(&case);
         let mut offer = Offer {
             len: buffer.len() as u64,
             push: protocol == Protocol::CooperativeCopy && capabilities.push,

@@ -158,16 +158,53 @@ impl Messages {
         is_tracked: bool,
     ) -> Result<RequestId> {
         self.tally.all += 1;
-        if is_tracked && let Some(id) = self.send_tracked(router, mode, buffer, peer, key)? {
-            return Ok(id);
-        }
-        let capabilities = router.capabilities(peer);
-        let case = Case {
+        let target = match is_tracked {
+            true => self.target(router, peer, &key, buffer.len())?,
+            false => None,
+        };
+        let (capabilities, limits) = (router.capabilities(peer), self.limits);
+        let mut case = Case {
             synchronous: mode == Mode::Synchronous,
             headers_only: self.send_queue.is(peer, PeerState::HeadersOnly),
-            ..Case::of_sender(buffer.len(), &capabilities, &self.limits)
+            has_rtr: target.is_some(),
+            ..Case::of_sender(buffer.len(), &capabilities, &limits)
         };
-        let kind: Kind = match (choose(&case), mode) {
+        let mut protocol = choose(&case);
+        if protocol == Protocol::ReadyToReceive
+            && let Some(target) = target
+        {
+            if let Some(id) = self.write_announced(router, buffer, peer, key, target)? {
+                return Ok(id);
+            }
+            case.has_rtr = false;
+            protocol = choose(&case);
+        }
+        if protocol == Protocol::Eager
+            && is_tracked
+            && mode != Mode::Synchronous
+            && self.send_queue.is_clear(peer)
+            && let Some(sent) = self.put_tracked(router, buffer, peer, key)?
+        {
+            return Ok(sent);
+        }
+        let id = self.queue_send(router, (protocol, mode), buffer, peer, key)?;
+        self.send_queued(router)?;
+        if !self.send_queue.is_clear(peer) {
+            self.listen(router)?;
+        }
+        Ok(id)
+    }
+
+    /// Queues a message that leaves by this protocol, or its announcement.
+    fn queue_send(
+        &mut self,
+        router: &mut Router,
+        by: (Protocol, Mode),
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<RequestId> {
+        let kind: Kind = match by {
             (Protocol::Eager, Mode::Synchronous) => Eager::Synchronous.into(),
             (Protocol::Eager, _) => Eager::Whole.into(),
             (Protocol::EagerPieces, _) => Eager::FirstPiece.into(),
@@ -197,10 +234,6 @@ impl Messages {
                 let offer = self.parts().1.offer(router, peer, id)?;
                 self.send_queue.push(peer, envelope, encode(&offer));
             }
-        }
-        self.send_queued(router)?;
-        if !self.send_queue.is_clear(peer) {
-            self.listen(router)?;
         }
         Ok(id)
     }
