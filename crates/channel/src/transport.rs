@@ -143,6 +143,11 @@ pub trait Transport {
     /// Longest body of one packet to `peer`, in bytes.
     fn longest_packet(&self, peer: usize) -> usize;
 
+    /// Length of the pieces of a message to `peer` that goes in several packets, in bytes.
+    fn piece(&self, peer: usize) -> usize {
+        self.longest_packet(peer)
+    }
+
     /// The capabilities for `peer`, which may be found out at the first call for it.
     fn capabilities(&mut self, peer: usize) -> Capabilities;
 
@@ -166,6 +171,19 @@ pub trait Transport {
     /// which each packet costs little.
     fn uncork(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// This rank waits for `peer`, and has nothing to send to it: a dead path is to be noticed all
+    /// the same. The default is for transports whose paths do not fail.
+    fn contact(&mut self, peer: usize) -> Result<()> {
+        let _ = peer;
+        Ok(())
+    }
+
+    /// Nothing is exchanged with `peer` from now on: it is lost. The default is for transports that
+    /// lose no peer.
+    fn give_up(&mut self, peer: usize) {
+        let _ = peer;
     }
 
     /// Ends the connections. To be called until it returns true; only then may this rank go away.

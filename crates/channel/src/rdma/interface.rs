@@ -92,6 +92,14 @@ impl Transport for Rdma {
         Ok(())
     }
 
+    fn contact(&mut self, peer: usize) -> Result<()> {
+        Rdma::contact(self, peer)
+    }
+
+    fn give_up(&mut self, peer: usize) {
+        self.give_up_peer(peer);
+    }
+
     fn close(&mut self) -> Result<bool> {
         self.end_connections()
     }

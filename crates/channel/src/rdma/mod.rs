@@ -80,6 +80,7 @@ mod schedule;
 mod srq_path;
 mod transfer;
 mod transfers;
+mod waiting;
 mod wr_id;
 
 use device::{Charges, Node};
@@ -358,19 +359,6 @@ impl Rdma {
     pub fn is_amid(&self, peer: usize) -> bool {
         let endpoint = self.endpoints.get(peer);
         endpoint.is_some_and(|endpoint| endpoint.receiver.is_amid_slot())
-    }
-
-    /// Asks the devices for events. The next poll covers everything, and what comes after it raises
-    /// an event. False: packets may come without one.
-    pub fn arm(&mut self) -> Result<bool> {
-        self.attention.all = true;
-        self.send_grants()?;
-        self.probe()?;
-        self.tend_last_paths()?;
-        self.node.arm()?;
-        let mut in_use = self.in_use.iter();
-        let raises = |rail: &Rail| rail.by_completion() || rail.polled();
-        Ok(self.by_completion || in_use.all(|rail| raises(&self.rails[rail])))
     }
 
     /// Does what must be done before the rings are polled.

@@ -32,7 +32,7 @@ mod transfers;
 
 use std::sync::Arc;
 
-use channel::{Capabilities, End, Exposed, Head, Put, Router, ShortPath, Transport, ZeroCopy};
+use channel::{Capabilities, End, Exposed, Head, Put, Router, Transport, ZeroCopy};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
