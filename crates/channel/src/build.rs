@@ -6,6 +6,7 @@ use device::Node;
 
 use crate::rdma::{self, Rdma};
 use crate::shm::{Cores, LocalRanks, Segment, Shape, Shm};
+use crate::transports::Transports;
 use crate::{Fault, Result, Router, WaitSettings};
 
 /// Memory of all rings into one rank, in bytes.
@@ -98,7 +99,7 @@ impl Router {
             let what = "there are ranks with which this one shares no memory, and it has no device to reach them by";
             return Err(Fault::Mismatch(what.into()).into());
         }
-        Ok(Router::of(rank, shm, rdma))
+        Ok(Router::of(rank, Transports::new(rank, shm, rdma)))
     }
 }
 

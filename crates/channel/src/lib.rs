@@ -25,6 +25,8 @@ mod body;
 #[cfg(not(loom))]
 mod build;
 #[cfg(not(loom))]
+mod device_pace;
+#[cfg(not(loom))]
 mod explain;
 #[cfg(all(feature = "fuzzing", not(loom)))]
 #[doc(hidden)]
@@ -49,6 +51,8 @@ mod router;
 mod shm;
 #[cfg(not(loom))]
 mod short_path;
+#[cfg(not(loom))]
+mod transports;
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]

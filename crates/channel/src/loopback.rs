@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
+use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, Error, Exposed, Exposure, Head, More, Put, RemoteKey, Result,
@@ -21,7 +22,6 @@ const CAPABILITIES: Capabilities = Capabilities {
     zero_copy: Some(ZeroCopyCapabilities::READ),
     cooperative: false,
     push: false,
-    dear_puts: false,
     rails: 1,
     cost: CostHints {
         latency_ns: 50,
@@ -51,16 +51,26 @@ impl Loopback {
         }
     }
 
-    /// No packet is queued.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     /// The buffer that a key names.
     fn find(&self, key: &RemoteKey) -> Result<&Buffer> {
         let found = self.exposed.get(&key.address);
         found.ok_or_else(|| Error::broken(self.rank, "a key of memory that is not exposed"))
+    }
+}
+
+impl Waitable for Loopback {
+    #[inline(always)]
+    fn has_nothing(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Only this rank itself sends to it, which is awake then.
+    fn arm(&mut self) -> Result<Wakes> {
+        Ok(Wakes::ByDoorbell)
     }
 }
 

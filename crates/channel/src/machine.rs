@@ -12,7 +12,7 @@ impl Router {
     /// The machine of this rank.
     #[inline(always)]
     pub fn machine(&mut self) -> Machine<'_> {
-        Machine(self.rdma.as_deref_mut())
+        Machine(self.transports.rdma.as_deref_mut())
     }
 }
 

@@ -39,19 +39,19 @@ pub trait MappedMemory {
 
 impl MappedMemory for Router {
     fn shares_memory(&self, mut group: impl Iterator<Item = usize>) -> bool {
-        let shm = self.shm.as_ref();
+        let shm = self.transports.shm.as_ref();
         shm.is_some_and(|shm| group.all(|rank| shm.reaches(rank)))
     }
 
     fn offer_buffers(&mut self, mut group: impl Iterator<Item = usize>) -> BufferOffer {
-        match &mut self.shm {
+        match &mut self.transports.shm {
             Some(shm) if group.all(|rank| shm.reaches(rank)) => shm.offer_buffers(),
             _ => BufferOffer::default(),
         }
     }
 
     fn end_offer(&mut self, offer: BufferOffer) {
-        if let Some(shm) = &mut self.shm {
+        if let Some(shm) = &mut self.transports.shm {
             shm.end_offer(offer);
         }
     }
@@ -61,7 +61,7 @@ impl MappedMemory for Router {
         agreed: BufferOffer,
         group: impl Iterator<Item = usize>,
     ) -> Result<Option<CollectiveBuffer>> {
-        match &mut self.shm {
+        match &mut self.transports.shm {
             Some(shm) if agreed.free != 0 => {
                 let index = agreed.free.trailing_zeros() as usize;
                 shm.take_buffer(index, group, agreed.first_round).map(Some)

@@ -1,7 +1,6 @@
 //! Reports of a rank's transports to its user: rails, their changes, strangers, outages.
 
 use crate::rdma::Outages;
-use crate::router::Via;
 use crate::{OwnNetwork, RailChoice, Router};
 
 /// The reports of a rank's transports.
@@ -17,44 +16,40 @@ impl Router {
 impl Report<'_> {
     /// The choice of rails for a message of `len` bytes to `peer`. `None` if no rails lead there.
     pub fn rails(&mut self, peer: usize, len: usize) -> Option<RailChoice> {
-        match self.0.via(peer) {
-            Via::Rdma(rdma) => Some(rdma.explain_rails(peer, len)),
-            Via::Loopback(_) | Via::Shm(_) => None,
-        }
+        let rdma = self.0.via(peer).rdma();
+        rdma.map(|rdma| rdma.explain_rails(peer, len))
     }
 
     /// The names of the devices on the rails to `peer`, in their order. Empty if no rails lead
     /// there, or if their devices are modelled.
     pub fn rail_names(&mut self, peer: usize) -> Vec<String> {
-        match self.0.via(peer) {
-            Via::Rdma(rdma) => rdma.rail_names(),
-            Via::Loopback(_) | Via::Shm(_) => Vec::new(),
-        }
+        let rdma = self.0.via(peer).rdma();
+        rdma.map_or_else(Vec::new, |rdma| rdma.rail_names())
     }
 
     /// The network that this rank's devices report.
     pub fn network(&mut self) -> OwnNetwork {
         OwnNetwork {
-            device: self.0.rdma.as_mut().map(|rdma| rdma.estimates()),
-            shares_memory: self.0.shm.is_some(),
+            device: self.0.transports.rdma.as_mut().map(|rdma| rdma.estimates()),
+            shares_memory: self.0.transports.shm.is_some(),
         }
     }
 
     /// Takes the messages about rails since the last call: a topic, and the text.
     pub fn take_messages(&mut self) -> Vec<(String, String)> {
-        let rdma = self.0.rdma.as_mut();
+        let rdma = self.0.transports.rdma.as_mut();
         rdma.map_or_else(Vec::new, |rdma| rdma.take_reports())
     }
 
     /// The rails to which strangers have connected: number, device, number of connections.
     pub fn strangers(&mut self) -> Vec<(usize, String, u64)> {
-        let rdma = self.0.rdma.as_mut();
+        let rdma = self.0.transports.rdma.as_mut();
         rdma.map_or_else(Vec::new, |rdma| rdma.strangers())
     }
 
     /// The times without a network that have ended: their number, and their sum in nanoseconds.
     pub fn outages(&self) -> Outages {
-        let rdma = self.0.rdma.as_ref();
+        let rdma = self.0.transports.rdma.as_ref();
         rdma.map_or(Outages::default(), |rdma| rdma.outages())
     }
 }

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
-use crate::loopback::Loopback;
+use crate::device_pace::DevicePace;
 use crate::rdma::Rdma;
 use crate::shm::Shm;
+use crate::transports::{Transports, Via, ViaMut, ViaRef, each, via};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
@@ -17,9 +18,7 @@ use crate::{
 /// The transports of one rank.
 pub struct Router {
     pub(crate) rank: usize,
-    pub(crate) loopback: Loopback,
-    pub(crate) shm: Option<Shm>,
-    pub(crate) rdma: Option<Box<Rdma>>,
+    pub(crate) transports: Transports,
     pace: DevicePace,
     /// The rank has left its modelled machine.
     pub(crate) left: bool,
@@ -28,66 +27,52 @@ pub struct Router {
     pub(crate) may_spin: bool,
 }
 
-/// The transport that reaches a peer.
-pub(crate) enum Via<'a> {
-    Loopback(&'a mut Loopback),
-    Shm(&'a mut Shm),
-    Rdma(&'a mut Rdma),
-}
-
 impl Router {
     /// The router of a rank without peers.
     pub fn alone() -> Router {
-        Router::of(0, None, None)
+        Router::of(0, Transports::new(0, None, None))
     }
 
     /// The router of world rank `rank` over these transports.
-    pub(crate) fn of(rank: usize, shm: Option<Shm>, rdma: Option<Rdma>) -> Router {
+    pub(crate) fn of(rank: usize, transports: Transports) -> Router {
         Router {
             rank,
-            loopback: Loopback::of(rank),
-            shm,
-            pace: DevicePace {
-                is_dear: rdma.as_ref().is_some_and(Rdma::needs_polls),
-                since_shm: u32::MAX,
-                polls: 0,
-            },
-            rdma: rdma.map(Box::new),
+            pace: DevicePace::of(&transports),
+            transports,
             left: false,
             may_spin: false,
         }
     }
 
-    pub(crate) fn via(&mut self, peer: usize) -> Via<'_> {
-        let rank = self.rank;
-        if let Some(shm) = self
-            .shm
-            .as_mut()
-            .filter(|shm| peer != rank && shm.reaches(peer))
-        {
-            return Via::Shm(shm);
-        }
-        match &mut self.rdma {
-            Some(rdma) if peer != rank => Via::Rdma(rdma),
-            _ => Via::Loopback(&mut self.loopback),
-        }
+    /// The transport that reaches `peer`.
+    #[inline]
+    pub(crate) fn via(&mut self, peer: usize) -> ViaMut<'_> {
+        self.transports.via(self.rank, peer)
     }
 
-    /// The transport of a peer that an exposure or a key belongs to; the rank may have left its
-    /// machine since.
+    /// The transport that reaches `peer`, to be read.
+    #[inline]
+    pub(crate) fn via_ref(&self, peer: usize) -> ViaRef<'_> {
+        self.transports.via_ref(self.rank, peer)
+    }
+
+    /// The transport to a peer, which can notify it of writes.
     fn notified(&mut self, peer: usize) -> Result<&mut Rdma> {
-        match self.via(peer) {
-            Via::Rdma(rdma) => Ok(rdma),
-            _ => {
-                let what = "a notified write to a rank that no device reaches".into();
-                Err(Fault::Broken { peer, what }.into())
-            }
-        }
+        self.via(peer).rdma().ok_or_else(|| {
+            let what = "a notified write to a rank that no device reaches".into();
+            Fault::Broken { peer, what }.into()
+        })
+    }
+
+    /// [`notified`](Router::notified), to be read.
+    fn notified_ref(&self, peer: usize) -> Option<&Rdma> {
+        self.via_ref(peer).rdma()
     }
 
     #[inline]
     pub(crate) fn shm_to(&self, peer: usize) -> Option<&Shm> {
-        self.shm
+        self.transports
+            .shm
             .as_ref()
             .filter(|shm| peer != self.rank && shm.reaches(peer))
     }
@@ -95,46 +80,26 @@ impl Router {
     #[inline]
     pub(crate) fn shm_to_mut(&mut self, peer: usize) -> Option<&mut Shm> {
         let rank = self.rank;
-        self.shm
+        self.transports
+            .shm
             .as_mut()
             .filter(|shm| peer != rank && shm.reaches(peer))
     }
 
     /// Gives up a peer that cannot be reached any more: nothing is exchanged with it from now on.
     pub fn lose(&mut self, peer: usize) {
-        if let Via::Rdma(rdma) = self.via(peer) {
-            rdma.give_up_peer(peer);
-        }
+        via!(self.via(peer), transport => transport.give_up(peer));
     }
 
     /// This rank waits for a peer, and has nothing to send to it: a dead path to it is to be
     /// noticed all the same.
     pub fn contact(&mut self, peer: usize) -> Result<()> {
-        match self.via(peer) {
-            Via::Rdma(rdma) => rdma.contact(peer),
-            Via::Loopback(_) | Via::Shm(_) => Ok(()),
-        }
-    }
-
-    /// Judges peers that no path reaches. An error: one is lost.
-    pub(crate) fn tend_last_paths(&mut self) -> Result<()> {
-        match &mut self.rdma {
-            Some(rdma) => rdma.tend_last_paths(),
-            None => Ok(()),
-        }
+        via!(self.via(peer), transport => Transport::contact(transport, peer))
     }
 
     /// Leaves the modelled machine: this rank exchanges no more messages.
     pub fn leave(&mut self) {
-        self.left |= self.rdma.take().is_some();
-    }
-
-    #[cold]
-    fn check_not_left(&self) -> Result<()> {
-        match self.left {
-            true => Err(Fault::Deadlock.into()),
-            false => Ok(()),
-        }
+        self.left |= self.transports.rdma.take().is_some();
     }
 
     /// To this rank itself, by RDMA, or the first packet to a peer. The head comes word by word, so
@@ -150,105 +115,29 @@ impl Router {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put> {
+        let left = self.left;
+        let via = self.via(peer);
+        if left && matches!(via, Via::Loopback(_)) {
+            return Err(Fault::Deadlock.into());
+        }
         let head = [first, second, third];
-        if let Some(shm) = self.shm_to_mut(peer) {
-            return shm.put(peer, head, len, fill);
-        }
-        match &mut self.rdma {
-            Some(rdma) if peer != self.rank => rdma.put(peer, head, len, fill),
-            _ => {
-                self.check_not_left()?;
-                self.loopback.put(peer, head, len, fill)
-            }
-        }
-    }
-
-    /// Packets put while they are held may leave together, at the latest when the hold ends. For
-    /// transports whose puts cost little it means nothing.
-    #[inline]
-    pub fn hold(&mut self, held: bool) {
-        if self.pace.is_dear
-            && let Some(rdma) = &mut self.rdma
-        {
-            rdma.hold(held);
-        }
-    }
-
-    /// The number of polls of the devices so far.
-    #[inline]
-    pub fn device_polls(&self) -> u32 {
-        self.rdma.as_ref().map_or(0, |rdma| rdma.polls())
-    }
-
-    /// Polls RDMA, and shared memory beside it.
-    #[inline(never)]
-    fn poll_devices(
-        &mut self,
-        mut handler: impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        let Some(rdma) = &mut self.rdma else {
-            return self.check_not_left().map(|()| 0);
-        };
-        let mut packets = 0;
-        if self.pace.polls_now() || rdma.must_poll() {
-            packets = Transport::poll(&mut **rdma, &mut handler)?;
-        }
-        if let Some(shm) = self.shm.as_mut().filter(|shm| !shm.has_nothing()) {
-            let moved = shm.poll(&mut handler)?;
-            if moved > 0 {
-                self.pace.since_shm = 0;
-            }
-            packets += moved;
-        }
-        Ok(packets)
-    }
-}
-
-/// The pace of polls of devices whose poll is a system call, which takes longer than a packet in
-/// shared memory: while those come, devices are polled seldom.
-struct DevicePace {
-    /// A poll of the devices is a system call.
-    is_dear: bool,
-    /// Polls since the last packet in shared memory.
-    since_shm: u32,
-    polls: u32,
-}
-
-/// Polls without a packet in shared memory after which devices are polled each time.
-const SHM_MOVES: u32 = 1024;
-/// Polls from one of the devices to the next, while packets come in shared memory.
-const SELDOM: u32 = 128;
-
-impl DevicePace {
-    /// The devices are to be polled now.
-    #[inline]
-    fn polls_now(&mut self) -> bool {
-        if !self.is_dear || self.since_shm >= SHM_MOVES {
-            return true;
-        }
-        self.since_shm += 1;
-        self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(SELDOM)
+        via!(via, transport => transport.put(peer, head, len, fill))
     }
 }
 
 impl Transport for Router {
     #[inline]
     fn longest_packet(&self, peer: usize) -> usize {
-        match (self.shm_to(peer), &self.rdma) {
-            (Some(shm), _) => shm.longest_packet(peer),
-            (None, Some(rdma)) if peer != self.rank => rdma.longest_packet(peer),
-            _ => self.loopback.longest_packet(peer),
-        }
+        via!(self.via_ref(peer), transport => transport.longest_packet(peer))
+    }
+
+    fn piece(&self, peer: usize) -> usize {
+        via!(self.via_ref(peer), transport => transport.piece(peer))
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
         let may_spin = self.may_spin;
-        let capabilities = match self.via(peer) {
-            Via::Loopback(loopback) => loopback.capabilities(peer),
-            Via::Shm(shm) => shm.capabilities(peer),
-            Via::Rdma(rdma) => rdma.capabilities(peer),
-        };
+        let capabilities = via!(self.via(peer), transport => transport.capabilities(peer));
         Capabilities {
             cooperative: capabilities.cooperative && may_spin,
             ..capabilities
@@ -263,7 +152,7 @@ impl Transport for Router {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put> {
-        if let Some(shm) = &mut self.shm
+        if let Some(shm) = &mut self.transports.shm
             && let Some(outbound) = shm.outbound(peer)
         {
             return Ok(outbound.put(head, len, fill));
@@ -273,20 +162,20 @@ impl Transport for Router {
     }
 
     #[inline(always)]
-    fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
-        let mut packets = self.loopback.poll(&mut handler)?;
-        packets += match &mut self.shm {
-            Some(shm) if self.rdma.is_none() => shm.poll(handler)?,
-            _ => self.poll_devices(handler)?,
-        };
-        Ok(packets)
+    fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+        self.transports.poll(&mut self.pace, self.left, handler)
+    }
+
+    #[inline]
+    fn uncork(&mut self) -> Result<()> {
+        each!(&mut self.transports, transport => transport.uncork()?);
+        Ok(())
     }
 
     fn close(&mut self) -> Result<bool> {
-        if let Some(shm) = &mut self.shm {
-            shm.close()?;
-        }
-        self.rdma.as_mut().map_or(Ok(true), |rdma| rdma.close())
+        let mut is_closed = true;
+        each!(&mut self.transports, transport => is_closed &= transport.close()?);
+        Ok(is_closed)
     }
 }
 
@@ -298,18 +187,14 @@ impl ZeroCopy for Router {
         len: usize,
         exposed: Exposed,
     ) -> Result<Option<Exposure>> {
-        match self.via(peer) {
-            Via::Loopback(loopback) => loopback.expose(peer, buffer, len, exposed),
-            Via::Shm(shm) => shm.expose(peer, buffer, len, exposed),
-            Via::Rdma(rdma) => rdma.expose(peer, buffer, len, exposed),
-        }
+        via!(self.via(peer), transport => transport.expose(peer, buffer, len, exposed))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
         match exposure.origin {
-            Origin::Loopback => self.loopback.retract(exposure),
+            Origin::Loopback => self.transports.loopback.retract(exposure),
             Origin::Shm => Ok(()),
-            Origin::Rdma => match &mut self.rdma {
+            Origin::Rdma => match &mut self.transports.rdma {
                 Some(rdma) => rdma.retract(exposure),
                 // The rank has left its machine, and its registrations with it.
                 None => Ok(()),
@@ -325,11 +210,7 @@ impl ZeroCopy for Router {
         range: Range<usize>,
         token: Head,
     ) -> Result<Transfer> {
-        match self.via(peer) {
-            Via::Loopback(loopback) => loopback.read(peer, from, to, range, token),
-            Via::Shm(shm) => shm.read(peer, from, to, range, token),
-            Via::Rdma(rdma) => rdma.read(peer, from, to, range, token),
-        }
+        via!(self.via(peer), transport => transport.read(peer, from, to, range, token))
     }
 
     fn write(
@@ -340,16 +221,17 @@ impl ZeroCopy for Router {
         range: Range<usize>,
         token: Head,
     ) -> Result<Transfer> {
-        match self.via(peer) {
-            Via::Loopback(loopback) => loopback.write(peer, from, to, range, token),
-            Via::Shm(shm) => shm.write(peer, from, to, range, token),
-            Via::Rdma(rdma) => rdma.write(peer, from, to, range, token),
-        }
+        via!(self.via(peer), transport => transport.write(peer, from, to, range, token))
     }
 
     #[inline]
     fn done(&mut self) -> Option<Done> {
-        self.rdma.as_mut()?.done()
+        each!(&mut self.transports, transport => {
+            if let Some(done) = transport.done() {
+                return Some(done);
+            }
+        });
+        None
     }
 }
 
@@ -359,7 +241,8 @@ impl NotifiedWrite for Router {
     }
 
     fn forget(&mut self, peer: usize, notice: u32) {
-        if let Via::Rdma(rdma) = self.via(peer) {
+        // The rank may have left its machine since it expected the notice.
+        if let Ok(rdma) = self.notified(peer) {
             rdma.forget(peer, notice);
         }
     }
@@ -378,17 +261,17 @@ impl NotifiedWrite for Router {
     }
 
     fn packets_sent(&self, peer: usize) -> u64 {
-        let rdma = self.rdma.as_ref();
+        let rdma = self.notified_ref(peer);
         rdma.map_or(0, |rdma| rdma.packets_sent(peer))
     }
 
     fn packets_received(&self, peer: usize) -> u64 {
-        let rdma = self.rdma.as_ref();
+        let rdma = self.notified_ref(peer);
         rdma.map_or(0, |rdma| rdma.packets_received(peer))
     }
 
     fn is_amid_packet(&self, peer: usize) -> bool {
-        let rdma = self.rdma.as_ref();
+        let rdma = self.notified_ref(peer);
         rdma.is_some_and(|rdma| rdma.is_amid_packet(peer))
     }
 }

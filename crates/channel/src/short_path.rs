@@ -2,9 +2,11 @@
 //! general need.
 
 use crate::body::BodyStores;
-use crate::{First, Head, Result, Router, Transport};
+use crate::transports::each;
+use crate::wait::Waitable;
+use crate::{First, Head, Result, Router};
 
-/// Short cuts beside [`Transport`], for speed: a caller could do without each of them.
+/// Short cuts beside [`Transport`](crate::Transport), for speed: a caller could do without each of them.
 pub trait ShortPath {
     /// Takes the first packet in the polled rings if it is `wanted`. A caller that finds none for
     /// some time must poll.
@@ -22,9 +24,6 @@ pub trait ShortPath {
 
     /// The stores for the next body to `peer`, which has `len` bytes.
     fn stores(&mut self, peer: usize, len: usize) -> BodyStores;
-
-    /// Length of the pieces of a message to `peer` that goes in several packets, in bytes.
-    fn piece(&self, peer: usize) -> usize;
 }
 
 impl ShortPath for Router {
@@ -34,7 +33,7 @@ impl ShortPath for Router {
         wanted: impl FnOnce(Head) -> bool,
         take: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<First<T>> {
-        match &mut self.shm {
+        match &mut self.transports.shm {
             Some(shm) => shm.get_first_if(wanted, take),
             None => Ok(First::Nothing),
         }
@@ -46,9 +45,12 @@ impl ShortPath for Router {
 
     #[inline(always)]
     fn has_nothing(&self) -> bool {
-        self.loopback.is_empty()
-            && self.rdma.is_none()
-            && self.shm.as_ref().is_none_or(|shm| shm.has_nothing())
+        each!(&self.transports, transport => {
+            if !transport.has_nothing() {
+                return false;
+            }
+        });
+        true
     }
 
     #[inline]
@@ -56,14 +58,6 @@ impl ShortPath for Router {
         match self.shm_to_mut(peer) {
             Some(shm) => shm.stores(peer, len),
             None => BodyStores::CACHED,
-        }
-    }
-
-    fn piece(&self, peer: usize) -> usize {
-        match (self.shm_to(peer), &self.rdma) {
-            (Some(shm), _) => shm.piece(),
-            (None, Some(rdma)) if peer != self.rank => rdma.longest_packet(peer),
-            _ => self.loopback.longest_packet(peer),
         }
     }
 }

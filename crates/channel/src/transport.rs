@@ -19,6 +19,9 @@ pub type Head = [u64; 3];
 pub enum Put {
     /// The packet is on its way; the body's memory may be reused.
     Accepted,
+    /// Accepted, and it leaves together with packets behind it: with
+    /// [`uncork`](Transport::uncork), at the latest. The body's memory may be reused.
+    Corked,
     /// Accepted, and the ring has been filled once since the last answer of this kind. The sender
     /// should poll now, because the peer may have asked it to stop.
     AcceptedPollNow,
@@ -75,9 +78,6 @@ pub struct Capabilities {
     pub cooperative: bool,
     /// Pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,
-    /// A put costs far more than the making of its packet: short packets in a row are worth sending
-    /// together ([`Router::hold`](crate::Router::hold)).
-    pub dear_puts: bool,
     /// Number of rails between the two ranks; 1 without rails.
     pub rails: usize,
     /// Cost estimates.
@@ -143,6 +143,11 @@ pub trait Transport {
     /// Longest body of one packet to `peer`, in bytes.
     fn longest_packet(&self, peer: usize) -> usize;
 
+    /// Length of the pieces of a message to `peer` that goes in several packets, in bytes.
+    fn piece(&self, peer: usize) -> usize {
+        self.longest_packet(peer)
+    }
+
     /// The capabilities for `peer`, which may be found out at the first call for it.
     fn capabilities(&mut self, peer: usize) -> Capabilities;
 
@@ -159,6 +164,27 @@ pub trait Transport {
     /// Hands arrived packets, a bounded number, to `handler` as (peer, head, body), and returns
     /// their number.
     fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
+
+    /// Sends the packets that were accepted and have not left ([`Put::Corked`]). A caller that has
+    /// polled does so before it turns to anything else: between a poll that found packets and this
+    /// call, a transport may let all packets wait for each other. The default is for transports to
+    /// which each packet costs little.
+    fn uncork(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// This rank waits for `peer`, and has nothing to send to it: a dead path is to be noticed all
+    /// the same. The default is for transports whose paths do not fail.
+    fn contact(&mut self, peer: usize) -> Result<()> {
+        let _ = peer;
+        Ok(())
+    }
+
+    /// Nothing is exchanged with `peer` from now on: it is lost. The default is for transports that
+    /// lose no peer.
+    fn give_up(&mut self, peer: usize) {
+        let _ = peer;
+    }
 
     /// Ends the connections. To be called until it returns true; only then may this rank go away.
     /// The default is for transports without connections.

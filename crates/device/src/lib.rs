@@ -238,10 +238,18 @@ pub trait Device {
         Ok(())
     }
 
-    /// Requests posted while they are held may leave together, at the latest when the hold ends.
-    /// Devices to which a post costs little send each at once.
-    fn hold(&mut self, held: bool) {
-        let _ = held;
+    /// Requests posted from now on leave together, at the latest with [`uncork`](Device::uncork) or
+    /// the next poll. A device to which a post costs little sends each at once.
+    fn cork(&mut self) {}
+
+    /// Sends what waits to leave together. A device to which a post costs much makes requests wait
+    /// also of its own accord, where several are posted between two polls.
+    fn uncork(&mut self) {}
+
+    /// Requests of a queue pair wait to leave together with others.
+    fn is_corked(&self, qp: Qp) -> bool {
+        let _ = qp;
+        false
     }
 
     /// Posts a work request to the send queue. An inline payload has been read when this returns.

@@ -14,7 +14,7 @@ impl State {
     #[inline(always)]
     pub fn progress(&mut self) -> Result<bool> {
         // Only a rank without devices has nothing.
-        if self.router.has_nothing() && !self.messages.has_work_without_devices() {
+        if self.router.has_nothing() && !self.messages.has_work() {
             return Ok(false);
         }
         self.round()

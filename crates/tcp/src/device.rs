@@ -42,10 +42,12 @@ pub struct TcpDevice {
     pub(super) owing: Vec<u32>,
     /// Queue pairs with frames that wait for receives.
     pub(super) stalled: Vec<u32>,
-    /// Requests wait until the hold ends.
-    pub(super) holds: bool,
-    /// Queue pairs with requests that wait for that.
-    pub(super) held: Vec<u32>,
+    /// All frames are corked.
+    pub(super) corks: bool,
+    /// Queue pairs with corked frames.
+    pub(super) corked: Vec<u32>,
+    /// Calls by which frames were handed to the kernel.
+    pub(super) departures: u64,
     /// Connections that have ended here and not yet at the peer, with the time of the end.
     pub(super) ending: VecDeque<(OwnedFd, u64)>,
     /// Calls that only tell the peers that their queue pairs have ended.
@@ -96,8 +98,9 @@ impl TcpDevice {
             hot: Vec::new(),
             owing: Vec::new(),
             stalled: Vec::new(),
-            holds: false,
-            held: Vec::new(),
+            corks: false,
+            corked: Vec::new(),
+            departures: 0,
             ending: VecDeque::new(),
             last_calls: Vec::new(),
             polls: 0,
@@ -126,6 +129,11 @@ impl TcpDevice {
     /// The number of connections that were dropped because they proved nothing.
     pub fn dropped_strangers(&self) -> u64 {
         self.calls.dropped()
+    }
+
+    /// The number of calls so far by which this device handed frames to the kernel.
+    pub fn departures(&self) -> u64 {
+        self.departures
     }
 
     /// Keeps words for the owner.
@@ -199,9 +207,11 @@ impl TcpDevice {
             return;
         };
         pair.interest = Default::default();
+        pair.cork.out();
         let line = std::mem::replace(&mut pair.line, Line::Idle);
         self.hot.retain(|hot| *hot != at);
         self.stalled.retain(|stalled| *stalled != at);
+        self.corked.retain(|corked| *corked != at);
         let call = pair.peer.map(|from| Introduction { to: at, from });
         let is_caller = pair.is_caller;
         let was_ready = std::mem::take(&mut pair.is_ready);

@@ -46,6 +46,7 @@ impl HostDevice for TcpDevice {
 
     /// The descriptor is readable as long as something is there to be read, so nothing is missed.
     fn arm(&mut self) -> Result<bool> {
+        self.send_corked();
         self.acknowledge_all();
         self.look();
         self.sleeps_soon = true;

@@ -30,6 +30,7 @@
 mod calls;
 mod choice;
 mod connecting;
+mod cork;
 mod device;
 mod events;
 mod frame;

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use device::{Address, Qp, QpWanted, State};
 use secret::hello::{ANSWER, CALL, Caller};
 
+use super::cork::Cork;
 use super::frame::Machine;
 use super::queues::ReceiveQueue;
 
@@ -34,6 +35,8 @@ pub(crate) struct Pair {
     pub heat: u32,
     /// The events that are asked for.
     pub interest: Interest,
+    /// The frames that wait for others.
+    pub cork: Cork,
     /// The path is short, and the kernel keeps little for it.
     pub is_near: bool,
     /// It is in the list of those whose peers wait for acknowledgements.
@@ -149,6 +152,7 @@ impl Pair {
             tries: 0,
             heat: 0,
             interest: Interest::default(),
+            cork: Cork::default(),
             is_near: false,
             is_owing: false,
             is_awaited: false,

@@ -36,6 +36,10 @@ impl TcpDevice {
     /// Takes what has come, and sends what waits.
     #[inline]
     pub(super) fn progress(&mut self) {
+        self.corks = false;
+        if !self.corked.is_empty() {
+            self.send_corked();
+        }
         self.is_fresh = false;
         self.has_read = false;
         self.polls = self.polls.wrapping_add(1);
@@ -238,36 +242,13 @@ impl TcpDevice {
     }
 
     fn flush(&mut self, at: u32) -> Result<(), Break> {
-        let Some(Split {
-            machine,
-            line: Line::Open(socket),
-            place,
-            is_ready: true,
-            ..
-        }) = self.split(at)
-        else {
-            return Ok(());
+        let mut departures = 0;
+        let flushed = match self.split(at) {
+            Some(split) => split.flush(&mut departures),
+            None => Ok(()),
         };
-        while !machine.outgoing().is_empty() {
-            let mut pieces = [Piece::Bytes(&[]); wire::PIECES];
-            let count = machine.outgoing().gather(&place, &mut pieces)?;
-            let wanted: usize = pieces[..count].iter().map(Piece::len).sum();
-            let sent = wire::send(socket.as_fd(), &pieces[..count]).map_err(|_| Break::Lost)?;
-            machine.sent(sent);
-            if sent < wanted {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends the requests that were held.
-    pub(super) fn send_held(&mut self) {
-        let mut held = std::mem::take(&mut self.held);
-        for at in held.drain(..) {
-            self.write(at);
-        }
-        self.held = held;
+        self.departures += departures;
+        flushed
     }
 
     /// Asks for the events that the connection of a queue pair needs.
@@ -291,7 +272,10 @@ impl TcpDevice {
     /// Executes a request whose arguments have been checked.
     #[inline]
     pub(super) fn execute(&mut self, at: u32, work: &Work, len: u32) {
-        let is_held = self.holds;
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        let is_corked = pair.cork.joins(self.polls) || self.corks;
         let Some(Split {
             machine,
             line,
@@ -302,7 +286,7 @@ impl TcpDevice {
         else {
             return;
         };
-        let waits = is_held || !is_ready || !machine.outgoing().is_empty();
+        let waits = is_corked || !is_ready || !machine.outgoing().is_empty();
         let head = machine.begin(work, len);
         let is_sent_from = matches!(
             work.operation,
@@ -324,11 +308,14 @@ impl TcpDevice {
             return self.lose(at);
         }
         let payload_len = if is_sent_from { len as usize } else { 0 };
-        if sent < head.len() + payload_len {
+        let frame_len = head.len() + payload_len;
+        if sent < frame_len {
             machine.keep(&head, payload, sent, work.inline, &place);
-            match is_held {
-                true if self.held.contains(&at) => {}
-                true => self.held.push(at),
+        }
+        self.departures += u64::from(sent > 0);
+        if sent < frame_len {
+            match is_corked {
+                true => self.corked(at, frame_len),
                 false => self.update_interest(at),
             }
         }
@@ -343,6 +330,32 @@ enum Read {
 }
 
 impl Split<'_> {
+    /// Sends what waits, as far as the socket takes it, and counts the calls for that.
+    fn flush(self, departures: &mut u64) -> Result<(), Break> {
+        let Split {
+            machine,
+            line: Line::Open(socket),
+            place,
+            is_ready: true,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        while !machine.outgoing().is_empty() {
+            let mut pieces = [Piece::Bytes(&[]); wire::PIECES];
+            let count = machine.outgoing().gather(&place, &mut pieces)?;
+            let wanted: usize = pieces[..count].iter().map(Piece::len).sum();
+            let sent = wire::send(socket.as_fd(), &pieces[..count]).map_err(|_| Break::Lost)?;
+            *departures += 1;
+            machine.sent(sent);
+            if sent < wanted {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes bytes from the socket, long payload straight to its place.
     #[inline]
     fn read(self) -> Result<Read, Break> {

@@ -195,11 +195,20 @@ impl Device for TcpDevice {
         Ok(())
     }
 
-    fn hold(&mut self, held: bool) {
-        self.holds = held;
-        if !held && !self.held.is_empty() {
-            self.send_held();
+    fn cork(&mut self) {
+        self.corks = true;
+    }
+
+    fn uncork(&mut self) {
+        self.corks = false;
+        if !self.corked.is_empty() {
+            self.send_corked();
         }
+    }
+
+    #[inline]
+    fn is_corked(&self, qp: Qp) -> bool {
+        self.pair(qp).is_ok_and(|pair| pair.cork.is_in())
     }
 
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()> {

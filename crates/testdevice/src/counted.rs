@@ -261,8 +261,16 @@ impl Device for Counted {
         self.device().set_probing(qp, probing)
     }
 
-    fn hold(&mut self, held: bool) {
-        self.device().hold(held)
+    fn cork(&mut self) {
+        self.device().cork()
+    }
+
+    fn uncork(&mut self) {
+        self.device().uncork()
+    }
+
+    fn is_corked(&self, qp: Qp) -> bool {
+        self.node.borrow_mut().rail(self.rail).is_corked(qp)
     }
 
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {

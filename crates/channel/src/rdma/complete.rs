@@ -62,7 +62,7 @@ impl Rdma {
     #[inline]
     fn note_poll(&mut self) {
         if self.in_use.len() > 1 && self.bulk.is_moving() {
-            let (now, is_polled) = (self.node.now(), self.needs_polls());
+            let (now, is_polled) = (self.node.now(), self.needs_polls);
             let attention = &mut self.attention;
             let gap = now.saturating_sub(attention.polled_at);
             attention.late = match gap < FRESH {
@@ -76,7 +76,7 @@ impl Rdma {
     /// Notes the end of a wait: nothing had completed before an event ended it. Completions of
     /// devices that work while they are polled come rarely, and hardly ever without a wait.
     pub(super) fn note_wake(&mut self) {
-        if self.in_use.len() > 1 && self.bulk.is_moving() && self.needs_polls() {
+        if self.in_use.len() > 1 && self.bulk.is_moving() && self.needs_polls {
             let woken = self.node.now().saturating_sub(WAKE);
             self.attention.polled_at = self.attention.polled_at.max(woken);
         }

@@ -90,6 +90,11 @@ impl Endpoint {
         }
     }
 
+    /// The position of the link that control messages use.
+    pub(super) fn home_at(&self) -> usize {
+        self.home
+    }
+
     /// The link that control messages use.
     #[inline(always)]
     pub(super) fn home(&self) -> &Link {

@@ -22,7 +22,7 @@ impl Transport for Rdma {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let is_slow = self.needs_processors() || self.needs_polls();
+        let is_slow = self.needs_processors() || self.needs_polls;
         let zero_copy = ZeroCopyCapabilities {
             read: true,
             notified_write: true,
@@ -37,7 +37,6 @@ impl Transport for Rdma {
             zero_copy: (self.config.design == Design::ZeroCopy).then_some(zero_copy),
             cooperative: false,
             push: false,
-            dear_puts: self.needs_polls(),
             rails: self.in_use.len(),
             cost: CostHints {
                 latency_ns: 1500,
@@ -80,7 +79,25 @@ impl Transport for Rdma {
         if attention.polls.is_multiple_of(every) || attention.all && packets == 0 {
             self.attend_to_all()?;
         }
+        if self.needs_polls {
+            self.cork(packets > 0);
+        }
         Ok(packets)
+    }
+
+    fn uncork(&mut self) -> Result<()> {
+        if self.needs_polls {
+            self.cork(false);
+        }
+        Ok(())
+    }
+
+    fn contact(&mut self, peer: usize) -> Result<()> {
+        Rdma::contact(self, peer)
+    }
+
+    fn give_up(&mut self, peer: usize) {
+        self.give_up_peer(peer);
     }
 
     fn close(&mut self) -> Result<bool> {

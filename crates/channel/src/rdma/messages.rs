@@ -60,7 +60,10 @@ impl Rdma {
         let note = Note::SendBuffer(number);
         link.control
             .post(node, operation, &local, inline, true, note)?;
-        Ok(match sequence == endpoint.credits.allowed() {
+        let polls_now = sequence == endpoint.credits.allowed();
+        let home = endpoint.home_at();
+        Ok(match polls_now {
+            _ if self.needs_polls && self.is_corked(to, home) => Put::Corked,
             true => Put::AcceptedPollNow,
             false => Put::Accepted,
         })

@@ -80,6 +80,7 @@ mod schedule;
 mod srq_path;
 mod transfer;
 mod transfers;
+mod waiting;
 mod wr_id;
 
 use device::{Charges, Node};
@@ -131,6 +132,8 @@ pub struct Rdma {
     in_use: RailSet,
     /// Packets may arrive that only completions report.
     by_completion: bool,
+    /// A device in use works only while its owner polls it, and each post to it costs much.
+    needs_polls: bool,
     endpoints: Endpoints,
     /// The rings with news. `None`: the node does not know them, or packets arrive that only
     /// completions report.
@@ -205,12 +208,14 @@ impl Rdma {
             .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
             .collect::<Result<_>>()?;
         let by_completion = in_use.iter().any(|rail| rails[rail].by_completion());
+        let needs_polls = in_use.iter().any(|rail| rails[rail].polled());
         let layers = in_use.iter().map(|rail| rails[rail].network().link_layer);
         Ok(Rdma {
             rank,
             transport: explain::transport(layers),
             layout: Layout::of(&config),
             by_completion,
+            needs_polls,
             watch: RingWatch::on(&mut *node).filter(|_| !by_completion),
             rails,
             in_use,
@@ -311,20 +316,17 @@ impl Rdma {
 
     /// A device in use works only while its owner polls it.
     pub(crate) fn needs_polls(&self) -> bool {
-        let mut in_use = self.in_use.iter();
-        in_use.any(|rail| self.rails[rail].polled())
+        self.needs_polls
     }
 
-    /// Requests for devices to which a post costs much wait while they are held.
-    pub(crate) fn hold(&mut self, held: bool) {
+    /// Requests for devices to which a post costs much leave together from now on, or leave now.
+    fn cork(&mut self, on: bool) {
         for rail in self.in_use.iter().filter(|rail| self.rails[*rail].polled()) {
-            self.node.rail(rail).hold(held);
+            match on {
+                true => self.node.rail(rail).cork(),
+                false => self.node.rail(rail).uncork(),
+            }
         }
-    }
-
-    /// The number of polls so far.
-    pub(crate) fn polls(&self) -> u32 {
-        self.attention.polls
     }
 
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
@@ -357,19 +359,6 @@ impl Rdma {
     pub fn is_amid(&self, peer: usize) -> bool {
         let endpoint = self.endpoints.get(peer);
         endpoint.is_some_and(|endpoint| endpoint.receiver.is_amid_slot())
-    }
-
-    /// Asks the devices for events. The next poll covers everything, and what comes after it raises
-    /// an event. False: packets may come without one.
-    pub fn arm(&mut self) -> Result<bool> {
-        self.attention.all = true;
-        self.send_grants()?;
-        self.probe()?;
-        self.tend_last_paths()?;
-        self.node.arm()?;
-        let mut in_use = self.in_use.iter();
-        let raises = |rail: &Rail| rail.by_completion() || rail.polled();
-        Ok(self.by_completion || in_use.all(|rail| raises(&self.rails[rail])))
     }
 
     /// Does what must be done before the rings are polled.

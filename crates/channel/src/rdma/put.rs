@@ -48,9 +48,17 @@ impl Rdma {
             self.post_due()?;
         }
         Ok(match posted.lap {
+            _ if self.needs_polls && self.is_corked(to, on) => Put::Corked,
             true => Put::AcceptedPollNow,
             false => Put::Accepted,
         })
+    }
+
+    /// The last packet to `to` waits on link `on` to leave together with others.
+    #[inline(never)]
+    pub(super) fn is_corked(&mut self, to: usize, on: usize) -> bool {
+        let control = &self.endpoints.of(to).links()[on].control;
+        control.is_corked(&mut *self.node)
     }
 
     /// Posts what was put to `to` earlier and waits. False: something still waits.

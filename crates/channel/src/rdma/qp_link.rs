@@ -255,6 +255,11 @@ impl QpLink {
         Ok(signaled)
     }
 
+    /// Posted requests wait to leave together with others.
+    pub(super) fn is_corked(&self, node: &mut dyn Node) -> bool {
+        node.rail(self.rail).is_corked(self.qp)
+    }
+
     /// Takes account of a completion of the send queue. Returns its meaning, and the sequence
     /// number up to which every ring slot that this queue pair carried has been written.
     pub(super) fn completed(&mut self) -> (Note, u64) {

@@ -8,7 +8,7 @@ use secret::Secret;
 use tcp::{Port, TcpDevice};
 
 use super::*;
-use crate::{Transport, suite};
+use crate::{Put, Transport, suite};
 
 /// The transports of `ranks` ranks with this number of rails each.
 fn all(ranks: usize, rails: usize, config: Config) -> Vec<Rdma> {
@@ -99,4 +99,49 @@ fn long_messages_go_without_a_copy() {
     let (mut a, mut b) = (both.next().unwrap(), both.next().unwrap());
     super::tests::put(&mut a, &mut b, [1, 0, 0]);
     suite::zero_copy_promises(a, b);
+}
+
+/// Takes what has come to `b`, until it has had `wanted` packets.
+fn take_packets(b: &mut Rdma, wanted: usize) {
+    let begin = std::time::Instant::now();
+    let mut had = 0;
+    while had < wanted {
+        had += suite::take(b, |_, _, _| ()).unwrap();
+        let is_stuck = begin.elapsed().as_secs() >= 20;
+        assert!(!is_stuck, "{had} of {wanted} packets have come");
+    }
+    b.uncork().unwrap();
+}
+
+#[test]
+fn packets_in_a_row_leave_together_and_lone_ones_at_once() {
+    let mut both = all(2, 1, Config::default()).into_iter();
+    let (mut a, mut b) = (both.next().unwrap(), both.next().unwrap());
+    super::tests::put(&mut a, &mut b, [1, 0, 0]);
+    // The connection is made while both ends poll.
+    while suite::take(&mut b, |_, _, _| ()).unwrap() == 0 {
+        suite::take(&mut a, |_, _, _| ()).unwrap();
+    }
+    b.uncork().unwrap();
+    suite::take(&mut a, |_, _, _| ()).unwrap();
+    let put = |a: &mut Rdma| a.put(1, [2, 0, 0], 8, |body| body.fill(3)).unwrap();
+    let answers: Vec<Put> = (0..10).map(|_| put(&mut a)).collect();
+    assert_eq!(answers[..2], [Put::Accepted; 2]);
+    assert_eq!(answers[2..], [Put::Corked; 8]);
+    take_packets(&mut b, 2);
+    let early: usize = (0..100)
+        .map(|_| suite::take(&mut b, |_, _, _| ()).unwrap())
+        .sum();
+    assert_eq!(early, 0);
+    a.uncork().unwrap();
+    take_packets(&mut b, 8);
+    // A poll is as good, and between a poll that found packets and `uncork` all packets wait.
+    assert_eq!(put(&mut a), Put::Corked);
+    assert_eq!(b.put(0, [4, 0, 0], 0, |_| ()).unwrap(), Put::Accepted);
+    while suite::take(&mut a, |_, _, _| ()).unwrap() == 0 {}
+    take_packets(&mut b, 1);
+    assert_eq!(put(&mut a), Put::Corked);
+    a.uncork().unwrap();
+    assert_eq!(put(&mut a), Put::Accepted);
+    take_packets(&mut b, 2);
 }

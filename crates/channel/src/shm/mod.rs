@@ -30,6 +30,7 @@ use crate::body::BodyStores;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
+use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
@@ -157,7 +158,7 @@ impl Shm {
 
     /// Length of the pieces of a message in several packets, in bytes. The receiver copies one
     /// piece out while the sender writes the next.
-    pub(crate) fn piece(&self) -> usize {
+    fn pieces(&self) -> usize {
         self.segment.shape.arenas().max_body().min(PIECE)
     }
 
@@ -244,12 +245,6 @@ impl Shm {
         self.board.doorbell.ring();
     }
 
-    /// Nothing has arrived at this moment.
-    pub(crate) fn is_quiet(&mut self) -> bool {
-        self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
-            && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
-    }
-
     /// Accepts the rings that peers have opened since the last poll.
     #[cold]
     #[inline(never)]
@@ -299,6 +294,22 @@ fn connect(
     Ok(Box::new(Outbound { ring, bell, reach }))
 }
 
+impl Waitable for Shm {
+    #[inline(always)]
+    fn has_nothing(&self) -> bool {
+        Shm::has_nothing(self)
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
+            && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
+    }
+
+    fn arm(&mut self) -> Result<Wakes> {
+        Ok(Wakes::ByDoorbell)
+    }
+}
+
 impl Transport for Shm {
     fn close(&mut self) -> Result<bool> {
         self.single_copy.close();
@@ -310,17 +321,20 @@ impl Transport for Shm {
         self.segment.shape.arenas().max_body()
     }
 
+    fn piece(&self, _peer: usize) -> usize {
+        self.pieces()
+    }
+
     fn capabilities(&mut self, peer: usize) -> Capabilities {
         let single_copy = self.single_copy_works(peer);
         Capabilities {
             transport: "shared memory",
             longest_packet: self.longest_packet(peer),
-            piece: self.piece(),
+            piece: self.pieces(),
             pipelined: true,
             zero_copy: single_copy.then_some(ZeroCopyCapabilities::READ),
             cooperative: single_copy,
             push: self.is_near(peer),
-            dear_puts: false,
             rails: 1,
             cost: COST,
         }

@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use crate::Router;
+use crate::transports::each;
+use crate::wait::Waitable;
 
 /// Nanoseconds of wall-clock time since the rank began.
 #[derive(Debug)]
@@ -28,27 +30,34 @@ impl Router {
     /// while it waits.
     #[inline]
     pub fn waits_through_node(&self) -> bool {
-        self.rdma.is_some() && self.shm.is_none()
+        self.transports.rdma.is_some() && self.transports.shm.is_none()
     }
 
     /// Wakes the other threads of this rank, which may sleep for a message that has just arrived.
     pub fn wake_threads(&self) {
-        if let Some(shm) = &self.shm {
+        if let Some(shm) = &self.transports.shm {
             shm.ring_own();
         }
     }
 
     /// Devices reach all peers, and no rank could ring this one's doorbell.
     pub(crate) fn only_devices(&self) -> bool {
-        let alone = self.shm.as_ref().is_none_or(|shm| shm.local().count() == 1);
-        self.rdma.is_some() && alone
+        let alone = self
+            .transports
+            .shm
+            .as_ref()
+            .is_none_or(|shm| shm.local().count() == 1);
+        self.transports.rdma.is_some() && alone
     }
 
     /// This host's processors do the work of the rank's devices, so a rank that spins keeps them
     /// from it.
     pub(crate) fn by_processor(&self) -> bool {
-        self.rdma
-            .as_ref()
-            .is_some_and(|rdma| rdma.needs_processors())
+        each!(&self.transports, transport => {
+            if transport.needs_processors() {
+                return true;
+            }
+        });
+        false
     }
 }

@@ -15,18 +15,22 @@
 mod clock;
 mod event_thread;
 mod policy;
+mod waitable;
 mod yields;
 
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::lock::Guard;
 use crate::shm::{Bell, CoreWatch};
+use crate::transports::each;
 use crate::{Error, Fault, Result, Router};
 use clock::WallClock;
 use event_thread::EventThread;
 use policy::{Patience, Policy};
 pub use policy::{Polls, WaitMode, WaitSettings};
+pub(crate) use waitable::{Waitable, Wakes};
 use yields::Yields;
 
 /// Longest sleep, in nanoseconds.
@@ -153,8 +157,8 @@ pub struct Waiter {
     yields: Yields,
     /// Number of the rank's threads that sleep on the doorbell.
     sleepers: AtomicUsize,
-    /// Rings the doorbell for devices; started at the rank's first sleep.
-    events: OnceLock<EventThread>,
+    /// Threads that ring the doorbell for events; started at the rank's first sleep.
+    events: OnceLock<Box<[EventThread]>>,
     /// Consecutive fruitless polls of nonblocking calls.
     idle_polls: AtomicU32,
     /// The time of an early one of these.
@@ -177,11 +181,11 @@ impl Waiter {
             true => Policy::through_node(),
             false => Policy::new(settings),
         };
-        let policy = match router.rdma.is_some() {
+        let policy = match router.transports.rdma.is_some() {
             true => policy.with_devices(router.only_devices(), router.by_processor()),
             false => policy,
         };
-        let shm = router.shm.as_ref();
+        let shm = router.transports.shm.as_ref();
         let waiter = Waiter {
             cores: shm
                 .filter(|_| policy.gives_way())
@@ -406,7 +410,7 @@ impl Waiter {
     #[cold]
     #[inline(never)]
     fn count_cores(&self, router: &mut Router) {
-        let each = match &mut router.shm {
+        let each = match &mut router.transports.shm {
             Some(shm) => shm.has_core_each(),
             None => Some(true),
         };
@@ -551,18 +555,17 @@ impl Waiter {
         let Some(bell) = &self.bell else {
             return Ok(());
         };
-        if self.events.get().is_none()
-            && let Some(descriptor) = router.events()?
-        {
-            let thread = EventThread::new(descriptor, bell.clone()).map_err(|why| {
+        if self.events.get().is_none() {
+            let start = |events| EventThread::new(events, bell.clone());
+            let threads = router.events()?.into_iter().map(start);
+            let threads = threads.collect::<std::io::Result<_>>().map_err(|why| {
                 Fault::System("cannot start the thread that awaits device events", why)
             })?;
             // The rank's lock is held, so no other thread sets it.
-            let _ = self.events.set(thread);
+            let _ = self.events.set(threads);
         }
-        if let Some(thread) = self.events.get() {
-            thread.watch();
-        }
+        let threads = self.events.get().into_iter().flatten();
+        threads.for_each(EventThread::watch);
         Ok(())
     }
 
@@ -593,38 +596,69 @@ fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
 }
 
 impl Router {
-    /// The rank's machine knows when no path to a peer carries anything.
+    /// A transport knows when no path to a peer carries anything.
     fn knows_cuts(&self) -> bool {
-        self.rdma.as_ref().is_some_and(|rdma| rdma.knows_cuts())
+        each!(&self.transports, transport => {
+            if transport.knows_cuts() {
+                return true;
+            }
+        });
+        false
     }
 
-    /// The rank's devices move long messages at this moment.
+    /// Long messages are moved at this moment, while this rank does something else.
     #[inline(always)]
     fn moves_bulk(&self) -> bool {
-        self.rdma.as_ref().is_some_and(|rdma| rdma.is_moving())
+        each!(&self.transports, transport => {
+            if transport.moves_bulk() {
+                return true;
+            }
+        });
+        false
     }
 
-    /// No packet has arrived in shared memory at this moment.
+    /// Nothing has arrived at this moment that no event reports.
     fn is_quiet(&mut self) -> bool {
-        self.loopback.is_empty() && self.shm.as_mut().is_none_or(|shm| shm.is_quiet())
+        each!(&mut self.transports, transport => {
+            if !transport.is_quiet() {
+                return false;
+            }
+        });
+        true
     }
 
-    /// Arms the rank's devices, if it has any. The answer: every arrival raises an event.
+    /// Arms the transports. Some are woken by events: does each arrival raise one? `None`: all are
+    /// woken by the doorbell.
     fn arm(&mut self) -> Result<Option<bool>> {
-        self.rdma.as_mut().map(|rdma| rdma.arm()).transpose()
+        let mut rings = None;
+        each!(&mut self.transports, transport => {
+            match transport.arm()? {
+                Wakes::ByDoorbell => {}
+                wakes => rings = Some(rings.unwrap_or(true) && wakes == Wakes::ByEvent),
+            }
+        });
+        Ok(rings)
     }
 
-    /// A descriptor that becomes readable when an armed device raises an event.
-    fn events(&mut self) -> Result<Option<std::os::fd::OwnedFd>> {
-        match &mut self.rdma {
-            Some(rdma) => Ok(rdma.node().events()?),
-            None => Ok(None),
-        }
+    /// The descriptors that become readable with the events of armed transports.
+    fn events(&mut self) -> Result<Vec<OwnedFd>> {
+        let mut events = Vec::new();
+        each!(&mut self.transports, transport => events.extend(transport.events()?));
+        Ok(events)
+    }
+
+    /// Judges peers that no path reaches. An error: one is lost.
+    fn tend_last_paths(&mut self) -> Result<()> {
+        each!(&mut self.transports, transport => transport.tend_last_paths()?);
+        Ok(())
     }
 
     /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have
     /// changed.
     fn pass_time(&mut self, nanos: u64) -> Result<()> {
-        self.rdma.as_mut().map_or(Ok(()), |rdma| rdma.wait(nanos))
+        self.transports
+            .rdma
+            .as_mut()
+            .map_or(Ok(()), |rdma| rdma.wait(nanos))
     }
 }

@@ -9,6 +9,7 @@ use super::cooperative_copy::Help;
 use super::ready_to_receive::RtrMessage;
 use super::transfers::WriteBack;
 use crate::Error;
+use crate::request::RequestId;
 
 /// Work for the next progress.
 pub(super) enum Action {
@@ -27,6 +28,8 @@ pub(super) enum Action {
     },
     /// Ends a transport's access to a buffer.
     Retract(Exposure),
+    /// Completes a send whose last packet leaves with this progress.
+    Complete(RequestId),
     /// Raises an error that concerns one peer or one communicator only.
     Raise(Error),
 }
@@ -58,7 +61,9 @@ impl Deferred {
             Action::Help(help) => help.peer() != peer,
             Action::Write(write) => write.peer != peer,
             Action::Rtr(of, _) => *of != peer,
-            Action::Forget { .. } | Action::Retract(_) | Action::Raise(_) => true,
+            Action::Forget { .. } | Action::Retract(_) | Action::Complete(_) | Action::Raise(_) => {
+                true
+            }
         });
     }
 

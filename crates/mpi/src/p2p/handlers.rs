@@ -6,8 +6,8 @@ use channel::{Head, More};
 use super::Messages;
 use super::deferred::Action;
 use super::message::{Body, Message};
+use super::peer_queue::PeerState;
 use super::ready_to_receive::RtrMessage;
-use super::send_queue::PeerState;
 use crate::matching::Key;
 use crate::packet::{
     Cancellation, Contents, Control, Eager, Envelope, Flow, Kind, Loss, ReadyToReceive, Rendezvous,

@@ -18,6 +18,7 @@ mod losses;
 mod message;
 #[cfg(test)]
 mod nonsense_tests;
+mod peer_queue;
 mod probe;
 pub(crate) mod protocol;
 mod ready_to_receive;
@@ -25,11 +26,13 @@ mod receive;
 mod rendezvous;
 mod send;
 mod send_queue;
+mod short_path;
+mod streams;
 mod transfers;
 
 use std::sync::Arc;
 
-use channel::{Capabilities, End, Exposed, Head, Router, ShortPath, Transport, ZeroCopy};
+use channel::{Capabilities, End, Exposed, Head, Put, Router, Transport, ZeroCopy};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
@@ -41,10 +44,10 @@ use learned_costs::{Class, LearnedCosts};
 pub use message::Body;
 pub(crate) use message::{Bytes, Message};
 pub use probe::Found;
-use protocol::{Case, Choice, Limits, Protocol, choose};
+use protocol::{Case, Choice, Limits, Protocol, rendezvous};
 pub(crate) use receive::received;
 use rendezvous::Fetches;
-use send_queue::{MessageSource, Reach, SendQueue};
+use send_queue::{MessageSource, SendQueue};
 use transfers::{Stage, Transfers};
 
 use crate::lost_peers::Losses;
@@ -118,12 +121,8 @@ impl Messages {
     pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
         let tries_short = limits.announces && (limits.announces_all || rails > Some(1));
-        let reach = |peer| Reach {
-            whole: limits.whole(router.piece(peer)),
-            is_dear: router.capabilities(peer).dear_puts,
-        };
-        let peers: Vec<Reach> = (0..ranks).map(reach).collect();
-        let send_queue = SendQueue::new(&peers);
+        let whole = |peer| limits.whole(router.piece(peer));
+        let send_queue = SendQueue::new((0..ranks).map(whole));
         Messages {
             requests: Requests::default(),
             posted: Posted::default(),
@@ -170,12 +169,6 @@ impl Messages {
     /// True if this rank can move something without a packet from a peer.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        self.has_work_without_devices() || self.batches.is_gathering()
-    }
-
-    /// As [`has_work`](Messages::has_work), for a rank without devices: it announces no receives.
-    #[inline(always)]
-    pub fn has_work_without_devices(&self) -> bool {
         self.send_queue.is_waiting() || !self.fetches.is_empty() || !self.deferred.is_empty()
     }
 
@@ -201,7 +194,8 @@ impl Messages {
         if self.batches.is_gathering() {
             self.send_batches(router);
         }
-        let flushed = self.flush(router)?;
+        let flushed = self.send_queued(router)?;
+        router.uncork()?;
         if let Some(error) = self.broken.take() {
             return Err(error);
         }
@@ -209,20 +203,27 @@ impl Messages {
         Ok(arrived > 0 || fetched || flushed)
     }
 
-    /// Sends queued packets as far as peers have room. True if a packet left.
+    /// Sends queued packets as far as peers have room.
     ///
     /// # Errors
     /// A transport failed.
     #[inline]
-    pub fn flush(&mut self, router: &mut Router) -> Result<bool> {
+    pub fn flush(&mut self, router: &mut Router) -> Result<()> {
+        match self.send_queued(router)? {
+            true => Ok(router.uncork()?),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`flush`](Messages::flush); transports may let the packets wait until the end of the next
+    /// round for others. True if a packet was accepted.
+    #[inline]
+    fn send_queued(&mut self, router: &mut Router) -> Result<bool> {
         if !self.send_queue.is_waiting() {
             return Ok(false);
         }
         let (queue, mut sources) = self.parts();
-        router.hold(true);
-        let flushed = queue.flush(router, &mut sources);
-        router.hold(false);
-        flushed
+        queue.flush(router, &mut sources)
     }
 
     /// This rank's choice for the fetch of an announced message of `len` bytes, by the times that
@@ -283,6 +284,14 @@ impl Sources<'_> {
         self.deferred.retract(transfer.exposure);
     }
 
+    /// A request is complete, once its last packet has left.
+    fn complete(&mut self, request: RequestId, put: Put) {
+        match put {
+            Put::Corked => self.deferred.push(deferred::Action::Complete(request)),
+            _ => self.requests.complete(request, Status::EMPTY),
+        }
+    }
+
     /// The announcement of a message: its length, and the key by which the receiver can read it.
     fn offer(&mut self, router: &mut Router, peer: usize, request: RequestId) -> Result<Offer> {
         let Some(send) = self.requests.send_mut(request) else {
@@ -292,12 +301,10 @@ impl Sources<'_> {
         let one_run = buffer.as_dense().is_some();
         let capabilities = router.capabilities(peer);
         let case = Case {
-            // The decision to announce has been made.
-            headers_only: true,
             one_run: [one_run, true],
             ..Case::of_sender(buffer.len(), &capabilities, self.limits)
         };
-        let protocol = choose(&case);
+        let protocol = rendezvous(&case);
         let mut offer = Offer {
             len: buffer.len() as u64,
             push: protocol == Protocol::CooperativeCopy && capabilities.push,
@@ -338,14 +345,20 @@ impl MessageSource for Sources<'_> {
         Ok(encode(&self.offer(router, peer, request)?))
     }
 
-    fn sent(&mut self, request: RequestId) {
+    fn sent(&mut self, request: RequestId, put: Put) {
         // The message may have been about to be announced.
         self.release(request);
-        self.requests.complete(request, Status::EMPTY);
+        if put == Put::Corked
+            && let Some(send) = self.requests.send_mut(request)
+        {
+            // It can no longer be cancelled.
+            send.streaming = true;
+        }
+        self.complete(request, put);
     }
 
-    fn left(&mut self, request: RequestId) {
-        self.requests.complete(request, Status::EMPTY);
+    fn left(&mut self, request: RequestId, put: Put) {
+        self.complete(request, put);
     }
 
     fn departed(&mut self, peer: usize, key: &Key, sent: u64) {

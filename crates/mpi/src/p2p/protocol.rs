@@ -46,6 +46,15 @@ impl Protocol {
 }
 
 impl Protocol {
+    /// The message moves without an announcement by its sender. These are the first rows of the
+    /// table.
+    fn is_at_once(self) -> bool {
+        matches!(
+            self,
+            Protocol::ReadyToReceive | Protocol::Eager | Protocol::EagerPieces
+        )
+    }
+
     /// The protocol of a setting; `None` where costs decide.
     pub fn of_setting(choice: ProtocolChoice) -> Option<Protocol> {
         Some(match choice {
@@ -108,6 +117,8 @@ pub(crate) struct Case<'a> {
     pub headers_only: bool,
     /// The receiver has announced a buffer for this message.
     pub has_rtr: bool,
+    /// The sender has decided to announce the message.
+    pub announced: bool,
     /// The sender's and the receiver's buffers are one run of bytes each. A sender assumes it of
     /// its receiver.
     pub one_run: [bool; 2],
@@ -134,6 +145,7 @@ impl Case<'_> {
             synchronous: false,
             headers_only: false,
             has_rtr: false,
+            announced: false,
             one_run: [true; 2],
             readable: false,
             exposable: true,
@@ -153,7 +165,7 @@ impl Case<'_> {
 
     /// The message must be announced, because it may not leave at once.
     fn is_announced(&self) -> bool {
-        !self.is_sender() || !(eager(self) || eager_pieces(self))
+        !self.is_sender() || self.announced || !(eager(self) || eager_pieces(self))
     }
 
     /// A device can move the message between the two buffers.
@@ -299,9 +311,24 @@ pub(crate) fn applies(protocol: Protocol, case: &Case) -> bool {
     row.is_some_and(|row| (row.applies)(case))
 }
 
-/// The protocol that the settings force if it applies, or the cheapest one that does.
+/// The protocol that the settings force if it applies, or the cheapest one that does. A sender
+/// learns from it whether its message leaves at once.
 pub(crate) fn choose(case: &Case) -> Protocol {
-    let applicable = TABLE.iter().filter(|row| (row.applies)(case));
+    cheapest(&TABLE, case)
+}
+
+/// The sender's choice among the protocols of announced messages, for a message that it announces.
+pub(crate) fn rendezvous(case: &Case) -> Protocol {
+    let case = Case {
+        announced: true,
+        ..*case
+    };
+    let first = TABLE.iter().position(|row| !row.protocol.is_at_once());
+    cheapest(&TABLE[first.unwrap_or(0)..], &case)
+}
+
+fn cheapest(rows: &[Row], case: &Case) -> Protocol {
+    let applicable = rows.iter().filter(|row| (row.applies)(case));
     let forced = case.limits.forced;
     // Only one row can be the forced one, and it costs less than nothing.
     let cheapest = applicable.min_by_key(|row| match forced == Some(row.protocol) {
@@ -412,7 +439,6 @@ pub(crate) mod tests {
         }),
         cooperative: true,
         push: true,
-        dear_puts: false,
         rails: 1,
         cost: CostHints {
             latency_ns: 200,
@@ -436,7 +462,6 @@ pub(crate) mod tests {
         }),
         cooperative: false,
         push: false,
-        dear_puts: false,
         rails: 1,
         cost: CostHints {
             latency_ns: 1500,
@@ -554,7 +579,7 @@ pub(crate) mod tests {
             let limits = Limits { eager, single_copy, cooperative, ..LIMITS };
             let case = Case {
                 end: if sender { End::Sender } else { End::Receiver },
-                len, synchronous, headers_only, has_rtr: false,
+                len, synchronous, headers_only, has_rtr: false, announced: false,
                 one_run: [source, target], readable, exposable,
                 peer: &peers[which], limits: &limits,
             };
@@ -564,6 +589,10 @@ pub(crate) mod tests {
             let at_once = matches!(chosen, Protocol::Eager | Protocol::EagerPieces);
             prop_assert!(!at_once || sender && len <= eager && !headers_only);
             prop_assert!(sender || !at_once);
+            // A message that is announced by choice goes as one that its peer has no room for.
+            let full = Case { headers_only: true, ..case };
+            prop_assert!(!rendezvous(&case).is_at_once());
+            prop_assert!(!sender || rendezvous(&case) == choose(&full));
         }
     }
 }

@@ -22,8 +22,8 @@ use datatype::Buffer;
 use super::announced_receives::Departures;
 use super::announcement_batch::Announced;
 use super::announcer::Topic;
+use super::peer_queue::PeerState;
 use super::protocol::{Case, Protocol, choose};
-use super::send_queue::PeerState;
 use super::transfers::Stage;
 use super::{Body, Messages, token_of};
 use crate::comm::{AGREEMENT, COLLECTIVE};
@@ -32,7 +32,7 @@ use crate::packet::{
     AnnouncementPacket, Body as _, Envelope, Offer, Progress, ReadyToReceive, Run, Started, Target,
     encode,
 };
-use crate::request::{Mode, Operation, RequestId, Send};
+use crate::request::{Operation, RequestId, Send};
 use crate::{Result, Status};
 
 /// A message of the receiver about its announcements.
@@ -338,18 +338,16 @@ impl Messages {
         }
     }
 
-    /// A send to a peer that has announced receives. `None`: it takes its usual path.
-    pub(super) fn send_tracked(
+    /// The announced buffer for the next message with this key, of `len` bytes. It is used up.
+    pub(super) fn target(
         &mut self,
         router: &mut Router,
-        mode: Mode,
-        buffer: &Buffer,
         peer: usize,
-        key: Key,
-    ) -> Result<Option<RequestId>> {
-        let len = buffer.len();
+        key: &Key,
+        len: usize,
+    ) -> Result<Option<Target>> {
         let capabilities = router.capabilities(peer);
-        if capabilities.rails > 1 && self.announced.is_worth_hearing(peer, &key) {
+        if capabilities.rails > 1 && self.announced.is_worth_hearing(peer, key) {
             let case = Case {
                 has_rtr: true,
                 ..Case::of_sender(len, &capabilities, &self.limits)
@@ -358,34 +356,29 @@ impl Messages {
                 self.listen(router)?;
             }
         }
-        let target = self.announced.consume(peer, &key);
-        let case = Case {
-            synchronous: mode == Mode::Synchronous,
-            has_rtr: target.is_some(),
-            ..Case::of_sender(len, &capabilities, &self.limits)
-        };
-        match (choose(&case), target) {
-            (Protocol::ReadyToReceive, Some(target)) => {
-                self.write_announced(router, buffer, peer, key, target)
-            }
-            (Protocol::Eager, _) if mode != Mode::Synchronous && self.send_queue.is_clear(peer) => {
-                let put = self.put_eager(router, buffer, peer, key)?;
-                if put == Put::Full {
-                    return Ok(None);
-                }
-                let sent = router.packets_sent(peer);
-                self.announced.departed(peer, &key, sent);
-                if put == Put::AcceptedPollNow {
-                    self.listen(router)?;
-                }
-                Ok(Some(self.requests.done()))
-            }
-            _ => Ok(None),
+        Ok(self.announced.consume(peer, key))
+    }
+
+    /// Puts a whole message to a peer that has announced receives, for which it is none. `None`:
+    /// there is no room.
+    pub(super) fn put_tracked(
+        &mut self,
+        router: &mut Router,
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<Option<RequestId>> {
+        let put = self.put_eager(router, buffer, peer, key)?;
+        if put == Put::Full {
+            return Ok(None);
         }
+        let sent = router.packets_sent(peer);
+        self.announced.departed(peer, &key, sent);
+        self.accepted(router, put).map(Some)
     }
 
     /// Writes a message to an announced buffer. `None`: the message cannot be exposed.
-    fn write_announced(
+    pub(super) fn write_announced(
         &mut self,
         router: &mut Router,
         buffer: &Buffer,

@@ -134,15 +134,7 @@ impl Messages {
         if self.fetches.is_empty() && self.deferred.is_empty() {
             return Ok(false);
         }
-        router.hold(true);
-        let moved = self.act(router).and_then(|()| self.fetch(router));
-        router.hold(false);
-        moved
-    }
-
-    /// Begins the fetches that devices perform, and moves the next step of one that this rank
-    /// performs.
-    fn fetch(&mut self, router: &mut Router) -> Result<bool> {
+        self.act(router)?;
         if self.fetches.is_patient() {
             std::hint::spin_loop();
             return Ok(true);
@@ -380,6 +372,7 @@ impl Messages {
                 Action::Rtr(peer, message) => self.hear_rtr(router, peer, &message),
                 Action::Forget { peer, notice } => router.forget(peer, notice),
                 Action::Retract(exposure) => router.retract(exposure)?,
+                Action::Complete(request) => self.requests.complete(request, Status::EMPTY),
                 Action::Raise(error) => return Err(error),
             }
         }

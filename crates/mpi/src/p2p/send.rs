@@ -4,8 +4,10 @@ use channel::{Put, Router, ShortPath, Transport};
 use datatype::Buffer;
 
 use super::Messages;
+use super::deferred::Action;
+use super::peer_queue::PeerState;
 use super::protocol::{Case, Protocol, choose};
-use super::send_queue::PeerState;
+use super::send_queue::Step;
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Cancellation, Eager, Envelope, Kind, Rendezvous, copied_out, encode};
@@ -27,14 +29,14 @@ impl Messages {
     ) -> Result<RequestId> {
         if mode != Mode::Synchronous
             && self.send_queue.is_one_put(peer, buffer.len())
-            && self.send_in_one_put(router, buffer, peer, key)?
+            && let Some(sent) = self.send_in_one_put(router, buffer, peer, key)?
         {
-            return Ok(self.requests.done());
+            return Ok(sent);
         }
         self.send_otherwise(router, mode, buffer, peer, key)
     }
 
-    /// Sends a message in one put. False: there is no room.
+    /// Sends a message in one put. `None`: there is no room.
     #[inline(always)]
     fn send_in_one_put(
         &mut self,
@@ -42,15 +44,28 @@ impl Messages {
         buffer: &Buffer,
         peer: usize,
         key: Key,
-    ) -> Result<bool> {
+    ) -> Result<Option<RequestId>> {
         match self.put_eager(router, buffer, peer, key)? {
-            Put::Accepted => Ok(true),
-            Put::AcceptedPollNow => {
-                self.listen(router)?;
-                Ok(true)
-            }
-            Put::Full => Ok(false),
+            Put::Accepted => Ok(Some(self.requests.done())),
+            Put::Full => Ok(None),
+            put => self.accepted(router, put).map(Some),
         }
+    }
+
+    /// The request of a message whose packet was accepted with this answer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn accepted(&mut self, router: &mut Router, put: Put) -> Result<RequestId> {
+        match put {
+            Put::Corked => {
+                let id = self.requests.add(Operation::NOBODYS)?;
+                self.deferred.push(Action::Complete(id));
+                return Ok(id);
+            }
+            Put::AcceptedPollNow => self.listen(router)?,
+            Put::Accepted | Put::Full => {}
+        }
+        Ok(self.requests.done())
     }
 
     /// Puts a whole message that needs no answer.
@@ -91,7 +106,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Starts a send that needs more than one put.
+    /// Starts a send that needs more than one put, or that is counted.
     #[inline(never)]
     fn send_otherwise(
         &mut self,
@@ -101,69 +116,38 @@ impl Messages {
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
-        if self.send_queue.is(peer, PeerState::Lost)
-            && let Some(lost) = self.lost_send(peer, key)
+        let step = self.send_queue.next_step(peer, buffer.len());
+        if let Some(profile) = &self.profile
+            && step != Step::Fail
         {
-            return lost;
+            profile.sent(peer, buffer.len());
         }
-        if self.profile.is_some() && self.send_counted(router, mode, buffer, peer, key)? {
-            return Ok(self.requests.done());
-        }
-        if self.send_queue.is(peer, PeerState::Gathers) {
-            self.send_batch(router, peer);
-            self.flush(router)?;
-        }
-        let waits = self.send_queue.is_dear(peer)
-            && self.send_queue.joins_burst(peer, router.device_polls())
-            && mode == Mode::Standard;
-        if !waits && self.send_as_if_cheap(router, mode, buffer, peer, key)? {
-            return Ok(self.requests.done());
+        match step {
+            Step::Put if mode != Mode::Synchronous => {
+                if let Some(sent) = self.send_in_one_put(router, buffer, peer, key)? {
+                    return Ok(sent);
+                }
+            }
+            Step::Fail => {
+                if let Some(lost) = self.lost_send(peer, key) {
+                    return lost;
+                }
+            }
+            Step::SendGathered => {
+                self.send_batch(router, peer);
+                self.flush(router)?;
+            }
+            Step::Put | Step::Choose => {}
         }
         let is_tracked = self.send_queue.is(peer, PeerState::HasRtrs);
-        let sent = self.send_by_table(router, mode, buffer, peer, key, (is_tracked, waits));
+        let sent = self.send_by_table(router, mode, buffer, peer, key, is_tracked);
         if is_tracked && sent.is_err() {
             self.announced.forget(peer, &key);
         }
         sent
     }
 
-    /// Counts a message, and sends it if it is one put. While messages are counted, the fast path
-    /// of `send` is closed, so that a rank that counts nothing does not ask.
-    #[cold]
-    fn send_counted(
-        &mut self,
-        router: &mut Router,
-        mode: Mode,
-        buffer: &Buffer,
-        peer: usize,
-        key: Key,
-    ) -> Result<bool> {
-        if let Some(profile) = &self.profile {
-            profile.sent(peer, buffer.len());
-        }
-        Ok(mode != Mode::Synchronous
-            && self.send_queue.is_hidden_one_put(peer, buffer.len())
-            && self.send_in_one_put(router, buffer, peer, key)?)
-    }
-
-    /// Sends a short message to a peer to which puts are dear, but otherwise as to any other.
-    /// False: it needs more.
-    fn send_as_if_cheap(
-        &mut self,
-        router: &mut Router,
-        mode: Mode,
-        buffer: &Buffer,
-        peer: usize,
-        key: Key,
-    ) -> Result<bool> {
-        Ok(mode != Mode::Synchronous
-            && self.send_queue.is_only_dear(peer)
-            && self.send_queue.takes_whole(peer, buffer.len())
-            && self.send_in_one_put(router, buffer, peer, key)?)
-    }
-
-    /// Starts a send by the protocol that the table chooses. It may wait for the next poll, with
-    /// those behind it.
+    /// Starts a send by the protocol that the table chooses.
     fn send_by_table(
         &mut self,
         router: &mut Router,
@@ -171,19 +155,56 @@ impl Messages {
         buffer: &Buffer,
         peer: usize,
         key: Key,
-        (is_tracked, waits): (bool, bool),
+        is_tracked: bool,
     ) -> Result<RequestId> {
         self.tally.all += 1;
-        if is_tracked && let Some(id) = self.send_tracked(router, mode, buffer, peer, key)? {
-            return Ok(id);
-        }
-        let capabilities = router.capabilities(peer);
-        let case = Case {
+        let target = match is_tracked {
+            true => self.target(router, peer, &key, buffer.len())?,
+            false => None,
+        };
+        let (capabilities, limits) = (router.capabilities(peer), self.limits);
+        let mut case = Case {
             synchronous: mode == Mode::Synchronous,
             headers_only: self.send_queue.is(peer, PeerState::HeadersOnly),
-            ..Case::of_sender(buffer.len(), &capabilities, &self.limits)
+            has_rtr: target.is_some(),
+            ..Case::of_sender(buffer.len(), &capabilities, &limits)
         };
-        let kind: Kind = match (choose(&case), mode) {
+        let mut protocol = choose(&case);
+        if protocol == Protocol::ReadyToReceive
+            && let Some(target) = target
+        {
+            if let Some(id) = self.write_announced(router, buffer, peer, key, target)? {
+                return Ok(id);
+            }
+            case.has_rtr = false;
+            protocol = choose(&case);
+        }
+        if protocol == Protocol::Eager
+            && is_tracked
+            && mode != Mode::Synchronous
+            && self.send_queue.is_clear(peer)
+            && let Some(sent) = self.put_tracked(router, buffer, peer, key)?
+        {
+            return Ok(sent);
+        }
+        let id = self.queue_send(router, (protocol, mode), buffer, peer, key)?;
+        self.send_queued(router)?;
+        if !self.send_queue.is_clear(peer) {
+            self.listen(router)?;
+        }
+        Ok(id)
+    }
+
+    /// Queues a message that leaves by this protocol, or its announcement.
+    fn queue_send(
+        &mut self,
+        router: &mut Router,
+        by: (Protocol, Mode),
+        buffer: &Buffer,
+        peer: usize,
+        key: Key,
+    ) -> Result<RequestId> {
+        let kind: Kind = match by {
             (Protocol::Eager, Mode::Synchronous) => Eager::Synchronous.into(),
             (Protocol::Eager, _) => Eager::Whole.into(),
             (Protocol::EagerPieces, _) => Eager::FirstPiece.into(),
@@ -213,13 +234,6 @@ impl Messages {
                 let offer = self.parts().1.offer(router, peer, id)?;
                 self.send_queue.push(peer, envelope, encode(&offer));
             }
-        }
-        if waits {
-            return Ok(id);
-        }
-        self.flush(router)?;
-        if !self.send_queue.is_clear(peer) {
-            self.listen(router)?;
         }
         Ok(id)
     }

@@ -1,0 +1,68 @@
+//! The pace of polls of devices. A poll of some is a system call, which takes longer than a packet
+//! in shared memory: while those come, such devices are polled seldom.
+
+use crate::rdma::Rdma;
+use crate::transports::Transports;
+
+/// Polls without a packet in shared memory after which devices are polled each time.
+const SHM_MOVES: u32 = 1024;
+/// Polls from one of the devices to the next, while packets come in shared memory.
+const SELDOM: u32 = 128;
+
+/// The polls of one rank.
+pub(crate) struct DevicePace {
+    /// A poll of the devices is a system call.
+    is_costly: bool,
+    /// Polls since the last packet in shared memory.
+    since_shm: u32,
+    polls: u32,
+}
+
+impl DevicePace {
+    pub(crate) fn of(transports: &Transports) -> DevicePace {
+        let rdma = transports.rdma.as_deref();
+        DevicePace {
+            is_costly: rdma.is_some_and(Rdma::needs_polls),
+            since_shm: u32::MAX,
+            polls: 0,
+        }
+    }
+
+    /// The devices are to be polled now.
+    #[inline]
+    pub(crate) fn polls_now(&mut self) -> bool {
+        if !self.is_costly || self.since_shm >= SHM_MOVES {
+            return true;
+        }
+        self.since_shm += 1;
+        self.polls = self.polls.wrapping_add(1);
+        self.polls.is_multiple_of(SELDOM)
+    }
+
+    /// Packets have come in shared memory.
+    pub(crate) fn shm_moved(&mut self) {
+        self.since_shm = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costly_devices_are_polled_seldom_while_shared_memory_brings_packets() {
+        let polled = |is_costly, polls: u32| {
+            let mut pace = DevicePace {
+                is_costly,
+                since_shm: u32::MAX,
+                polls: 0,
+            };
+            assert!(pace.polls_now());
+            pace.shm_moved();
+            (0..polls).filter(|_| pace.polls_now()).count() as u32
+        };
+        assert_eq!(polled(false, 1000), 1000);
+        assert_eq!(polled(true, SHM_MOVES), SHM_MOVES / SELDOM);
+        assert_eq!(polled(true, SHM_MOVES + 100), SHM_MOVES / SELDOM + 100);
+    }
+}

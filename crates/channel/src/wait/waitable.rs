@@ -1,0 +1,55 @@
+//! The questions of a waiter to each transport of its rank.
+
+use std::os::fd::OwnedFd;
+
+use crate::Result;
+
+/// The signal of a transport to a sleeping rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wakes {
+    /// The peer that writes rings the doorbell.
+    ByDoorbell,
+    /// Each arrival makes the descriptor of [`events`](Waitable::events) readable.
+    ByEvent,
+    /// Some arrivals give no signal.
+    NotAlways,
+}
+
+/// A transport for which a rank can wait.
+pub(crate) trait Waitable {
+    /// A poll would find nothing, as far as a short look can tell. False where none can.
+    fn has_nothing(&self) -> bool;
+
+    /// Nothing has arrived at this moment that no event reports.
+    fn is_quiet(&mut self) -> bool;
+
+    /// The rank is about to sleep: what arrives from now on is to be signalled. The next poll
+    /// covers all that has arrived before.
+    fn arm(&mut self) -> Result<Wakes>;
+
+    /// The descriptor that becomes readable with the events of an armed transport. The default is
+    /// for transports without events.
+    fn events(&mut self) -> Result<Option<OwnedFd>> {
+        Ok(None)
+    }
+
+    /// Long messages are moved at this moment, while this rank does something else.
+    fn moves_bulk(&self) -> bool {
+        false
+    }
+
+    /// This host's processors do its work, so a rank that spins keeps them from it.
+    fn needs_processors(&self) -> bool {
+        false
+    }
+
+    /// It notices at once when no path to a peer carries anything.
+    fn knows_cuts(&self) -> bool {
+        false
+    }
+
+    /// Judges the peers that no path reaches, in a long wait. An error: one is lost.
+    fn tend_last_paths(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

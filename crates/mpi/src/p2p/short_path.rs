@@ -1,0 +1,75 @@
+//! The short path of sends: whether a message is one put, by one comparison.
+
+/// The messages to each peer that are one put.
+pub(super) struct ShortPaths {
+    /// For each peer, messages shorter than this, in bytes, are one put at this moment.
+    open: Box<[u32]>,
+    /// `open` while it is 0 for every peer, so that nothing takes the short path.
+    hidden: Option<Box<[u32]>>,
+}
+
+impl ShortPaths {
+    /// The short paths to peers, for each of which the longest message is given that fits one
+    /// packet.
+    pub(super) fn new(whole: impl Iterator<Item = usize>) -> ShortPaths {
+        let shorter_than = |whole| u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(1);
+        ShortPaths {
+            open: whole.map(shorter_than).collect(),
+            hidden: None,
+        }
+    }
+
+    /// The number of peers.
+    pub(super) fn peers(&self) -> usize {
+        self.open.len()
+    }
+
+    /// A message of `len` bytes to this peer takes the short path.
+    #[inline(always)]
+    pub(super) fn takes(&self, peer: usize, len: usize) -> bool {
+        len < self.open[peer] as usize
+    }
+
+    /// Nothing takes a short path from now on, and [`takes_hidden`](ShortPaths::takes_hidden) has
+    /// the answers.
+    pub(super) fn hide(&mut self) {
+        if self.hidden.is_none() {
+            let none = vec![0; self.open.len()].into();
+            self.hidden = Some(std::mem::replace(&mut self.open, none));
+        }
+    }
+
+    /// A message of `len` bytes to this peer would take the short path, if that were not hidden.
+    pub(super) fn takes_hidden(&self, peer: usize, len: usize) -> bool {
+        let hidden = self.hidden.as_deref();
+        hidden.is_some_and(|bounds| len < bounds[peer] as usize)
+    }
+
+    /// Messages to this peer shorter than this, in bytes, are one put.
+    pub(super) fn bound(&self, peer: usize) -> u32 {
+        self.hidden.as_deref().unwrap_or(&self.open)[peer]
+    }
+
+    /// Messages to this peer shorter than `bound`, in bytes, are one put from now on.
+    pub(super) fn set_bound(&mut self, peer: usize, bound: u32) {
+        self.hidden.as_deref_mut().unwrap_or(&mut self.open)[peer] = bound;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_paths_are_kept_and_nothing_takes_them() {
+        let mut paths = ShortPaths::new([64, 0].into_iter());
+        assert!(paths.takes(0, 64) && !paths.takes(0, 65) && paths.takes(1, 0));
+        assert!(!paths.takes_hidden(0, 64));
+        paths.hide();
+        assert!(!paths.takes(0, 0) && paths.takes_hidden(0, 64) && !paths.takes_hidden(0, 65));
+        paths.set_bound(0, 0);
+        paths.hide();
+        assert!(!paths.takes(0, 0) && !paths.takes_hidden(0, 0) && paths.takes_hidden(1, 0));
+        assert_eq!([0, 1].map(|peer| paths.bound(peer)), [0, 1]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Frames that leave together. Handing a frame to the kernel costs some microseconds, far more than
+//! making it, so of the requests posted to a queue pair between two polls only the first ones leave
+//! at once. Those behind them are *corked*: they wait for the next poll, for the owner's `uncork`,
+//! or until there are enough of them. Between `cork` and `uncork` every frame is corked.
+//!
+//! Invariant: a lone request leaves at once; none waits longer than until the next poll.
+
+use super::device::TcpDevice;
+
+/// Frames of a queue pair that leave at once between two polls.
+const AT_ONCE: u32 = 2;
+/// Corked bytes of a queue pair that leave without waiting any longer: half of what one call hands
+/// to the kernel.
+const MOST_CORKED: usize = 64 << 10;
+
+/// The corked frames of a queue pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cork {
+    /// The poll since which requests are counted.
+    since: u32,
+    /// Requests since that poll.
+    frames: u32,
+    /// Bytes that wait.
+    bytes: usize,
+}
+
+impl Cork {
+    /// Counts a request that is posted after poll number `poll`. True: it is to be corked.
+    #[inline]
+    pub(super) fn joins(&mut self, poll: u32) -> bool {
+        if self.since != poll {
+            (self.since, self.frames) = (poll, 0);
+        }
+        self.frames = self.frames.saturating_add(1);
+        self.frames > AT_ONCE
+    }
+
+    /// Frames wait.
+    pub(super) fn is_in(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// A frame of `len` bytes waits. True: enough do.
+    fn add(&mut self, len: usize) -> bool {
+        self.bytes += len;
+        self.bytes >= MOST_CORKED
+    }
+
+    /// Nothing waits any more.
+    pub(super) fn out(&mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl TcpDevice {
+    /// The frame of `len` bytes that the queue pair has kept last is corked.
+    pub(super) fn corked(&mut self, at: u32, len: usize) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        if !pair.cork.is_in() {
+            self.corked.push(at);
+        }
+        if pair.cork.add(len) {
+            self.corked.retain(|other| *other != at);
+            pair.cork.out();
+            self.write(at);
+        }
+    }
+
+    /// Sends all that is corked.
+    pub(super) fn send_corked(&mut self) {
+        let mut corked = std::mem::take(&mut self.corked);
+        for at in corked.drain(..) {
+            if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
+                pair.cork.out();
+            }
+            self.write(at);
+        }
+        self.corked = corked;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_corked_behind_the_first_ones_of_a_poll() {
+        let mut cork = Cork::default();
+        assert_eq!(
+            [1; 4].map(|poll| cork.joins(poll)),
+            [false, false, true, true]
+        );
+        assert_eq!([2, 3, 3].map(|poll| cork.joins(poll)), [false; 3]);
+        assert!(cork.joins(3));
+    }
+
+    #[test]
+    fn enough_bytes_do_not_wait() {
+        let mut cork = Cork::default();
+        assert!(!cork.is_in() && !cork.add(MOST_CORKED - 1) && cork.is_in());
+        assert!(cork.add(1));
+        cork.out();
+        assert!(!cork.is_in() && !cork.add(1));
+    }
+}
