@@ -8,21 +8,19 @@ use std::sync::Arc;
 
 use channel::collective_buffer::CollectiveBuffer;
 
+use super::Work;
 use super::blocks::Blocks;
 use super::buffer_round::{Kind, SmallRound, is_over};
 use super::lane_turn::LaneTurn;
-use super::pieces::{self, Pieces};
-use super::steps::{
-    All, Allgather, Alltoall, Bcast, Gather, Meet, OneForAll, Reduce, ReduceScatter, Scan, Scatter,
-    Step, Vectors, gone,
-};
-use super::work::{SharedCall, Work};
-use crate::Result;
+use super::pieces::Pieces;
+use super::signature::{Data, Part, Root, SharedFacts, Signature, WHOLE};
+use super::steps::{Combine, CombineBefore, CombineParts, Meet, Move, OneForAll, Spread, Step};
 use crate::collective_buffers::CommBuffer;
 use crate::comm::Core;
 use crate::lanes::{Lane, Round};
 use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::{Class, Error, Result};
 
 /// Up to this number of members each member reads the vectors of all; in larger groups all read the
 /// result of one member, which reads all vectors.
@@ -43,105 +41,79 @@ pub(super) struct SmallCall<'a> {
 
 /// Evaluates an expression with the step of an operation, which has a type of its own.
 macro_rules! with_step {
-    ($work:expr, $size:expr, $len:expr, $give:expr, $step:ident => $run:expr) => {
-        match $work {
-            Work::Bcast { buffer, root } => {
-                let mut $step = Bcast {
-                    buffer,
-                    root: *root as usize,
-                };
+    ($signature:expr, $place:expr, $len:expr, $parts:expr, $step:ident => $run:expr) => {
+        match $signature {
+            signature @ Signature {
+                gives: Data::Nothing,
+                ..
+            } => {
+                if $place.1 > FLAT {
+                    let mut $step = OneForAll::new(signature, $place.1, $len);
+                    $run
+                } else {
+                    let mut $step = Meet::new($place.1);
+                    $run
+                }
+            }
+            Signature {
+                gives: Data::One(Some(message)),
+                gets: Data::One(_),
+                root: Root::Gives(root),
+                ..
+            } => {
+                let mut $step = Spread::new(message, root);
                 $run
             }
-            Work::Reduce { reduction, root } => {
-                let mut $step = Reduce {
-                    vectors: Vectors::of(reduction),
-                    root: *root as usize,
-                    left: $size,
-                };
-                $run
+            signature @ Signature { combines: None, .. } => {
+                match (signature.gives, signature.gets, signature.root) {
+                    (Data::Each(_), Data::Each(_), _) => {
+                        let mut $step =
+                            Move::<true, true, false>::new(signature, $place.0, $place.1);
+                        $run
+                    }
+                    (Data::Each(_), _, _) => {
+                        let mut $step =
+                            Move::<true, false, true>::new(signature, $place.0, $place.1);
+                        $run
+                    }
+                    (_, _, Root::None) => {
+                        let mut $step =
+                            Move::<false, true, false>::new(signature, $place.0, $place.1);
+                        $run
+                    }
+                    _ => {
+                        let mut $step =
+                            Move::<false, true, true>::new(signature, $place.0, $place.1);
+                        $run
+                    }
+                }
             }
-            Work::Gather {
-                send,
-                receive,
+            signature @ Signature {
+                combines: Some((_, part)),
                 root,
-            } => {
-                let mut $step = Gather {
-                    ours: send.as_ref(),
-                    all: receive.as_ref(),
-                    root: *root as usize,
-                    left: $size,
-                };
-                $run
-            }
-            Work::Scatter {
-                send,
-                receive,
-                root,
-            } => {
-                let mut $step = Scatter {
-                    all: send.as_ref(),
-                    ours: receive.as_ref(),
-                    root: *root as usize,
-                };
-                $run
-            }
-            Work::Allgather { send, receive } => {
-                let mut $step = Allgather {
-                    ours: send.as_ref(),
-                    all: receive,
-                    left: $size,
-                };
-                $run
-            }
-            Work::Alltoall { send, receive } => {
-                let mut $step = Alltoall {
-                    give: send.as_ref(),
-                    all: receive,
-                    left: $size,
-                };
-                $run
-            }
-            Work::ReduceScatter { reduction, counts } => {
-                let mut $step = ReduceScatter {
-                    vectors: Vectors::of(reduction),
-                    give: $give,
-                    counts,
-                    element: reduction.ours().map_or(0, |ours| ours.ty().size()),
-                    own: None,
-                    left: $size,
-                };
-                $run
-            }
-            Work::Scan {
-                reduction,
-                exclusive,
-            } => {
-                let mut $step = Scan {
-                    vectors: Vectors::of(reduction),
-                    exclusive: *exclusive,
-                    left: $size,
-                };
-                $run
-            }
-            Work::Allreduce(reduction) if $size > FLAT => {
-                let mut $step = OneForAll::new(Vectors::of(reduction), $size, $len);
-                $run
-            }
-            Work::Allreduce(reduction) => {
-                let mut $step = All {
-                    vectors: Vectors::of(reduction),
-                    left: $size,
-                };
-                $run
-            }
-            _ if $size > FLAT => {
-                let mut $step = OneForAll::new(Vectors::none(), $size, $len);
-                $run
-            }
-            _ => {
-                let mut $step = Meet { left: $size };
-                $run
-            }
+                ..
+            } => match part {
+                Part::Whole if let Root::Gets(root) = root => {
+                    let mut $step = Combine::<true>::new(signature, root, $place.1);
+                    $run
+                }
+                Part::Whole if $place.1 > FLAT => {
+                    let mut $step = OneForAll::new(signature, $place.1, $len);
+                    $run
+                }
+                Part::Whole => {
+                    let mut $step = Combine::<false>::new(signature, 0, $place.1);
+                    $run
+                }
+                Part::OfCounts(counts) => {
+                    let mut $step = CombineParts::new(signature, counts, $parts, $place.1);
+                    $run
+                }
+                Part::Before { exclusive } => {
+                    let mut $step = CombineBefore::new(signature, exclusive, $place.1);
+                    $run
+                }
+            },
         }
     };
 }
@@ -149,25 +121,33 @@ macro_rules! with_step {
 impl SmallCall<'_> {
     #[inline]
     pub(super) fn run(&self, work: &Work) -> Result<()> {
-        if self.len > pieces::WHOLE {
+        if self.len > WHOLE {
             return self.run_pieces(work);
         }
-        self.run_one(work, None)
+        let ran = work.with_signature(
+            #[inline(always)]
+            |signature| self.run_one(signature, None),
+        );
+        ran.unwrap_or_else(|| Err(no_round()))
     }
 
     #[inline(always)]
-    fn run_one(&self, work: &Work, give: Option<&Blocks>) -> Result<()> {
-        with_step!(work, self.size, self.len, give, step => self.repeat(&mut step))
+    fn run_one(&self, signature: Signature<'_>, parts: Option<&Blocks>) -> Result<()> {
+        let place = (self.me, self.size);
+        with_step!(signature, place, self.len, parts, step => self.repeat(&mut step))
     }
 
     #[inline(never)]
     fn run_pieces(&self, work: &Work) -> Result<()> {
-        for piece in Pieces::of(self.rank, work, self.me, self.size)? {
+        let Some(whole) = work.signature() else {
+            return Err(no_round());
+        };
+        for piece in Pieces::of(self.rank, &whole, self.me, self.size)? {
             SmallCall {
                 len: piece.len,
                 ..*self
             }
-            .run_one(&piece.work, piece.give.as_ref())?;
+            .run_one(piece.signature(), piece.parts.as_ref())?;
         }
         Ok(())
     }
@@ -205,33 +185,34 @@ impl SmallCall<'_> {
     }
 }
 
-/// Runs an operation of `size` members, of whom this rank is number `me`, by rounds of its lane.
-/// `len`: bytes of the vector that a member publishes.
+/// Runs an operation by rounds of its lane. `place`: this rank's number among the members, and
+/// theirs. `len`: bytes of the vector that a member publishes.
 pub(super) async fn by_lane(
     turn: &LaneTurn<'_>,
-    work: &Work,
-    (me, size): (usize, usize),
+    signature: &Signature<'_>,
+    place: (usize, usize),
     len: usize,
 ) -> Result<()> {
-    if len <= pieces::WHOLE {
-        return one_by_lane(turn, work, None, size, len).await;
+    if len <= WHOLE {
+        return one_by_lane(turn, *signature, None, place, len).await;
     }
-    for piece in Pieces::of(turn.rank, work, me, size)? {
-        one_by_lane(turn, &piece.work, piece.give.as_ref(), size, piece.len).await?;
+    for piece in Pieces::of(turn.rank, signature, place.0, place.1)? {
+        let parts = piece.parts.as_ref();
+        one_by_lane(turn, piece.signature(), parts, place, piece.len).await?;
     }
     Ok(())
 }
 
-/// The round of an operation of `size` members in a lane; `None` if the operation is more than one
-/// step that can begin anew.
+/// The round of an operation in a lane; `None` if the operation is more than one step that can
+/// begin anew.
 pub(super) fn as_round(
     lane: Lane,
     core: &Core,
-    shared: &SharedCall,
+    shared: &SharedFacts,
     work: &Arc<Work>,
 ) -> Option<Round> {
-    let (kind, len, size) = (shared.kind, shared.published, core.size());
-    if len > pieces::WHOLE || size > FLAT {
+    let (kind, len, place) = (shared.kind, shared.published, (core.rank, core.size()));
+    if len > WHOLE || place.1 > FLAT {
         return None;
     }
     let work = work.clone();
@@ -242,8 +223,11 @@ pub(super) fn as_round(
             len,
             direct: false,
         };
-        let over = with_step!(&*work, size, len, None, step => step.step(round))?;
-        is_over(over, buffer, kind)
+        let over = work.with_signature(
+            #[inline(always)]
+            |signature| with_step!(signature, place, len, None, step => step.step(round)),
+        );
+        is_over(over.unwrap_or_else(|| Err(no_round()))?, buffer, kind)
     };
     Some(Round {
         lane,
@@ -255,12 +239,28 @@ pub(super) fn as_round(
 
 async fn one_by_lane(
     turn: &LaneTurn<'_>,
-    work: &Work,
-    give: Option<&Blocks>,
-    size: usize,
+    signature: Signature<'_>,
+    parts: Option<&Blocks>,
+    place: (usize, usize),
     len: usize,
 ) -> Result<()> {
-    with_step!(work, size, len, give, step => turn.round(len, |round| step.step(round)).await)?;
+    with_step!(signature, place, len, parts, step => {
+        turn.round(len, |round| step.step(round)).await
+    })?;
     turn.has_ended();
     Ok(())
+}
+
+#[cold]
+fn gone() -> Error {
+    Error::new(
+        Class::INTERN,
+        "the communicator lost its collective buffer while a collective operation used it",
+    )
+}
+
+#[cold]
+fn no_round() -> Error {
+    let detail = "an operation among neighbours takes no round of a collective buffer";
+    Error::new(Class::INTERN, detail)
 }
