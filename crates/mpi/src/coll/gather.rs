@@ -22,8 +22,8 @@ pub(super) async fn flat(
     run_gather(call, algorithm, ours, all, root).await
 }
 
-/// Gathers blocks of one size by an algorithm without levels. `ours` is `None` if it is in `all`,
-/// which only the root has.
+/// Gathers by an algorithm without levels; only the linear one serves blocks of any size. `ours` is
+/// `None` if it is in `all`, which only the root has.
 pub(super) async fn run_gather(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -147,8 +147,8 @@ pub(super) async fn scatter_flat(
     run_scatter(call, algorithm, all, ours, root).await
 }
 
-/// Scatters blocks of one size by an algorithm without levels. `ours` is `None` if it stays in
-/// `all`, which only the root has.
+/// Scatters by an algorithm without levels; only the linear one serves blocks of any size. `ours`
+/// is `None` if it stays in `all`, which only the root has.
 pub(super) async fn run_scatter(
     call: &Call<'_>,
     algorithm: Algorithm,

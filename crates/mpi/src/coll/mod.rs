@@ -48,9 +48,10 @@ mod reduce;
 mod reduce_scatter;
 mod reduce_tree;
 mod reduction;
+mod rounds;
 mod scan;
 mod signature;
-mod small;
+
 mod start;
 mod steps;
 mod two_level;
@@ -311,44 +312,38 @@ impl Work {
                 send,
                 receive,
                 root,
-            } => {
-                let (ours, all, root) = (send.as_ref(), receive.as_ref(), *root as usize);
-                match algorithm {
-                    TwoLevel => Box::pin(two_level_data::gather(call, ours, all, root)).await,
-                    _ => gather::run_gather(call, algorithm, ours, all, root).await,
-                }
             }
-            Work::Gatherv {
+            | Work::Gatherv {
                 send,
                 receive,
                 root,
             } => {
                 let (ours, all, root) = (send.as_ref(), receive.as_ref(), *root as usize);
-                match algorithm {
-                    TwoLevel => Box::pin(two_level_v::gather(call, ours, all, root)).await,
-                    _ => gather::gather_linear(call, ours, all, root).await,
+                match (algorithm, self) {
+                    (TwoLevel, Work::Gatherv { .. }) => {
+                        Box::pin(two_level_v::gather(call, ours, all, root)).await
+                    }
+                    (TwoLevel, _) => Box::pin(two_level_data::gather(call, ours, all, root)).await,
+                    _ => gather::run_gather(call, algorithm, ours, all, root).await,
                 }
             }
             Work::Scatter {
                 send,
                 receive,
                 root,
-            } => {
-                let (all, ours, root) = (send.as_ref(), receive.as_ref(), *root as usize);
-                match algorithm {
-                    TwoLevel => Box::pin(two_level_data::scatter(call, all, ours, root)).await,
-                    _ => gather::run_scatter(call, algorithm, all, ours, root).await,
-                }
             }
-            Work::Scatterv {
+            | Work::Scatterv {
                 send,
                 receive,
                 root,
             } => {
                 let (all, ours, root) = (send.as_ref(), receive.as_ref(), *root as usize);
-                match algorithm {
-                    TwoLevel => Box::pin(two_level_v::scatter(call, all, ours, root)).await,
-                    _ => gather::scatter_linear(call, all, ours, root).await,
+                match (algorithm, self) {
+                    (TwoLevel, Work::Scatterv { .. }) => {
+                        Box::pin(two_level_v::scatter(call, all, ours, root)).await
+                    }
+                    (TwoLevel, _) => Box::pin(two_level_data::scatter(call, all, ours, root)).await,
+                    _ => gather::run_scatter(call, algorithm, all, ours, root).await,
                 }
             }
             Work::Allgather { send, receive } => {

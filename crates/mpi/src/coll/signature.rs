@@ -8,7 +8,7 @@ use std::ops::Range;
 use datatype::{Buffer, Elements};
 
 use super::blocks::Blocks;
-use super::buffer_round::Kind;
+use super::buffer_round::{Kind, NotedCall};
 use super::call::Call;
 use super::reduction::{Counts, Reduction};
 use crate::algorithms::{Algorithm, Case, Collective};
@@ -91,6 +91,16 @@ pub(super) struct SharedFacts {
 }
 
 impl SharedFacts {
+    /// The call in notes, if members publish vectors.
+    #[inline(always)]
+    pub(super) fn noted(&self) -> NotedCall {
+        NotedCall {
+            kind: self.kind,
+            len: self.published,
+            direct: false,
+        }
+    }
+
     /// The facts that decide on the algorithm, of a call with `size` members. `direct`: they can
     /// copy directly.
     #[inline(always)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::call::Call;
 use super::direct::Direct;
 use super::lane_turn::{LaneTurn, Ticket};
+use super::rounds::{self, BlockingCall};
 use super::signature::SharedFacts;
-use super::small::{self, SmallCall};
 use super::{Work, network, run_allreduce, run_barrier, run_bcast, run_reduce};
 use crate::Result;
 use crate::algorithms::Algorithm;
@@ -44,14 +44,13 @@ impl Rank {
             Engine::Round(facts) => {
                 let (me, size) = (entry.core.rank, entry.core.size());
                 drop(state);
-                return SmallCall {
+                return BlockingCall {
                     rank: self,
                     waiting: &waiting,
                     comm,
                     me,
                     size,
-                    kind: facts.kind,
-                    len: facts.published,
+                    noted: facts.noted(),
                 }
                 .run(work);
             }
@@ -179,7 +178,7 @@ impl Rank {
             let work = Arc::new(work);
             let round = match direct {
                 true => None,
-                false => small::as_round(lane.clone(), &core, &facts, &work),
+                false => rounds::as_round(lane.clone(), &core, &facts, &work),
             };
             if let Some(round) = round {
                 return state.start_round(round);
@@ -216,5 +215,5 @@ pub(super) async fn by_lane(
     if direct {
         return Direct::new(call, turn, facts.bytes).run(&signature).await;
     }
-    small::by_lane(&turn, &signature, (call.me(), call.size()), facts.published).await
+    rounds::by_lane(&turn, &signature, (call.me(), call.size()), facts.published).await
 }

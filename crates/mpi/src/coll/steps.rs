@@ -10,7 +10,7 @@ use datatype::reduce::{reduce_into, reduce_pair};
 use datatype::{Buffer, Elements, Op, Predefined};
 
 use super::blocks::Blocks;
-use super::buffer_round::SmallRound;
+use super::buffer_round::CallRound;
 use super::reduction::Counts;
 use super::signature::{Data, Root, Signature};
 use crate::Result;
@@ -20,7 +20,7 @@ use crate::op::Operation;
 /// This rank's part of a round. A step that must wait for another member says so by `false`, and is
 /// tried again.
 pub(super) trait Step {
-    fn step(&mut self, round: SmallRound<'_>) -> Result<bool>;
+    fn step(&mut self, round: CallRound<'_>) -> Result<bool>;
 }
 
 /// No data are moved: each member sees that all others take part.
@@ -37,7 +37,7 @@ impl Meet {
 
 impl Step for Meet {
     #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         if !round.publish(&Buffer::empty()) {
             return Ok(false);
         }
@@ -70,7 +70,7 @@ impl<'a> Spread<'a> {
 
 impl Step for Spread<'_> {
     #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         if round.me() == self.root {
             let published = round.publish(self.message);
             if published {
@@ -148,7 +148,7 @@ impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, 
 
     /// Publishes this rank's data. False: not yet.
     #[inline(always)]
-    fn publish(&self, round: &mut SmallRound<'_>) -> bool {
+    fn publish(&self, round: &mut CallRound<'_>) -> bool {
         let me = round.me();
         let signature = self.signature();
         match (signature.gives, signature.gets) {
@@ -163,7 +163,7 @@ impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, 
 
     /// Reads the data of a member. False: not yet.
     #[inline(always)]
-    fn read(&self, round: &mut SmallRound<'_>, member: usize) -> Result<bool> {
+    fn read(&self, round: &mut CallRound<'_>, member: usize) -> Result<bool> {
         let (me, Signature { gives, gets, .. }) = (round.me(), self.signature());
         let before = match gives {
             Data::Each(_) => round.block_in(member),
@@ -186,7 +186,7 @@ impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, 
 
 impl<const GIVES: bool, const GETS: bool, const ROOT: bool> Step for Move<'_, GIVES, GETS, ROOT> {
     #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         let (me, signature) = (round.me(), self.signature());
         let is_read = signature.is_read(me);
         if is_read && !self.publish(&mut round) {
@@ -228,7 +228,7 @@ impl<const ROOT: bool> Combine<ROOT> {
 
 impl<const ROOT: bool> Step for Combine<ROOT> {
     #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         if !round.publish(&self.vectors.ours) {
             return Ok(false);
         }
@@ -270,7 +270,7 @@ impl OneForAll {
 }
 
 impl Step for OneForAll {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         let vectors = &self.vectors;
         if round.me() > 0 {
             if !round.publish(&vectors.ours) {
@@ -332,7 +332,7 @@ impl<'a> CombineParts<'a> {
 }
 
 impl Step for CombineParts<'_> {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         let published = match self.give {
             Some(blocks) => round.publish_blocks(blocks),
             None => round.publish(&self.vectors.ours),
@@ -391,8 +391,8 @@ impl CombineBefore {
 }
 
 impl Step for CombineBefore {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        let (me, len) = (round.me(), round.len);
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        let (me, len) = (round.me(), round.len());
         let vectors = &self.vectors;
         let publishes = me + 1 < round.size() || !vectors.stays;
         if publishes && !round.publish(&vectors.ours) {
@@ -462,8 +462,8 @@ impl Vectors {
     /// Combines published vectors into the result, from the one before `left` down to `last`.
     /// False: a member has not published yet.
     #[inline(always)]
-    fn fold_down(&self, round: &mut SmallRound, left: &mut usize, last: usize) -> Result<bool> {
-        let (me, size, len) = (round.me(), round.size(), round.len);
+    fn fold_down(&self, round: &mut CallRound, left: &mut usize, last: usize) -> Result<bool> {
+        let (me, size, len) = (round.me(), round.size(), round.len());
         if *left == size && size >= last + 2 {
             let (high, low) = (size - 1, size - 2);
             let Some([highs, lows]) = round.vectors([high, low])? else {

@@ -1,5 +1,6 @@
-//! Small collectives of members that share memory: each member publishes its vector in a collective
-//! buffer and reads those of the others, without packets.
+//! Collectives of members that share memory by rounds of a collective buffer: each member publishes
+//! its vector and reads those of the others, without packets. A blocking call takes a round of its
+//! communicator's buffer, an operation in a lane one of the lane's.
 //!
 //! Invariant: all members take the same rounds, because whether a call takes one depends on what
 //! all know.
@@ -10,7 +11,7 @@ use channel::collective_buffer::CollectiveBuffer;
 
 use super::Work;
 use super::blocks::Blocks;
-use super::buffer_round::{Kind, SmallRound, is_over};
+use super::buffer_round::NotedCall;
 use super::lane_turn::LaneTurn;
 use super::pieces::Pieces;
 use super::signature::{Data, Part, Root, SharedFacts, Signature, WHOLE};
@@ -27,16 +28,14 @@ use crate::{Class, Error, Result};
 const FLAT: usize = 16;
 
 /// A blocking call that takes a round of its communicator's collective buffer.
-pub(super) struct SmallCall<'a> {
+pub(super) struct BlockingCall<'a> {
     pub(super) rank: &'a Rank,
     pub(super) waiting: &'a Waiting<'a>,
     pub(super) comm: u32,
     /// This rank among the members.
     pub(super) me: usize,
     pub(super) size: usize,
-    pub(super) kind: Kind,
-    /// Bytes of the vector that a member publishes.
-    pub(super) len: usize,
+    pub(super) noted: NotedCall,
 }
 
 /// Evaluates an expression with the step of an operation, which has a type of its own.
@@ -118,10 +117,10 @@ macro_rules! with_step {
     };
 }
 
-impl SmallCall<'_> {
+impl BlockingCall<'_> {
     #[inline]
     pub(super) fn run(&self, work: &Work) -> Result<()> {
-        if self.len > WHOLE {
+        if self.noted.len > WHOLE {
             return self.run_pieces(work);
         }
         let ran = work.with_signature(
@@ -134,7 +133,7 @@ impl SmallCall<'_> {
     #[inline(always)]
     fn run_one(&self, signature: Signature<'_>, parts: Option<&Blocks>) -> Result<()> {
         let place = (self.me, self.size);
-        with_step!(signature, place, self.len, parts, step => self.repeat(&mut step))
+        with_step!(signature, place, self.noted.len, parts, step => self.repeat(&mut step))
     }
 
     #[inline(never)]
@@ -143,11 +142,11 @@ impl SmallCall<'_> {
             return Err(no_round());
         };
         for piece in Pieces::of(self.rank, &whole, self.me, self.size)? {
-            SmallCall {
+            let noted = NotedCall {
                 len: piece.len,
-                ..*self
-            }
-            .run_one(piece.signature(), piece.parts.as_ref())?;
+                ..self.noted
+            };
+            BlockingCall { noted, ..*self }.run_one(piece.signature(), piece.parts.as_ref())?;
         }
         Ok(())
     }
@@ -159,13 +158,8 @@ impl SmallCall<'_> {
             let CommBuffer::Ready(buffer) = &mut state.comms.get_mut(self.comm)?.buffer else {
                 return Err(gone());
             };
-            let over = step.step(SmallRound {
-                round: buffer.begin(),
-                kind: self.kind,
-                len: self.len,
-                direct: false,
-            })?;
-            Ok(is_over(over, buffer, self.kind)?.then_some(()))
+            let over = self.noted.step(buffer, |round| step.step(round))?;
+            Ok(over.then_some(()))
         });
         if ended.is_err() {
             self.abandon();
@@ -211,23 +205,20 @@ pub(super) fn as_round(
     shared: &SharedFacts,
     work: &Arc<Work>,
 ) -> Option<Round> {
-    let (kind, len, place) = (shared.kind, shared.published, (core.rank, core.size()));
-    if len > WHOLE || place.1 > FLAT {
+    let place = (core.rank, core.size());
+    let noted = shared.noted();
+    if noted.len > WHOLE || place.1 > FLAT {
         return None;
     }
     let work = work.clone();
     let step = move |buffer: &mut CollectiveBuffer| {
-        let round = SmallRound {
-            round: buffer.begin(),
-            kind,
-            len,
-            direct: false,
-        };
-        let over = work.with_signature(
-            #[inline(always)]
-            |signature| with_step!(signature, place, len, None, step => step.step(round)),
-        );
-        is_over(over.unwrap_or_else(|| Err(no_round()))?, buffer, kind)
+        noted.step(buffer, |round| {
+            let over = work.with_signature(
+                #[inline(always)]
+                |signature| with_step!(signature, place, noted.len, None, step => step.step(round)),
+            );
+            over.unwrap_or_else(|| Err(no_round()))
+        })
     };
     Some(Round {
         lane,
