@@ -238,7 +238,7 @@ fn ends(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
         Collective::Reduce => cost::reduce,
         Collective::Allreduce => cost::allreduce,
         Collective::ReduceScatter => cost::reduce_scatter,
-        Collective::Scan => cost::scan,
+        Collective::Scan => return cost::scan(of, algorithm, case),
     };
     ends(algorithm, case)
 }

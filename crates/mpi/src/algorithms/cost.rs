@@ -517,7 +517,8 @@ pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
     }
 }
 
-pub(super) fn scan(algorithm: Algorithm, case: &Case) -> Ends {
+/// `of`: the operation itself, which also takes place on each level.
+pub(super) fn scan(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     match algorithm {
         Algorithm::Chain => {
@@ -529,8 +530,8 @@ pub(super) fn scan(algorithm: Algorithm, case: &Case) -> Ends {
         }
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes);
-            Ends::all(inside.best(Collective::Scan).last)
-                .then(case.among_leaders(bytes, 1).best(Collective::Scan))
+            Ends::all(inside.best(of).last)
+                .then(case.among_leaders(bytes, 1).best(of))
                 .then(inside.best(Collective::Bcast))
         }
         _ => Ends::all(case.doubling(|_| bytes)),

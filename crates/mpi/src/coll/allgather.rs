@@ -4,27 +4,10 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, Case, Collective};
 
-/// `ours` is `None` if this rank's block is in `all` already.
-pub(super) async fn allgather(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
-    if all.total() == 0 {
-        return Ok(());
-    }
-    let algorithm = choose(call, all);
-    if let Some(ours) = ours {
-        ours.copy_to(&all.part(call.me()));
-    }
-    match algorithm {
-        Algorithm::TwoLevel => Box::pin(two_level_data::allgather(call, all)).await,
-        Algorithm::TwoLevelParts => Box::pin(two_level_data::allgather_parts(call, all)).await,
-        algorithm => run(call, algorithm, all).await,
-    }
-}
-
-/// An allgather without levels; `ours` as in [`allgather`].
+/// An allgather without levels. `ours` is `None` if this rank's block is in `all` already.
 pub(super) async fn flat(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
     if all.total() == 0 {
         return Ok(());
@@ -43,7 +26,8 @@ fn choose(call: &Call<'_>, all: &Blocks) -> Algorithm {
     call.choose(Collective::Allgather, case)
 }
 
-async fn run(call: &Call<'_>, algorithm: Algorithm, all: &Blocks) -> Result<()> {
+/// Runs an algorithm without levels. This rank's block is in `all` already.
+pub(super) async fn run(call: &Call<'_>, algorithm: Algorithm, all: &Blocks) -> Result<()> {
     match algorithm {
         Algorithm::Linear => linear(call, all).await,
         Algorithm::CachedRing => cached_ring(&call.in_cache(), all).await,

@@ -2,24 +2,11 @@
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, Case, Collective};
 
 /// Ranks whose messages are in flight at once.
 const WINDOW: usize = 32;
-
-/// `give` is `None` if the blocks to send are in `take`.
-pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Blocks) -> Result<()> {
-    let algorithm = choose(call, take);
-    match give {
-        None => in_place(call, take).await,
-        Some(give) if algorithm == Algorithm::TwoLevel => {
-            Box::pin(two_level_data::alltoall(call, give, take)).await
-        }
-        Some(give) => run(call, algorithm, give, take).await,
-    }
-}
 
 /// An exchange without levels.
 pub(super) async fn flat(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
@@ -36,7 +23,13 @@ fn choose(call: &Call<'_>, take: &Blocks) -> Algorithm {
     call.choose(Collective::Alltoall, case)
 }
 
-async fn run(call: &Call<'_>, algorithm: Algorithm, give: &Blocks, take: &Blocks) -> Result<()> {
+/// Runs an algorithm without levels.
+pub(super) async fn run(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    give: &Blocks,
+    take: &Blocks,
+) -> Result<()> {
     give.part(call.me()).copy_to(&take.part(call.me()));
     match algorithm {
         Algorithm::Bruck => bruck(call, give, take).await,
@@ -110,7 +103,7 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
 }
 
 /// Pairs of ranks exchange in rounds, each from a copy of its block.
-async fn in_place(call: &Call<'_>, all: &Blocks) -> Result<()> {
+pub(super) async fn in_place(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for round in 0..call.size() {
         let partner = (round + call.size() - call.me()) % call.size();
         let part = all.part(partner);

@@ -3,17 +3,8 @@
 use datatype::Buffer;
 
 use super::call::Call;
-use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
-
-#[inline(always)]
-pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
-    match call.choose(Collective::Barrier, call.case(0)) {
-        Algorithm::TwoLevel => Box::pin(two_level_data::barrier(call)).await,
-        algorithm => run(call, algorithm).await,
-    }
-}
 
 /// A barrier without levels.
 pub(super) async fn flat(call: &Call<'_>) -> Result<()> {
@@ -21,7 +12,8 @@ pub(super) async fn flat(call: &Call<'_>) -> Result<()> {
     run(call, algorithm).await
 }
 
-async fn run(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
+/// Runs an algorithm without levels.
+pub(super) async fn run(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
     match algorithm {
         Algorithm::Tree => {
             collect(call).await?;

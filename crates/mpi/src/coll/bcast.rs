@@ -3,22 +3,8 @@
 use datatype::Buffer;
 
 use super::call::Call;
-use super::two_level_data;
 use crate::Result;
 use crate::algorithms::{Algorithm, CHAIN_PIECE as PIECE, Collective, branches};
-
-#[inline(always)]
-pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
-    let algorithm = call.choose(Collective::Bcast, call.case(buffer.len()));
-    if call.size() == 1 || buffer.is_empty() {
-        return Ok(());
-    }
-    match algorithm {
-        Algorithm::TwoLevel => Box::pin(two_level_data::bcast(call, buffer, root)).await,
-        Algorithm::TwoLevelParts => Box::pin(two_level_data::bcast_parts(call, buffer, root)).await,
-        algorithm => run(call, algorithm, buffer, root).await,
-    }
-}
 
 /// A broadcast without levels.
 pub(super) async fn flat(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {

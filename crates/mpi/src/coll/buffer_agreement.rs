@@ -5,7 +5,8 @@ use channel::{MappedMemory, Transport};
 use datatype::{Op, Predefined};
 
 use super::call::Call;
-use super::reduce::{Reduction, recursive_doubling};
+use super::reduce::recursive_doubling;
+use super::reduction::Reduction;
 use crate::Result;
 use crate::collective_buffers::CommBuffer;
 use crate::op::Operation;

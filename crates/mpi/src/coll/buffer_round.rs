@@ -63,10 +63,9 @@ impl Kind {
     }
 }
 
-/// The round of a member in one call. It is polled: a step that must wait for another member says
-/// so, and is tried again.
-pub(super) struct SmallRound<'a> {
-    pub(super) round: Round<'a>,
+/// What notes carry of a call: all members must agree on it.
+#[derive(Clone, Copy)]
+pub(super) struct NotedCall {
     pub(super) kind: Kind,
     /// Bytes of the vector.
     pub(super) len: usize,
@@ -74,7 +73,41 @@ pub(super) struct SmallRound<'a> {
     pub(super) direct: bool,
 }
 
-impl SmallRound<'_> {
+impl NotedCall {
+    /// Takes a step of the current round of a buffer. False: it must wait for another member, and
+    /// is to be tried again. An error if that member has ended the round without a vector.
+    #[inline(always)]
+    pub(super) fn step(
+        self,
+        buffer: &mut CollectiveBuffer,
+        step: impl FnOnce(CallRound<'_>) -> Result<bool>,
+    ) -> Result<bool> {
+        let round = CallRound {
+            round: buffer.begin(),
+            noted: self,
+        };
+        match step(round)? {
+            true => Ok(true),
+            false => still_waits(buffer, self.kind),
+        }
+    }
+
+    /// The note of the call, by which others recognize another call.
+    #[inline(always)]
+    fn note(self) -> u32 {
+        let direct = if self.direct { DIRECT } else { 0 };
+        direct | u32::from(self.kind.0) << LENGTH_BITS | self.len as u32
+    }
+}
+
+/// The round of a member in one call. It is polled: a step that must wait for another member says
+/// so, and is tried again.
+pub(super) struct CallRound<'a> {
+    round: Round<'a>,
+    noted: NotedCall,
+}
+
+impl CallRound<'_> {
     /// This rank among the members.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
@@ -86,33 +119,33 @@ impl SmallRound<'_> {
         self.round.size()
     }
 
-    /// The note of this call, by which others recognize another call.
+    /// Bytes of the vector.
     #[inline(always)]
-    fn note(&self) -> u32 {
-        let direct = if self.direct { DIRECT } else { 0 };
-        direct | u32::from(self.kind.0) << LENGTH_BITS | self.len as u32
+    pub(super) fn len(&self) -> usize {
+        self.noted.len
     }
 
     /// Publishes this rank's vector unless it is published already, and wakes the other members.
     /// False: a member may still read the slot's last vector.
     #[inline(always)]
     pub(super) fn publish(&mut self, vector: &Buffer) -> bool {
-        self.round.publish(self.note(), vector, self.len)
+        self.round.publish(self.noted.note(), vector, self.len())
     }
 
     /// Publishes the blocks for all other members, one after the other, as
     /// [`publish`](Self::publish) does.
     pub(super) fn publish_blocks(&mut self, blocks: &Blocks) -> bool {
         let (me, size) = (self.me(), self.size());
-        self.round.publish_with(self.note(), self.len, |room| {
-            let mut rest = room;
-            for member in (0..size).filter(|member| *member != me) {
-                let block = blocks.part(member);
-                let (place, after) = rest.split_at_mut(block.len().min(rest.len()));
-                block.hand_over(Direction::Forward, 0, place);
-                rest = after;
-            }
-        })
+        self.round
+            .publish_with(self.noted.note(), self.len(), |room| {
+                let mut rest = room;
+                for member in (0..size).filter(|member| *member != me) {
+                    let block = blocks.part(member);
+                    let (place, after) = rest.split_at_mut(block.len().min(rest.len()));
+                    block.hand_over(Direction::Forward, 0, place);
+                    rest = after;
+                }
+            })
     }
 
     /// The number of this rank's block among those that another member has published.
@@ -124,22 +157,23 @@ impl SmallRound<'_> {
     /// another call.
     #[inline(always)]
     pub(super) fn vector(&mut self, member: usize) -> Result<Option<&[u8]>> {
-        let ours = self.note();
+        let NotedCall { kind, len, .. } = self.noted;
+        let ours = self.noted.note();
         let Some(published) = self.round.published(member) else {
             return Ok(None);
         };
         let theirs = published.note();
         if theirs != ours {
-            return Err(mismatch(member, theirs, self.kind, self.len));
+            return Err(mismatch(member, theirs, kind, len));
         }
-        Ok(Some(published.bytes(self.len)))
+        Ok(Some(published.bytes(len)))
     }
 
     /// The vectors of two members, as [`vector`](Self::vector) returns one.
     #[inline(always)]
     pub(super) fn vectors(&mut self, members: [usize; 2]) -> Result<Option<[&[u8]; 2]>> {
-        let ours = self.note();
-        let (kind, len) = (self.kind, self.len);
+        let NotedCall { kind, len, .. } = self.noted;
+        let ours = self.noted.note();
         let Some(published) = self.round.both_published(members) else {
             return Ok(None);
         };
@@ -160,15 +194,7 @@ impl SmallRound<'_> {
 }
 
 /// Finds out, now and then, whether the member that a step of this rank waits for has ended the
-/// round without a vector. `over`: the step does not wait.
-#[inline(always)]
-pub(super) fn is_over(over: bool, buffer: &CollectiveBuffer, kind: Kind) -> Result<bool> {
-    match over {
-        true => Ok(true),
-        false => still_waits(buffer, kind),
-    }
-}
-
+/// round without a vector.
 #[cold]
 fn still_waits(buffer: &CollectiveBuffer, kind: Kind) -> Result<bool> {
     let Some(member) = buffer.gone() else {

@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 
 use datatype::{Buffer, Elements, Predefined, Type};
 
-use super::reduce::Reduction;
 use crate::algorithms::{Algorithm, CACHED_PIECE, Case, Collective, Network};
 use crate::comm::{self, COLLECTIVE, Core, PERSISTENT};
 use crate::matching::Key;
@@ -174,17 +173,6 @@ impl<'a> Call<'a> {
         };
         let recent = self.core.recent_choices();
         recent.get_or((collective, part), &case, choose)
-    }
-
-    /// The algorithm of the table for a reduction.
-    pub(super) fn choose_reduction(&self, collective: Collective, work: &Reduction) -> Algorithm {
-        let bytes = work.ours().map_or(0, |ours| ours.bytes());
-        let commutative = work.op.is_commutative();
-        let case = Case {
-            commutative,
-            ..self.case(bytes)
-        };
-        self.choose(collective, case)
     }
 
     /// Starts a send. The buffer must not change until the result is complete.

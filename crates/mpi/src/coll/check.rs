@@ -1,82 +1,52 @@
 //! Checks of arguments against each other and against the communicator.
 
-use datatype::Buffer;
-
-use super::blocks::Blocks;
-use super::reduce::Reduction;
-use super::work::Work;
+use super::signature::{Data, Root, Signature};
 use crate::comm::Core;
 use crate::{Class, Error, Result};
 
-impl Work {
+impl Signature<'_> {
     /// Finds what is wrong with the arguments together; each alone has been checked before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check(&self, core: &Core) -> Result<()> {
-        match self {
-            Work::Barrier => Ok(()),
-            Work::Bcast { root, .. } => check_root(core, *root).map(drop),
-            Work::Gather {
-                send,
-                receive,
-                root,
-            }
-            | Work::Gatherv {
-                send,
-                receive,
-                root,
-            } => {
-                let at_root = check_root(core, *root)?;
-                check_present(at_root, receive.is_some(), send.is_some())?;
-                check_own_part(core, send.as_ref(), receive.as_ref().filter(|_| at_root))
-            }
-            Work::Scatter {
-                send,
-                receive,
-                root,
-            }
-            | Work::Scatterv {
-                send,
-                receive,
-                root,
-            } => {
-                let at_root = check_root(core, *root)?;
-                check_present(at_root, send.is_some(), receive.is_some())?;
-                check_own_part(core, receive.as_ref(), send.as_ref().filter(|_| at_root))
-            }
-            Work::Allgather { send, receive } => check_own_part(core, send.as_ref(), Some(receive)),
-            Work::Alltoall { send, receive } => match send {
-                Some(send) if send.part(core.rank).begins_with(&receive.part(core.rank)) => {
-                    Err(aliased())
-                }
-                _ => Ok(()),
+        let (is_root, needed) = match self.root {
+            Root::None => (true, self.gets),
+            Root::Gives(root) => match check_root(core, root)? {
+                true => (true, self.gives),
+                false => (false, self.gets),
             },
-            Work::NeighbourAllgather { .. } | Work::NeighbourAlltoall { .. } => Ok(()),
-            Work::Reduce { reduction, root } => {
-                let at_root = check_root(core, *root)?;
-                let (receive, send) = (reduction.receive.is_some(), reduction.send.is_some());
-                check_present(at_root, receive, send)?;
-                reduction.check()
-            }
-            Work::Allreduce(reduction)
-            | Work::ReduceScatter { reduction, .. }
-            | Work::Scan { reduction, .. } => {
-                check_present(true, reduction.receive.is_some(), true)?;
-                reduction.check()
-            }
+            Root::Gets(root) => match check_root(core, root)? {
+                true => (true, self.gets),
+                false => (false, self.gives),
+            },
+        };
+        if !needed.is_present() {
+            return Err(misplaced());
         }
-    }
-}
-
-impl Reduction {
-    #[inline]
-    fn check(&self) -> Result<()> {
-        if let (Some(send), Some(receive)) = (&self.send, &self.receive)
-            && send.bytes() > 0
-            && send.is(receive)
-        {
+        if self.is_aliased(is_root, core.rank) {
             return Err(aliased());
         }
-        self.ours().map_or(Ok(()), |ours| self.op.check(ours.ty()))
+        match (self.combines, self.ours()) {
+            (Some((op, _)), Some(ours)) => op.check(ours.ty()),
+            _ => Ok(()),
+        }
+    }
+
+    /// This rank gives and gets the same memory. `is_root`: it has all blocks, if one rank has.
+    #[inline(always)]
+    fn is_aliased(&self, is_root: bool, me: usize) -> bool {
+        match (self.gives, self.gets) {
+            (Data::One(Some(one)), Data::Each(Some(all)))
+            | (Data::Each(Some(all)), Data::One(Some(one))) => {
+                is_root && all.part(me).begins_with(one)
+            }
+            (Data::Each(Some(give)), Data::Each(Some(take))) => {
+                give.part(me).begins_with(&take.part(me))
+            }
+            (Data::Vector(Some(give)), Data::Vector(Some(take))) => {
+                give.bytes() > 0 && give.is(take)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -99,25 +69,12 @@ fn bad_root(core: &Core, root: i32) -> Error {
     )
 }
 
-/// `root`, `other`: is the buffer there that the root, or any other rank, cannot do without?
-fn check_present(at_root: bool, root: bool, other: bool) -> Result<()> {
-    let present = if at_root { root } else { other };
-    if present { Ok(()) } else { Err(misplaced()) }
-}
-
 #[cold]
 fn misplaced() -> Error {
     Error::new(
         Class::BUFFER,
         "MPI_IN_PLACE is not allowed for this buffer on this rank (MPI 5.0 §6.2.1)",
     )
-}
-
-fn check_own_part(core: &Core, one: Option<&Buffer>, all: Option<&Blocks>) -> Result<()> {
-    match (one, all) {
-        (Some(one), Some(all)) if all.part(core.rank).begins_with(one) => Err(aliased()),
-        _ => Ok(()),
-    }
 }
 
 #[cold]

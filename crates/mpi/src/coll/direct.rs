@@ -13,11 +13,10 @@ use channel::collective_buffer::Wake;
 use channel::{Exposed, Exposure, RemoteKey, Transfer, ZeroCopy};
 use datatype::Buffer;
 
-use super::blocks::Blocks;
 use super::buffer_round::different_calls;
 use super::call::Call;
 use super::lane_turn::LaneTurn;
-use super::work::Work;
+use super::signature::{Data, Root, Signature};
 use crate::{Class, Error, Result};
 
 /// Bytes of a published record: the keys of two buffers with their lengths, and a length.
@@ -53,36 +52,11 @@ impl<'a> Direct<'a> {
     }
 
     /// Runs the operation.
-    pub(super) async fn run(&self, work: &Work) -> Result<()> {
-        match work {
-            Work::Bcast { buffer, root } => self.bcast(buffer, *root as usize).await,
-            Work::Gather {
-                send,
-                receive,
-                root,
-            } => {
-                self.gather(send.as_ref(), receive.as_ref(), *root as usize)
-                    .await
-            }
-            Work::Scatter {
-                send,
-                receive,
-                root,
-            } => {
-                self.scatter(send.as_ref(), receive.as_ref(), *root as usize)
-                    .await
-            }
-            Work::Allgather { send, receive } => self.allgather(send.as_ref(), receive).await,
-            Work::Alltoall { send, receive } => self.alltoall(send.as_ref(), receive).await,
-            Work::Reduce { reduction, root } => self.reduce(reduction, *root as usize).await,
-            Work::Allreduce(reduction) => self.allreduce(reduction).await,
-            Work::ReduceScatter { reduction, counts } => {
-                self.reduce_scatter(reduction, counts).await
-            }
-            _ => Err(Error::new(
-                Class::INTERN,
-                "this collective operation has no direct form",
-            )),
+    pub(super) async fn run(&self, signature: &Signature<'_>) -> Result<()> {
+        match (signature.combines, signature.root) {
+            (Some((op, part)), _) => self.combine(signature, op, part).await,
+            (None, Root::Gets(root)) => self.collect(signature, root as usize).await,
+            (None, _) => self.read_all(signature).await,
         }
     }
 
@@ -264,107 +238,80 @@ impl<'a> Direct<'a> {
         }
     }
 
-    /// All members read the root's message.
-    async fn bcast(&self, buffer: &Buffer, root: usize) -> Result<()> {
+    /// Members read what they get from the memory of others.
+    async fn read_all(&self, signature: &Signature<'_>) -> Result<()> {
+        let (me, size, each) = (self.me(), self.call.size(), self.bytes);
         // A copy must stay until all have read it.
-        let run = match self.me() == root {
-            true => self.as_run(buffer)?,
+        let source = match signature.is_read(me) {
+            true => self.source(signature)?,
             false => Buffer::empty(),
         };
-        if self.me() == root {
-            self.publish(Some(&run), None).await?;
-        } else {
-            let memory = self.memory(root).await?;
-            self.copy_in(root, &memory.source, 0, buffer)?;
+        if signature.is_read(me) {
+            self.publish(Some(&source), None).await?;
+        }
+        signature.keep_own(me);
+        let at = match signature.gives {
+            Data::Each(_) => me * each,
+            _ => 0,
+        };
+        let sources = signature.sources(me, size);
+        for member in self.others().filter(|member| sources.contains(member)) {
+            let memory = self.memory(member).await?;
+            let part;
+            let place = match signature.gets {
+                Data::One(Some(block)) => block,
+                Data::Each(Some(all)) => {
+                    part = all.part(member);
+                    &part
+                }
+                _ => continue,
+            };
+            self.copy_in(member, &memory.source, at, place)?;
         }
         self.end().await
+    }
+
+    /// The data of this rank that others read, in one run.
+    fn source(&self, signature: &Signature<'_>) -> Result<Buffer> {
+        match (signature.gives, signature.gets) {
+            (Data::One(Some(block)), _) => self.as_run(block),
+            (Data::One(None), Data::Each(Some(all))) => self.as_run(&all.part(self.me())),
+            (Data::Each(Some(all)), _) => self.as_run(&all.whole()),
+            // Each block is overwritten by another one.
+            (Data::Each(None), Data::Each(Some(all))) => {
+                let copy = self.call.bytes(all.total())?;
+                all.whole().copy_to(&copy);
+                Ok(copy)
+            }
+            _ => Ok(Buffer::empty()),
+        }
     }
 
     /// All members write their blocks to the root's memory.
-    async fn gather(&self, ours: Option<&Buffer>, all: Option<&Blocks>, root: usize) -> Result<()> {
-        if let (true, Some(all)) = (self.me() == root, all) {
-            let whole = all.whole();
-            let room = self.room_for(&whole)?;
-            self.publish(None, Some(&room)).await?;
-            if let Some(ours) = ours {
-                ours.copy_to(&all.part(root));
-            }
-            self.end().await?;
-            if room.as_dense() != whole.as_dense() {
-                for member in self.others() {
-                    let block = room.slice(member * self.bytes, self.bytes);
-                    block.copy_to(&all.part(member));
-                }
-            }
-            return Ok(());
-        }
-        let memory = self.memory(root).await?;
-        if let Some(ours) = ours {
-            self.copy_out(root, &memory.target, self.me() * self.bytes, ours)?;
-        }
-        self.end().await
-    }
-
-    /// All members read their blocks from the root's memory.
-    async fn scatter(
-        &self,
-        all: Option<&Blocks>,
-        ours: Option<&Buffer>,
-        root: usize,
-    ) -> Result<()> {
-        if let (true, Some(all)) = (self.me() == root, all) {
-            let whole = all.whole();
-            // A copy must stay until all have read it.
-            let run = self.as_run(&whole)?;
-            self.publish(Some(&run), None).await?;
-            if let Some(ours) = ours {
-                all.part(root).copy_to(ours);
-            }
-            return self.end().await;
-        } else if let Some(ours) = ours {
-            let memory = self.memory(root).await?;
-            self.copy_in(root, &memory.source, self.me() * self.bytes, ours)?;
-        }
-        self.end().await
-    }
-
-    /// Each member reads the block of each other.
-    async fn allgather(&self, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
-        let mine = match ours {
-            Some(ours) => ours.clone(),
-            None => all.part(self.me()),
-        };
-        // A copy must stay until all have read it.
-        let run = self.as_run(&mine)?;
-        self.publish(Some(&run), None).await?;
-        if let Some(ours) = ours {
-            ours.copy_to(&all.part(self.me()));
-        }
-        for member in self.others() {
-            let memory = self.memory(member).await?;
-            self.copy_in(member, &memory.source, 0, &all.part(member))?;
-        }
-        self.end().await
-    }
-
-    /// Each member reads its block from each other.
-    async fn alltoall(&self, give: Option<&Blocks>, all: &Blocks) -> Result<()> {
-        let source = match give {
-            Some(give) => self.as_run(&give.whole())?,
-            None => {
-                let copy = self.call.bytes(all.total())?;
-                all.whole().copy_to(&copy);
-                copy
-            }
-        };
-        self.publish(Some(&source), None).await?;
+    async fn collect(&self, signature: &Signature<'_>, root: usize) -> Result<()> {
         let (me, each) = (self.me(), self.bytes);
-        source.slice(me * each, each).copy_to(&all.part(me));
-        for member in self.others() {
-            let memory = self.memory(member).await?;
-            self.copy_in(member, &memory.source, me * each, &all.part(member))?;
+        let all = match signature.gets {
+            Data::Each(Some(all)) if me == root => all,
+            _ => {
+                let memory = self.memory(root).await?;
+                if let Data::One(Some(ours)) = signature.gives {
+                    self.copy_out(root, &memory.target, me * each, ours)?;
+                }
+                return self.end().await;
+            }
+        };
+        let whole = all.whole();
+        let room = self.room_for(&whole)?;
+        self.publish(None, Some(&room)).await?;
+        signature.keep_own(me);
+        self.end().await?;
+        if room.as_dense() != whole.as_dense() {
+            for member in self.others() {
+                let block = room.slice(member * each, each);
+                block.copy_to(&all.part(member));
+            }
         }
-        self.end().await
+        Ok(())
     }
 }
 

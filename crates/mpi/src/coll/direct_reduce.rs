@@ -8,61 +8,79 @@ use std::ops::Range;
 use datatype::{Buffer, Elements};
 
 use super::direct::{Direct, Memory};
-use super::reduce::Reduction;
-use super::reduce_scatter::Counts;
-use crate::Result;
+use super::reduction::Counts;
+use super::signature::{Part, Root, Signature};
 use crate::op::Operation;
+use crate::{Class, Error, Result};
 
 /// Bytes of a piece of a reduction: the operands of one fit a second-level cache.
 const PIECE: usize = 64 << 10;
 
 impl Direct<'_> {
-    /// Each member reduces a part, and writes it to the root's memory.
-    pub(super) async fn reduce(&self, work: &Reduction, root: usize) -> Result<()> {
-        let Some(ours) = work.ours() else {
+    /// Each member reduces a part.
+    pub(super) async fn combine(
+        &self,
+        signature: &Signature<'_>,
+        op: &Operation,
+        part: Part<'_>,
+    ) -> Result<()> {
+        let Some(ours) = signature.ours() else {
             return Ok(());
         };
-        let target = work.receive.as_ref().filter(|_| self.me() == root);
+        match part {
+            Part::Whole => self.combine_whole(signature, op, ours).await,
+            Part::OfCounts(counts) => self.combine_parts(signature, op, ours, counts).await,
+            Part::Before { .. } => Err(Error::new(
+                Class::INTERN,
+                "this collective operation has no direct form",
+            )),
+        }
+    }
+
+    /// Each member reduces a part, and writes it to the memory of the root or of all.
+    async fn combine_whole(
+        &self,
+        signature: &Signature<'_>,
+        op: &Operation,
+        ours: &Elements,
+    ) -> Result<()> {
+        let me = self.me();
+        let gets = |member: usize| match signature.root {
+            Root::Gets(root) => root as usize == member,
+            _ => true,
+        };
+        let target = signature.result().filter(|_| gets(me));
         let mine = ours.buffer();
         self.publish(Some(&mine), target.map(Elements::buffer).as_ref())
             .await?;
         let memories = self.memories().await?;
-        let part = self.part_of(self.me(), ours.count());
-        match target {
-            Some(target) => self.fold(work, &memories, part, target, |_, _| Ok(()))?,
-            None => {
-                let room = self.call.elements(part.len(), ours.ty())?;
-                let room = Place {
-                    elements: room,
-                    first: part.start,
-                };
-                let write =
-                    |at: usize, sum: &Buffer| self.copy_out(root, &memories[root].target, at, sum);
-                self.fold_at(work, &memories, part, &room, write)?;
-            }
-        }
-        self.end().await
-    }
-
-    /// Each member reduces a part, and writes it to the memory of all.
-    pub(super) async fn allreduce(&self, work: &Reduction) -> Result<()> {
-        let (Some(ours), Some(target)) = (work.ours(), &work.receive) else {
-            return Ok(());
+        let part = self.part_of(me, ours.count());
+        let place = match target {
+            Some(target) => Place {
+                elements: target.clone(),
+                first: 0,
+            },
+            None => Place {
+                elements: self.call.elements(part.len(), ours.ty())?,
+                first: part.start,
+            },
         };
-        let (mine, result) = (ours.buffer(), target.buffer());
-        self.publish(Some(&mine), Some(&result)).await?;
-        let memories = self.memories().await?;
-        let part = self.part_of(self.me(), ours.count());
-        self.fold(work, &memories, part, target, |at, sum| {
-            self.others()
-                .try_for_each(|member| self.copy_out(member, &memories[member].target, at, sum))
+        self.fold((op, ours), &memories, part, &place, |at, sum| {
+            let mut others = self.others().filter(|&member| gets(member));
+            others.try_for_each(|member| self.copy_out(member, &memories[member].target, at, sum))
         })?;
         self.end().await
     }
 
     /// Each member reduces its own part.
-    pub(super) async fn reduce_scatter(&self, work: &Reduction, counts: &Counts) -> Result<()> {
-        let (Some(ours), Some(receive)) = (work.ours(), &work.receive) else {
+    async fn combine_parts(
+        &self,
+        signature: &Signature<'_>,
+        op: &Operation,
+        ours: &Elements,
+        counts: &Counts,
+    ) -> Result<()> {
+        let Some(receive) = signature.result() else {
             return Ok(());
         };
         self.publish(Some(&ours.buffer()), None).await?;
@@ -70,7 +88,7 @@ impl Direct<'_> {
         let part = counts.elements(self.me()..self.me() + 1);
         let target = receive.part(0, part.len());
         // In place, the memory for the result still has contributions that others read.
-        let in_place = work.send.is_none();
+        let in_place = !signature.gives.is_present();
         let room = match in_place {
             true => self.call.elements(part.len(), ours.ty())?,
             false => target.clone(),
@@ -79,7 +97,7 @@ impl Direct<'_> {
             first: part.start,
             elements: room,
         };
-        self.fold_at(work, &memories, part, &place, |_, _| Ok(()))?;
+        self.fold((op, ours), &memories, part, &place, |_, _| Ok(()))?;
         self.end().await?;
         if in_place {
             place.elements.buffer().copy_to(&target.buffer());
@@ -93,35 +111,16 @@ impl Direct<'_> {
         count * member / size..count * (member + 1) / size
     }
 
-    /// Reduces the elements `part` into the same elements of `target`.
-    fn fold(
-        &self,
-        work: &Reduction,
-        memories: &[Memory],
-        part: Range<usize>,
-        target: &Elements,
-        done: impl FnMut(usize, &Buffer) -> Result<()>,
-    ) -> Result<()> {
-        let place = Place {
-            elements: target.clone(),
-            first: 0,
-        };
-        self.fold_at(work, memories, part, &place, done)
-    }
-
     /// Reduces the elements `part` into `target`, piece by piece. `done` hears of each piece: its
     /// position in bytes, and the result.
-    fn fold_at(
+    fn fold(
         &self,
-        work: &Reduction,
+        (op, ours): (&Operation, &Elements),
         memories: &[Memory],
         part: Range<usize>,
         target: &Place,
         mut done: impl FnMut(usize, &Buffer) -> Result<()>,
     ) -> Result<()> {
-        let Some(ours) = work.ours() else {
-            return Ok(());
-        };
         let size = ours.ty().size();
         let each = (PIECE / size.max(1)).max(1);
         let room = self.call.elements(part.len().min(each), ours.ty())?;
@@ -135,7 +134,7 @@ impl Direct<'_> {
                 at: start * size,
                 room: room.part(0, count),
             };
-            operands.fold(&work.op, &sum)?;
+            operands.fold(op, &sum)?;
             done(start * size, &sum.buffer())?;
         }
         Ok(())

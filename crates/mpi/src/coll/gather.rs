@@ -4,30 +4,10 @@ use datatype::Buffer;
 
 use super::blocks::Blocks;
 use super::call::Call;
-use super::{two_level_data, two_level_v};
 use crate::Result;
-use crate::algorithms::{Algorithm, Case, Collective};
+use crate::algorithms::{Algorithm, Collective};
 
-/// Gathers blocks of one size. `ours` is `None` if it is in `all`, which only the root has.
-pub(super) async fn gather(
-    call: &Call<'_>,
-    ours: Option<&Buffer>,
-    all: Option<&Blocks>,
-    root: usize,
-) -> Result<()> {
-    let bytes = block_bytes(call, ours, all, root);
-    if bytes == 0 {
-        return Ok(());
-    }
-    match call.choose(Collective::Gather, call.case(bytes)) {
-        Algorithm::TwoLevel => {
-            Box::pin(two_level_data::gather(call, ours, all, (root, bytes))).await
-        }
-        algorithm => run_gather(call, algorithm, ours, all, root).await,
-    }
-}
-
-/// A gather without levels.
+/// A gather of blocks of one size, without levels.
 pub(super) async fn flat(
     call: &Call<'_>,
     ours: Option<&Buffer>,
@@ -42,7 +22,9 @@ pub(super) async fn flat(
     run_gather(call, algorithm, ours, all, root).await
 }
 
-async fn run_gather(
+/// Gathers by an algorithm without levels; only the linear one serves blocks of any size. `ours` is
+/// `None` if it is in `all`, which only the root has.
+pub(super) async fn run_gather(
     call: &Call<'_>,
     algorithm: Algorithm,
     ours: Option<&Buffer>,
@@ -61,46 +43,16 @@ async fn run_gather(
 }
 
 /// Bytes of one block, all of which have one size.
-fn block_bytes(call: &Call<'_>, ours: Option<&Buffer>, all: Option<&Blocks>, root: usize) -> usize {
+pub(super) fn block_bytes(
+    call: &Call<'_>,
+    ours: Option<&Buffer>,
+    all: Option<&Blocks>,
+    root: usize,
+) -> usize {
     if call.me() == root {
         all.map_or(0, |all| all.len(0))
     } else {
         ours.map_or(0, Buffer::len)
-    }
-}
-
-/// The facts of a call whose blocks have sizes that only the root knows: the choice must not depend
-/// on them.
-fn uneven(call: &Call<'_>) -> Case {
-    Case {
-        even: false,
-        ..call.case(0)
-    }
-}
-
-/// Gathers blocks of any size, which only the root knows.
-pub(super) async fn gatherv(
-    call: &Call<'_>,
-    ours: Option<&Buffer>,
-    all: Option<&Blocks>,
-    root: usize,
-) -> Result<()> {
-    match call.choose(Collective::Gather, uneven(call)) {
-        Algorithm::TwoLevel => Box::pin(two_level_v::gather(call, ours, all, root)).await,
-        _ => gather_linear(call, ours, all, root).await,
-    }
-}
-
-/// Scatters blocks of any size, which only the root knows.
-pub(super) async fn scatterv(
-    call: &Call<'_>,
-    all: Option<&Blocks>,
-    ours: Option<&Buffer>,
-    root: usize,
-) -> Result<()> {
-    match call.choose(Collective::Scatter, uneven(call)) {
-        Algorithm::TwoLevel => Box::pin(two_level_v::scatter(call, all, ours, root)).await,
-        _ => scatter_linear(call, all, ours, root).await,
     }
 }
 
@@ -180,26 +132,7 @@ async fn gather_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()>
     call.send(call.before(parent), room)?.await
 }
 
-/// Scatters blocks of one size. `ours` is `None` if it stays in `all`, which only the root has.
-pub(super) async fn scatter(
-    call: &Call<'_>,
-    all: Option<&Blocks>,
-    ours: Option<&Buffer>,
-    root: usize,
-) -> Result<()> {
-    let bytes = block_bytes(call, ours, all, root);
-    if bytes == 0 {
-        return Ok(());
-    }
-    match call.choose(Collective::Scatter, call.case(bytes)) {
-        Algorithm::TwoLevel => {
-            Box::pin(two_level_data::scatter(call, all, ours, (root, bytes))).await
-        }
-        algorithm => run_scatter(call, algorithm, all, ours, root).await,
-    }
-}
-
-/// A scatter without levels.
+/// A scatter of blocks of one size, without levels.
 pub(super) async fn scatter_flat(
     call: &Call<'_>,
     all: Option<&Blocks>,
@@ -214,7 +147,9 @@ pub(super) async fn scatter_flat(
     run_scatter(call, algorithm, all, ours, root).await
 }
 
-async fn run_scatter(
+/// Scatters by an algorithm without levels; only the linear one serves blocks of any size. `ours`
+/// is `None` if it stays in `all`, which only the root has.
+pub(super) async fn run_scatter(
     call: &Call<'_>,
     algorithm: Algorithm,
     all: Option<&Blocks>,

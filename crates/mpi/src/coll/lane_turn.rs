@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use channel::collective_buffer::CollectiveBuffer;
 
-use super::buffer_round::{Kind, SmallRound, is_over};
+use super::buffer_round::{CallRound, Kind, NotedCall};
 use crate::Result;
 use crate::lanes::Lane;
 use crate::rank::{Rank, State};
@@ -76,19 +76,15 @@ impl<'a> LaneTurn<'a> {
     pub(super) async fn round(
         &self,
         len: usize,
-        mut step: impl FnMut(SmallRound<'_>) -> Result<bool>,
+        mut step: impl FnMut(CallRound<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.is_open.store(true, Relaxed);
-        self.repeat(|buffer| {
-            let over = step(SmallRound {
-                round: buffer.begin(),
-                kind: self.kind,
-                len,
-                direct: self.direct,
-            })?;
-            is_over(over, buffer, self.kind)
-        })
-        .await
+        let noted = NotedCall {
+            kind: self.kind,
+            len,
+            direct: self.direct,
+        };
+        self.repeat(|buffer| noted.step(buffer, &mut step)).await
     }
 
     /// The last step has ended the round.

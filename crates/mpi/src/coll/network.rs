@@ -12,7 +12,8 @@ use std::task::Poll;
 use datatype::{Op, Predefined};
 
 use super::call::Call;
-use super::reduce::{Reduction, recursive_doubling};
+use super::reduce::recursive_doubling;
+use super::reduction::Reduction;
 use crate::Result;
 use crate::algorithms::Network;
 use crate::comm::{Core, STAGES};

@@ -8,13 +8,14 @@ use channel::MappedMemory;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
+use super::Work;
 use super::buffer_agreement::agree_on_buffers;
-use super::by_lane;
 use super::call::Call;
 use super::lane_turn::Ticket;
 use super::network;
-use super::small::as_round;
-use super::work::{SharedCall, Work};
+use super::rounds::as_round;
+use super::signature::SharedFacts;
+use super::start::by_lane;
 use crate::algorithms::Algorithm;
 use crate::comm::Core;
 use crate::lanes::{Lane, Round};
@@ -41,7 +42,7 @@ struct Plan {
     /// Attempts left to agree on a buffer.
     trials: AtomicU32,
     /// The lane of the operation's own, and its algorithm there.
-    lane: OnceLock<(Lane, SharedCall, Algorithm)>,
+    lane: OnceLock<(Lane, SharedFacts, Algorithm)>,
     /// An instance, if one round is enough.
     round: OnceLock<Round>,
 }
@@ -107,7 +108,7 @@ impl PersistentCollective for Collective {
                         plan.settle(&call).await?;
                     }
                     network::settle(&call, false).await?;
-                    plan.work.run(&call).await
+                    plan.work.by_messages(&call).await
                 }
             }
         })
@@ -142,8 +143,13 @@ impl Plan {
 }
 
 /// The algorithm in a lane, if it is one for members that share memory.
-fn planned(rank: &Rank, core: &Core, work: &Work, direct: bool) -> Option<(SharedCall, Algorithm)> {
-    let shared = work.as_shared(core.rank, core.size())?;
+fn planned(
+    rank: &Rank,
+    core: &Core,
+    work: &Work,
+    direct: bool,
+) -> Option<(SharedFacts, Algorithm)> {
+    let shared = work.shared(core.rank, core.size())?;
     let direct = direct && work.can_be_direct();
     let case = shared.case(core.size(), direct);
     let algorithm = rank.algorithms.algorithm(shared.collective, case);

@@ -2,7 +2,7 @@
 
 use datatype::Buffer;
 
-use super::alltoall;
+use super::Work;
 use super::blocks::Blocks;
 use super::call::Call;
 use crate::Result;
@@ -39,7 +39,7 @@ async fn exchange(call: &Call<'_>, give: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     }
     let even = |buffer: &Buffer| Blocks::even(buffer.clone(), call.size());
     let (ours, theirs) = (even(&ours), even(&theirs));
-    alltoall::alltoall(call, Some(&ours), &theirs).await?;
+    exchange_blocks(call, ours, theirs.clone()).await?;
     let room = |member: usize| {
         let mut length = [0; LENGTH];
         theirs.part(member).pack(0, &mut length);
@@ -53,7 +53,7 @@ async fn exchange(call: &Call<'_>, give: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let give: Result<Box<[Buffer]>> = give.iter().map(filled).collect();
     let take: Result<Box<[Buffer]>> = (0..call.size()).map(room).collect();
     let (give, take) = (Blocks::Each(give?), Blocks::Each(take?));
-    alltoall::alltoall(call, Some(&give), &take).await?;
+    exchange_blocks(call, give, take.clone()).await?;
     let bytes = |member: usize| {
         let part = take.part(member);
         let mut bytes = vec![0; part.len()];
@@ -61,4 +61,12 @@ async fn exchange(call: &Call<'_>, give: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         bytes
     };
     Ok((0..call.size()).map(bytes).collect())
+}
+
+async fn exchange_blocks(call: &Call<'_>, give: Blocks, take: Blocks) -> Result<()> {
+    let work = Work::Alltoall {
+        send: Some(give),
+        receive: take,
+    };
+    work.by_messages(call).await
 }

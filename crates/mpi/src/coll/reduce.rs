@@ -13,72 +13,22 @@ use super::bcast;
 use super::call::Call;
 use super::halves::Halves;
 use super::reduce_tree;
-use super::two_level_reduce;
+use super::reduction::Reduction;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 use crate::op::Operation;
 
-/// The vectors and the operation of a reduction.
-#[derive(Clone, Debug)]
-pub struct Reduction {
-    /// This rank's contribution; `None`: `receive` holds it (`MPI_IN_PLACE`).
-    pub send: Option<Elements>,
-    /// The memory for the result; `None` on ranks that get none.
-    pub receive: Option<Elements>,
-    /// The operation.
-    pub op: Operation,
-}
-
-impl Reduction {
-    /// This rank's contribution, from `send` or `receive`.
-    pub(super) fn ours(&self) -> Option<&Elements> {
-        self.send.as_ref().or(self.receive.as_ref())
-    }
-
-    /// Memory that holds the contribution and may be changed.
-    pub(super) fn accumulator(&self, call: &Call<'_>) -> Result<Elements> {
-        let into = match (&self.receive, &self.send) {
-            (Some(receive), _) => receive.clone(),
-            (None, Some(send)) => call.elements(send.count(), send.ty())?,
-            (None, None) => call.elements(0, &datatype::Predefined::BYTE.into())?,
-        };
-        if let Some(send) = &self.send {
-            send.buffer().copy_to(&into.buffer());
-        }
-        Ok(into)
-    }
-
-    /// Copies the result to `receive`, if it is not there already.
-    pub(super) fn deliver(&self, result: &Elements) {
-        if let Some(receive) = &self.receive
-            && !receive.is(result)
-        {
-            result.buffer().copy_to(&receive.buffer());
-        }
-    }
-}
-
-#[inline(always)]
-pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
-        return Ok(());
-    }
-    match call.choose_reduction(Collective::Reduce, work) {
-        Algorithm::TwoLevel => Box::pin(two_level_reduce::reduce(call, work, root)).await,
-        algorithm => run_reduce(call, algorithm, work, root).await,
-    }
-}
-
 /// A reduction to one rank without levels.
 pub(super) async fn flat(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+    if work.is_empty() {
         return Ok(());
     }
-    let algorithm = call.choose_reduction(Collective::Reduce, work);
+    let algorithm = work.choose(call, Collective::Reduce);
     run_reduce(call, algorithm, work, root).await
 }
 
-async fn run_reduce(
+/// Runs an algorithm without levels for a reduction to one rank.
+pub(super) async fn run_reduce(
     call: &Call<'_>,
     algorithm: Algorithm,
     work: &Reduction,
@@ -134,28 +84,21 @@ pub(super) async fn binomial(
     Ok(())
 }
 
-#[inline(always)]
-pub(super) async fn allreduce(call: &Call<'_>, work: &Reduction) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
-        return Ok(());
-    }
-    match call.choose_reduction(Collective::Allreduce, work) {
-        Algorithm::TwoLevel => Box::pin(two_level_reduce::allreduce(call, work)).await,
-        Algorithm::TwoLevelParts => Box::pin(two_level_reduce::allreduce_parts(call, work)).await,
-        algorithm => run_allreduce(call, algorithm, work).await,
-    }
-}
-
 /// A reduction to all ranks without levels.
 pub(super) async fn allreduce_flat(call: &Call<'_>, work: &Reduction) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+    if work.is_empty() {
         return Ok(());
     }
-    let algorithm = call.choose_reduction(Collective::Allreduce, work);
+    let algorithm = work.choose(call, Collective::Allreduce);
     run_allreduce(call, algorithm, work).await
 }
 
-async fn run_allreduce(call: &Call<'_>, algorithm: Algorithm, work: &Reduction) -> Result<()> {
+/// Runs an algorithm without levels for a reduction to all ranks.
+pub(super) async fn run_allreduce(
+    call: &Call<'_>,
+    algorithm: Algorithm,
+    work: &Reduction,
+) -> Result<()> {
     match algorithm {
         Algorithm::Rabenseifner => rabenseifner(call, work).await,
         Algorithm::Ring => ring(call, work).await,

@@ -8,65 +8,22 @@ use super::blocks::Blocks;
 use super::call::Call;
 use super::gather::scatter_linear;
 use super::halves::Halves;
-use super::reduce::{Reduction, binomial};
-use super::two_level_reduce;
+use super::reduce::binomial;
+use super::reduction::{Counts, Reduction};
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
-/// The number of elements of the result that each rank gets.
-#[derive(Clone, Debug)]
-pub enum Counts {
-    /// The same number for every rank.
-    Even(usize),
-    /// A number for each rank.
-    Each(Box<[usize]>),
-}
-
-impl Counts {
-    /// The number of elements of a rank.
-    pub fn of(&self, rank: usize) -> usize {
-        match self {
-            Counts::Even(count) => *count,
-            Counts::Each(counts) => counts[rank],
-        }
-    }
-
-    /// The positions of these ranks' elements in the whole vector.
-    pub fn elements(&self, ranks: Range<usize>) -> Range<usize> {
-        match self {
-            Counts::Even(count) => ranks.start * count..ranks.end * count,
-            Counts::Each(counts) => {
-                let start = counts[..ranks.start].iter().sum();
-                start..start + counts[ranks].iter().sum::<usize>()
-            }
-        }
-    }
-}
-
-pub(super) async fn reduce_scatter(
-    call: &Call<'_>,
-    work: &Reduction,
-    counts: &Counts,
-) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
-        return Ok(());
-    }
-    match call.choose_reduction(Collective::ReduceScatter, work) {
-        Algorithm::TwoLevel => Box::pin(two_level_reduce::reduce_scatter(call, work, counts)).await,
-        algorithm => run(call, algorithm, work, counts).await,
-    }
-}
-
 /// A reduction without levels whose result is scattered.
 pub(super) async fn flat(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+    if work.is_empty() {
         return Ok(());
     }
-    let algorithm = call.choose_reduction(Collective::ReduceScatter, work);
+    let algorithm = work.choose(call, Collective::ReduceScatter);
     run(call, algorithm, work, counts).await
 }
 
-async fn run(
+/// Runs an algorithm without levels.
+pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
     work: &Reduction,

@@ -6,7 +6,7 @@
 use datatype::Elements;
 
 use super::call::{Call, Pending};
-use super::reduce::Reduction;
+use super::reduction::Reduction;
 use crate::Result;
 use crate::algorithms::{CHAIN_PIECE, branches};
 

@@ -3,32 +3,22 @@
 use datatype::Elements;
 
 use super::call::Call;
-use super::reduce::Reduction;
-use super::two_level_reduce;
+use super::reduction::Reduction;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
-/// `exclusive`: the result leaves out this rank's contribution, and rank 0 gets none.
-pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
-        return Ok(());
-    }
-    match call.choose_reduction(Collective::Scan, work) {
-        Algorithm::TwoLevel => Box::pin(two_level_reduce::scan(call, work, exclusive)).await,
-        algorithm => run(call, algorithm, work, exclusive).await,
-    }
-}
-
 /// A scan without levels.
 pub(super) async fn flat(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
-    if work.ours().is_none_or(|ours| ours.bytes() == 0) {
+    if work.is_empty() {
         return Ok(());
     }
-    let algorithm = call.choose_reduction(Collective::Scan, work);
+    let algorithm = work.choose(call, Collective::Scan);
     run(call, algorithm, work, exclusive).await
 }
 
-async fn run(
+/// Runs an algorithm without levels. `exclusive`: the result leaves out this rank's contribution,
+/// and rank 0 gets none.
+pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
     work: &Reduction,

@@ -3,79 +3,41 @@
 //!
 //! Invariant: operands are combined in one order, so all ranks get the same bits.
 
+use std::ops::Range;
+
 use channel::collective_buffer::Wake;
 use datatype::reduce::{reduce_into, reduce_pair};
 use datatype::{Buffer, Elements, Op, Predefined};
 
 use super::blocks::Blocks;
-use super::buffer_round::SmallRound;
-use super::reduce::Reduction;
-use super::reduce_scatter::Counts;
+use super::buffer_round::CallRound;
+use super::reduction::Counts;
+use super::signature::{Data, Root, Signature};
+use crate::Result;
+use crate::algorithms::Collective;
 use crate::op::Operation;
-use crate::{Class, Error, Result};
 
 /// This rank's part of a round. A step that must wait for another member says so by `false`, and is
 /// tried again.
 pub(super) trait Step {
-    fn step(&mut self, round: SmallRound<'_>) -> Result<bool>;
+    fn step(&mut self, round: CallRound<'_>) -> Result<bool>;
 }
 
-pub(super) struct Bcast<'a> {
-    pub(super) buffer: &'a Buffer,
-    pub(super) root: usize,
-}
-
-impl Step for Bcast<'_> {
-    #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        if round.me() == self.root {
-            let published = round.publish(self.buffer);
-            if published {
-                round.end(Wake::Nobody);
-            }
-            return Ok(published);
-        }
-        let Some(bytes) = round.vector(self.root)? else {
-            return Ok(false);
-        };
-        self.buffer.unpack(0, bytes);
-        round.end(Wake::Member(self.root));
-        Ok(true)
-    }
-}
-
-pub(super) struct Reduce {
-    pub(super) vectors: Vectors,
-    pub(super) root: usize,
-    pub(super) left: usize,
-}
-
-impl Step for Reduce {
-    #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        if !round.publish(&self.vectors.ours) {
-            return Ok(false);
-        }
-        if round.me() != self.root {
-            round.end(Wake::Nobody);
-            return Ok(true);
-        }
-        let over = self.vectors.fold_down(&mut round, &mut self.left, 0)?;
-        if over {
-            round.end(Wake::Everybody);
-        }
-        Ok(over)
-    }
-}
-
-/// Barrier: each member sees that all others take part.
+/// No data are moved: each member sees that all others take part.
 pub(super) struct Meet {
-    pub(super) left: usize,
+    left: usize,
+}
+
+impl Meet {
+    #[inline(always)]
+    pub(super) fn new(size: usize) -> Meet {
+        Meet { left: size }
+    }
 }
 
 impl Step for Meet {
     #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         if !round.publish(&Buffer::empty()) {
             return Ok(false);
         }
@@ -90,34 +52,213 @@ impl Step for Meet {
     }
 }
 
-/// Allreduce.
-pub(super) struct All {
-    pub(super) vectors: Vectors,
-    pub(super) left: usize,
+/// The root's message is moved to all.
+pub(super) struct Spread<'a> {
+    message: &'a Buffer,
+    root: usize,
 }
 
-impl Step for All {
+impl<'a> Spread<'a> {
     #[inline(always)]
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        let over = round.publish(&self.vectors.ours)
-            && self.vectors.fold_down(&mut round, &mut self.left, 0)?;
-        if over {
+    pub(super) fn new(message: &'a Buffer, root: i32) -> Spread<'a> {
+        Spread {
+            message,
+            root: root as usize,
+        }
+    }
+}
+
+impl Step for Spread<'_> {
+    #[inline(always)]
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        if round.me() == self.root {
+            let published = round.publish(self.message);
+            if published {
+                round.end(Wake::Nobody);
+            }
+            return Ok(published);
+        }
+        let Some(bytes) = round.vector(self.root)? else {
+            return Ok(false);
+        };
+        self.message.unpack(0, bytes);
+        round.end(Wake::Member(self.root));
+        Ok(true)
+    }
+}
+
+/// Blocks are moved: members publish what others read, and read what they get. `GIVES`, `GETS`: a
+/// member gives, or gets, a block for each member, not one. `ROOT`: the root alone has them.
+///
+/// The shape is known when a step is compiled, since a small call is over in some hundred
+/// instructions.
+pub(super) struct Move<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> {
+    one: Option<&'a Buffer>,
+    give: Option<&'a Blocks>,
+    get: Option<&'a Blocks>,
+    root: i32,
+    collective: Collective,
+    /// Members whose data are still to be read, in descending order.
+    from: Range<usize>,
+}
+
+impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, GETS, ROOT> {
+    /// The step of an operation with this shape.
+    #[inline(always)]
+    pub(super) fn new(signature: Signature<'a>, me: usize, size: usize) -> Self {
+        let blocks = |data: Data<'a>| match data {
+            Data::Each(blocks) => blocks,
+            _ => None,
+        };
+        Move {
+            one: match (signature.gives, signature.gets) {
+                (Data::One(one), _) | (_, Data::One(one)) => one,
+                _ => None,
+            },
+            give: blocks(signature.gives),
+            get: blocks(signature.gets),
+            root: match signature.root {
+                Root::Gives(root) | Root::Gets(root) => root,
+                Root::None => 0,
+            },
+            collective: signature.collective,
+            from: signature.sources(me, size),
+        }
+    }
+
+    #[inline(always)]
+    fn signature(&self) -> Signature<'a> {
+        let data = |each: bool, blocks: Option<&'a Blocks>| match each {
+            true => Data::Each(blocks),
+            false => Data::One(self.one),
+        };
+        Signature {
+            root: match (ROOT, GIVES) {
+                (false, _) => Root::None,
+                (true, true) => Root::Gives(self.root),
+                (true, false) => Root::Gets(self.root),
+            },
+            ..Signature::moved(
+                self.collective,
+                data(GIVES, self.give),
+                data(GETS, self.get),
+            )
+        }
+    }
+
+    /// Publishes this rank's data. False: not yet.
+    #[inline(always)]
+    fn publish(&self, round: &mut CallRound<'_>) -> bool {
+        let me = round.me();
+        let signature = self.signature();
+        match (signature.gives, signature.gets) {
+            (Data::One(Some(block)), _) => round.publish(block),
+            (Data::Each(Some(all)), _) | (Data::Each(None), Data::Each(Some(all))) => {
+                round.publish_blocks(all)
+            }
+            (Data::One(None), Data::Each(Some(all))) => round.publish(&all.part(me)),
+            _ => round.publish(&Buffer::empty()),
+        }
+    }
+
+    /// Reads the data of a member. False: not yet.
+    #[inline(always)]
+    fn read(&self, round: &mut CallRound<'_>, member: usize) -> Result<bool> {
+        let (me, Signature { gives, gets, .. }) = (round.me(), self.signature());
+        let before = match gives {
+            Data::Each(_) => round.block_in(member),
+            _ => 0,
+        };
+        let Some(bytes) = round.vector(member)? else {
+            return Ok(false);
+        };
+        match gets {
+            Data::One(Some(block)) => _ = block.unpack(0, &bytes[before * block.len()..]),
+            Data::Each(Some(all)) if member != me => {
+                let block = all.part(member);
+                block.unpack(0, &bytes[before * block.len()..]);
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+impl<const GIVES: bool, const GETS: bool, const ROOT: bool> Step for Move<'_, GIVES, GETS, ROOT> {
+    #[inline(always)]
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        let (me, signature) = (round.me(), self.signature());
+        let is_read = signature.is_read(me);
+        if is_read && !self.publish(&mut round) {
+            return Ok(false);
+        }
+        while let Some(member) = self.from.clone().next_back() {
+            if (member != me || is_read) && !self.read(&mut round, member)? {
+                return Ok(false);
+            }
+            self.from.end = member;
+        }
+        signature.keep_own(me);
+        round.end(match signature.root {
+            Root::Gives(root) if root as usize != me => Wake::Member(root as usize),
+            Root::Gets(root) if root as usize == me => Wake::Everybody,
+            _ => Wake::Nobody,
+        });
+        Ok(true)
+    }
+}
+
+/// Vectors are combined for the root, if `ROOT`, or for each member.
+pub(super) struct Combine<const ROOT: bool> {
+    vectors: Vectors,
+    root: i32,
+    left: usize,
+}
+
+impl<const ROOT: bool> Combine<ROOT> {
+    #[inline(always)]
+    pub(super) fn new(signature: Signature<'_>, root: i32, size: usize) -> Self {
+        Combine {
+            vectors: Vectors::of(&signature),
+            root,
+            left: size,
+        }
+    }
+}
+
+impl<const ROOT: bool> Step for Combine<ROOT> {
+    #[inline(always)]
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        if !round.publish(&self.vectors.ours) {
+            return Ok(false);
+        }
+        if ROOT && round.me() != self.root as usize {
             round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        let over = self.vectors.fold_down(&mut round, &mut self.left, 0)?;
+        if over {
+            round.end(match ROOT {
+                true => Wake::Everybody,
+                false => Wake::Nobody,
+            });
         }
         Ok(over)
     }
 }
 
-/// Allreduce in a large group: the first member combines all vectors and publishes the result.
+/// Vectors are combined for each member of a large group: the first member combines all, and
+/// publishes the result.
 pub(super) struct OneForAll {
-    pub(super) vectors: Vectors,
-    pub(super) own: Vec<u8>,
-    pub(super) left: usize,
+    vectors: Vectors,
+    own: Vec<u8>,
+    left: usize,
 }
 
 impl OneForAll {
     #[inline(never)]
-    pub(super) fn new(vectors: Vectors, size: usize, len: usize) -> OneForAll {
+    pub(super) fn new(signature: Signature<'_>, size: usize, len: usize) -> OneForAll {
+        let vectors = Vectors::of(&signature);
         let mut own = vec![0; len];
         vectors.ours.pack(0, &mut own);
         OneForAll {
@@ -129,7 +270,7 @@ impl OneForAll {
 }
 
 impl Step for OneForAll {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         let vectors = &self.vectors;
         if round.me() > 0 {
             if !round.publish(&vectors.ours) {
@@ -157,162 +298,41 @@ impl Step for OneForAll {
     }
 }
 
-/// The root reads the blocks of all; its own is `None` if it is in `all` already.
-pub(super) struct Gather<'a> {
-    pub(super) ours: Option<&'a Buffer>,
-    pub(super) all: Option<&'a Blocks>,
-    pub(super) root: usize,
-    pub(super) left: usize,
-}
-
-impl Step for Gather<'_> {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        let me = round.me();
-        if me != self.root {
-            let published = self.ours.is_none_or(|ours| round.publish(ours));
-            if published {
-                round.end(Wake::Nobody);
-            }
-            return Ok(published);
-        }
-        let Some(all) = self.all else {
-            return Err(gone());
-        };
-        while self.left > 0 {
-            let member = self.left - 1;
-            if member != me {
-                let Some(bytes) = round.vector(member)? else {
-                    return Ok(false);
-                };
-                all.part(member).unpack(0, bytes);
-            } else if let Some(ours) = self.ours {
-                ours.copy_to(&all.part(me));
-            }
-            self.left -= 1;
-        }
-        round.end(Wake::Everybody);
-        Ok(true)
-    }
-}
-
-/// All read their blocks from the root; the root's own is `None` if it stays in `all`.
-pub(super) struct Scatter<'a> {
-    pub(super) all: Option<&'a Blocks>,
-    pub(super) ours: Option<&'a Buffer>,
-    pub(super) root: usize,
-}
-
-impl Step for Scatter<'_> {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        let me = round.me();
-        if me != self.root {
-            let at = round.block_in(self.root);
-            let Some(bytes) = round.vector(self.root)? else {
-                return Ok(false);
-            };
-            if let Some(ours) = self.ours {
-                ours.unpack(0, &bytes[at * ours.len()..]);
-            }
-            round.end(Wake::Member(self.root));
-            return Ok(true);
-        }
-        let Some(all) = self.all else {
-            return Err(gone());
-        };
-        if !round.publish_blocks(all) {
-            return Ok(false);
-        }
-        if let Some(ours) = self.ours {
-            all.part(me).copy_to(ours);
-        }
-        round.end(Wake::Nobody);
-        Ok(true)
-    }
-}
-
-/// All read the blocks of all; this rank's own is `None` if it is in `all` already.
-pub(super) struct Allgather<'a> {
-    pub(super) ours: Option<&'a Buffer>,
-    pub(super) all: &'a Blocks,
-    pub(super) left: usize,
-}
-
-impl Step for Allgather<'_> {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        let me = round.me();
-        let published = match self.ours {
-            Some(ours) => round.publish(ours),
-            None => round.publish(&self.all.part(me)),
-        };
-        if !published {
-            return Ok(false);
-        }
-        while self.left > 0 {
-            let member = self.left - 1;
-            let Some(bytes) = round.vector(member)? else {
-                return Ok(false);
-            };
-            if member != me {
-                self.all.part(member).unpack(0, bytes);
-            } else if let Some(ours) = self.ours {
-                ours.copy_to(&self.all.part(me));
-            }
-            self.left -= 1;
-        }
-        round.end(Wake::Nobody);
-        Ok(true)
-    }
-}
-
-/// All publish the blocks for the others, and read those for themselves. Without `give` all blocks
-/// are exchanged in place.
-pub(super) struct Alltoall<'a> {
-    pub(super) give: Option<&'a Blocks>,
-    pub(super) all: &'a Blocks,
-    pub(super) left: usize,
-}
-
-impl Step for Alltoall<'_> {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        let me = round.me();
-        if !round.publish_blocks(self.give.unwrap_or(self.all)) {
-            return Ok(false);
-        }
-        while self.left > 0 {
-            let member = self.left - 1;
-            let at = round.block_in(member);
-            let Some(bytes) = round.vector(member)? else {
-                return Ok(false);
-            };
-            if member != me {
-                let each = self.all.len(member);
-                self.all.part(member).unpack(0, &bytes[at * each..]);
-            } else if let Some(give) = self.give {
-                give.part(me).copy_to(&self.all.part(me));
-            }
-            self.left -= 1;
-        }
-        round.end(Wake::Nobody);
-        Ok(true)
-    }
-}
-
 /// All publish their vectors, and combine their own parts of them.
-pub(super) struct ReduceScatter<'a> {
-    pub(super) vectors: Vectors,
+pub(super) struct CombineParts<'a> {
+    vectors: Vectors,
     /// The parts of the contribution, where they are not one after the other.
-    pub(super) give: Option<&'a Blocks>,
-    pub(super) counts: &'a Counts,
+    give: Option<&'a Blocks>,
+    counts: &'a Counts,
     /// Bytes of an element.
-    pub(super) element: usize,
+    element: usize,
     /// A copy of this rank's part of its contribution, which is not published with the blocks for
     /// others; the result may replace the original.
-    pub(super) own: Option<Vec<u8>>,
-    pub(super) left: usize,
+    own: Option<Vec<u8>>,
+    left: usize,
 }
 
-impl Step for ReduceScatter<'_> {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
+impl<'a> CombineParts<'a> {
+    #[inline(always)]
+    pub(super) fn new(
+        signature: Signature<'a>,
+        counts: &'a Counts,
+        give: Option<&'a Blocks>,
+        size: usize,
+    ) -> CombineParts<'a> {
+        CombineParts {
+            vectors: Vectors::of(&signature),
+            give,
+            counts,
+            element: signature.ours().map_or(0, |ours| ours.ty().size()),
+            own: None,
+            left: size,
+        }
+    }
+}
+
+impl Step for CombineParts<'_> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
         let published = match self.give {
             Some(blocks) => round.publish_blocks(blocks),
             None => round.publish(&self.vectors.ours),
@@ -352,16 +372,27 @@ impl Step for ReduceScatter<'_> {
 
 /// All publish their vectors, and each combines those of the members before it. The last one's is
 /// of no use to others, but a step that begins anew needs it where the result replaces it.
-pub(super) struct Scan {
-    pub(super) vectors: Vectors,
+pub(super) struct CombineBefore {
+    vectors: Vectors,
     /// The result leaves out this rank's contribution.
-    pub(super) exclusive: bool,
-    pub(super) left: usize,
+    exclusive: bool,
+    left: usize,
 }
 
-impl Step for Scan {
-    fn step(&mut self, mut round: SmallRound<'_>) -> Result<bool> {
-        let (me, len) = (round.me(), round.len);
+impl CombineBefore {
+    #[inline(always)]
+    pub(super) fn new(signature: Signature<'_>, exclusive: bool, size: usize) -> CombineBefore {
+        CombineBefore {
+            vectors: Vectors::of(&signature),
+            exclusive,
+            left: size,
+        }
+    }
+}
+
+impl Step for CombineBefore {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        let (me, len) = (round.me(), round.len());
         let vectors = &self.vectors;
         let publishes = me + 1 < round.size() || !vectors.stays;
         if publishes && !round.publish(&vectors.ours) {
@@ -400,47 +431,39 @@ impl Step for Scan {
 }
 
 /// The vectors that a reduction reads and writes.
-pub(super) struct Vectors {
+struct Vectors {
     /// This rank's contribution.
-    pub(super) ours: Buffer,
+    ours: Buffer,
     /// The contribution stays unchanged: the result goes elsewhere.
-    pub(super) stays: bool,
+    stays: bool,
     /// The place of the result; empty where there is none.
-    pub(super) result: Buffer,
-    pub(super) combine: Option<(Op, Predefined)>,
+    result: Buffer,
+    combine: Option<(Op, Predefined)>,
 }
 
 impl Vectors {
-    pub(super) fn of(work: &Reduction) -> Vectors {
+    #[inline(always)]
+    fn of(signature: &Signature<'_>) -> Vectors {
         let buffer =
             |elements: Option<&Elements>| elements.map_or_else(Buffer::empty, Elements::buffer);
-        let ty = work.ours().and_then(|ours| ours.ty().predefined());
-        let combine = match work.op {
-            Operation::Predefined(op) => ty.map(|ty| (op, ty)),
-            Operation::User { .. } => None,
+        let ty = signature.ours().and_then(|ours| ours.ty().predefined());
+        let combine = match signature.combines {
+            Some((Operation::Predefined(op), _)) => ty.map(|ty| (*op, ty)),
+            _ => None,
         };
         Vectors {
-            ours: buffer(work.ours()),
-            stays: work.send.is_some(),
-            result: buffer(work.receive.as_ref()),
+            ours: buffer(signature.ours()),
+            stays: matches!(signature.gives, Data::Vector(Some(_))),
+            result: buffer(signature.result()),
             combine,
-        }
-    }
-
-    pub(super) fn none() -> Vectors {
-        Vectors {
-            ours: Buffer::empty(),
-            stays: false,
-            result: Buffer::empty(),
-            combine: None,
         }
     }
 
     /// Combines published vectors into the result, from the one before `left` down to `last`.
     /// False: a member has not published yet.
     #[inline(always)]
-    fn fold_down(&self, round: &mut SmallRound, left: &mut usize, last: usize) -> Result<bool> {
-        let (me, size, len) = (round.me(), round.size(), round.len);
+    fn fold_down(&self, round: &mut CallRound, left: &mut usize, last: usize) -> Result<bool> {
+        let (me, size, len) = (round.me(), round.size(), round.len());
         if *left == size && size >= last + 2 {
             let (high, low) = (size - 1, size - 2);
             let Some([highs, lows]) = round.vectors([high, low])? else {
@@ -507,12 +530,4 @@ impl Vectors {
         }
         Ok(())
     }
-}
-
-#[cold]
-pub(super) fn gone() -> Error {
-    Error::new(
-        Class::INTERN,
-        "the communicator lost its collective buffer while a collective operation used it",
-    )
 }

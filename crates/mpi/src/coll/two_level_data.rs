@@ -6,7 +6,7 @@ use super::barrier;
 use super::bcast;
 use super::blocks::Blocks;
 use super::call::Call;
-use super::gather::{self, gather_linear, scatter_linear};
+use super::gather::{self, block_bytes, gather_linear, scatter_linear};
 use super::two_level::{Column, Levels, both, inside};
 use super::{allgather, alltoall};
 use crate::Result;
@@ -114,8 +114,9 @@ pub(super) async fn gather(
     call: &Call<'_>,
     ours: Option<&Buffer>,
     all: Option<&Blocks>,
-    (root, bytes): (usize, usize),
+    root: usize,
 ) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
     let levels = Levels::rooted(call, root);
     let (inside, across) = (levels.inside(call), levels.across(call));
     // In place, the root's block is among all.
@@ -158,8 +159,9 @@ pub(super) async fn scatter(
     call: &Call<'_>,
     all: Option<&Blocks>,
     ours: Option<&Buffer>,
-    (root, bytes): (usize, usize),
+    root: usize,
 ) -> Result<()> {
+    let bytes = block_bytes(call, ours, all, root);
     let levels = Levels::rooted(call, root);
     let (inside, across) = (levels.inside(call), levels.across(call));
     let Some(across) = across else {

@@ -1,0 +1,95 @@
+//! The arguments of a reduction.
+
+use std::ops::Range;
+
+use datatype::Elements;
+
+use super::call::Call;
+use crate::Result;
+use crate::algorithms::{Algorithm, Case, Collective};
+use crate::op::Operation;
+
+/// The vectors and the operation of a reduction.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    /// This rank's contribution; `None`: `receive` holds it (`MPI_IN_PLACE`).
+    pub send: Option<Elements>,
+    /// The memory for the result; `None` on ranks that get none.
+    pub receive: Option<Elements>,
+    /// The operation.
+    pub op: Operation,
+}
+
+impl Reduction {
+    /// This rank's contribution, from `send` or `receive`.
+    pub(super) fn ours(&self) -> Option<&Elements> {
+        self.send.as_ref().or(self.receive.as_ref())
+    }
+
+    /// The reduction has no elements.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ours().is_none_or(|ours| ours.bytes() == 0)
+    }
+
+    /// The algorithm of the table.
+    pub(super) fn choose(&self, call: &Call<'_>, collective: Collective) -> Algorithm {
+        let bytes = self.ours().map_or(0, Elements::bytes);
+        let case = Case {
+            commutative: self.op.is_commutative(),
+            ..call.case(bytes)
+        };
+        call.choose(collective, case)
+    }
+
+    /// Memory that holds the contribution and may be changed.
+    pub(super) fn accumulator(&self, call: &Call<'_>) -> Result<Elements> {
+        let into = match (&self.receive, &self.send) {
+            (Some(receive), _) => receive.clone(),
+            (None, Some(send)) => call.elements(send.count(), send.ty())?,
+            (None, None) => call.elements(0, &datatype::Predefined::BYTE.into())?,
+        };
+        if let Some(send) = &self.send {
+            send.buffer().copy_to(&into.buffer());
+        }
+        Ok(into)
+    }
+
+    /// Copies the result to `receive`, if it is not there already.
+    pub(super) fn deliver(&self, result: &Elements) {
+        if let Some(receive) = &self.receive
+            && !receive.is(result)
+        {
+            result.buffer().copy_to(&receive.buffer());
+        }
+    }
+}
+
+/// The number of elements of the result that each rank gets.
+#[derive(Clone, Debug)]
+pub enum Counts {
+    /// The same number for every rank.
+    Even(usize),
+    /// A number for each rank.
+    Each(Box<[usize]>),
+}
+
+impl Counts {
+    /// The number of elements of a rank.
+    pub fn of(&self, rank: usize) -> usize {
+        match self {
+            Counts::Even(count) => *count,
+            Counts::Each(counts) => counts[rank],
+        }
+    }
+
+    /// The positions of these ranks' elements in the whole vector.
+    pub fn elements(&self, ranks: Range<usize>) -> Range<usize> {
+        match self {
+            Counts::Even(count) => ranks.start * count..ranks.end * count,
+            Counts::Each(counts) => {
+                let start = counts[..ranks.start].iter().sum();
+                start..start + counts[ranks].iter().sum::<usize>()
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! What each rank gives to a collective operation, and what it gets.
+//!
+//! The rest follows: the checks of the arguments, the facts by which an algorithm is chosen, the
+//! vector that a member publishes in shared memory, and the members that read it.
+
+use std::ops::Range;
+
+use datatype::{Buffer, Elements};
+
+use super::blocks::Blocks;
+use super::buffer_round::{Kind, NotedCall};
+use super::call::Call;
+use super::reduction::{Counts, Reduction};
+use crate::algorithms::{Algorithm, Case, Collective};
+use crate::op::Operation;
+
+/// Bytes of a published vector up to which an operation is not cut.
+pub(super) const WHOLE: usize = 8 << 10;
+
+/// Data of this rank. They are absent in place, and where they belong to the root alone.
+#[derive(Clone, Copy)]
+pub(super) enum Data<'a> {
+    /// The operation has none.
+    Nothing,
+    /// One block.
+    One(Option<&'a Buffer>),
+    /// A block for each member.
+    Each(Option<&'a Blocks>),
+    /// Elements that are combined with those of the other members.
+    Vector(Option<&'a Elements>),
+}
+
+impl Data<'_> {
+    pub(super) fn is_present(&self) -> bool {
+        match self {
+            Data::Nothing => true,
+            Data::One(block) => block.is_some(),
+            Data::Each(blocks) => blocks.is_some(),
+            Data::Vector(vector) => vector.is_some(),
+        }
+    }
+}
+
+/// The member with another part than the others.
+#[derive(Clone, Copy)]
+pub(super) enum Root {
+    /// All members have the same part.
+    None,
+    /// It alone gives data.
+    Gives(i32),
+    /// It alone gets data.
+    Gets(i32),
+}
+
+/// The elements of the combined vectors that a member gets.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// All elements, combined of all members.
+    Whole,
+    /// The member's part of the elements, combined of all members.
+    OfCounts(&'a Counts),
+    /// All elements, combined of the members before, and of the member itself unless `exclusive`.
+    Before { exclusive: bool },
+}
+
+/// A collective operation, as data go from member to member.
+#[derive(Clone, Copy)]
+pub(super) struct Signature<'a> {
+    pub(super) collective: Collective,
+    pub(super) root: Root,
+    /// The data that this rank gives to others.
+    pub(super) gives: Data<'a>,
+    /// The place of the data that this rank gets; those that it gives if `gives` is absent.
+    pub(super) gets: Data<'a>,
+    /// The combination of the data, if they are combined.
+    pub(super) combines: Option<(&'a Operation, Part<'a>)>,
+    /// Only the root and its owner know the size of a block.
+    pub(super) private_sizes: bool,
+}
+
+/// The facts of an operation that members who share memory need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SharedFacts {
+    pub(super) collective: Collective,
+    /// The call in notes.
+    pub(super) kind: Kind,
+    /// Bytes as the table of algorithms counts them.
+    pub(super) bytes: usize,
+    /// Bytes of the longest vector that a member would publish; `usize::MAX` if it cannot.
+    pub(super) published: usize,
+}
+
+impl SharedFacts {
+    /// The call in notes, if members publish vectors.
+    #[inline(always)]
+    pub(super) fn noted(&self) -> NotedCall {
+        NotedCall {
+            kind: self.kind,
+            len: self.published,
+            direct: false,
+        }
+    }
+
+    /// The facts that decide on the algorithm, of a call with `size` members. `direct`: they can
+    /// copy directly.
+    #[inline(always)]
+    pub(super) fn case(&self, size: usize, direct: bool) -> Case {
+        Case {
+            shared: true,
+            published: self.published,
+            direct,
+            ..Case::usual(self.bytes, size)
+        }
+    }
+}
+
+impl<'a> Signature<'a> {
+    /// Data that are moved.
+    #[inline(always)]
+    pub(super) fn moved(collective: Collective, gives: Data<'a>, gets: Data<'a>) -> Signature<'a> {
+        Signature {
+            collective,
+            root: Root::None,
+            gives,
+            gets,
+            combines: None,
+            private_sizes: false,
+        }
+    }
+
+    /// Vectors that are combined.
+    #[inline(always)]
+    pub(super) fn combined(
+        collective: Collective,
+        reduction: &'a Reduction,
+        result: Part<'a>,
+    ) -> Signature<'a> {
+        let vector = |elements: &'a Option<Elements>| Data::Vector(elements.as_ref());
+        Signature {
+            combines: Some((&reduction.op, result)),
+            ..Signature::moved(
+                collective,
+                vector(&reduction.send),
+                vector(&reduction.receive),
+            )
+        }
+    }
+
+    /// The operation whose root gives the data.
+    #[inline(always)]
+    pub(super) fn from(self, root: i32) -> Signature<'a> {
+        Signature {
+            root: Root::Gives(root),
+            ..self
+        }
+    }
+
+    /// The operation whose root gets the data.
+    #[inline(always)]
+    pub(super) fn to(self, root: i32) -> Signature<'a> {
+        Signature {
+            root: Root::Gets(root),
+            ..self
+        }
+    }
+
+    /// The operation with blocks of sizes that only the root and their owners know, if
+    /// `private_sizes`.
+    #[inline(always)]
+    pub(super) fn with_private_sizes(self, private_sizes: bool) -> Signature<'a> {
+        Signature {
+            private_sizes,
+            ..self
+        }
+    }
+
+    /// This rank's contribution to a reduction.
+    #[inline(always)]
+    pub(super) fn ours(&self) -> Option<&'a Elements> {
+        match (self.gives, self.gets) {
+            (Data::Vector(Some(ours)), _) | (_, Data::Vector(Some(ours))) => Some(ours),
+            _ => None,
+        }
+    }
+
+    /// The place of a reduction's result.
+    #[inline(always)]
+    pub(super) fn result(&self) -> Option<&'a Elements> {
+        match self.gets {
+            Data::Vector(result) => result,
+            _ => None,
+        }
+    }
+
+    /// Bytes of a block. Blocks differ only where all members know all of them: then of the
+    /// longest.
+    #[inline(always)]
+    pub(super) fn block(&self, me: usize, size: usize) -> Option<usize> {
+        let of_one = |is_root: bool, one: Option<&Buffer>, all: Option<&Blocks>| match is_root {
+            true => all.map(|all| all.len(0)),
+            false => one.map(Buffer::len),
+        };
+        match (self.gives, self.gets, self.root) {
+            (Data::One(one), Data::Each(all), Root::Gets(root)) => {
+                of_one(root as usize == me, one, all)
+            }
+            (Data::Each(all), Data::One(one), Root::Gives(root)) => {
+                of_one(root as usize == me, one, all)
+            }
+            (Data::Each(_), Data::Each(Some(all)), _) => Some(all.len(0)),
+            (_, Data::Each(Some(all)), _) => Some(all.longest(size)),
+            (_, Data::One(one), _) => one.map(Buffer::len),
+            _ => None,
+        }
+    }
+
+    /// Bytes as the table of algorithms counts them: of the vector, of a block, or of all blocks
+    /// together where each member gets all.
+    #[inline(always)]
+    fn bytes(&self, me: usize, size: usize) -> Option<usize> {
+        match (self.gives, self.gets) {
+            (Data::Nothing, _) => Some(0),
+            (Data::Vector(_), _) => self.ours().map(Elements::bytes),
+            (Data::One(Some(vector)), Data::One(_)) => Some(vector.len()),
+            (Data::One(_), Data::Each(Some(all))) if matches!(self.root, Root::None) => {
+                Some(all.total())
+            }
+            _ => self.block(me, size),
+        }
+    }
+
+    /// The number of blocks in the vector that a member publishes.
+    #[inline(always)]
+    pub(super) fn blocks_published(&self, size: usize) -> usize {
+        match self.gives {
+            Data::Each(_) => size - 1,
+            _ => 1,
+        }
+    }
+
+    /// All members know the sizes of all blocks.
+    #[inline(always)]
+    fn sizes_are_known(&self) -> bool {
+        match (self.gives, self.gets) {
+            (Data::Each(_), Data::Each(Some(all))) => all.is_even(),
+            _ => !self.private_sizes,
+        }
+    }
+
+    /// The facts of the operation, if members that share memory could use it. All members see the
+    /// same.
+    #[inline(always)]
+    pub(super) fn shared(&self, me: usize, size: usize) -> Option<SharedFacts> {
+        if !self.sizes_are_known() {
+            return None;
+        }
+        let bytes = self.bytes(me, size)?;
+        let published = match (self.gives, self.gets, self.combines) {
+            (_, _, Some((Operation::User { .. }, _))) => usize::MAX,
+            (Data::One(_), Data::Each(Some(all)), _) if matches!(self.root, Root::None) => {
+                // Where few blocks are long, rounds of the longest ones would wait for empty ones.
+                let longest = all.longest(size);
+                match longest > WHOLE && longest * size > 2 * bytes {
+                    true => usize::MAX,
+                    false => longest,
+                }
+            }
+            _ => bytes.checked_mul(self.blocks_published(size))?,
+        };
+        Some(SharedFacts {
+            collective: self.collective,
+            kind: match self.root {
+                Root::Gets(root) => Kind::to_root(self.collective, root),
+                _ => Kind::of(self.collective),
+            },
+            bytes,
+            published,
+        })
+    }
+
+    /// The algorithm of the table, for messages. `None`: there is nothing to do.
+    #[inline(always)]
+    pub(super) fn choose(&self, call: &Call<'_>) -> Option<Algorithm> {
+        let known = self.sizes_are_known();
+        let bytes = match known {
+            true => self.bytes(call.me(), call.size()).unwrap_or(0),
+            // The choice must not depend on sizes that others do not know.
+            false => 0,
+        };
+        let is_empty = match (self.gives, self.gets) {
+            (Data::Nothing, _) | (Data::Each(_), Data::Each(_)) => false,
+            (Data::One(_), Data::One(_)) => bytes == 0 || call.size() == 1,
+            _ => known && bytes == 0,
+        };
+        if is_empty {
+            return None;
+        }
+        let even = match (self.gives, self.gets, self.root) {
+            (Data::One(_), Data::Each(Some(all)), Root::None) => all.is_even(),
+            _ => known,
+        };
+        let case = Case {
+            even,
+            commutative: self.combines.is_none_or(|(op, _)| op.is_commutative()),
+            ..call.case(bytes)
+        };
+        Some(call.choose(self.collective, case))
+    }
+
+    /// Parts of the vectors can be copied directly between members.
+    pub(super) fn can_be_direct(&self) -> bool {
+        let is_run = |ours: &Elements| ours.buffer().as_dense().is_some();
+        self.combines.is_none() || self.ours().is_some_and(is_run)
+    }
+
+    /// Others read data of this rank.
+    #[inline(always)]
+    pub(super) fn is_read(&self, me: usize) -> bool {
+        match self.root {
+            Root::None => true,
+            Root::Gives(root) => root as usize == me,
+            Root::Gets(root) => root as usize != me,
+        }
+    }
+
+    /// The members whose data this rank reads.
+    #[inline(always)]
+    pub(super) fn sources(&self, me: usize, size: usize) -> Range<usize> {
+        match self.root {
+            Root::Gives(root) if root as usize != me => root as usize..root as usize + 1,
+            Root::Gets(root) if root as usize == me => 0..size,
+            Root::Gives(_) | Root::Gets(_) => 0..0,
+            Root::None => 0..size,
+        }
+    }
+
+    /// Copies the block that this rank gives to itself to its place, unless it is there.
+    #[inline(always)]
+    pub(super) fn keep_own(&self, me: usize) {
+        match self.root {
+            Root::Gives(root) | Root::Gets(root) if root as usize != me => return,
+            _ => {}
+        }
+        match (self.gives, self.gets) {
+            (Data::One(Some(ours)), Data::Each(Some(all))) => _ = ours.copy_to(&all.part(me)),
+            (Data::Each(Some(all)), Data::One(Some(ours))) => _ = all.part(me).copy_to(ours),
+            (Data::Each(Some(give)), Data::Each(Some(take))) => {
+                give.part(me).copy_to(&take.part(me));
+            }
+            // In place, or a message that the root has.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The start of a collective operation: the choice of an engine.
+
+use std::sync::Arc;
+
+use super::call::Call;
+use super::direct::Direct;
+use super::lane_turn::{LaneTurn, Ticket};
+use super::rounds::{self, BlockingCall};
+use super::signature::SharedFacts;
+use super::{Work, network, run_allreduce, run_barrier, run_bcast, run_reduce};
+use crate::Result;
+use crate::algorithms::Algorithm;
+use crate::comm::Comm;
+use crate::lanes::Lane;
+use crate::rank::Rank;
+use crate::request::{RequestId, Waiting};
+
+/// The engine that runs a call.
+enum Engine {
+    /// A round of the communicator's collective buffer.
+    Round(SharedFacts),
+    /// Turns in a lane, by names of memory if `direct`, otherwise by vectors.
+    Lane {
+        lane: Lane,
+        facts: SharedFacts,
+        direct: bool,
+    },
+    /// Messages, by which the members first agree on a collective buffer.
+    Agreement,
+    /// Messages.
+    Messages,
+}
+
+impl Rank {
+    /// Runs a collective operation, and returns when this rank's part is done. `operation`: the
+    /// name of the procedure, for reports.
+    #[inline]
+    pub fn collective(&self, operation: &'static str, work: &Work, comm: u32) -> Result<()> {
+        let waiting = Waiting::in_call(operation);
+        let mut state = self.lock();
+        let entry = state.comms.get_mut(comm)?;
+        work.check(&entry.core)?;
+        match self.engine(entry, work, true) {
+            Engine::Round(facts) => {
+                let (me, size) = (entry.core.rank, entry.core.size());
+                drop(state);
+                return BlockingCall {
+                    rank: self,
+                    waiting: &waiting,
+                    comm,
+                    me,
+                    size,
+                    noted: facts.noted(),
+                }
+                .run(work);
+            }
+            Engine::Lane {
+                lane,
+                facts,
+                direct,
+            } => {
+                let core = entry.core.clone();
+                let ticket = Ticket::take(&mut state, &lane);
+                drop(state);
+                let call = Call::new(self, &core, 0);
+                let among = Some(core.context);
+                let turn = by_lane(&call, ticket, &facts, direct, work);
+                return self.block_on(&waiting, among, turn);
+            }
+            Engine::Agreement => {
+                let (core, tag) = (entry.core.clone(), entry.collective_tag());
+                drop(state);
+                let call = Call::new(self, &core, tag);
+                self.agree_on_buffer(&waiting, &call, comm)?;
+                return self.collective(operation, work, comm);
+            }
+            Engine::Messages => {}
+        }
+        let (core, tag) = (entry.core.clone(), entry.collective_tag());
+        let begins = core.network.begin();
+        drop(state);
+        let call = Call::new(self, &core, tag);
+        if call.core.network.agreed.get().is_none() {
+            let among = Some(core.context);
+            self.block_on(&waiting, among, network::settle(&call, begins))?;
+        }
+        self.run_by_messages(&waiting, &call, work)
+    }
+
+    /// Drives the algorithm by messages. Frequent operations have futures of their own, so that
+    /// they do not pay for the size of the largest one.
+    fn run_by_messages(&self, waiting: &Waiting, call: &Call<'_>, work: &Work) -> Result<()> {
+        let among = Some(call.core.context);
+        let algorithm = match work.signature() {
+            Some(signature) => signature.choose(call),
+            None => return self.block_on(waiting, among, work.by_messages(call)),
+        };
+        let Some(algorithm) = algorithm else {
+            return Ok(());
+        };
+        match work {
+            Work::Barrier => self.block_on(waiting, among, run_barrier(call, algorithm)),
+            Work::Bcast { buffer, root } => {
+                let root = *root as usize;
+                self.block_on(waiting, among, run_bcast(call, algorithm, buffer, root))
+            }
+            Work::Reduce { reduction, root } => {
+                let root = *root as usize;
+                self.block_on(waiting, among, run_reduce(call, algorithm, reduction, root))
+            }
+            Work::Allreduce(reduction) => {
+                self.block_on(waiting, among, run_allreduce(call, algorithm, reduction))
+            }
+            _ => self.block_on(waiting, among, work.run(call, algorithm)),
+        }
+    }
+
+    /// The engine for a call on a communicator.
+    #[inline(always)]
+    fn engine(&self, comm: &mut Comm, work: &Work, blocking: bool) -> Engine {
+        let Some(facts) = work.shared(comm.core.rank, comm.core.size()) else {
+            return Engine::Messages;
+        };
+        if !blocking && comm.lane.is_none() {
+            return Engine::Messages;
+        }
+        let direct = match self.shared_algorithm(comm, &facts, work) {
+            Algorithm::Shared if blocking && comm.buffer.is_ready() => return Engine::Round(facts),
+            Algorithm::Shared => false,
+            Algorithm::Direct => true,
+            _ => return Engine::Messages,
+        };
+        match &comm.lane {
+            Some(lane) => Engine::Lane {
+                lane: lane.clone(),
+                facts,
+                direct,
+            },
+            None if comm.buffer.is_due() => Engine::Agreement,
+            None => Engine::Messages,
+        }
+    }
+
+    /// The algorithm of a call whose members share memory, if they are known to.
+    #[inline(always)]
+    fn shared_algorithm(&self, comm: &Comm, facts: &SharedFacts, work: &Work) -> Algorithm {
+        let size = comm.core.size();
+        if self.algorithms.takes_buffer(facts.published, size) {
+            return Algorithm::Shared;
+        }
+        // Before the members have agreed on buffers, they count the calls that could use them.
+        let direct = match &comm.lane {
+            Some(lane) => lane.is_direct,
+            None => !comm.buffer.is_ready(),
+        };
+        let case = facts.case(size, direct);
+        let algorithm = self.algorithms.algorithm(facts.collective, case);
+        if algorithm == Algorithm::Direct && !work.can_be_direct() {
+            let case = facts.case(size, false);
+            return self.algorithms.algorithm(facts.collective, case);
+        }
+        algorithm
+    }
+
+    /// Starts a collective operation; the request completes when this rank's part is done.
+    pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
+        let mut state = self.lock();
+        let entry = state.comms.get_mut(comm)?;
+        work.check(&entry.core)?;
+        let core = entry.core.clone();
+        let rank = self.clone();
+        if let Engine::Lane {
+            lane,
+            facts,
+            direct,
+        } = self.engine(entry, &work, false)
+        {
+            let work = Arc::new(work);
+            let round = match direct {
+                true => None,
+                false => rounds::as_round(lane.clone(), &core, &facts, &work),
+            };
+            if let Some(round) = round {
+                return state.start_round(round);
+            }
+            let ticket = Ticket::take(&mut state, &lane);
+            drop(state);
+            return self.spawn(Some(core.context), async move {
+                let call = Call::new(&rank, &core, 0);
+                by_lane(&call, ticket, &facts, direct, &work).await
+            });
+        }
+        let (tag, begins) = (entry.collective_tag(), core.network.begin());
+        drop(state);
+        self.spawn(Some(core.context), async move {
+            let call = Call::new(&rank, &core, tag);
+            network::settle(&call, begins).await?;
+            work.by_messages(&call).await
+        })
+    }
+}
+
+/// Runs an operation in its turn in a lane: by names of memory if `direct`, otherwise by vectors.
+pub(super) async fn by_lane(
+    call: &Call<'_>,
+    ticket: Ticket,
+    facts: &SharedFacts,
+    direct: bool,
+    work: &Work,
+) -> Result<()> {
+    let turn = LaneTurn::new(call.rank, ticket, facts.kind, direct);
+    let Some(signature) = work.signature() else {
+        return Ok(());
+    };
+    if direct {
+        return Direct::new(call, turn, facts.bytes).run(&signature).await;
+    }
+    rounds::by_lane(&turn, &signature, (call.me(), call.size()), facts.published).await
+}
