@@ -7,7 +7,7 @@ use results::style::Ground;
 use results::table::distinct;
 use results::ticks::plain;
 
-use crate::labels::{LETTER, Label, WINDOWS, shown_across, shown_in_lines};
+use crate::labels::{LETTER, Label, WINDOWS, shown_across, shown_slanted, shown_upward};
 use crate::marks;
 use crate::markup::Markup;
 
@@ -19,13 +19,17 @@ struct Figure<'a> {
     plot: &'a Plot,
     across: Scale,
     upward: Scale,
+    /// Whether bars have their values beside them, by class of windows.
+    has_values: [bool; 3],
 }
 
 /// Appends the plot with its title, legend and caption, as the figure of this number on its page.
 pub(crate) fn figure(out: &mut Markup, plot: &Plot, number: usize) {
+    let across = plot.across();
     let figure = Figure {
         plot,
-        across: plot.across(),
+        has_values: values_fit(plot, &across),
+        across,
         upward: plot.upward(),
     };
     out.raw("<figure id=\"p").text(number).raw("\" style=\"");
@@ -99,6 +103,10 @@ impl Figure<'_> {
         for at in self.plot.drawing_order() {
             self.series(out, at, &self.plot.series[at]);
         }
+        if self.upward.ends.0 < 0.0 && !self.upward.is_logarithmic {
+            out.raw("<svg y=\"").percent(self.top(0.0));
+            out.raw("\"><line class=\"zero\" x2=\"100%\"/></svg>\n");
+        }
         out.raw("</svg>\n</div>\n");
     }
 
@@ -147,12 +155,11 @@ impl Figure<'_> {
     }
 
     fn axis_across(&self, out: &mut Markup, ticks: &[Label], slanted: [bool; 3]) {
-        let mut windows = WINDOWS.iter().zip(slanted);
-        let shown = [(); 3].map(|()| {
-            let (window, slanted) = windows.next().expect("a class of windows for each");
-            match slanted {
-                true => shown_in_lines(ticks, window.axes.0),
-                false => shown_across(ticks, window.axes.0),
+        let shown = [0, 1, 2].map(|at| {
+            let width = WINDOWS[at].axes.0;
+            match slanted[at] {
+                true => shown_slanted(ticks, width),
+                false => shown_across(ticks, width),
             }
         });
         for (at, tick) in ticks.iter().enumerate() {
@@ -170,7 +177,7 @@ impl Figure<'_> {
     fn axis_upward(&self, out: &mut Markup, ticks: &[Label]) {
         let shown = WINDOWS
             .each_ref()
-            .map(|window| shown_in_lines(ticks, window.axes.1));
+            .map(|window| shown_upward(ticks, window.axes.1));
         for (at, tick) in ticks.iter().enumerate() {
             out.raw("<svg class=\"ytick");
             hide(out, shown.each_ref().map(|shown| shown[at]));
@@ -269,12 +276,7 @@ impl Figure<'_> {
         self.value(out, &self.plot.series[at], (x, value));
         out.raw("</rect><text class=\"value");
         let text = plain(value);
-        let needed = text.chars().count() as f64 * LETTER;
-        // A bar has a quarter of its width beside it.
-        let fits = |window: &crate::labels::Window| {
-            needed <= (right - left) / 100.0 * 1.25 * window.axes.0
-        };
-        hide(out, WINDOWS.each_ref().map(fits));
+        hide(out, self.has_values);
         out.raw("\" x=\"").percent((left + right) / 2.0);
         out.raw("\" y=\"").percent(end);
         let is_below = end > floor;
@@ -294,6 +296,22 @@ impl Figure<'_> {
     }
 }
 
+/// Whether the values of all bars have room, by class of windows.
+fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
+    let all = plot.series.iter().enumerate();
+    let bars = all.filter(|(_, series)| series.kind == SeriesKind::Bars);
+    let needed = bars.flat_map(|(at, series)| {
+        let points = plot.placed(series).into_iter();
+        points.map(move |(x, value)| {
+            let (left, right) = plot.bar(at, x);
+            // A bar has a quarter of its width beside it.
+            plain(value).chars().count() as f64 * LETTER / (1.25 * (right - left))
+        })
+    });
+    let needed = needed.fold(0.0, f64::max) * (across.ends.1 - across.ends.0);
+    WINDOWS.each_ref().map(|window| needed <= window.axes.0)
+}
+
 /// Begins the group of elements of series `at`.
 fn group(out: &mut Markup, at: usize, class: &'static str) {
     out.raw("<g class=\"").raw(class);
@@ -310,13 +328,15 @@ fn hide(out: &mut Markup, is_shown: [bool; 3]) {
     }
 }
 
-/// A name without its end, if it is too long for an axis.
+/// A name without its middle, if it is too long for an axis.
 fn shortened(name: String) -> String {
-    if name.chars().count() <= LONGEST {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= LONGEST {
         return name;
     }
-    let kept: String = name.chars().take(LONGEST - 1).collect();
-    kept.trim_end().to_owned() + "…"
+    let (begin, end) = (LONGEST / 2, letters.len() - (LONGEST - 1) / 2);
+    let [begin, end] = [&letters[..begin], &letters[end..]].map(String::from_iter);
+    format!("{begin}…{end}")
 }
 
 #[cfg(test)]
@@ -417,6 +437,37 @@ mod tests {
         assert_eq!(class(20), "plot slant-n slant-m slant-w");
         let svg = drawn(&plot(4));
         assert!(!svg.contains("xtick n"), "{svg}");
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        let name = |number| format!("a machine of many words, number {number}");
+        assert_eq!(shortened(name(7)), "a machine … number 7");
+        assert_ne!(shortened(name(7)), shortened(name(8)));
+        assert_eq!(
+            shortened("twenty letters, exact".into()).chars().count(),
+            20
+        );
+        assert_eq!(
+            shortened("twenty letters, also".into()),
+            "twenty letters, also"
+        );
+    }
+
+    #[test]
+    fn all_bars_have_their_values_or_none() {
+        let plot = Plot {
+            x: Axis::named("machine", vec!["a".into(); 8]),
+            series: vec![Series::bars(
+                "a",
+                (0..8)
+                    .map(|at| (f64::from(at), 1.5 * f64::from(at)))
+                    .collect(),
+            )],
+            ..Plot::default()
+        };
+        let svg = drawn(&plot);
+        assert_eq!(svg.matches("<text class=\"value n\"").count(), 8, "{svg}");
     }
 
     #[test]

@@ -30,9 +30,11 @@ pub(crate) const WINDOWS: [Window; 3] = [
     },
 ];
 
-/// Width of a letter on average, and height of a line with its distance, in pixels.
+/// Width of a letter on average, height of a line with its distance, and width of a slanted one,
+/// in pixels.
 pub(crate) const LETTER: f64 = 7.3;
 const LINE: f64 = 18.0;
+const SLANTED: f64 = 14.0;
 /// Distance of labels beside each other.
 const GAP: f64 = 12.0;
 
@@ -54,8 +56,13 @@ pub(crate) fn shown_across(labels: &[Label], pixels: f64) -> Vec<bool> {
     shown(labels, pixels, Label::width)
 }
 
-/// The labels that a vertical axis of this height shows, or a horizontal one with slanted names.
-pub(crate) fn shown_in_lines(labels: &[Label], pixels: f64) -> Vec<bool> {
+/// The slanted labels that a horizontal axis of this width shows.
+pub(crate) fn shown_slanted(labels: &[Label], pixels: f64) -> Vec<bool> {
+    shown(labels, pixels, |_| SLANTED)
+}
+
+/// The labels that a vertical axis of this height shows.
+pub(crate) fn shown_upward(labels: &[Label], pixels: f64) -> Vec<bool> {
     shown(labels, pixels, |_| LINE)
 }
 
@@ -122,7 +129,7 @@ mod tests {
         assert_eq!(shown_across(&all, 800.0), [true; 5]);
         let each_second = [true, false, true, false, true];
         assert_eq!(shown_across(&all, 150.0), each_second);
-        assert_eq!(shown_in_lines(&all, 150.0), [true; 5]);
+        assert_eq!(shown_upward(&all, 150.0), [true; 5]);
     }
 
     /// Numbers of ranks on a linear axis crowd at its lower end.
