@@ -98,7 +98,8 @@ class Browser:
         elif method == "Network.requestWillBeSent" and about["request"]["url"].split(":")[0] not in ("file", "data", "blob", "about"):
             self.complaints.append(f"request to {about['request']['url']}")
 
-    def open(self, file: Path, width: int, height: int = 900, dark: bool = False) -> None:
+    def open(self, file: Path, width: int, height: int = 900, dark: bool = False, scripts: bool = True) -> None:
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -107,7 +108,8 @@ class Browser:
         until = time.monotonic() + SECONDS
         while "Page.loadEventFired" not in self.events:
             self.keep(self.receive(until))
-        self.settle()
+        if scripts:
+            self.settle()
 
     def run(self, code: str):
         """The value of an expression, or of the promise that it gives."""

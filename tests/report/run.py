@@ -22,31 +22,47 @@ import harness  # noqa: E402
 from browser import Browser, installed  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
-NARROW, WIDE = 360, 1400
+NARROW, MIDDLE, WIDE = 360, 800, 1400
 SECONDS = 600
 STUDY = ["study", "pcie", "--quick"]
 
-# Plots, and traces that are drawn: lines, marks and bars.
-DRAWN = """[...document.querySelectorAll('.plot')].map((plot) =>
-  [plot.querySelectorAll('.main-svg').length, plot.querySelectorAll('.scatterlayer .trace, .barlayer .trace').length])"""
-# Traces that the figures of the page ask for, by plot.
-ASKED = "JSON.parse(document.getElementById('figures').textContent).map((figure) => figure.data.length)"
-# Tick labels of one axis that overlap, as pairs of texts.
-OVERLAPS = """[...document.querySelectorAll('.plot')].flatMap((plot) => ['.xtick', '.ytick'].flatMap((axis) => {
-  const labels = [...plot.querySelectorAll(axis)].map((tick) => [tick.textContent, tick.getBoundingClientRect()]);
-  return labels.slice(1).filter(([_, box], at) => {
-    const before = labels[at][1];
-    return box.left < before.right && before.left < box.right && box.top < before.bottom && before.top < box.bottom;
-  }).map(([text]) => text);
+# Series of the legend of each plot, and those with a drawing.
+ASKED = "[...document.querySelectorAll('figure')].map((figure) => figure.querySelectorAll('.legend button').length)"
+DRAWN = """[...document.querySelectorAll('figure')].map((figure) =>
+  new Set([...figure.querySelectorAll('.axes [data-series]')].filter((group) => {
+    const box = group.getBoundingClientRect();
+    return box.width > 0 && box.height > 0;
+  }).map((group) => group.dataset.series)).size)"""
+# Parts of a plot that its axes do not contain, but for the outline of a mark.
+BEYOND = """[...document.querySelectorAll('.axes')].flatMap((axes) => {
+  const around = axes.getBoundingClientRect();
+  return [...axes.querySelectorAll('use, rect, path')].map((part) => part.getBoundingClientRect()).filter((box) =>
+    box.left < around.left - 8 || box.right > around.right + 8 || box.top < around.top - 8 || box.bottom > around.bottom + 8).length;
+}).filter((count) => count > 0)"""
+# Marks without a visible line or area.
+INVISIBLE = """[...document.querySelectorAll('#marks path')].filter((mark) => {
+  const style = getComputedStyle(mark);
+  return mark.getAttribute('d') === '' || style.fill === 'none' && style.stroke === 'none';
+}).length"""
+# Labels of one axis that overlap, and values of bars that do, as texts. Slanted names stand beside each other.
+OVERLAPS = """[...document.querySelectorAll('.plot')].flatMap((plot) => ['.xtick', '.ytick', '.value'].flatMap((kind) => {
+  const boxes = [...plot.querySelectorAll(kind)].map((label) => label.querySelector('text') || label)
+    .filter((text) => getComputedStyle(text).transform === 'none').map((text) => [text.textContent, text.getBoundingClientRect()])
+    .filter(([_, box]) => box.width > 0);
+  return boxes.filter(([_, box], at) => boxes.slice(0, at).some(([_, other]) =>
+    box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom)).map(([text]) => text);
 }))"""
 # Axes with fewer than two labels.
-BARE = """[...document.querySelectorAll('.plot')].flatMap((plot) =>
-  ['.xtick', '.ytick'].filter((axis) => plot.querySelectorAll(axis).length < 2))"""
+BARE = """[...document.querySelectorAll('.plot')].flatMap((plot) => ['.xtick', '.ytick'].filter((axis) =>
+  [...plot.querySelectorAll(axis)].filter((tick) => tick.getBoundingClientRect().width > 0).length < 2))"""
 # Labels and legends that stick out of the page.
-OUTSIDE = """[...document.querySelectorAll('.legend button, .xtick, .ytick, h1, h2, h3, p, nav, summary, dd')].filter((part) => {
+OUTSIDE = """[...document.querySelectorAll('.legend button, .axes text, .across, h1, h2, h3, p, nav, summary, dd')].filter((part) => {
   const box = part.getBoundingClientRect();
   return box.width > 0 && (box.left < 0 || box.right > document.documentElement.clientWidth + 1);
 }).map((part) => part.textContent.slice(0, 40))"""
+# Letters of fewer than 12 pixels.
+SMALL = """[...document.querySelectorAll('text, button, p, td, th, figcaption')].filter((part) => parseFloat(getComputedStyle(part).fontSize) < 12)
+  .map((part) => part.textContent.slice(0, 40))"""
 
 
 class World:
@@ -85,11 +101,13 @@ def draws(page: str, width: int, dark: bool):
     def test(world: World):
         browser = world.browser
         browser.open(world.page(page), width, dark=dark)
-        asked, drawn = browser.run(ASKED), browser.run(DRAWN)
-        if not asked or len(asked) != len(drawn) or any(svgs == 0 for svgs, _ in drawn):
-            raise Problem(f"{len(asked)} plots, but drawn are {drawn}")
-        if [traces for _, traces in drawn] != asked:
-            raise Problem(f"traces {asked}, but drawn are {drawn}")
+        asked = browser.run(ASKED)
+        if not asked or 0 in asked:
+            raise Problem(f"series in the legends: {asked}")
+        world.expect(asked, DRAWN, "series that are drawn")
+        world.expect([], BEYOND, "parts beyond the axes")
+        world.expect(0, INVISIBLE, "marks that nobody sees")
+        world.expect([], SMALL, "small letters")
         world.expect([], OVERLAPS, "labels that overlap")
         world.expect([], BARE, "axes with fewer than two labels")
         world.expect([], OUTSIDE, "parts outside the page")
@@ -105,15 +123,15 @@ def switches(world: World):
     """A press on an entry of the legend takes away its line and its band, and another one brings them back."""
     browser = world.browser
     browser.open(world.page("gallery"), WIDE)
-    count = "document.querySelectorAll('#p0 .scatterlayer .trace').length"
-    world.expect(4, count, "traces: a band, two lines, marks")
+    count = "[...document.querySelectorAll('#p0 .axes g')].filter((group) => group.getBoundingClientRect().width > 0).length"
+    world.expect(4, count, "parts: a band, two lines, marks")
     for wanted, pressed in ((2, "false"), (4, "true")):
         box = browser.run("(() => { const box = document.querySelector('#p0 .legend button').getBoundingClientRect();"
                           " return [box.left + box.width / 2, box.top + box.height / 2]; })()")
         for kind in ("mousePressed", "mouseReleased"):
             browser.call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
         browser.settle()
-        world.expect(wanted, count, "traces after a press")
+        world.expect(wanted, count, "parts after a press")
         world.expect(pressed, "document.querySelector('#p0 .legend button').getAttribute('aria-pressed')", "state of the button")
     world.no_complaint()
 
@@ -121,7 +139,7 @@ def switches(world: World):
 def theme(world: World):
     browser = world.browser
     browser.open(world.page("gallery"), WIDE)
-    line = "getComputedStyle(document.querySelector('#p0 .scatterlayer .js-line')).stroke"
+    line = "getComputedStyle(document.querySelector('#p0 .line path')).stroke"
     light = browser.run(line)
     browser.run("document.getElementById('theme').click()")
     browser.settle()
@@ -131,18 +149,67 @@ def theme(world: World):
     world.no_complaint()
 
 
+def middle(browser: Browser) -> tuple[float, float]:
+    """The middle of the first plot's axes."""
+    left, top, width, height = browser.run("(() => { const box = document.querySelector('#p0 .axes').getBoundingClientRect();"
+                                           " return [box.left, box.top, box.width, box.height]; })()")
+    return left + width / 2, top + height / 2
+
+
+def shown(browser: Browser) -> str:
+    """The text of the first plot's box of values; nothing while it is hidden."""
+    return browser.run("(() => { const box = document.querySelector('#p0 .box'); return box.hidden ? '' : box.innerText; })()")
+
+
 def hover(world: World):
-    """The box of values names the size, and each series with its value and unit."""
+    """The box of values names the size, and each series with its value and unit. One that is switched off is absent."""
     browser = world.browser
     browser.open(world.page("gallery"), WIDE)
-    box = browser.run("(() => { const box = document.querySelector('#p0 .nsewdrag').getBoundingClientRect();"
-                      " return [box.left, box.top, box.width, box.height]; })()")
-    browser.point_at(box[0] + box[2] / 2, box[1] + box[3] / 2)
-    text = browser.run("document.querySelector('#p0 .hoverlayer').textContent")
+    browser.point_at(*middle(browser))
+    text = shown(browser)
     for part in ("2 KiB", "1.883 µs", "an equal curve", "</script>"):
         if part not in text:
             raise Problem(f"{part} is missing in the box of values: {text!r}")
+    browser.run("document.querySelectorAll('#p0 .legend button')[1].click()")
+    x, y = middle(browser)
+    browser.point_at(x + 1, y)
+    if "an equal curve" in shown(browser):
+        raise Problem(f"a series that is off has a value: {shown(browser)!r}")
+    browser.point_at(1, 1)
+    if shown(browser):
+        raise Problem(f"the box stays after the pointer: {shown(browser)!r}")
     world.no_complaint()
+
+
+def touch(world: World):
+    """A narrow plot shows the nearest value alone, within the page."""
+    browser = world.browser
+    browser.open(world.page("gallery"), NARROW)
+    browser.point_at(*middle(browser))
+    if len(shown(browser).split("µs")) != 2:
+        raise Problem(f"not one value: {shown(browser)!r}")
+    box = browser.run("(() => { const box = document.querySelector('#p0 .box').getBoundingClientRect(); return [box.left, box.right]; })()")
+    if box[0] < 0 or box[1] > NARROW:
+        raise Problem(f"the box of values reaches from {box[0]} to {box[1]} of {NARROW} pixels")
+    world.no_complaint()
+
+
+def scriptless(world: World):
+    """Without scripts a page has its plots, and each mark its value."""
+    browser = world.browser
+    browser.open(world.page("gallery"), WIDE, scripts=False)
+    world.expect(browser.run(ASKED), DRAWN, "series that are drawn")
+    world.expect(["1 B", "1.2 µs"], "document.querySelector('#p0 .line use title').textContent.split('\\n').slice(-2)", "value of the first mark")
+    world.expect(True, "document.getElementById('theme').hidden", "a button without a use")
+    world.no_complaint()
+
+
+def small(world: World):
+    """A page has less than a megabyte."""
+    for name in ("gallery", "study"):
+        size = world.page(name).stat().st_size
+        if size > 1_000_000:
+            raise Problem(f"the page {name} has {size} bytes")
 
 
 def names(world: World):
@@ -179,9 +246,10 @@ def main() -> int:
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="keep pictures of the pages here")
     parser.add_argument("--profile", default="command", help="cargo's profile of the gallery (default: that of `make stage`)")
     options = parser.parse_args()
-    looks = [(page, width, dark) for page in ("gallery", "study") for width in (NARROW, WIDE) for dark in (False, True)]
+    looks = [(page, width, dark) for page in ("gallery", "study") for width in (NARROW, MIDDLE, WIDE) for dark in (False, True)]
     cases = [Case(f"{page} draws, {width} pixels, {'dark' if dark else 'light'}", draws(page, width, dark)) for page, width, dark in looks]
     cases += [Case("series can be switched", switches), Case("the theme can be switched", theme), Case("values show", hover),
+              Case("values show on a narrow page", touch), Case("a page without scripts", scriptless), Case("pages are small", small),
               Case("names are text", names), Case("the same command, the same bytes", repeats)]
     cases = [case for case in cases if case.wanted(options)]
     if options.list:

@@ -1,127 +1,86 @@
-// Draws the figures of the page, switches series on and off, and switches between light and dark.
+// Shows values beside the pointer, switches series on and off, and switches between light and dark.
 "use strict";
 (() => {
-  // Plots of fewer pixels have smaller letters and marks, and no tools.
+  // In plots of fewer pixels, the values of all series have no room.
   const NARROW = 560;
   const root = document.documentElement;
+  root.classList.add("live");
+
+  const element = (parent, name, className) => {
+    const child = document.createElement(name);
+    child.className = className;
+    parent.append(child);
+    return child;
+  };
+
+  // The marks and bars of a plot: places in percent, and the three lines of their titles.
+  const marksOf = (axes) => [...axes.querySelectorAll("[data-series] title")].map(({ parentNode: mark, textContent }) => {
+    const number = (name) => parseFloat(mark.getAttribute(name)) || 0;
+    const lines = textContent.split("\n");
+    const value = lines.pop();
+    return { x: number("x") + number("width") / 2, y: number("y"), group: mark.parentNode, place: lines.pop(), value };
+  });
+
+  for (const plot of document.querySelectorAll(".plot")) {
+    const axes = plot.querySelector(".axes");
+    const legend = plot.closest("figure").querySelector(".legend");
+    const entry = (group) => legend.querySelector(`[data-series="${group.dataset.series}"]`);
+    const marks = marksOf(axes);
+    const box = element(plot, "div", "box");
+    const line = element(plot, "i", "spike");
+    const hide = () => {
+      box.hidden = line.hidden = true;
+    };
+    hide();
+
+    const show = ({ clientX, clientY }) => {
+      const area = axes.getBoundingClientRect();
+      const [x, y] = [clientX - area.left, clientY - area.top];
+      const isNarrow = area.width < NARROW;
+      const across = (mark) => Math.abs((mark.x / 100) * area.width - x);
+      const distance = (mark) => (isNarrow ? Math.hypot(across(mark), (mark.y / 100) * area.height - y) : across(mark));
+      const on = marks.filter(({ group }) => !group.classList.contains("off"));
+      if (on.length === 0) {
+        return hide();
+      }
+      const nearest = on.reduce((one, other) => (distance(other) < distance(one) ? other : one));
+      const same = isNarrow ? [nearest] : on.filter(({ place }) => place === nearest.place);
+      same.sort((one, other) => one.group.dataset.series - other.group.dataset.series);
+      const middle = isNarrow ? nearest.x : same.reduce((sum, mark) => sum + mark.x, 0) / same.length;
+      box.replaceChildren();
+      element(box, "p", "").textContent = nearest.place;
+      for (const { group, value } of same) {
+        const row = element(box, "p", "");
+        row.append(entry(group).querySelector("svg").cloneNode(true));
+        element(row, "span", "").textContent = entry(group).textContent;
+        element(row, "b", "").textContent = value;
+      }
+      box.hidden = line.hidden = false;
+      // The box stands on the side with more room.
+      const left = axes.clientLeft + area.left - plot.getBoundingClientRect().left + (middle / 100) * area.width;
+      const isLeft = middle > 50;
+      line.style.left = `${left}px`;
+      box.style.left = isLeft ? "auto" : `${left + 12}px`;
+      box.style.right = isLeft ? `${plot.clientWidth - left + 12}px` : "auto";
+      box.style.maxWidth = `${(isLeft ? left : plot.clientWidth - left) - 14}px`;
+    };
+    plot.addEventListener("pointermove", show);
+    plot.addEventListener("pointerdown", show);
+    plot.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && hide());
+    document.addEventListener("pointerdown", ({ target }) => plot.contains(target) || hide());
+
+    legend.addEventListener("click", ({ target }) => {
+      const button = target.closest("button");
+      if (button) {
+        const isOn = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(isOn));
+        axes.querySelectorAll(`[data-series="${button.dataset.series}"]`).forEach((group) => group.classList.toggle("off", !isOn));
+      }
+    });
+  }
+
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const figures = JSON.parse(document.getElementById("figures").textContent);
-  const plots = [...document.querySelectorAll(".plot")].map((place) => ({
-    place,
-    figure: figures[Number(place.dataset.plot)],
-    legend: place.parentElement.querySelector(".legend"),
-  }));
-
-  // Colours come from the style sheet, which knows the theme.
-  const probe = document.createElement("i");
-  probe.hidden = true;
-  document.body.append(probe);
-  const named = (name) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const translucent = (colour, share) => colour.replace(/^rgb\((.*)\)$/, `rgba($1, ${share})`);
-
-  const entry = (plot, series) => plot.legend.querySelector(`[data-series="${series}"]`);
-  const isOn = (plot, series) => entry(plot, series).getAttribute("aria-pressed") === "true";
-
-  function traces(plot, isNarrow) {
-    return plot.figure.data.map((trace) => {
-      const colour = getComputedStyle(entry(plot, trace.meta).querySelector("svg")).color;
-      const copy = { ...trace, visible: isOn(plot, trace.meta), showlegend: false };
-      if (isNarrow && trace.hovertemplate) {
-        copy.hovertemplate = `%{x}: ${trace.hovertemplate}`;
-      }
-      if (trace.fill) {
-        return { ...copy, fillcolor: translucent(colour, 0.2), line: { ...trace.line, color: colour } };
-      }
-      if (trace.line) {
-        copy.line = { ...trace.line, color: colour };
-      }
-      if (trace.type === "bar") {
-        return { ...copy, marker: { color: colour } };
-      }
-      const size = trace.marker && trace.marker.size * (isNarrow ? 0.75 : 1);
-      const outline = { width: 1, ...(trace.marker && trace.marker.line), color: colour };
-      copy.marker = { ...trace.marker, size, color: colour, line: outline };
-      return copy;
-    });
-  }
-
-  // Every n-th tick, so that labels of this many pixels do not meet.
-  function thinned(axis, pixels, label) {
-    if (!axis.tickvals || axis.tickvals.length < 3) {
-      return axis;
-    }
-    const most = Math.max(2, Math.floor(pixels / label));
-    const step = Math.ceil(axis.tickvals.length / most);
-    const kept = (all) => all.filter((_, at) => at % step === 0);
-    return { ...axis, tickvals: kept(axis.tickvals), ticktext: kept(axis.ticktext) };
-  }
-
-  function layout(plot, width) {
-    const isNarrow = width < NARROW;
-    const own = plot.figure.layout;
-    const lines = { gridcolor: named("rule"), linecolor: named("faint"), zerolinecolor: named("rule"), automargin: true };
-    const longest = Math.max(0, ...(own.xaxis.ticktext || []).map((text) => text.length));
-    return {
-      ...own,
-      xaxis: {
-        ...thinned(own.xaxis, width - 60, Math.max(46, longest * 8)),
-        ...lines,
-        title: { ...own.xaxis.title, standoff: 8 },
-        showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "dot", spikecolor: named("faint"),
-        tickangle: 0,
-      },
-      yaxis: { ...own.yaxis, ...lines },
-      shapes: (own.shapes || []).map((shape) => ({ ...shape, fillcolor: named("shade") })),
-      margin: { l: 48, r: 12, t: isNarrow ? 12 : 28, b: 44 },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: named("faint"), activecolor: named("ink") },
-      paper_bgcolor: named("ground"),
-      plot_bgcolor: named("ground"),
-      font: { family: getComputedStyle(document.body).fontFamily, size: isNarrow ? 12 : 13, color: named("ink") },
-      // The values of all series in one box need room.
-      hovermode: isNarrow ? "closest" : "x unified",
-      hoverlabel: { bgcolor: named("raised"), bordercolor: named("rule"), font: { color: named("ink") }, namelength: isNarrow ? 12 : 40 },
-      dragmode: isNarrow ? false : "zoom",
-      showlegend: false,
-    };
-  }
-
-  const config = {
-    displaylogo: false,
-    responsive: true,
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
-    toImageButtonOptions: { format: "svg" },
-  };
-
-  function draw(plot) {
-    const width = plot.place.clientWidth;
-    plot.width = width;
-    const isNarrow = width < NARROW;
-    return Plotly.react(plot.place, traces(plot, isNarrow), layout(plot, width), { ...config, displayModeBar: !isNarrow });
-  }
-
-  function redraw() {
-    plots.forEach(draw);
-  }
-
-  for (const plot of plots) {
-    plot.legend.addEventListener("click", (event) => {
-      const button = event.target.closest("button");
-      if (button) {
-        button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
-        draw(plot);
-      }
-    });
-    new ResizeObserver(() => {
-      if (plot.place.clientWidth !== plot.width) {
-        draw(plot);
-      }
-    }).observe(plot.place);
-  }
-
   const theme = document.getElementById("theme");
   const offer = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
@@ -130,13 +89,8 @@
   theme.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     offer();
-    redraw();
   });
-  system.addEventListener("change", () => {
-    offer();
-    redraw();
-  });
+  system.addEventListener("change", offer);
   theme.hidden = false;
   offer();
-  redraw();
 })();

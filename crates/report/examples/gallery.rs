@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         lead: "A page for tests: made values, no measurement.".into(),
         sections: vec![
             Section::new("Curves", vec![curves().into(), generations().into()]),
-            Section::new("Bars", vec![bars().into(), groups().into()]),
+            Section::new("Bars", vec![bars().into(), groups().into(), many().into()]),
             Section::new("Tables", vec![Block::Text(PROGRAM.into()), table().into()]),
             assumptions(&machines),
         ],
@@ -135,6 +135,22 @@ fn groups() -> Plot {
         x: Axis::named("procedure", names.to_vec()),
         y: Axis::linear("time", "s"),
         series: vec![series("qdr", 1.0), series("fdr", 0.7)],
+        ..Plot::default()
+    }
+}
+
+/// More bars, with longer names, than a narrow page has room for.
+fn many() -> Plot {
+    let names = (1..=16).map(|at| format!("a machine of many words, number {at}"));
+    let series = (1..=2).map(|series| {
+        let point = |at: i32| (f64::from(at), f64::from(series * (at - 4)) / 7.0);
+        Series::bars(format!("series {series}"), (0..16).map(point).collect())
+    });
+    Plot {
+        title: "Change of the time by machine".into(),
+        x: Axis::named("machine", names.collect()),
+        y: Axis::linear("change", "s"),
+        series: series.collect(),
         ..Plot::default()
     }
 }

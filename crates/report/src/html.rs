@@ -1,242 +1,150 @@
 //! A page as one HTML file.
 
-use std::fmt::Write;
-
-use askama::Template;
 use results::origin::Made;
-use results::plot::{Plot, SeriesKind};
-use results::style::{Dash, Ground, Mark};
-use results::table::{Table, distinct};
-use serde_json::Value;
+use results::table::Table;
 
+use crate::figure::figure;
+use crate::marks;
+use crate::markup::Markup;
 use crate::page::{Block, Page};
-use crate::traces::figure;
 
 const STYLES: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 
 /// Most letters of a cell that needs no width of its own.
 const SHORT: usize = 30;
+/// Least number of sections with a list of them above.
+const MANY: usize = 3;
 
-#[derive(Template)]
-#[template(path = "page.html")]
-struct PageTemplate<'a> {
-    page: &'a Page,
-    sections: Vec<SectionView<'a>>,
-    styles: &'static str,
-    script: &'static str,
-    /// plotly.js as a script element; empty for a page without plots.
-    library: String,
-    /// The plots in JSON, without a character that ends a script.
-    figures: String,
-}
-
-struct SectionView<'a> {
-    number: usize,
-    heading: &'a str,
-    blocks: Vec<BlockView<'a>>,
-}
-
-enum BlockView<'a> {
-    Text(&'a str),
-    Table(TableView<'a>),
-    Plot(PlotView<'a>),
-    Made(&'a Made),
-}
-
-struct TableView<'a> {
-    folded: Option<&'a str>,
-    header: Vec<Cell<'a>>,
-    rows: Vec<Vec<Cell<'a>>>,
-}
-
-struct Cell<'a> {
-    text: &'a str,
-    /// Classes of the style sheet.
-    class: &'static str,
-}
-
-struct PlotView<'a> {
-    number: usize,
-    plot: &'a Plot,
-    quantity: String,
-    entries: Vec<Entry>,
-    /// The names of shaded ranges.
-    shades: Vec<&'a str>,
-}
-
-/// An entry of a legend.
-struct Entry {
-    series: usize,
-    name: String,
-    light: String,
-    dark: String,
-    /// SVG elements in a box of 32 by 12.
-    swatch: String,
-}
+const HEAD: &str = r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>"#;
 
 impl Page {
     /// The page as one HTML file, which needs no network. Equal pages give equal bytes.
     pub fn html(&self) -> String {
-        let figures: Value = self.plots().map(figure).collect();
-        let has_plots = self.plots().next().is_some();
+        let mut out = Markup::default();
+        out.raw(HEAD).text(&self.title);
+        out.raw("</title>\n<style>\n").raw(STYLES);
+        out.raw("</style>\n</head>\n<body>\n");
+        if self.plots().next().is_some() {
+            marks::definitions(&mut out);
+        }
+        self.header(&mut out);
+        out.raw("<main>\n");
         let mut plots = 0;
-        let mut sections: Vec<SectionView> = Vec::new();
-        for section in &self.sections {
-            let blocks = section.blocks.iter().map(|block| view(block, &mut plots));
-            sections.push(SectionView {
-                number: sections.len(),
-                heading: &section.heading,
-                blocks: blocks.collect(),
-            });
+        for (number, section) in self.sections.iter().enumerate() {
+            begin(&mut out, number, &section.heading);
+            for block in &section.blocks {
+                append(&mut out, block, &mut plots);
+            }
+            out.raw("</section>\n");
         }
-        sections.extend(self.made.as_ref().map(|made| SectionView {
-            number: sections.len(),
-            heading: "How this page was made",
-            blocks: vec![BlockView::Made(made)],
-        }));
-        let template = PageTemplate {
-            page: self,
-            sections,
-            styles: STYLES,
-            script: SCRIPT,
-            library: if has_plots { library() } else { String::new() },
-            figures: in_script(&figures),
-        };
-        template.render().expect("a template in memory renders")
+        if let Some(made) = &self.made {
+            begin(&mut out, self.sections.len(), ORIGIN);
+            origin(&mut out, made);
+            out.raw("</section>\n");
+        }
+        out.raw("</main>\n<script>\n").raw(SCRIPT);
+        out.raw("</script>\n</body>\n</html>\n");
+        out.finish()
+    }
+
+    fn header(&self, out: &mut Markup) {
+        out.raw("<header>\n<button id=\"theme\" type=\"button\" hidden></button>\n<h1>");
+        out.text(&self.title).raw("</h1>\n");
+        if !self.lead.is_empty() {
+            out.raw("<p class=\"lead\">").text(&self.lead).raw("</p>\n");
+        }
+        let sections = self.sections.iter().map(|section| section.heading.as_str());
+        let sections = sections.chain(self.made.as_ref().map(|_| ORIGIN));
+        let headings: Vec<&str> = sections.collect();
+        if headings.len() >= MANY {
+            out.raw("<nav aria-label=\"Sections\"><ul>\n");
+            for (number, heading) in headings.iter().enumerate() {
+                out.raw("<li><a href=\"#s").text(number).raw("\">");
+                out.text(heading).raw("</a></li>\n");
+            }
+            out.raw("</ul></nav>\n");
+        }
+        out.raw("</header>\n");
     }
 }
 
-/// plotly.js as a script element. The sources of the crate have MathJax after it, which no page
-/// needs.
-fn library() -> String {
-    const END: &str = "</script>";
-    let mut sources = plotly::Plot::offline_js_sources();
-    let end = sources.find(END).expect("a script element ends");
-    sources.truncate(end + END.len());
-    sources
+/// The heading of the section about the origin of a page.
+const ORIGIN: &str = "How this page was made";
+
+fn begin(out: &mut Markup, number: usize, heading: &str) {
+    out.raw("<section id=\"s").text(number).raw("\">\n<h2>");
+    out.text(heading).raw("</h2>\n");
 }
 
-/// JSON for a script element: no character of it begins markup.
-fn in_script(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c")
-}
-
-/// Text for plotly.js, which takes some markup in names and labels.
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
-fn view<'a>(block: &'a Block, plots: &mut usize) -> BlockView<'a> {
+fn append(out: &mut Markup, block: &Block, plots: &mut usize) {
     match block {
-        Block::Text(text) => BlockView::Text(text),
-        Block::Table(table) => BlockView::Table(TableView::of(table, None)),
-        Block::Folded(line, table) => BlockView::Table(TableView::of(table, Some(line))),
+        Block::Text(text) => {
+            out.raw("<p>").text(text).raw("</p>\n");
+        }
+        Block::Table(table) => append_table(out, table),
+        Block::Folded(line, table) => {
+            out.raw("<details><summary>").text(line).raw("</summary>\n");
+            append_table(out, table);
+            out.raw("</details>\n");
+        }
         Block::Plot(plot) => {
+            figure(out, plot, *plots);
             *plots += 1;
-            BlockView::Plot(PlotView::of(plot, *plots - 1))
         }
     }
 }
 
-impl<'a> TableView<'a> {
-    fn of(table: &'a Table, folded: Option<&'a str>) -> TableView<'a> {
-        let row = |row: &'a Vec<String>| {
-            let cells = row.iter().enumerate();
-            let cell = |(column, text): (usize, &'a String)| Cell {
-                text,
-                class: match table.right_aligned.contains(&column) {
-                    true => "right",
-                    false if text.chars().count() > SHORT => "long",
-                    false => "",
-                },
-            };
-            cells.map(cell).collect()
-        };
-        TableView {
-            folded,
-            header: row(&table.header),
-            rows: table.rows.iter().map(row).collect(),
-        }
+/// A table in a part of the page that scrolls by itself.
+fn append_table(out: &mut Markup, table: &Table) {
+    out.raw("<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>");
+    cells(out, table, &table.header, ["<th", "</th>"]);
+    out.raw("</tr></thead>\n<tbody>\n");
+    for row in &table.rows {
+        out.raw("<tr>");
+        cells(out, table, row, ["<td", "</td>"]);
+        out.raw("</tr>\n");
     }
+    out.raw("</tbody>\n</table></div>\n");
 }
 
-impl<'a> PlotView<'a> {
-    fn of(plot: &'a Plot, number: usize) -> PlotView<'a> {
-        let (numbers, count) = plot.colours();
-        let all = plot.series.iter().zip(numbers).enumerate();
-        let entries = all.map(|(at, (series, number))| {
-            let on = |ground| plot.palette.colour(number, count, ground).hex();
-            Entry {
-                series: at,
-                name: series.name.clone(),
-                light: on(Ground::Light),
-                dark: on(Ground::Dark),
-                swatch: swatch(series.kind, at),
-            }
+fn cells(out: &mut Markup, table: &Table, row: &[String], [begin, end]: [&'static str; 2]) {
+    for (column, text) in row.iter().enumerate() {
+        out.raw(begin);
+        out.raw(match table.right_aligned.contains(&column) {
+            true => " class=\"right\">",
+            false if text.chars().count() > SHORT => " class=\"long\">",
+            false => ">",
         });
-        let shades = plot.shades.iter().map(|shade| shade.name.as_str());
-        PlotView {
-            number,
-            quantity: plot.y.title(),
-            entries: entries.collect(),
-            shades: distinct(shades),
-            plot,
-        }
+        out.text(text).raw(end);
     }
 }
 
-/// Line and mark of series `at` as SVG elements, around 0 in a box of 32 by 12.
-fn swatch(kind: SeriesKind, at: usize) -> String {
-    let (dash, mark) = (Dash::of(at), Mark::of(at));
-    if kind == SeriesKind::Bars {
-        return r#"<rect x="-10" y="-5" width="20" height="10" fill="currentColor"/>"#.into();
+fn origin(out: &mut Markup, made: &Made) {
+    out.raw("<dl>\n<dt>Command</dt><dd><code>")
+        .text(&made.command);
+    out.raw("</code></dd>\n<dt>Version</dt><dd>fishplate ");
+    out.text(&made.version).raw("</dd>\n");
+    if !made.machine.is_empty() {
+        out.raw("<dt>Machine</dt><dd>").text(&made.machine);
+        out.raw("</dd>\n");
     }
-    let mut svg = String::new();
-    let mut add = |element: std::fmt::Arguments| svg.write_fmt(element).expect("a string grows");
-    let (fill, radius) = match kind {
-        SeriesKind::Line => {
-            let lengths = dash
-                .lengths()
-                .map(|(dash, gap)| format!("{} {}", 2 * dash, 2 * gap));
-            let lengths = lengths.unwrap_or("none".into());
-            add(format_args!(
-                r#"<path d="M-15 0H15" stroke="currentColor" stroke-width="2" stroke-dasharray="{lengths}"/>"#
-            ));
-            match Mark::is_hollow(at) {
-                true => ("none", 4.0),
-                false => ("currentColor", 3.5),
-            }
-        }
-        _ => ("none", 5.0),
-    };
-    let place = |(x, y): (f64, f64)| format!("{:.1} {:.1}", x * radius, y * radius);
-    let mut path = String::new();
-    for (at, &corner) in mark.corners().iter().enumerate() {
-        path += if at == 0 { "M" } else { "L" };
-        path += &place(corner);
+    if let Some(date) = &made.date {
+        out.raw("<dt>Date</dt><dd>").text(date).raw("</dd>\n");
     }
-    path += if path.is_empty() { "" } else { "Z" };
-    for [from, to] in mark.lines() {
-        path += &format!("M{}L{}", place(*from), place(*to));
-    }
-    match path.is_empty() {
-        true => add(format_args!(
-            r#"<circle r="{radius}" fill="{fill}" stroke="currentColor" stroke-width="1.5"/>"#
-        )),
-        false => add(format_args!(
-            r#"<path d="{path}" fill="{fill}" stroke="currentColor" stroke-width="1.5"/>"#
-        )),
-    }
-    svg
+    out.raw("</dl>\n");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axis, Section, Series};
+    use crate::{Axis, Plot, Section, Series, Shade};
 
     const EVIL: &str = "</script><script>alert('a&b')</script>";
 
@@ -247,6 +155,11 @@ mod tests {
             y: Axis::logarithmic("time", EVIL),
             series: vec![Series::line(EVIL, vec![(1.0, 2.0), (2.0, 3.0)])],
             caption: EVIL.into(),
+            shades: vec![Shade {
+                from: 1.0,
+                to: 2.0,
+                name: EVIL.into(),
+            }],
             ..Plot::default()
         };
         let table = Table::of_text(vec![EVIL.into()], vec![vec![EVIL.into()]]);
@@ -272,27 +185,36 @@ mod tests {
     fn text_of_users_is_never_markup() {
         let html = page().html();
         assert!(!html.contains("<script>alert"), "markup of a user");
-        // plotly.js, the figures, the page's own script.
-        assert_eq!(html.matches("</script>").count(), 3);
+        assert_eq!(html.matches("</script>").count(), 1, "the page's own");
+        // Eight outside the plot; the plot's title twice and both axes, the series in legend and
+        // marks, the unit in marks, the shade twice, the caption; four of the origin.
+        let text = "&lt;/script&gt;&lt;script&gt;alert(&#39;a&amp;b&#39;)&lt;/script&gt;";
+        assert_eq!(html.matches(text).count(), 24);
     }
 
     #[test]
-    fn equal_pages_have_equal_bytes_and_one_library() {
+    fn equal_pages_have_equal_bytes() {
         let html = page().html();
         assert_eq!(html, page().html());
-        assert_eq!(html.matches("* plotly.js v").count(), 1);
-        assert!(
-            html.len() < 5_000_000,
-            "plotly.js has 4.7 MB; MathJax would be 2 MB more"
-        );
+        assert!(html.len() < 30_000, "{} bytes", html.len());
     }
 
     #[test]
-    fn a_page_without_plots_has_no_library() {
+    fn a_page_needs_no_network() {
+        let html = page().html();
+        for word in ["http://", "https://", " src=", "@import", "url("] {
+            assert!(!html.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_page_without_plots_defines_no_marks() {
         let page = Page {
             sections: vec![Section::new("a", vec![Block::Text("b".into())])],
             ..Page::default()
         };
-        assert!(page.html().len() < 20_000);
+        let html = page.html();
+        assert!(!html.contains("<svg"));
+        assert!(html.len() < 15_000, "{} bytes", html.len());
     }
 }

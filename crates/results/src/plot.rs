@@ -230,6 +230,28 @@ impl Plot {
         all.any(gives).then_some(name)
     }
 
+    /// The numbers of the series in the order of drawing: marks without lines lie above lines.
+    pub fn drawing_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.series.len()).collect();
+        order.sort_by_key(|&at| self.series[at].kind == SeriesKind::Marks);
+        order
+    }
+
+    /// The ends of the bar of series `at` at a position, among the bars of all series there.
+    pub fn bar(&self, at: usize, x: f64) -> (f64, f64) {
+        let is_there = |series: &Series| {
+            series.kind == SeriesKind::Bars && series.points.iter().any(|point| point.0 == x)
+        };
+        let count = |series: &[Series]| series.iter().filter(|series| is_there(series)).count();
+        let (before, all) = (count(&self.series[..at]), count(&self.series).max(1));
+        let width = match all {
+            1 => 0.6,
+            all => 0.8 / all as f64,
+        };
+        let left = x - width * all as f64 / 2.0 + width * before as f64;
+        (left, left + width)
+    }
+
     /// The points of a series that have a place on the axes.
     pub fn placed(&self, series: &Series) -> Vec<(f64, f64)> {
         let points = series.points.iter().copied();

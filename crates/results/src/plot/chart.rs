@@ -72,13 +72,8 @@ pub(super) fn chart<B: DrawingBackend>(
     for (at, series) in plot.series.iter().enumerate() {
         drawing(at).band(&chart, series)?;
     }
-    // Marks without lines lie above lines.
-    for is_mark in [false, true] {
-        for (at, series) in plot.series.iter().enumerate() {
-            if (series.kind == SeriesKind::Marks) == is_mark {
-                drawing(at).series(&chart, series)?;
-            }
-        }
+    for at in plot.drawing_order() {
+        drawing(at).series(&chart, &plot.series[at])?;
     }
     Ok(())
 }
@@ -222,23 +217,6 @@ impl Drawing<'_> {
             area.draw(&(EmptyElement::at(((left + right) / 2.0, top)) + text))?;
         }
         Ok(())
-    }
-}
-
-impl Plot {
-    /// The ends of the bar of a series at a position, among the bars of all series there.
-    fn bar(&self, at: usize, x: f64) -> (f64, f64) {
-        let is_there = |series: &Series| {
-            series.kind == SeriesKind::Bars && series.points.iter().any(|point| point.0 == x)
-        };
-        let count = |series: &[Series]| series.iter().filter(|series| is_there(series)).count();
-        let (before, all) = (count(&self.series[..at]), count(&self.series).max(1));
-        let width = match all {
-            1 => 0.6,
-            all => 0.8 / all as f64,
-        };
-        let left = x - width * all as f64 / 2.0 + width * before as f64;
-        (left, left + width)
     }
 }
 

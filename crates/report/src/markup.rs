@@ -1,0 +1,92 @@
+//! HTML and SVG under construction.
+//!
+//! Invariant: markup is part of the program, so text of users is never markup.
+
+use std::fmt::{self, Display, Write};
+
+/// Markup under construction.
+#[derive(Default)]
+pub(crate) struct Markup(String);
+
+impl Markup {
+    /// Appends markup.
+    pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Markup {
+        self.0 += markup;
+        self
+    }
+
+    /// Appends text: no character of it begins markup or ends an attribute.
+    pub(crate) fn text(&mut self, text: impl Display) -> &mut Markup {
+        write!(Escaped(&mut self.0), "{text}").expect("a string grows");
+        self
+    }
+
+    /// Appends a share of a length in percent, of two decimals.
+    pub(crate) fn percent(&mut self, share: f64) -> &mut Markup {
+        self.share(share).raw("%")
+    }
+
+    /// Appends a place in a box of 100 by 100, of two decimals.
+    pub(crate) fn place(&mut self, (x, y): (f64, f64)) -> &mut Markup {
+        self.share(x).raw(" ").share(y)
+    }
+
+    fn share(&mut self, share: f64) -> &mut Markup {
+        let text = format!("{share:.2}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        self.0 += if text == "-0" { "0" } else { text };
+        self
+    }
+
+    /// The markup as text.
+    pub(crate) fn finish(self) -> String {
+        self.0
+    }
+}
+
+/// A writer that replaces the characters of markup.
+struct Escaped<'a>(&'a mut String);
+
+impl Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for letter in text.chars() {
+            match letter {
+                '&' => *self.0 += "&amp;",
+                '<' => *self.0 += "&lt;",
+                '>' => *self.0 += "&gt;",
+                '"' => *self.0 += "&quot;",
+                '\'' => *self.0 += "&#39;",
+                other => self.0.push(other),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_neither_begins_markup_nor_ends_an_attribute() {
+        let mut out = Markup::default();
+        out.raw("<p title=\"")
+            .text("\"'>")
+            .raw("\">")
+            .text("<b>&")
+            .raw("</p>");
+        assert_eq!(
+            out.finish(),
+            "<p title=\"&quot;&#39;&gt;\">&lt;b&gt;&amp;</p>"
+        );
+    }
+
+    #[test]
+    fn shares_have_no_needless_digits() {
+        let mut out = Markup::default();
+        for share in [0.0, -0.001, 12.0, 12.5, 100.0 / 3.0] {
+            out.percent(share).raw(" ");
+        }
+        assert_eq!(out.finish(), "0% 0% 12% 12.5% 33.33% ");
+    }
+}
