@@ -30,6 +30,8 @@ const ROOMY: usize = 256 << 10;
 /// the pages of a lap some tens.
 const NARROW_LAPS: usize = 16;
 const PAGE: usize = 4 << 10;
+/// Bytes of long bodies after which an arena that has not grown counts as settled.
+const SETTLED: usize = 64 << 20;
 /// The time of a write to lines of a third-level cache, in copies within a core's own caches.
 const UNSHARED: u64 = 3;
 /// The price of a page before one has been measured, in nanoseconds.
@@ -62,6 +64,8 @@ pub(crate) struct Growth {
     price: u64,
     /// The next timed body goes to new pages.
     is_fresh: bool,
+    /// Bytes of all laps that ended with a long body, and of those since the last growth.
+    walked: [usize; 2],
 }
 
 impl Default for Growth {
@@ -72,6 +76,7 @@ impl Default for Growth {
             lost: 0,
             price: USUAL_PRICE,
             is_fresh: false,
+            walked: [0; 2],
         }
     }
 }
@@ -89,6 +94,7 @@ impl Growth {
         if len < LONG {
             return Step::Stay;
         }
+        self.walked = self.walked.map(|walked| walked.saturating_add(used));
         let laps = if len < PIECE { LAPS } else { PIECE_LAPS };
         match in_flight >= STREAM {
             true => self.laps = (self.laps + 1).min(LAPS),
@@ -109,7 +115,7 @@ impl Growth {
 
     /// The used part has grown.
     pub(crate) fn grown(&mut self) {
-        (self.laps, self.piece_laps) = (0, 0);
+        (self.laps, self.piece_laps, self.walked[1]) = (0, 0, 0);
         self.is_fresh = true;
     }
 
@@ -125,6 +131,13 @@ impl Growth {
         } else if lost * 1000 <= len as u64 * MOST_LOSS {
             self.lost += lost * (used / len.max(1)) as u64;
         }
+    }
+
+    /// An arena of which `unused` bytes are not in use yet is as fast as it will become: all of it
+    /// has been walked through, or so much has been written that it does not pay to grow.
+    pub(crate) fn is_settled(&self, used: usize, unused: usize) -> bool {
+        let [all, since] = self.walked;
+        unused == 0 && since >= 2 * used || all >= SETTLED
     }
 
     /// The first body of a lap is worth timing.
@@ -218,6 +231,24 @@ mod tests {
     fn pieces_that_wait_for_room_get_it_soon() {
         assert_eq!(laps(ROOMY / 2, PIECE, 1), NARROW_LAPS);
         assert_eq!(laps(ROOMY / 2, PIECE - 1, 1), 10_000);
+    }
+
+    #[test]
+    fn an_arena_is_settled_once_its_pages_are_known_or_do_not_pay() {
+        let mut growth = Growth::default();
+        assert!(!growth.is_settled(ROOMY, WHOLE - ROOMY));
+        growth.grown();
+        for _ in 0..2 {
+            assert!(!growth.is_settled(WHOLE, 0));
+            growth.end_lap(WHOLE, 0, PIECE, 1);
+        }
+        assert!(growth.is_settled(WHOLE, 0));
+        let mut growth = Growth::default();
+        for _ in 0..SETTLED / ROOMY {
+            assert!(!growth.is_settled(ROOMY, WHOLE - ROOMY));
+            growth.end_lap(ROOMY, WHOLE - ROOMY, PIECE, 1);
+        }
+        assert!(growth.is_settled(ROOMY, WHOLE - ROOMY));
     }
 
     #[test]

@@ -22,6 +22,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     zero_copy: Some(ZeroCopyCapabilities::READ),
     cooperative: false,
     push: false,
+    settled: true,
     rails: 1,
     cost: CostHints {
         latency_ns: 50,

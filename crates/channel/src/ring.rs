@@ -419,6 +419,13 @@ impl<M: Memory> Sender<M> {
         put
     }
 
+    /// Long bodies go as fast as they will: the wide arena does not grow any more.
+    pub(crate) fn is_settled(&self) -> bool {
+        let used = self.used[Which::Wide as usize];
+        let unused = self.arenas.len(Which::Wide) - used;
+        self.growth.is_settled(used, unused)
+    }
+
     /// The place of a body of `len` bytes, and its arena after it.
     #[inline(always)]
     fn place(&self, which: Which, len: usize) -> (usize, Arena) {

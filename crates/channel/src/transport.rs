@@ -78,6 +78,9 @@ pub struct Capabilities {
     pub cooperative: bool,
     /// Pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,
+    /// Packets of long messages to this peer go as fast as they will: memory that they need is not
+    /// new any more.
+    pub settled: bool,
     /// Number of rails between the two ranks; 1 without rails.
     pub rails: usize,
     /// Cost estimates.

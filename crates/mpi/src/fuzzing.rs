@@ -70,6 +70,7 @@ fn body(script: &mut Script) -> Vec<u8> {
         0 => encode(&Offer {
             len: number >> 2,
             push: script.is_one_in(2),
+            settled: script.is_one_in(2),
             one_run: script.is_one_in(2),
             key,
         }),

@@ -37,6 +37,7 @@ impl Transport for Rdma {
             zero_copy: (self.config.design == Design::ZeroCopy).then_some(zero_copy),
             cooperative: false,
             push: false,
+            settled: true,
             rails: self.in_use.len(),
             cost: CostHints {
                 latency_ns: 1500,

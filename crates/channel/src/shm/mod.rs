@@ -335,6 +335,7 @@ impl Transport for Shm {
             zero_copy: single_copy.then_some(ZeroCopyCapabilities::READ),
             cooperative: single_copy,
             push: self.is_near(peer),
+            settled: matches!(&self.outbound[peer], Some(to) if to.ring.is_settled()),
             rails: 1,
             cost: COST,
         }

@@ -7,6 +7,10 @@
 //! which leaves out the wait for a late sender. Fetches are compared within one *class*: their
 //! length, whether others wait behind them, and whether the cores share a cache.
 //!
+//! The ring of a pair grows with its traffic, so its first messages by packets are slow. Nothing is
+//! learned from a fetch whose sender's ring is not settled; unless another path is chosen, such a
+//! fetch takes packets, which settle the ring.
+//!
 //! Invariants: a choice depends on earlier times of the same class alone; a path is left only for
 //! one that is better by a margin, twice in a row; a path that is not chosen is tried ever more
 //! seldom, so the loss by trials is bounded.
@@ -23,11 +27,8 @@ const PATHS: [Protocol; 3] = [
 ];
 /// Times of a path that are kept.
 const KEPT: usize = 8;
-/// Messages of a class that take packets before anything is compared: the ring of a pair grows with
-/// its traffic, so the first messages by packets show nothing.
-const WARM_UP: u32 = 32;
-/// The path of these messages, by its place.
-const WARMED: usize = 2;
+/// The place of packets among the paths.
+const PACKETS: usize = 2;
 /// Trials of each path before the first comparison.
 const FIRST: u32 = 3;
 /// The number of times up to which the least counts, and not the second least.
@@ -97,14 +98,14 @@ pub(super) struct Measured {
     path: Protocol,
     begun: u64,
     len: usize,
+    /// The time says something about the path.
+    counts: bool,
 }
 
 /// The paths of one class.
 #[derive(Clone, Default)]
 struct ClassCosts {
     paths: [PathCost; PATHS.len()],
-    /// The messages that have warmed the ring up.
-    warmed: u32,
     /// The path in use. None: the paths are being tried for the first time.
     chosen: Option<usize>,
     /// The path that is better than the chosen one, and the comparisons that it has won.
@@ -150,10 +151,6 @@ impl PathCost {
 impl ClassCosts {
     /// The path of the next fetch, among those that are possible.
     fn choose(&mut self, possible: [bool; PATHS.len()]) -> usize {
-        if possible[WARMED] && self.warmed < WARM_UP {
-            self.warmed += 1;
-            return WARMED;
-        }
         let all = (0..PATHS.len()).filter(|path| possible[*path]);
         let untried = |path: &usize| self.paths[*path].tried < FIRST;
         let first = all
@@ -201,8 +198,7 @@ impl ClassCosts {
     fn record(&mut self, path: usize, ps_per_byte: u32) {
         self.paths[path].record(ps_per_byte);
         let mut tried = self.paths.iter().filter(|path| path.tried > 0);
-        let is_warm = self.warmed == 0 || self.warmed == WARM_UP;
-        if !is_warm || !tried.all(|path| path.recorded >= FIRST) {
+        if !tried.all(|path| path.recorded >= FIRST) {
             return;
         }
         let Some(best) = self.best(self.paths.map(|path| path.tried > 0)) else {
@@ -237,21 +233,31 @@ impl ClassCosts {
 
 impl LearnedCosts {
     /// Chooses the path of a fetch of `len` bytes, which begins, among those that `is_possible`.
+    /// `is_settled`: the sender's ring is as fast as it will become.
     pub(super) fn choose(
         &mut self,
         class: Class,
         len: usize,
+        is_settled: bool,
         is_possible: impl Fn(Protocol) -> bool,
     ) -> Measured {
         if self.classes.is_empty() {
             self.classes = vec![ClassCosts::default(); LENGTHS * 4];
         }
-        let path = self.classes[class.0].choose(PATHS.map(is_possible));
+        let possible = PATHS.map(is_possible);
+        let costs = &mut self.classes[class.0];
+        let settles =
+            !is_settled && possible[PACKETS] && costs.chosen.is_none_or(|chosen| chosen == PACKETS);
+        let path = match settles {
+            true => PACKETS,
+            false => costs.choose(possible),
+        };
         Measured {
             class,
             path: PATHS[path],
             begun: self.clock.now(),
             len,
+            counts: !settles,
         }
     }
 
@@ -292,9 +298,13 @@ impl LearnedCosts {
             path,
             begun,
             len,
+            counts,
         } = measured;
         let begun = begun.max(self.last_end);
         self.last_end = now;
+        if !counts {
+            return;
+        }
         let Some(path) = PATHS.iter().position(|known| *known == path) else {
             return;
         };
@@ -352,7 +362,7 @@ mod tests {
         fn fetch(&mut self, times: [u64; PATHS.len()]) -> usize {
             let class = Class::of(LEN, false, false);
             let now = *self.costs.clock.set.get_or_insert(0);
-            let measured = self.costs.choose(class, LEN, |_| true);
+            let measured = self.costs.choose(class, LEN, true, |_| true);
             let path = PATHS
                 .iter()
                 .position(|path| *path == measured.path())
@@ -403,8 +413,8 @@ mod tests {
         let mut costs = LearnedCosts::default();
         let class = Class::of(LEN, false, true);
         costs.clock.set = Some(0);
-        let one = costs.choose(class, LEN, |path| path == Protocol::Packets);
-        let two = costs.choose(class, LEN, |path| path == Protocol::Packets);
+        let one = costs.choose(class, LEN, true, |path| path == Protocol::Packets);
+        let two = costs.choose(class, LEN, true, |path| path == Protocol::Packets);
         costs.by_packets(1, one);
         costs.by_packets(2, two);
         for (receive, time) in [(1, 1), (2, 2), (3, 9)] {
@@ -415,6 +425,23 @@ mod tests {
         assert_eq!(costs.busier([Class::of(LEN, false, false), class]), class);
         // Each took 1 ns a byte, though the second waited for the first.
         assert_eq!(costs.times(class).next().map(|row| row.1), Some(1000));
+    }
+
+    #[test]
+    fn a_ring_that_is_not_settled_takes_packets_and_teaches_nothing() {
+        let mut costs = LearnedCosts::default();
+        let class = Class::of(LEN, false, false);
+        for _ in 0..100 {
+            let measured = costs.choose(class, LEN, false, |_| true);
+            assert_eq!(measured.path(), Protocol::Packets);
+            costs.ended(measured);
+        }
+        assert_eq!(costs.times(class).count(), 0);
+        // Another peer has shown that a read is best: no more packets.
+        let mut rank = Rank::default();
+        rank.fetch_many(1000, [200_000, 100_000, 300_000]);
+        let measured = rank.costs.choose(class, LEN, false, |_| true);
+        assert_ne!(measured.path(), Protocol::Packets);
     }
 
     #[test]
@@ -442,12 +469,12 @@ mod tests {
         let mut costs = LearnedCosts::default();
         let class = Class::of(LEN, true, false);
         for _ in 0..100 {
-            let measured = costs.choose(class, LEN, |path| path == Protocol::Packets);
+            let measured = costs.choose(class, LEN, true, |path| path == Protocol::Packets);
             assert_eq!(measured.path(), Protocol::Packets);
             costs.ended(measured);
         }
         for _ in 0..100 {
-            let measured = costs.choose(class, LEN, |path| path != Protocol::Packets);
+            let measured = costs.choose(class, LEN, true, |path| path != Protocol::Packets);
             assert_ne!(measured.path(), Protocol::Packets);
             costs.ended(measured);
         }

@@ -308,6 +308,7 @@ impl Sources<'_> {
         let mut offer = Offer {
             len: buffer.len() as u64,
             push: protocol == Protocol::CooperativeCopy && capabilities.push,
+            settled: capabilities.settled,
             one_run,
             key: channel::RemoteKey::NONE,
         };

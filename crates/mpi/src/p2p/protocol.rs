@@ -439,6 +439,7 @@ pub(crate) mod tests {
         }),
         cooperative: true,
         push: true,
+        settled: true,
         rails: 1,
         cost: CostHints {
             latency_ns: 200,
@@ -462,6 +463,7 @@ pub(crate) mod tests {
         }),
         cooperative: false,
         push: false,
+        settled: true,
         rails: 1,
         cost: CostHints {
             latency_ns: 1500,

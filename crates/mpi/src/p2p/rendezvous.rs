@@ -236,7 +236,11 @@ impl Messages {
             let is_followed = !self.fetches.is_empty();
             let class = Class::of(wanted, capabilities.push, is_followed);
             let possible = |protocol| applies(protocol, &case);
-            fetch.measured = Some(self.learned.choose(class, wanted, possible));
+            fetch.measured =
+                Some(
+                    self.learned
+                        .choose(class, wanted, fetch.offer.settled, possible),
+                );
         }
         loop {
             let learned = fetch.measured.map(|measured| measured.path());

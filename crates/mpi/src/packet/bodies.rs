@@ -8,10 +8,12 @@ use super::codec::{Body, Reader};
 /// Body of a request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Length of the message in bytes, below 2^62.
+    /// Length of the message in bytes, below 2^61.
     pub(crate) len: u64,
     /// In a cooperative copy the sender pushes its pieces through the ring.
     pub(crate) push: bool,
+    /// Packets would carry the message as fast as they ever will.
+    pub(crate) settled: bool,
     /// The message is one run of bytes in the sender's memory.
     pub(crate) one_run: bool,
     /// The message in the sender's memory, if the receiver may read it there.
@@ -20,21 +22,24 @@ pub(crate) struct Offer {
 
 const PUSH: u64 = 1 << 63;
 const ONE_RUN: u64 = 1 << 62;
+const SETTLED: u64 = 1 << 61;
 
 impl Body for Offer {
     fn write(&self, to: &mut Vec<u8>) {
         let push = if self.push { PUSH } else { 0 };
         let one_run = if self.one_run { ONE_RUN } else { 0 };
-        to.extend((self.len | push | one_run).to_ne_bytes());
+        let settled = if self.settled { SETTLED } else { 0 };
+        to.extend((self.len | push | one_run | settled).to_ne_bytes());
         self.key.encode(to);
     }
 
     fn read(mut from: Reader) -> Option<Offer> {
         let word = from.u64()?;
-        let len = word & !(PUSH | ONE_RUN);
+        let len = word & !(PUSH | ONE_RUN | SETTLED);
         Some(Offer {
             len,
             push: word & PUSH != 0,
+            settled: word & SETTLED != 0,
             one_run: word & ONE_RUN != 0,
             key: RemoteKey::decode(from.rest(), len)?,
         })
@@ -177,14 +182,14 @@ mod tests {
     proptest! {
         #[test]
         fn every_body_comes_back_as_it_was(
-            (len, key) in (0u64..1 << 62, encoded_key()),
+            (len, key) in (0u64..1 << 61, encoded_key()),
             (notice, receive, piece) in (any::<u32>(), any::<u32>(), 1u32..),
-            (push, one_run) in any::<(bool, bool)>(),
+            (push, one_run, settled) in any::<(bool, bool, bool)>(),
         ) {
             let key = RemoteKey::decode(&key, len).unwrap();
             let target = Target { len, notice, receive, key };
             comes_back(&target);
-            comes_back(&Offer { len, push, one_run, key });
+            comes_back(&Offer { len, push, settled, one_run, key });
             comes_back(&Started { len });
             let push = push.then_some(receive);
             comes_back(&Invitation { len, generation: notice, piece, push, key });
@@ -206,6 +211,7 @@ mod tests {
         let offer = Offer {
             len: 1,
             push: false,
+            settled: false,
             one_run: true,
             key,
         };
