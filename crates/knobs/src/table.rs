@@ -108,16 +108,15 @@ knobs! {
 
     /// Whether a long message between ranks of one host is copied once, straight from the sender's
     /// memory (process_vm_readv). `on` does so from the limits below on, and copies through shared
-    /// memory where the system refuses it; `off` never does. `auto` is `on`, except where the
-    /// processor starts string moves fast (FSRM) and no limit is set below: two such copies are
-    /// usually faster than one by the kernel. With FISHPLATE_COSTS=learn, `auto` compares times.
+    /// memory where the system refuses it; `off` never does. `auto` compares the times of both, as
+    /// FISHPLATE_COSTS says.
     single_copy: SingleCopyMode = SingleCopyMode::Auto, "FISHPLATE_SINGLE_COPY";
 
     /// The source of the costs by which the path of a long message within a host is chosen. With
-    /// `fixed`, estimates decide that never change, so that every run chooses alike. With `learn`,
-    /// receivers time the messages that move, and choose the fastest path for each length; no
-    /// result depends on it. In virtual time, costs are those of the model.
-    costs: CostSource = CostSource::Fixed, "FISHPLATE_COSTS";
+    /// `learn`, receivers time the messages that move, and choose the fastest path for each length;
+    /// no result depends on it. With `fixed`, estimates decide that never change, so that every run
+    /// chooses alike. In virtual time, costs are those of the model.
+    costs: CostSource = CostSource::Learn, "FISHPLATE_COSTS";
 
     /// The shortest message that is copied once, where that is possible.
     single_copy_limit: Bytes = Bytes::kib(128), "FISHPLATE_SINGLE_COPY_LIMIT";

@@ -41,33 +41,14 @@ impl Wiring {
 pub(crate) fn limits(knobs: &Knobs) -> Limits {
     Limits {
         eager: knobs.eager_limit.0,
-        single_copy: shortest_single_copy(knobs),
+        single_copy: knobs.single_copy_limit.0,
         cooperative: knobs.together_limit.0,
         unexpected: knobs.unexpected_limit.0,
         rendezvous: knobs.rendezvous,
         announces: knobs.rtr != ReadyToReceive::Off && knobs.rendezvous == Rendezvous::Auto,
         announces_all: knobs.rtr == ReadyToReceive::On && knobs.rendezvous == Rendezvous::Auto,
         forced: Protocol::of_setting(knobs.protocol),
-        learns: learns(knobs),
-    }
-}
-
-/// Receivers learn the costs of paths in shared memory.
-fn learns(knobs: &Knobs) -> bool {
-    knobs.costs == CostSource::Learn && knobs.single_copy == SingleCopyMode::Auto
-}
-
-/// The shortest message that is copied once. By the fixed estimates none is where the processor
-/// starts string moves fast: two copies by them take less time than one by the kernel, which pays
-/// for each page. A user who sets a limit wants single copies from there on.
-fn shortest_single_copy(knobs: &Knobs) -> usize {
-    let usual = Knobs::default();
-    let limited = knobs.single_copy_limit != usual.single_copy_limit
-        || knobs.together_limit != usual.together_limit;
-    let is_free = knobs.single_copy == SingleCopyMode::Auto && !learns(knobs) && !limited;
-    match is_free && datatype::string_moves_start_fast() {
-        true => usize::MAX,
-        false => knobs.single_copy_limit.0,
+        learns: knobs.costs == CostSource::Learn && knobs.single_copy == SingleCopyMode::Auto,
     }
 }
 
