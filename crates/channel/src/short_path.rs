@@ -6,7 +6,8 @@ use crate::transports::each;
 use crate::wait::Waitable;
 use crate::{First, Head, Result, Router};
 
-/// Short cuts beside [`Transport`](crate::Transport), for speed: a caller could do without each of them.
+/// Short cuts beside [`Transport`](crate::Transport), for speed: a caller could do without each of
+/// them.
 pub trait ShortPath {
     /// Takes the first packet in the polled rings if it is `wanted`. A caller that finds none for
     /// some time must poll.

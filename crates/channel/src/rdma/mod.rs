@@ -320,6 +320,7 @@ impl Rdma {
     }
 
     /// Requests for devices to which a post costs much leave together from now on, or leave now.
+    #[inline(never)]
     fn cork(&mut self, on: bool) {
         for rail in self.in_use.iter().filter(|rail| self.rails[*rail].polled()) {
             match on {

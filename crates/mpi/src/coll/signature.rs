@@ -352,3 +352,7 @@ impl<'a> Signature<'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "signature_tests.rs"]
+mod tests;

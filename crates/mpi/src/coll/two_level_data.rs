@@ -76,36 +76,54 @@ pub(super) async fn bcast_parts(call: &Call<'_>, buffer: &Buffer, root: usize) -
     allgather::flat(&inside, None, &blocks).await
 }
 
-/// Memory for the blocks of all members in the order of hosts, and the blocks of each host in it.
-struct Bundles {
+/// The blocks of all members in the order of hosts, in one piece of memory.
+struct Packed {
     room: Buffer,
-    each: usize,
+    /// The place of each member's block, and its length.
+    places: Vec<(usize, usize)>,
 }
 
-impl Bundles {
-    fn new(call: &Call<'_>, each: usize) -> Result<Bundles> {
-        let room = call.bytes(each * call.size())?;
-        Ok(Bundles { room, each })
+impl Packed {
+    /// With blocks as long as those of `all`. `whole`: the memory, if it is not a new one.
+    fn new(
+        call: &Call<'_>,
+        levels: &Levels<'_>,
+        all: &Blocks,
+        whole: Option<Buffer>,
+    ) -> Result<Packed> {
+        let mut places = vec![(0, 0); call.size()];
+        let mut at = 0;
+        for &member in levels.hosts().iter().flatten() {
+            let len = all.len(member as usize);
+            places[member as usize] = (at, len);
+            at += len;
+        }
+        Ok(Packed {
+            room: whole.map_or_else(|| call.bytes(at), Ok)?,
+            places,
+        })
+    }
+
+    fn block(&self, member: usize) -> Buffer {
+        let (at, len) = self.places[member];
+        self.room.slice(at, len)
     }
 
     /// The blocks of each host.
     fn of_hosts(&self, levels: &Levels<'_>) -> Blocks {
-        let mut at = 0;
         let of_host = |host: &Vec<u32>| {
-            let bundle = self.room.slice(at, host.len() * self.each);
-            at += host.len() * self.each;
-            bundle
+            let (start, _) = self.places[host[0] as usize];
+            let (last, len) = self.places[host[host.len() - 1] as usize];
+            self.room.slice(start, last + len - start)
         };
         Blocks::Each(levels.hosts().iter().map(of_host).collect())
     }
 
-    /// Each member, and its block.
-    fn blocks(&self, levels: &Levels<'_>) -> impl Iterator<Item = (usize, Buffer)> {
-        let members = levels.hosts().iter().flatten();
-        members.enumerate().map(|(number, &member)| {
-            let block = self.room.slice(number * self.each, self.each);
-            (member as usize, block)
-        })
+    /// Copies the blocks of all members but `except` to their places.
+    fn unpack(&self, all: &Blocks, except: Option<usize>) {
+        for member in (0..self.places.len()).filter(|&member| Some(member) != except) {
+            self.block(member).copy_to(&all.part(member));
+        }
     }
 }
 
@@ -131,8 +149,8 @@ pub(super) async fn gather(
     if call.me() == root
         && let Some(all) = all
     {
-        let bundles = Bundles::new(call, bytes)?;
-        let of_hosts = bundles.of_hosts(&levels);
+        let packed = Packed::new(call, &levels, all, None)?;
+        let of_hosts = packed.of_hosts(&levels);
         let here = Blocks::even(of_hosts.part(levels.host), inside.size());
         let gather_here = gather::flat(&inside, Some(&own), Some(&here), levels.leader());
         both(
@@ -140,11 +158,7 @@ pub(super) async fn gather(
             gather_here,
         )
         .await?;
-        for (member, block) in bundles.blocks(&levels) {
-            if member != root || ours.is_some() {
-                block.copy_to(&all.part(member));
-            }
-        }
+        packed.unpack(all, ours.is_none().then_some(root));
         return Ok(());
     }
     let bundle = call.bytes(bytes * inside.size())?;
@@ -171,11 +185,11 @@ pub(super) async fn scatter(
     if call.me() == root
         && let Some(all) = all
     {
-        let bundles = Bundles::new(call, bytes)?;
-        for (member, block) in bundles.blocks(&levels) {
-            all.part(member).copy_to(&block);
+        let packed = Packed::new(call, &levels, all, None)?;
+        for member in 0..call.size() {
+            all.part(member).copy_to(&packed.block(member));
         }
-        let of_hosts = bundles.of_hosts(&levels);
+        let of_hosts = packed.of_hosts(&levels);
         let here = Blocks::even(of_hosts.part(levels.host), inside.size());
         return both(
             scatter_linear(&across, Some(&of_hosts), None, of_root),
@@ -194,83 +208,33 @@ pub(super) async fn scatter(
 pub(super) async fn allgather(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let levels = Levels::new(call);
     let (inside, across) = (levels.inside(call), levels.across(call));
-    let bundles = Packed::new(call, &levels, all)?;
+    let whole = match levels.shape.spread().contiguous {
+        true => all.range(0, call.size()),
+        false => None,
+    };
+    let in_place = whole.is_some();
+    let packed = Packed::new(call, &levels, all, whole)?;
     let own = all.part(call.me());
     let here = Blocks::Each(
         levels
             .members()
             .iter()
-            .map(|&member| bundles.block(member as usize))
+            .map(|&member| packed.block(member as usize))
             .collect(),
     );
     match across {
         None => gather_linear(&inside, Some(&own), None, 0).await?,
         Some(across) => {
-            let ours = (!bundles.in_place).then_some(&own);
+            let ours = (!in_place).then_some(&own);
             gather_linear(&inside, ours, Some(&here), 0).await?;
-            allgather::flat(&across, None, &bundles.of_hosts(&levels)).await?;
+            allgather::flat(&across, None, &packed.of_hosts(&levels)).await?;
         }
     }
-    bcast::flat(&inside, &bundles.room, 0).await?;
-    bundles.unpack(call.me(), all);
+    bcast::flat(&inside, &packed.room, 0).await?;
+    if !in_place {
+        packed.unpack(all, Some(call.me()));
+    }
     Ok(())
-}
-
-/// Blocks of any size in the order of hosts, in one piece of memory.
-struct Packed {
-    room: Buffer,
-    /// The place of each member's block, and its length.
-    places: Vec<(usize, usize)>,
-    /// The memory is that of the blocks themselves.
-    in_place: bool,
-}
-
-impl Packed {
-    fn new(call: &Call<'_>, levels: &Levels<'_>, all: &Blocks) -> Result<Packed> {
-        let mut places = vec![(0, 0); call.size()];
-        let mut at = 0;
-        for &member in levels.hosts().iter().flatten() {
-            let len = all.len(member as usize);
-            places[member as usize] = (at, len);
-            at += len;
-        }
-        let whole = match levels.shape.spread().contiguous {
-            true => all.range(0, call.size()),
-            false => None,
-        };
-        Ok(Packed {
-            in_place: whole.is_some(),
-            room: match whole {
-                Some(whole) => whole,
-                None => call.bytes(at)?,
-            },
-            places,
-        })
-    }
-
-    fn block(&self, member: usize) -> Buffer {
-        let (at, len) = self.places[member];
-        self.room.slice(at, len)
-    }
-
-    fn of_hosts(&self, levels: &Levels<'_>) -> Blocks {
-        let of_host = |host: &Vec<u32>| {
-            let (start, _) = self.places[host[0] as usize];
-            let (last, len) = self.places[host[host.len() - 1] as usize];
-            self.room.slice(start, last + len - start)
-        };
-        Blocks::Each(levels.hosts().iter().map(of_host).collect())
-    }
-
-    /// Copies the blocks of all members but `me` to their places.
-    fn unpack(&self, me: usize, all: &Blocks) {
-        if self.in_place {
-            return;
-        }
-        for member in (0..self.places.len()).filter(|&member| member != me) {
-            self.block(member).copy_to(&all.part(member));
-        }
-    }
 }
 
 /// Among the ranks at each place of the hosts, then within each host. All hosts have as many

@@ -374,7 +374,7 @@ impl Messages {
         }
         let sent = router.packets_sent(peer);
         self.announced.departed(peer, &key, sent);
-        self.accepted(router, put).map(Some)
+        self.answered(router, put)
     }
 
     /// Writes a message to an announced buffer. `None`: the message cannot be exposed.

@@ -134,6 +134,11 @@ impl Messages {
         if self.fetches.is_empty() && self.deferred.is_empty() {
             return Ok(false);
         }
+        self.act_and_fetch(router)
+    }
+
+    #[inline(never)]
+    fn act_and_fetch(&mut self, router: &mut Router) -> Result<bool> {
         self.act(router)?;
         if self.fetches.is_patient() {
             std::hint::spin_loop();

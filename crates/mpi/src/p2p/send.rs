@@ -47,25 +47,25 @@ impl Messages {
     ) -> Result<Option<RequestId>> {
         match self.put_eager(router, buffer, peer, key)? {
             Put::Accepted => Ok(Some(self.requests.done())),
-            Put::Full => Ok(None),
-            put => self.accepted(router, put).map(Some),
+            put => self.answered(router, put),
         }
     }
 
-    /// The request of a message whose packet was accepted with this answer.
+    /// The request of a message whose packet got this answer. `None`: there is no room.
     #[cold]
     #[inline(never)]
-    pub(super) fn accepted(&mut self, router: &mut Router, put: Put) -> Result<RequestId> {
+    pub(super) fn answered(&mut self, router: &mut Router, put: Put) -> Result<Option<RequestId>> {
         match put {
             Put::Corked => {
                 let id = self.requests.add(Operation::NOBODYS)?;
                 self.deferred.push(Action::Complete(id));
-                return Ok(id);
+                return Ok(Some(id));
             }
+            Put::Full => return Ok(None),
             Put::AcceptedPollNow => self.listen(router)?,
-            Put::Accepted | Put::Full => {}
+            Put::Accepted => {}
         }
-        Ok(self.requests.done())
+        Ok(Some(self.requests.done()))
     }
 
     /// Puts a whole message that needs no answer.
