@@ -52,6 +52,10 @@ impl Kind {
         }
     }
 
+    fn in_note(note: u32) -> Kind {
+        Kind(((note & !DIRECT) >> LENGTH_BITS) as u8)
+    }
+
     /// The collective's name.
     pub(super) fn name(self) -> &'static str {
         let collective = match (self.0 as usize).checked_sub(Collective::ALL.len()) {
@@ -63,17 +67,37 @@ impl Kind {
     }
 }
 
-/// What notes carry of a call: all members must agree on it.
+/// A call as notes carry it: all members must agree on it.
 #[derive(Clone, Copy)]
 pub(super) struct NotedCall {
-    pub(super) kind: Kind,
+    /// The note without the length.
+    head: u32,
     /// Bytes of the vector.
     pub(super) len: usize,
-    /// The vector is the name of memory.
-    pub(super) direct: bool,
 }
 
 impl NotedCall {
+    /// A call in which members publish vectors of `len` bytes, which are names of memory if
+    /// `direct`.
+    #[inline(always)]
+    pub(super) fn new(kind: Kind, len: usize, direct: bool) -> NotedCall {
+        let direct = if direct { DIRECT } else { 0 };
+        NotedCall {
+            head: direct | u32::from(kind.0) << LENGTH_BITS,
+            len,
+        }
+    }
+
+    /// The call with vectors of another length.
+    #[inline(always)]
+    pub(super) fn with_len(self, len: usize) -> NotedCall {
+        NotedCall { len, ..self }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        Kind::in_note(self.head)
+    }
+
     /// Takes a step of the current round of a buffer. False: it must wait for another member, and
     /// is to be tried again. An error if that member has ended the round without a vector.
     #[inline(always)]
@@ -88,15 +112,14 @@ impl NotedCall {
         };
         match step(round)? {
             true => Ok(true),
-            false => still_waits(buffer, self.kind),
+            false => still_waits(buffer, self),
         }
     }
 
     /// The note of the call, by which others recognize another call.
     #[inline(always)]
     fn note(self) -> u32 {
-        let direct = if self.direct { DIRECT } else { 0 };
-        direct | u32::from(self.kind.0) << LENGTH_BITS | self.len as u32
+        self.head | self.len as u32
     }
 }
 
@@ -157,33 +180,31 @@ impl CallRound<'_> {
     /// another call.
     #[inline(always)]
     pub(super) fn vector(&mut self, member: usize) -> Result<Option<&[u8]>> {
-        let NotedCall { kind, len, .. } = self.noted;
-        let ours = self.noted.note();
+        let noted = self.noted;
         let Some(published) = self.round.published(member) else {
             return Ok(None);
         };
         let theirs = published.note();
-        if theirs != ours {
-            return Err(mismatch(member, theirs, kind, len));
+        if theirs != noted.note() {
+            return Err(mismatch(member, theirs, noted));
         }
-        Ok(Some(published.bytes(len)))
+        Ok(Some(published.bytes(noted.len)))
     }
 
     /// The vectors of two members, as [`vector`](Self::vector) returns one.
     #[inline(always)]
     pub(super) fn vectors(&mut self, members: [usize; 2]) -> Result<Option<[&[u8]; 2]>> {
-        let NotedCall { kind, len, .. } = self.noted;
-        let ours = self.noted.note();
+        let noted = self.noted;
         let Some(published) = self.round.both_published(members) else {
             return Ok(None);
         };
         for (member, vector) in members.iter().zip(&published) {
             let theirs = vector.note();
-            if theirs != ours {
-                return Err(mismatch(*member, theirs, kind, len));
+            if theirs != noted.note() {
+                return Err(mismatch(*member, theirs, noted));
             }
         }
-        Ok(Some(published.map(|vector| vector.bytes(len))))
+        Ok(Some(published.map(|vector| vector.bytes(noted.len))))
     }
 
     /// Ends the round for this rank, and wakes members that may sleep until then.
@@ -196,11 +217,11 @@ impl CallRound<'_> {
 /// Finds out, now and then, whether the member that a step of this rank waits for has ended the
 /// round without a vector.
 #[cold]
-fn still_waits(buffer: &CollectiveBuffer, kind: Kind) -> Result<bool> {
+fn still_waits(buffer: &CollectiveBuffer, noted: NotedCall) -> Result<bool> {
     let Some(member) = buffer.gone() else {
         return Ok(false);
     };
-    let name = kind.name();
+    let name = noted.kind().name();
     let detail = format!(
         "rank {member} of the communicator has ended its call without data for the {name} of this rank: the ranks \
          named different roots, or called different collectives"
@@ -209,8 +230,8 @@ fn still_waits(buffer: &CollectiveBuffer, kind: Kind) -> Result<bool> {
 }
 
 #[cold]
-fn mismatch(member: usize, theirs: u32, ours: Kind, len: usize) -> Error {
-    let kind = Kind(((theirs & !DIRECT) >> LENGTH_BITS) as u8);
+fn mismatch(member: usize, theirs: u32, noted: NotedCall) -> Error {
+    let (kind, ours, len) = (Kind::in_note(theirs), noted.kind(), noted.len);
     let bytes = match theirs & DIRECT {
         0 => format!("{} bytes", theirs & ((1 << LENGTH_BITS) - 1)),
         _ => format!("more than {MOST_BYTES} bytes"),

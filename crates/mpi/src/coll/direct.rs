@@ -102,7 +102,7 @@ impl<'a> Direct<'a> {
             source: RemoteKey::NONE,
             target: RemoteKey::NONE,
         };
-        let call = self.turn.kind;
+        let call = self.turn.noted.kind();
         self.turn
             .round(RECORD, |mut round| {
                 let Some(record) = round.vector(member)? else {

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use channel::collective_buffer::CollectiveBuffer;
 
-use super::buffer_round::{CallRound, Kind, NotedCall};
+use super::buffer_round::{CallRound, NotedCall};
 use crate::Result;
 use crate::lanes::Lane;
 use crate::rank::{Rank, State};
@@ -16,9 +16,7 @@ pub(super) struct LaneTurn<'a> {
     pub(super) rank: &'a Rank,
     lane: Lane,
     number: u64,
-    pub(super) kind: Kind,
-    /// The vectors are names of memory.
-    pub(super) direct: bool,
+    pub(super) noted: NotedCall,
     /// A round has begun and not ended.
     is_open: AtomicBool,
 }
@@ -42,15 +40,13 @@ impl<'a> LaneTurn<'a> {
     pub(super) fn new(
         rank: &'a Rank,
         Ticket { lane, number }: Ticket,
-        kind: Kind,
-        direct: bool,
+        noted: NotedCall,
     ) -> LaneTurn<'a> {
         LaneTurn {
             rank,
             lane,
             number,
-            kind,
-            direct,
+            noted,
             is_open: AtomicBool::new(false),
         }
     }
@@ -79,11 +75,7 @@ impl<'a> LaneTurn<'a> {
         mut step: impl FnMut(CallRound<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.is_open.store(true, Relaxed);
-        let noted = NotedCall {
-            kind: self.kind,
-            len,
-            direct: self.direct,
-        };
+        let noted = self.noted.with_len(len);
         self.repeat(|buffer| noted.step(buffer, &mut step)).await
     }
 

@@ -142,10 +142,7 @@ impl BlockingCall<'_> {
             return Err(no_round());
         };
         for piece in Pieces::of(self.rank, &whole, self.me, self.size)? {
-            let noted = NotedCall {
-                len: piece.len,
-                ..self.noted
-            };
+            let noted = self.noted.with_len(piece.len);
             BlockingCall { noted, ..*self }.run_one(piece.signature(), piece.parts.as_ref())?;
         }
         Ok(())
@@ -180,13 +177,13 @@ impl BlockingCall<'_> {
 }
 
 /// Runs an operation by rounds of its lane. `place`: this rank's number among the members, and
-/// theirs. `len`: bytes of the vector that a member publishes.
+/// theirs.
 pub(super) async fn by_lane(
     turn: &LaneTurn<'_>,
     signature: &Signature<'_>,
     place: (usize, usize),
-    len: usize,
 ) -> Result<()> {
+    let len = turn.noted.len;
     if len <= WHOLE {
         return one_by_lane(turn, *signature, None, place, len).await;
     }
@@ -206,7 +203,7 @@ pub(super) fn as_round(
     work: &Arc<Work>,
 ) -> Option<Round> {
     let place = (core.rank, core.size());
-    let noted = shared.noted();
+    let noted = shared.noted(false);
     if noted.len > WHOLE || place.1 > FLAT {
         return None;
     }

@@ -91,14 +91,10 @@ pub(super) struct SharedFacts {
 }
 
 impl SharedFacts {
-    /// The call in notes, if members publish vectors.
+    /// The call in notes. `direct`: members publish names of memory.
     #[inline(always)]
-    pub(super) fn noted(&self) -> NotedCall {
-        NotedCall {
-            kind: self.kind,
-            len: self.published,
-            direct: false,
-        }
+    pub(super) fn noted(&self, direct: bool) -> NotedCall {
+        NotedCall::new(self.kind, self.published, direct)
     }
 
     /// The facts that decide on the algorithm, of a call with `size` members. `direct`: they can

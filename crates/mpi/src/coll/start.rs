@@ -50,7 +50,7 @@ impl Rank {
                     comm,
                     me,
                     size,
-                    noted: facts.noted(),
+                    noted: facts.noted(false),
                 }
                 .run(work);
             }
@@ -208,12 +208,12 @@ pub(super) async fn by_lane(
     direct: bool,
     work: &Work,
 ) -> Result<()> {
-    let turn = LaneTurn::new(call.rank, ticket, facts.kind, direct);
+    let turn = LaneTurn::new(call.rank, ticket, facts.noted(direct));
     let Some(signature) = work.signature() else {
         return Ok(());
     };
     if direct {
         return Direct::new(call, turn, facts.bytes).run(&signature).await;
     }
-    rounds::by_lane(&turn, &signature, (call.me(), call.size()), facts.published).await
+    rounds::by_lane(&turn, &signature, (call.me(), call.size())).await
 }
