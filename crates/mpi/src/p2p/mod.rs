@@ -16,6 +16,7 @@ mod internal_messages;
 mod learned_costs;
 mod losses;
 mod message;
+mod message_source;
 #[cfg(test)]
 mod nonsense_tests;
 mod peer_queue;
@@ -43,11 +44,12 @@ use deferred::Deferred;
 use learned_costs::{Class, LearnedCosts};
 pub use message::Body;
 pub(crate) use message::{Bytes, Message};
+use message_source::MessageSource;
 pub use probe::Found;
 use protocol::{Case, Choice, Limits, Protocol, rendezvous};
 pub(crate) use receive::received;
 use rendezvous::Fetches;
-use send_queue::{MessageSource, SendQueue};
+use send_queue::SendQueue;
 use transfers::{Stage, Transfers};
 
 use crate::lost_peers::Losses;

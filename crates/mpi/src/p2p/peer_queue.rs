@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use channel::{Head, NotifiedWrite, Put, Router, ShortPath, Transport};
 
-use super::send_queue::MessageSource;
+use super::message_source::MessageSource;
 use super::streams::Streams;
 use crate::Result;
 use crate::matching::Key;

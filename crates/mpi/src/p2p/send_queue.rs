@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-use channel::{Head, PeerTable, Put, Router};
+use channel::{Head, PeerTable, Router};
 
+use super::message_source::MessageSource;
 use super::peer_queue::{Outgoing, PeerQueue, PeerState, PeerStates};
 use super::short_path::ShortPaths;
 use crate::Result;
-use crate::matching::Key;
 use crate::packet::{Control, Kind};
-use crate::request::{RequestId, Send};
+use crate::request::RequestId;
 
 /// The packets that wait, and the peers that need more than a `put`.
 pub(super) struct SendQueue {
@@ -32,23 +32,6 @@ pub(super) enum Step {
     SendGathered,
     /// The table chooses a protocol.
     Choose,
-}
-
-/// The messages that the queue sends, as their owner keeps them.
-pub(super) trait MessageSource {
-    /// The send of a request; `None` if it is gone.
-    fn send(&mut self, request: RequestId) -> Option<&mut Send>;
-    /// The body of the announcement of a message, which may expose the message.
-    fn announce(&mut self, router: &mut Router, peer: usize, request: RequestId)
-    -> Result<Vec<u8>>;
-    /// The last packet of a message was accepted, with this answer: its send is complete once that
-    /// has left.
-    fn sent(&mut self, request: RequestId, put: Put);
-    /// The last packet of an operation of the library was accepted, with this answer.
-    fn left(&mut self, request: RequestId, put: Put);
-    /// The first packet of a message to a peer that has announced buffers has left, among the first
-    /// `sent` packets for it.
-    fn departed(&mut self, peer: usize, key: &Key, sent: u64);
 }
 
 impl SendQueue {
@@ -269,8 +252,12 @@ mod tests {
     use channel::{More, Transport};
     use datatype::{Pool, Predefined};
 
+    use channel::Put;
+
     use super::*;
+    use crate::matching::Key;
     use crate::packet::{Eager, Envelope, Rendezvous};
+    use crate::request::Send;
 
     /// One message of a test, and the calls of the queue.
     struct One {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use channel::{Put, Router, ShortPath, Transport};
 
-use super::send_queue::MessageSource;
+use super::message_source::MessageSource;
 use crate::Result;
 use crate::packet::{Control, Rendezvous};
 use crate::request::RequestId;

@@ -12,7 +12,6 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 /// The list only gets shorter.
 const ALLOWED: &[(&str, &str, &str)] = &[
     ("p2p", "cooperative_copy", PARENT),
-    ("p2p", "cooperative_copy", "rendezvous"),
     ("p2p", "deferred", "cooperative_copy"),
     ("p2p", "probe", PARENT),
     ("p2p", "protocol", PARENT),
