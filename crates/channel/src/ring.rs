@@ -324,99 +324,65 @@ impl<M: Memory> Sender<M> {
                 return put;
             }
         }
-        if len > INLINE {
+        let sequence = packets.wrapping_add(1);
+        let (slot, next);
+        if len <= INLINE {
+            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
+            slot.write(head, len, len, fill);
+        } else {
             let which = self.arenas.of_body(len);
             assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
             if which == Which::Small && self.tail.packets == packets {
                 self.handed_out[which as usize].offset = 0;
             }
             let arena = self.handed_out[which as usize];
-            return match arena.offset + len > self.used[which as usize] {
-                true => self.put_first_of_lap(which, head, len, fill, put),
-                false => self.put_body(which, head, len, fill, put),
-            };
-        }
-        let sequence = packets.wrapping_add(1);
-        let (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
-        slot.write(head, len, len, fill);
-        self.head = sequence;
-        slot.flag().store(sequence, Ordering::Release);
-        next.will_be_written();
-        put
-    }
-
-    /// Puts a packet whose body goes to an arena, if it has room.
-    #[inline(always)]
-    fn put_body(
-        &mut self,
-        which: Which,
-        head: Head,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-        mut put: Put,
-    ) -> Put {
-        let packets = self.head;
-        let sequence = packets.wrapping_add(1);
-        let (mut offset, mut after) = self.place(which, len);
-        if !self.has_room(self.tail, which, after.lines) {
-            put = self.look_at_tail(Some((which, after.lines)));
-            if put == Put::Full {
-                if which == Which::Small || !self.grow() {
-                    return put;
-                }
-                (offset, after) = self.place(which, len);
-                put = Put::AcceptedPollNow;
+            let mut begun = 0;
+            if arena.offset + len > self.used[which as usize] {
+                begun = self.end_lap(which, len);
             }
+            let (mut offset, mut after) = self.place(which, len);
+            if !self.has_room(self.tail, which, after.lines) {
+                put = self.look_at_tail(Some((which, after.lines)));
+                if put == Put::Full {
+                    if which == Which::Small || !self.grow() {
+                        return put;
+                    }
+                    (offset, after) = self.place(which, len);
+                    put = Put::AcceptedPollNow;
+                }
+            }
+            self.memory.arena(which, offset, len, fill);
+            if begun != 0 {
+                self.first_of_lap_written(which, len, begun);
+            }
+            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
+            let elsewhere = Elsewhere {
+                which,
+                offset: offset as u32,
+                lines: after.lines,
+                taken: self.taken,
+                unused: self.unused,
+            };
+            slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
+            self.handed_out[which as usize] = after;
         }
-        let (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
-        self.memory.arena(which, offset, len, fill);
-        let elsewhere = Elsewhere {
-            which,
-            offset: offset as u32,
-            lines: after.lines,
-            taken: self.taken,
-            unused: self.unused,
-        };
-        slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
-        self.handed_out[which as usize] = after;
         self.head = sequence;
         slot.flag().store(sequence, Ordering::Release);
         next.will_be_written();
         put
     }
 
-    /// Puts a packet whose body does not fit behind the last one. Its writing is timed, while the
-    /// arena may still grow.
+    /// The first body of a lap has been written, which began at this time.
     #[cold]
     #[inline(never)]
-    fn put_first_of_lap(
-        &mut self,
-        which: Which,
-        head: Head,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-        put: Put,
-    ) -> Put {
-        self.end_lap(which, len);
-        if which == Which::Small || self.unused == 0 || !Growth::is_timed(len) {
-            return self.put_body(which, head, len, fill, put);
+    fn first_of_lap_written(&mut self, which: Which, len: usize, begun: u64) {
+        let took = M::now().saturating_sub(begun);
+        if self.own_copy == 0 {
+            self.own_copy = M::own_copy().max(1);
         }
-        let mut took = None;
-        let timed = |body: &mut [u8]| {
-            let begun = M::now();
-            fill(body);
-            took = Some(M::now().saturating_sub(begun));
-        };
-        let put = self.put_body(which, head, len, timed, put);
-        if let Some(took) = took {
-            if self.own_copy == 0 {
-                self.own_copy = M::own_copy().max(1);
-            }
-            let copy = len as u64 * self.own_copy / 1000;
-            self.growth
-                .written(self.used[which as usize], len, took, copy);
-        }
-        put
+        let copy = len as u64 * self.own_copy / 1000;
+        self.growth
+            .written(self.used[which as usize], len, took, copy);
     }
 
     /// Long bodies go as fast as they will: the wide arena does not grow any more.
@@ -432,12 +398,13 @@ impl<M: Memory> Sender<M> {
         self.handed_out[which as usize].place(len, self.used[which as usize])
     }
 
-    /// The next body does not fit behind the last one.
+    /// The next body does not fit behind the last one. Returns the time at which its writing begins
+    /// if that is to be timed, otherwise 0.
     #[cold]
     #[inline(never)]
-    fn end_lap(&mut self, which: Which, len: usize) {
+    fn end_lap(&mut self, which: Which, len: usize) -> u64 {
         if which == Which::Small {
-            return;
+            return 0;
         }
         let taken = [self.tail.packets, self.reported];
         let in_flight = taken.map(|taken| self.head.wrapping_sub(taken));
@@ -450,6 +417,10 @@ impl<M: Memory> Sender<M> {
             Step::All => while self.grow() {},
         }
         while len > self.used[Which::Wide as usize] && self.grow() {}
+        match self.unused > 0 && Growth::is_timed(len) {
+            true => M::now().max(1),
+            false => 0,
+        }
     }
 
     /// Doubles the used part of the wide arena. False: all of it is in use.
