@@ -182,7 +182,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// What this rank gives and gets; `None` if only its neighbours take part.
+    /// The data that this rank gives and gets. Returns `None` if only its neighbours take part.
     #[inline(always)]
     fn signature(&self) -> Option<Signature<'_>> {
         self.with_signature(

@@ -67,7 +67,7 @@ impl Reduction {
 /// The number of elements of the result that each rank gets.
 #[derive(Clone, Debug)]
 pub enum Counts {
-    /// The same number for every rank.
+    /// Every rank gets this many elements.
     Even(usize),
     /// A number for each rank.
     Each(Box<[usize]>),

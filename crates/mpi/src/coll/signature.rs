@@ -1,4 +1,4 @@
-//! What each rank gives to a collective operation, and what it gets.
+//! The signature of a collective operation: the data that a rank gives, and those that it gets.
 //!
 //! The rest follows: the checks of the arguments, the facts by which an algorithm is chosen, the
 //! vector that a member publishes in shared memory, and the members that read it.
