@@ -25,6 +25,8 @@ mod body;
 #[cfg(not(loom))]
 mod build;
 #[cfg(not(loom))]
+mod costs;
+#[cfg(not(loom))]
 mod explain;
 #[cfg(all(feature = "fuzzing", not(loom)))]
 #[doc(hidden)]
@@ -63,6 +65,8 @@ mod suite;
 pub use body::BodyStores;
 #[cfg(not(loom))]
 pub use build::{Peers, Settings};
+#[cfg(not(loom))]
+pub use costs::{MessageCosts, PathCosts};
 pub use error::{Error, Fault, Result};
 #[cfg(not(loom))]
 pub use explain::{OwnNetwork, RailChoice};

@@ -35,7 +35,7 @@ impl Report<'_> {
     /// The network that this rank's devices report.
     pub fn network(&mut self) -> OwnNetwork {
         OwnNetwork {
-            device: self.0.rdma.as_mut().map(|rdma| rdma.estimates()),
+            device: self.0.rdma.as_mut().map(|rdma| rdma.paths()),
             shares_memory: self.0.shm.is_some(),
         }
     }

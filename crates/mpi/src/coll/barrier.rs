@@ -11,28 +11,12 @@ use crate::algorithms::{Algorithm, Collective};
 pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
     match call.choose(Collective::Barrier, call.case(0)) {
         Algorithm::TwoLevel => Box::pin(two_level_data::barrier(call)).await,
-        algorithm => run(call, algorithm).await,
-    }
-}
-
-/// A barrier without levels.
-pub(super) async fn flat(call: &Call<'_>) -> Result<()> {
-    let algorithm = call.choose(Collective::Barrier, call.case(0));
-    run(call, algorithm).await
-}
-
-async fn run(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
-    match algorithm {
-        Algorithm::Tree => {
-            collect(call).await?;
-            release(call).await
-        }
         _ => dissemination(call).await,
     }
 }
 
-/// After the exchange at distance d each rank has heard from 2d ranks.
-async fn dissemination(call: &Call<'_>) -> Result<()> {
+/// After the exchange at distance d each rank has heard from 2d ranks: a barrier without levels.
+pub(super) async fn dissemination(call: &Call<'_>) -> Result<()> {
     let mut distance = 1;
     while distance < call.size() {
         call.exchange(

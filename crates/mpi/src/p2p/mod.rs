@@ -29,7 +29,7 @@ mod transfers;
 
 use std::sync::Arc;
 
-use channel::{Capabilities, End, Exposed, Head, Router, ShortPath, Transport, ZeroCopy};
+use channel::{Capabilities, End, Exposed, Head, Router, Transport, ZeroCopy};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
@@ -118,9 +118,12 @@ impl Messages {
     pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
         let tries_short = limits.announces && (limits.announces_all || rails > Some(1));
-        let reach = |peer| Reach {
-            whole: limits.whole(router.piece(peer)),
-            is_dear: router.capabilities(peer).dear_puts,
+        let reach = |peer| {
+            let capabilities = router.capabilities(peer);
+            Reach {
+                whole: limits.whole(&capabilities),
+                is_dear: capabilities.dear_puts,
+            }
         };
         let peers: Vec<Reach> = (0..ranks).map(reach).collect();
         let send_queue = SendQueue::new(&peers);
@@ -234,7 +237,7 @@ impl Messages {
             readable: true,
             ..Case::of_sender(len, peer, &self.limits)
         };
-        let is_announced = len > self.limits.eager && protocol::can_learn(&case);
+        let is_announced = len > self.limits.eager_to(peer) && protocol::can_learn(&case);
         let company = [false, true].map(|is_followed| Class::of(len, peer.push, is_followed));
         let class = is_announced.then(|| self.learned.busier(company))?;
         let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;
