@@ -78,7 +78,7 @@ pub struct Capabilities {
     /// A put costs far more than the making of its packet: short packets in a row are worth sending
     /// together ([`Router::hold`](crate::Router::hold)).
     pub dear_puts: bool,
-    /// Longest message that is worth sending at once, in bytes, unless the user sets a limit. It is a
+    /// Longest message that is worth sending at once, in bytes, unless the user sets a limit: a
     /// fixed number of the machine.
     pub eager: usize,
     /// Number of rails between the two ranks; 1 without rails.
