@@ -43,8 +43,6 @@ WHOLE = {"machines": ["qdr", "fdr", "edr", "hdr", "ndr"],
 # Points of the small grid whose choice is a miss, and why.
 KNOWN = {
     "bcast qdr 2x4 4096": "parts of 1 KiB: their copies are predicted to stay in caches, and do not quite",
-    "allgather ndr 2x4 65536": "the long messages of all pairs overlap better than predicted",
-    "alltoall qdr 2x4 8": "the leaders' copies of short blocks are not predicted",
 }
 
 
