@@ -119,9 +119,14 @@ impl MachineModel {
                 return;
             }
             let status = self.messages[first].status;
+            // Its acknowledgement came before it was sent again.
+            let was_next = self.qps[q as usize].to_send == first;
             self.report(q, clock.now(), status, clock);
             if status != Status::Success {
                 return self.break_qp(q, clock);
+            }
+            if was_next {
+                self.go_on_sending(q, clock);
             }
         }
     }
