@@ -122,7 +122,7 @@ class Result:
         self.best = min(times, key=times.get)
         self.ratio = default / min(times[self.best], default)
         # An algorithm that does not work for the point leaves the default choice.
-        taken = [name for name, time in times.items() if abs(time / default - 1) < 0.002 and name != "cached-ring"]
+        taken = [name for name, time in times.items() if abs(time / default - 1) < 0.002 and name not in ("cached-ring", "direct")]
         self.taken = self.best if self.best in taken else (taken or [""])[-1]
 
 
