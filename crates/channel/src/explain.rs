@@ -1,5 +1,7 @@
 //! The rails of a message, explained for its user.
 
+use crate::PathCosts;
+
 /// The choice of rails for messages of one length to one peer, and the choices not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RailChoice {
@@ -18,9 +20,9 @@ pub struct RailChoice {
 /// The network of a rank's devices, and its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnNetwork {
-    /// Time from the post of a short write to its arrival at a peer, in nanoseconds, and the bytes
-    /// per second of all rails in use: estimates of the devices. `None`: the rank has no device.
-    pub device: Option<(u64, u64)>,
+    /// The paths to other hosts, and within the host where devices or processors carry messages
+    /// there without shared memory. `None`: the rank has no device.
+    pub device: Option<[PathCosts; 2]>,
     /// The rank shares memory with the other ranks of its host.
     pub shares_memory: bool,
 }

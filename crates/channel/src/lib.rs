@@ -24,6 +24,7 @@ mod transport;
 mod body;
 #[cfg(not(loom))]
 mod build;
+mod costs;
 #[cfg(not(loom))]
 mod device_pace;
 #[cfg(not(loom))]
@@ -67,6 +68,8 @@ mod suite;
 pub use body::BodyStores;
 #[cfg(not(loom))]
 pub use build::{Peers, Settings};
+#[cfg(not(loom))]
+pub use costs::{MessageCosts, PathCosts};
 pub use error::{Error, Fault, Result};
 #[cfg(not(loom))]
 pub use explain::{OwnNetwork, RailChoice};

@@ -8,8 +8,8 @@ use datatype::Buffer;
 use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, Error, Exposed, Exposure, Head, More, Put, RemoteKey, Result,
-    Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, CostHints, Error, Exposed, Exposure, Head, More, PathCosts, Put, RemoteKey,
+    Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 
 /// Longest packet to this rank itself, in bytes.
@@ -23,10 +23,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     cooperative: false,
     push: false,
     settled: true,
+    eager: PathCosts::MEMORY.eager as usize,
     rails: 1,
     cost: CostHints {
         latency_ns: 50,
-        read_answer_ns: 0,
+        read_ns: 0,
+        write_ns: 100,
         expose_ns: 0,
         packet_ps_per_byte: 200,
         zero_copy_ps_per_byte: 100,

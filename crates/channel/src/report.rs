@@ -30,7 +30,7 @@ impl Report<'_> {
     /// The network that this rank's devices report.
     pub fn network(&mut self) -> OwnNetwork {
         OwnNetwork {
-            device: self.0.transports.rdma.as_mut().map(|rdma| rdma.estimates()),
+            device: self.0.transports.rdma.as_mut().map(|rdma| rdma.paths()),
             shares_memory: self.0.transports.shm.is_some(),
         }
     }

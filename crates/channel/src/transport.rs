@@ -81,6 +81,9 @@ pub struct Capabilities {
     /// Packets of long messages to this peer go as fast as they will: memory that they need is not
     /// new any more.
     pub settled: bool,
+    /// Longest message that is worth sending at once, in bytes, unless the user sets a limit: a
+    /// fixed number of the machine.
+    pub eager: usize,
     /// Number of rails between the two ranks; 1 without rails.
     pub rails: usize,
     /// Cost estimates.
@@ -117,8 +120,11 @@ impl ZeroCopyCapabilities {
 pub struct CostHints {
     /// Time from the post of a short packet to its arrival, in nanoseconds.
     pub latency_ns: u64,
-    /// Additional time of a read for the peer's answer, in nanoseconds.
-    pub read_answer_ns: u64,
+    /// Time of a short read after the announcement, in nanoseconds.
+    pub read_ns: u64,
+    /// Time of the receiver's answer to the announcement and of a short write after it, in
+    /// nanoseconds.
+    pub write_ns: u64,
     /// Time to prepare a buffer for zero copy, in nanoseconds.
     pub expose_ns: u64,
     /// Time per byte in packets, in picoseconds, copies at both ends included.

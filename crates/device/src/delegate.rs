@@ -22,6 +22,14 @@ macro_rules! delegate_to_node {
             self.node.borrow().is_virtual()
         }
 
+        fn host_costs(&mut self) -> $crate::HostCosts {
+            self.node().host_costs()
+        }
+
+        fn store_costs(&mut self, peer: usize) -> Option<$crate::StoreCosts> {
+            self.node().store_costs(peer)
+        }
+
         fn sync_memory(&mut self) {
             self.node().sync_memory()
         }

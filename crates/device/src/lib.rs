@@ -9,6 +9,7 @@
 
 mod accounting;
 pub mod check;
+mod costs;
 mod delegate;
 mod host;
 mod immediates;
@@ -19,6 +20,7 @@ pub mod wr_table;
 use std::os::fd::OwnedFd;
 
 pub use accounting::{Accounting, Charges, Effort, VirtualTime};
+pub use costs::{HostCosts, RequestCosts, StoreCosts};
 pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
 pub use immediates::with_immediates;
 pub use signs::Signs;
@@ -52,6 +54,18 @@ pub trait Node: Send {
     /// wait for nothing.
     fn is_virtual(&self) -> bool {
         false
+    }
+
+    /// The costs of this rank's host: an estimate.
+    fn host_costs(&mut self) -> HostCosts {
+        HostCosts::USUAL
+    }
+
+    /// The steps of a write to `peer`, if it is on this host and processors carry writes there.
+    /// `None`: a device does.
+    fn store_costs(&mut self, peer: usize) -> Option<StoreCosts> {
+        let _ = peer;
+        None
     }
 
     /// Makes all writes visible that peers have made until now. Call it before reading memory that

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::RequestCosts;
+
 /// The result of a verb.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -47,6 +49,8 @@ pub struct Attributes {
     /// Time from the post of a short write to its arrival in the peer's memory, in nanoseconds: an
     /// estimate.
     pub latency_ns: u64,
+    /// The costs of a work request: an estimate.
+    pub request: RequestCosts,
     /// The number of the card among the node's cards. Ports of one card share its slot.
     pub card: usize,
     /// The number of the protection domain among the node's. A region that is registered with one

@@ -33,6 +33,7 @@ impl ModelDevice {
             let timing = net.timing(adapter);
             let (bandwidth, latency, own) =
                 (timing.bandwidth, timing.latency, *timing.costs.rail());
+            let request = timing.request;
             Attributes {
                 name: format!("modelled rail {rail}"),
                 mtu: own.hca.mtu.0 as usize,
@@ -52,6 +53,7 @@ impl ModelDevice {
                 subnet: own.subnet.into(),
                 bandwidth,
                 latency_ns: latency.div_ceil(1000),
+                request,
                 card,
                 domain: domain as usize,
             }

@@ -7,7 +7,10 @@ use sim::{Deadlock, Time, Turn};
 
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
-use device::{Accounting, Device, Effort, Error, Node, PortEvent, Result, Signs, VirtualTime};
+use device::{
+    Accounting, Device, Effort, Error, HostCosts, Node, PortEvent, Result, Signs, StoreCosts,
+    VirtualTime,
+};
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
 /// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
@@ -43,6 +46,8 @@ pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
 
 /// Longer copies share the host's memory with its other users, in pieces of this many bytes.
 const SHARE: usize = 16 << 10;
+/// Bytes whose time gives the time of one.
+const MANY: u64 = 1 << 20;
 /// Shorter copies are not affected by other users of the memory, in bytes.
 const SHORT: usize = 1 << 10;
 
@@ -230,6 +235,34 @@ impl Node for ModelNode {
         let time = self.turn.with(|net, _| net.cpu(rank, CALL));
         keep_busy(&self.turn, time, Activity::Clock.alone(0));
         now / 1000
+    }
+
+    fn host_costs(&mut self) -> HostCosts {
+        self.turn.with(|net, _| {
+            let costs = &net.timings[0].costs;
+            let nanos = |effort| self::effort(costs, effort).picos() / 1000;
+            HostCosts {
+                send_ns: nanos(Effort::Send),
+                receive_ns: nanos(Effort::Receive),
+                copy_ps: costs.copy(Bytes(MANY)).picos() / MANY,
+                memory_ps: costs.memory_of_copy(Bytes(MANY)).picos() / MANY,
+                // Memory is registered once.
+                register_ns: 0,
+            }
+        })
+    }
+
+    fn store_costs(&mut self, peer: usize) -> Option<StoreCosts> {
+        let rank = self.turn.rank() as usize;
+        self.turn.with(|net, _| {
+            let is_beside = net.ranks[rank].host == net.ranks.get(peer)?.host;
+            let costs = &net.timings[0].costs;
+            is_beside.then(|| StoreCosts {
+                post_ns: CALL / 1000,
+                handover_ns: costs.handover().picos() / 1000,
+                poll_ns: costs.poll().picos() / 1000,
+            })
+        })
     }
 
     fn sync_memory(&mut self) {

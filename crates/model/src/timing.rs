@@ -1,8 +1,9 @@
 //! The costs of one rail's steps, in tables: one row for each length up to a packet's.
 
-use fabric::explain::{explain, total};
+use device::RequestCosts;
+use fabric::explain::{explain, explain_posted, total};
 use fabric::limits::{limits, one_way};
-use fabric::{Bytes, Costs, Operation, System, packet};
+use fabric::{Bytes, Costs, Nanos, Operation, System, packet};
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
@@ -26,6 +27,45 @@ fn bandwidth(costs: &Costs) -> u64 {
     one_way(&limits).map_or(0, |least| least.one_way.bits_per_sec() / 8)
 }
 
+/// The switches between the hosts that are furthest apart.
+fn hops(costs: &Costs) -> u32 {
+    let system = costs.system();
+    system.hops_on(costs.rail(), 0, system.nodes - 1)
+}
+
+/// The time of a write on an idle machine.
+fn write_time(costs: &Costs, payload: Bytes, inline: bool) -> Nanos {
+    total(&explain_posted(
+        costs,
+        payload,
+        Operation::Write,
+        inline,
+        hops(costs),
+    ))
+}
+
+/// The costs of a work request: its times on an idle machine beside those of bandwidth.
+fn request_costs(costs: &Costs) -> RequestCosts {
+    let nanos = |time: Nanos| time.picos() / 1000;
+    let short = write_time(costs, SHORT_WRITE, costs.fits_inline(SHORT_WRITE));
+    let fetched = write_time(costs, SHORT_WRITE, false);
+    let packet = write_time(costs, costs.mtu(), false);
+    let on_link = costs.mtu().0 * 1_000_000_000_000 / bandwidth(costs).max(1);
+    let stored = packet.saturating_sub(fetched).picos();
+    let read = explain(costs, SHORT_WRITE, Operation::Read, hops(costs));
+    RequestCosts {
+        post_ns: nanos(costs.post()),
+        poll_ns: nanos(costs.poll()),
+        line_ns: match costs.rail().hca.blueflame {
+            true => nanos(costs.system().host.mmio_line),
+            false => 0,
+        },
+        fetch_ns: nanos(fetched.saturating_sub(short)),
+        store_ps: stored.saturating_sub(on_link) / costs.mtu().0,
+        read_ns: nanos(total(&read)),
+    }
+}
+
 pub(super) struct Timing {
     pub costs: Costs,
     /// The processor's steps: a post, a poll, a change of rail.
@@ -43,6 +83,8 @@ pub(super) struct Timing {
     pub bandwidth: u64,
     /// The time of a short write between the hosts that are furthest apart.
     pub latency: Time,
+    /// The costs of a work request between these hosts.
+    pub request: RequestCosts,
     /// The time that each work request occupies its queue pair: a write, a send, a read or atomic.
     pub engine: Time,
     pub engine_of_send: Time,
@@ -100,10 +142,8 @@ impl Timing {
             reads: hca.reads,
             mtu: mtu as u32,
             bandwidth: bandwidth(&costs),
-            latency: {
-                let hops = system.hops_on(costs.rail(), 0, system.nodes - 1);
-                total(&explain(&costs, SHORT_WRITE, Operation::Write, hops)).picos()
-            },
+            latency: write_time(&costs, SHORT_WRITE, true).picos(),
+            request: request_costs(&costs),
             costs,
             post: costs.post().picos(),
             poll: costs.poll().picos(),

@@ -17,6 +17,7 @@ pub(crate) mod branches;
 mod cost;
 mod network;
 mod recent;
+mod rooted;
 mod trees;
 
 use knobs::{AlgorithmChoices, TreeArity};
@@ -101,8 +102,6 @@ named! {
     Algorithm {
         /// Exchanges with the neighbours at distance 1, 2, 4…
         Dissemination = "dissemination",
-        /// To rank 0 and back along a binomial tree.
-        Tree = "tree",
         /// Along a binomial tree.
         Binomial = "binomial",
         /// Along a tree in which each rank has an equal number of branches, in pieces.
@@ -243,18 +242,24 @@ fn ends(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
     ends(algorithm, case)
 }
 
-/// The algorithms without levels that work in this case, with their costs.
-fn flat_costs(of: Collective, case: &Case) -> impl Iterator<Item = (Algorithm, Ends)> + use<'_> {
+/// The time of an algorithm on the mean of all ranks, in nanoseconds, as members compare it.
+fn time(of: Collective, algorithm: Algorithm, case: &Case) -> u64 {
+    let followed = rooted::behind_barrier(of, algorithm, case);
+    followed.unwrap_or_else(|| ends(of, algorithm, case)).mean
+}
+
+/// The cheapest algorithm without levels.
+fn cheapest_flat(of: Collective, case: &Case) -> Option<Algorithm> {
     let works = |row: &&Row| !row.has_levels() && row.can(case);
     let rows = rows(of).iter().filter(works);
-    rows.map(move |row| (row.algorithm, ends(of, row.algorithm, case)))
+    let algorithms = rows.map(|row| row.algorithm);
+    algorithms.min_by_key(|&algorithm| time(of, algorithm, case))
 }
 
 use trees::Ends;
 use {Algorithm as A, Needs as N};
 
 const BARRIER: &[Row] = &[
-    row(A::Tree, NEVER, 0, N::Nothing),
     row(A::Dissemination, 0, 0, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
     row(A::Shared, 0, 2, N::SharedMemory),
@@ -463,7 +468,7 @@ fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
 fn cheapest(collective: Collective, case: &Case) -> Option<Algorithm> {
     let rows = rows(collective).iter().filter(|row| row.can(case));
     rows.map(|row| row.algorithm)
-        .min_by_key(|&algorithm| ends(collective, algorithm, case).mean)
+        .min_by_key(|&algorithm| time(collective, algorithm, case))
 }
 
 /// The predicted times of the algorithms that work in a case, in nanoseconds, in the order of the
@@ -475,7 +480,7 @@ pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)>
     let mut predictions: Vec<(Algorithm, u64)> = Vec::new();
     for row in rows(collective).iter().filter(|row| row.can(case)) {
         if predictions.iter().all(|(known, _)| *known != row.algorithm) {
-            let time = ends(collective, row.algorithm, case).mean;
+            let time = time(collective, row.algorithm, case);
             predictions.push((row.algorithm, time));
         }
     }

@@ -39,8 +39,9 @@ impl Wiring {
 
 /// The limits of the protocols.
 pub(crate) fn limits(knobs: &Knobs) -> Limits {
+    let usual = Knobs::default();
     Limits {
-        eager: knobs.eager_limit.0,
+        eager: (knobs.eager_limit != usual.eager_limit).then_some(knobs.eager_limit.0),
         single_copy: knobs.single_copy_limit.0,
         cooperative: knobs.together_limit.0,
         unexpected: knobs.unexpected_limit.0,

@@ -19,7 +19,7 @@ const PEER: usize = 1;
 pub fn packets(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let limits = Limits {
-        eager: 128 << 10,
+        eager: None,
         single_copy: 128 << 10,
         cooperative: 128 << 10,
         unexpected: 1 << 10,

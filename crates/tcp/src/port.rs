@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use device::{Attributes, InterfaceAddress, LinkLayer, Placement, network};
+use device::{Attributes, InterfaceAddress, LinkLayer, Placement, RequestCosts, network};
 
 /// The longest message, in bytes.
 const LONGEST: u64 = 1 << 30;
@@ -17,6 +17,8 @@ const INSIDE: u64 = 52;
 /// Typical latencies of a short write, in nanoseconds.
 const LOOPBACK_NS: u64 = 5_000;
 const NETWORK_NS: u64 = 15_000;
+/// A system call that hands a frame to the kernel, or takes one, in nanoseconds.
+const CALL_NS: u64 = 1_000;
 
 /// A network interface with one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,10 @@ impl Port {
         } else {
             self.prefix
         };
+        let latency_ns = match self.address.ip.is_loopback() {
+            true => LOOPBACK_NS,
+            false => NETWORK_NS,
+        };
         Attributes {
             name: self.name.clone(),
             mtu: 4096,
@@ -78,9 +84,15 @@ impl Port {
             link_layer: LinkLayer::Internet,
             subnet: network(self.address.bits(), bits),
             bandwidth: self.bandwidth(),
-            latency_ns: match self.address.ip.is_loopback() {
-                true => LOOPBACK_NS,
-                false => NETWORK_NS,
+            latency_ns,
+            request: RequestCosts {
+                post_ns: CALL_NS,
+                poll_ns: CALL_NS,
+                // The kernel copies, and streams while it does.
+                line_ns: 0,
+                fetch_ns: 0,
+                store_ps: 0,
+                read_ns: 2 * latency_ns,
             },
             card: 0,
             domain: 0,

@@ -15,7 +15,7 @@ use super::open_device::OpenDevice;
 use super::port;
 use super::rdmacm::Exchange;
 use super::sys::*;
-use device::{Attributes, Error, LinkLayer, Result, Transport};
+use device::{Attributes, Error, LinkLayer, RequestCosts, Result, Transport};
 use secret::Secret;
 
 /// The inline sizes that a new device is tested with: no verb reports its limit.
@@ -187,6 +187,7 @@ fn attributes(context: &OpenDevice, listed: &Listed, port: &ibv_port_attr) -> At
         subnet: listed.subnet(),
         bandwidth: listed.bandwidth(),
         latency_ns: listed.latency_ns(),
+        request: RequestCosts::usual(listed.latency_ns(), listed.bandwidth()),
         // The node numbers them.
         card: 0,
         domain: 0,

@@ -68,18 +68,6 @@ impl Rdma {
         self.in_use.iter().map(name).collect()
     }
 
-    /// The latency of the slowest rail in use, in nanoseconds, and the bandwidth of all of them
-    /// together, in bytes per second.
-    pub(crate) fn estimates(&mut self) -> (u64, u64) {
-        let (mut latency, mut bandwidth) = (0, 0);
-        for rail in self.in_use.iter() {
-            let attributes = self.node.rail(rail).attributes();
-            latency = attributes.latency_ns.max(latency);
-            bandwidth += attributes.bandwidth;
-        }
-        (latency, bandwidth)
-    }
-
     /// The choice where the peer has one rail, or is not connected.
     fn only_rail(&mut self, peer: usize, len: usize) -> RailChoice {
         let endpoint = self.endpoints.get(peer);

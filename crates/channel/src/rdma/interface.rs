@@ -6,14 +6,10 @@ use super::transfer::Direction;
 use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put,
-    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
+    Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use datatype::Buffer;
-
-/// Additional time of a read where a processor must be interrupted for the answer, or the peer must
-/// poll, in nanoseconds.
-const INTERRUPT_NS: u64 = 10_000;
 
 impl Transport for Rdma {
     #[inline]
@@ -22,7 +18,7 @@ impl Transport for Rdma {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let is_slow = self.needs_processors() || self.needs_polls;
+        let costs = self.costs_to(peer);
         let zero_copy = ZeroCopyCapabilities {
             read: true,
             notified_write: true,
@@ -38,14 +34,9 @@ impl Transport for Rdma {
             cooperative: false,
             push: false,
             settled: true,
+            eager: costs.eager as usize,
             rails: self.in_use.len(),
-            cost: CostHints {
-                latency_ns: 1500,
-                read_answer_ns: if is_slow { INTERRUPT_NS } else { 0 },
-                expose_ns: 1000,
-                packet_ps_per_byte: 500,
-                zero_copy_ps_per_byte: 300,
-            },
+            cost: costs.hints(),
         }
     }
 

@@ -65,6 +65,7 @@ mod outage;
 mod outbound;
 mod packet_write;
 pub mod pairing;
+mod paths;
 mod pool;
 mod probe;
 mod put;
@@ -95,6 +96,7 @@ pub use last_path::Outages;
 use layout::Layout;
 pub use outage::Patience;
 pub use packet_write::PacketWrite;
+use paths::Paths;
 use probe::Probes;
 use put::TOO_MANY;
 use rail::Rail;
@@ -149,6 +151,7 @@ pub struct Rdma {
     probes: Probes,
     /// The node knows when no path to a peer carries anything.
     knows_cuts: bool,
+    paths: Paths,
 }
 
 /// The events that a rank has to poll for besides its rings.
@@ -209,11 +212,15 @@ impl Rdma {
             .collect::<Result<_>>()?;
         let by_completion = in_use.iter().any(|rail| rails[rail].by_completion());
         let needs_polls = in_use.iter().any(|rail| rails[rail].polled());
+        let layout = Layout::of(&config);
+        let of = (config.design, layout.max_body());
+        let paths = Paths::of(&mut *node, (rank, in_use), of);
         let layers = in_use.iter().map(|rail| rails[rail].network().link_layer);
         Ok(Rdma {
             rank,
             transport: explain::transport(layers),
-            layout: Layout::of(&config),
+            layout,
+            paths,
             by_completion,
             needs_polls,
             watch: RingWatch::on(&mut *node).filter(|_| !by_completion),

@@ -33,8 +33,8 @@ use crate::sync::Ordering;
 use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, Put,
-    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, PathCosts,
+    Put, RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
@@ -52,7 +52,8 @@ const PIECE: usize = 16 << 10;
 /// Cost estimates of two ranks of one host.
 const COST: CostHints = CostHints {
     latency_ns: 200,
-    read_answer_ns: 0,
+    read_ns: 0,
+    write_ns: 400,
     expose_ns: 0,
     packet_ps_per_byte: 125,
     zero_copy_ps_per_byte: 100,
@@ -336,6 +337,7 @@ impl Transport for Shm {
             cooperative: single_copy,
             push: self.is_near(peer),
             settled: matches!(&self.outbound[peer], Some(to) if to.ring.is_settled()),
+            eager: PathCosts::MEMORY.eager as usize,
             rails: 1,
             cost: COST,
         }

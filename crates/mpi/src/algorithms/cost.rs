@@ -9,7 +9,6 @@
 //! about as many bytes.
 
 use super::branches::depth;
-use super::network::LONGEST_PACKET;
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective};
 use crate::shape::Spread;
@@ -143,7 +142,7 @@ impl Case {
     }
 
     /// A binomial tree whose edges at each distance carry that many blocks.
-    fn blocks(&self, block: usize) -> impl Fn(usize) -> usize + use<> {
+    pub(super) fn blocks(&self, block: usize) -> impl Fn(usize) -> usize + use<> {
         let ranks = self.ranks;
         move |distance| block * distance.min(ranks - distance)
     }
@@ -154,8 +153,8 @@ impl Case {
             true => self.spread.hosts - 1,
             false => self.ranks - 1,
         };
-        across as u64 * self.round(bytes, 1.min(across), 0)
-            + (self.ranks - 1 - across) as u64 * self.round(bytes, 0, 1)
+        let [near, far] = [false, true].map(|across| self.network.message(bytes as u64, across));
+        across as u64 * far.total() + (self.ranks - 1 - across) as u64 * near.total()
     }
 
     /// Blocks of `bytes` bytes that go `steps` steps round a circle.
@@ -186,16 +185,26 @@ impl Case {
     /// Rounds in which all ranks send `bytes` bytes to ranks at the distances 1, 2, 4...
     fn shifts(&self, bytes: impl Fn(usize) -> usize) -> u64 {
         let most = self.spread.most;
-        let mut crosses = self.spread.hosts > 1;
+        let is_inside = |distance: &usize| {
+            self.spread.contiguous && *distance < most && bytes(*distance) <= 1024
+        };
+        // The path to a rank leaves hosts only so often by short distances.
+        let reach: usize = distances(self.ranks).filter(is_inside).sum();
+        let mut crossings = match self.spread.hosts > 1 {
+            true => reach.div_ceil(most),
+            false => 0,
+        };
         let round = |distance: usize| {
             let bytes = bytes(distance);
-            if !self.spread.contiguous || distance >= most || bytes > 1024 {
+            if !is_inside(&distance) {
                 return self.shift(distance, bytes);
             }
-            // The path to a rank leaves its host once by short distances.
-            match std::mem::take(&mut crosses) {
-                true => self.shift(distance, bytes),
-                false => self.round(bytes, 0, most),
+            match crossings.checked_sub(1) {
+                Some(left) => {
+                    crossings = left;
+                    self.shift(distance, bytes)
+                }
+                None => self.round(bytes, 0, most),
             }
         };
         distances(self.ranks).map(round).sum()
@@ -222,7 +231,7 @@ impl Case {
         let represented = (self.ranks - self.folded().ranks) as u64;
         let fold = self.fold(bytes);
         // The others exchange short messages meanwhile.
-        let before = if bytes > LONGEST_PACKET {
+        let before = if bytes > self.network.longest_packet(true) {
             fold
         } else {
             fold / 2
@@ -253,26 +262,45 @@ impl Case {
         let flight = if there > 0 { far.flight } else { near.flight };
         let link = most * there * far.moving;
         if near.is_short {
-            let own =
-                here * (near.sending + near.receiving) + there * (far.sending + far.receiving);
+            // Messages arrive while the rank sends; one poll finds several of them.
+            let poll = self.network.poll();
+            let sending = here * near.sending + there * far.sending;
+            let receiving = here * (near.receiving - poll) + there * (far.receiving - poll);
+            let last = if there > 0 {
+                far.receiving
+            } else {
+                near.receiving
+            };
+            let own = sending + (receiving + poll).max(flight + last);
             let memory = 3 * self.network.memory(size, most * here)
                 + 2 * self.network.memory(size, most * there);
-            return flight + own.max(memory).max(link);
+            return own.max(flight + memory.max(link));
         }
-        let memory = self
-            .network
-            .memory(size, most * here)
-            .max(here * near.moving);
-        let effort = 2 * (here + there) * self.network.effort();
-        flight + effort + link + memory
+        let effort = here * near.busy() + there * far.busy();
+        let copies = here * near.moving;
+        let memory = self.network.memory(size, most * here);
+        let report = if far.is_short {
+            near.report
+        } else {
+            far.report
+        };
+        if there > 0 && far.is_short {
+            // Processors copy all messages, those of other hosts through packets.
+            let memory = memory + 2 * self.network.memory(size, most * there);
+            return flight + report + (effort + copies).max(memory).max(link);
+        }
+        // Half of the ranks are asked by their neighbours first, and copy before devices begin.
+        let own = effort + copies.max(memory);
+        flight + link.max(own) + link.min(own) / 2 + report
     }
 
     /// The operation `of` in this case, by the best algorithm without levels.
     fn best(&self, of: Collective) -> Ends {
-        let flat = super::flat_costs(of, self);
-        flat.map(|(_, ends)| ends)
-            .min_by_key(|ends| ends.mean)
-            .unwrap_or_default()
+        let Some(algorithm) = super::cheapest_flat(of, self) else {
+            return Ends::default();
+        };
+        let followed = super::rooted::together(of, algorithm, self);
+        followed.unwrap_or_else(|| super::ends(of, algorithm, self))
     }
 
     /// A step within each host that only its leader waits for, then one among the leaders.
@@ -288,10 +316,8 @@ impl Case {
 }
 
 pub(super) fn barrier(algorithm: Algorithm, case: &Case) -> Ends {
-    // Each rank of a tree waits once more than in an exchange.
-    let tree = |case: &Case| Ends::all(case.up(|_| 0).last * 5 / 2);
+    let tree = |case: &Case| Ends::all(case.up(|_| 0).last * 2);
     match algorithm {
-        Algorithm::Tree => tree(case),
         Algorithm::TwoLevel => {
             let across = case.among_leaders(0, 1).best(Collective::Barrier);
             tree(&case.inside_hosts(0)).then(across)
@@ -320,7 +346,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
             let across = case.among_leaders(bytes, 1).best(Collective::Bcast);
             let behind = ((pieces - 1) * inside.last).saturating_sub(across.last);
             // Long messages occupy the first leaders while they pass on.
-            let across = match bytes > LONGEST_PACKET {
+            let across = match bytes > case.network.longest_packet(true) {
                 true => Ends::all(across.last),
                 false => across,
             };
@@ -332,7 +358,7 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
                 .among_leaders(part, case.parts())
                 .best(Collective::Bcast);
             // The columns' long messages delay each other.
-            let delay = if part > LONGEST_PACKET {
+            let delay = if part > case.network.longest_packet(true) {
                 across
             } else {
                 Ends::default()

@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(get(0, 100, Some(Algorithm::Shared)), Algorithm::Shared);
         // Sizes of one class replace each other.
         assert_eq!(get(0, 101, Some(Algorithm::Binomial)), Algorithm::Binomial);
-        assert_eq!(get(0, 100, Some(Algorithm::Tree)), Algorithm::Tree);
+        assert_eq!(get(0, 100, Some(Algorithm::Ring)), Algorithm::Ring);
         assert_eq!(get(0, 0, None), Algorithm::Chain);
         assert_eq!(get(1, 0, None), Algorithm::Linear);
     }

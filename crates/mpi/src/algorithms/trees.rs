@@ -3,10 +3,10 @@
 //! The time of each rank is followed through the tree: senders of short messages go on at once,
 //! those of long ones wait for their receivers. Ranks are numbered from the root.
 
-use super::Case;
 use super::branches::below;
 use super::cost::CHAIN_PIECE;
-use super::network::Message;
+use super::{Algorithm, Case, Collective};
+use channel::MessageCosts;
 
 /// The times at which the ranks of an operation end, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,18 +26,11 @@ impl Ends {
         }
     }
 
-    fn of(ends: &[u64]) -> Ends {
+    pub(super) fn of(ends: &[u64]) -> Ends {
         Ends {
             mean: ends.iter().sum::<u64>() / ends.len().max(1) as u64,
             last: ends.iter().copied().max().unwrap_or(0),
         }
-    }
-
-    /// The end of a vector of `bytes` bytes whose first piece ends so; each other piece follows
-    /// after a step.
-    fn behind(self, bytes: usize, step: u64) -> Ends {
-        let pieces = bytes.div_ceil(CHAIN_PIECE).max(1) as u64;
-        self.then(Ends::all((pieces - 1) * step))
     }
 
     /// This operation, and after it `next` on all ranks.
@@ -48,6 +41,11 @@ impl Ends {
         }
     }
 }
+
+/// Most ranks that are followed through the barrier before an operation.
+const MOST_FOLLOWED: usize = 512;
+/// Operations and barriers before the one that counts.
+const ROUNDS: usize = 2;
 
 impl Case {
     /// Two ranks, numbered from the root, are on different hosts.
@@ -61,7 +59,7 @@ impl Case {
     }
 
     /// A message between two ranks, while `others` further ranks of a host move as many bytes.
-    fn between(&self, one: usize, other: usize, bytes: usize, others: usize) -> Message {
+    fn between(&self, one: usize, other: usize, bytes: usize, others: usize) -> MessageCosts {
         let across = self.crosses(one, other);
         let mut message = self.network.message(bytes as u64, across);
         if !across {
@@ -85,10 +83,15 @@ impl Case {
 
     /// Messages up a binomial tree; `bytes`: of the message from this distance.
     pub(super) fn up(&self, bytes: impl Fn(usize) -> usize) -> Ends {
-        let mut ready = vec![0; self.ranks];
-        let mut ends = vec![0; self.ranks];
+        Ends::of(&self.up_from(&self.together(), bytes))
+    }
+
+    /// [`up`](Case::up), by ranks that start at these times.
+    pub(super) fn up_from(&self, starts: &[u64], bytes: impl Fn(usize) -> usize) -> Vec<u64> {
+        let mut ready = starts.to_vec();
+        let mut ends = starts.to_vec();
         for rank in (0..self.ranks).rev() {
-            let mut now = 0;
+            let mut now = starts[rank];
             let mut distance = 1;
             while distance < self.ranks && rank & distance == 0 {
                 let child = rank + distance;
@@ -99,28 +102,38 @@ impl Case {
                         now = now.max(ends[child] + message.flight) + message.receiving;
                     } else {
                         let begun = now.max(ready[child] + message.sending);
-                        now = begun + message.flight + message.moving;
-                        ends[child] = now;
+                        now = begun + message.flight + message.moving + message.receiving;
+                        ends[child] = now + message.report;
                     }
                 }
                 distance *= 2;
             }
             (ready[rank], ends[rank]) = (now, now);
         }
-        Ends::of(&ends)
+        ends
     }
 
     /// Messages down a binomial tree; `bytes`: of the message to this distance. `waits`: a rank
     /// sends each message once the last one is complete.
     pub(super) fn down(&self, bytes: impl Fn(usize) -> usize, waits: bool) -> Ends {
-        let mut ends = vec![0; self.ranks];
+        Ends::of(&self.down_from(&self.together(), bytes, waits))
+    }
+
+    /// [`down`](Case::down), by ranks that start at these times.
+    pub(super) fn down_from(
+        &self,
+        starts: &[u64],
+        bytes: impl Fn(usize) -> usize,
+        waits: bool,
+    ) -> Vec<u64> {
+        let mut ends = starts.to_vec();
         for rank in 0..self.ranks {
             let mut now = ends[rank];
             let mut distance = match rank {
                 0 => self.ranks.next_power_of_two(),
                 _ => rank & rank.wrapping_neg(),
             };
-            let mut done = now;
+            let (mut done, mut gate, mut last) = (now, 0, None::<usize>);
             while distance > 1 {
                 distance /= 2;
                 let child = rank + distance;
@@ -130,24 +143,35 @@ impl Case {
                 let message = self.between(rank, child, bytes(distance), self.others(distance));
                 if message.is_short {
                     now += message.sending;
-                    ends[child] = now + message.flight + message.receiving;
+                    ends[child] = ends[child].max(now + message.flight) + message.receiving;
                     done = now;
                 } else {
                     // A device or the receiver moves a long message.
-                    now += message.sending;
-                    ends[child] = now + message.moving + message.flight;
-                    if self.crosses(rank, child) {
-                        now += message.moving;
+                    // Each message starts once the one before the last is complete.
+                    now = now.max(gate) + message.sending;
+                    let mut end = message.taken(now, starts[child]);
+                    let across = self.crosses(rank, child);
+                    if let Some(last) = last {
+                        if across && self.crosses(rank, last) {
+                            // Both share the link.
+                            let left = ends[last].saturating_sub(now + message.flight);
+                            let delay = left.min(message.moving);
+                            ends[last] += delay;
+                            end += delay;
+                        }
+                        gate = ends[last] + message.report;
                     }
-                    done = done.max(ends[child]);
-                    if waits {
-                        now = done;
+                    ends[child] = end;
+                    done = done.max(gate).max(end + message.report);
+                    match waits {
+                        true => now = done,
+                        false => last = Some(child),
                     }
                 }
             }
             ends[rank] = done;
         }
-        Ends::of(&ends)
+        ends
     }
 
     /// The ranks below each rank in a k-ary tree, and the number of ranks of a host that move
@@ -167,7 +191,7 @@ impl Case {
     }
 
     /// A further piece within a host, while all its ranks copy.
-    fn next_inside(&self, message: &Message, piece: usize) -> u64 {
+    fn next_inside(&self, message: &MessageCosts, piece: usize) -> u64 {
         let copies = self.spread.most as u64 - 1;
         let memory = self.network.memory(piece as u64, copies);
         message.flight + message.moving.max(memory)
@@ -175,41 +199,62 @@ impl Case {
 
     /// A message of `bytes` bytes down a k-ary tree, in pieces.
     pub(super) fn down_branches(&self, bytes: usize, arity: usize) -> Ends {
+        Ends::of(&self.down_branches_from(&self.together(), bytes, arity))
+    }
+
+    /// [`down_branches`](Case::down_branches), by ranks that start at these times.
+    pub(super) fn down_branches_from(
+        &self,
+        starts: &[u64],
+        bytes: usize,
+        arity: usize,
+    ) -> Vec<u64> {
         let piece = bytes.min(CHAIN_PIECE);
-        let (mut ends, mut step) = (vec![0; self.ranks], 0);
+        let (mut ends, mut step) = (starts.to_vec(), 0);
         for (rank, (children, width)) in self.branches(arity).into_iter().enumerate() {
             let (mut now, mut done) = (ends[rank], ends[rank]);
-            let (mut across, mut inside) = (0, 0);
+            let (mut across, mut inside, mut begins) = (0, 0, Vec::new());
+            let mut far = self.between(rank, rank, piece, 0);
             for child in children {
                 let message = self.between(rank, child, piece, width - 1);
                 now += message.sending;
                 if message.is_short {
-                    ends[child] = now + message.flight + message.receiving;
+                    ends[child] = ends[child].max(now + message.flight) + message.receiving;
                     done = now;
                     continue;
                 }
-                ends[child] = now + message.moving + message.flight;
-                done = done.max(ends[child]);
                 if self.crosses(rank, child) {
-                    now += message.moving;
+                    begins.push(((now + message.flight).max(starts[child]), child));
+                    far = message;
                     across = across.max(message.flight) + message.moving;
                 } else {
+                    ends[child] = message.taken(now, starts[child]);
+                    done = done.max(ends[child] + message.report);
                     // This rank copies a piece too, before others copy it from here.
                     inside = 2 * self.next_inside(&message, piece);
                 }
             }
+            for (end, child) in side_by_side(begins, far.moving) {
+                ends[child] = end + far.receiving;
+                done = done.max(ends[child] + far.report);
+            }
             ends[rank] = done;
             step = step.max(across).max(inside);
         }
-        Ends::of(&ends).behind(bytes, step)
+        behind(ends, bytes, step)
     }
 
     /// Messages of `bytes` bytes up a k-ary tree, in pieces.
     pub(super) fn up_branches(&self, bytes: usize, arity: usize) -> Ends {
+        Ends::of(&self.up_branches_from(&self.together(), bytes, arity))
+    }
+
+    /// [`up_branches`](Case::up_branches), by ranks that start at these times.
+    pub(super) fn up_branches_from(&self, starts: &[u64], bytes: usize, arity: usize) -> Vec<u64> {
         let piece = bytes.min(CHAIN_PIECE);
-        let (mut ends, mut step) = (vec![0; self.ranks], 0);
+        let (mut ends, mut step) = (starts.to_vec(), 0);
         for (rank, (children, width)) in self.branches(arity).into_iter().enumerate().rev() {
-            let (mut now, mut each, mut flight) = (0, 0, 0);
+            let (mut now, mut each, mut flight) = (starts[rank], 0, 0);
             // Of the ranks that move messages, one of each branch copies.
             let copying = width.div_ceil(arity.max(1));
             for child in children {
@@ -219,8 +264,8 @@ impl Case {
                     ends[child] = sent;
                     now = now.max(sent + message.flight) + message.receiving;
                 } else {
-                    now = now.max(sent + message.flight) + message.moving;
-                    ends[child] = now;
+                    now = now.max(sent + message.flight) + message.moving + message.receiving;
+                    ends[child] = now + message.report;
                     each += match self.crosses(rank, child) {
                         true => {
                             // A piece is asked for once the memory of an earlier one has left.
@@ -234,72 +279,211 @@ impl Case {
             ends[rank] = now;
             step = step.max(each + flight);
         }
-        Ends::of(&ends).behind(bytes, step)
-    }
-
-    /// The ranks beside the root on its host, and those elsewhere.
-    fn around(&self) -> (u64, u64) {
-        match (self.spread.hosts, self.spread.contiguous) {
-            (0 | 1, _) => (self.ranks as u64 - 1, 0),
-            _ => {
-                let here = self.spread.most as u64 - 1;
-                (here, self.ranks as u64 - 1 - here)
-            }
-        }
+        behind(ends, bytes, step)
     }
 
     /// A message of `bytes` bytes from each rank to the root, all at once.
     pub(super) fn collected(&self, bytes: usize) -> Ends {
-        let (here, there) = self.around();
+        Ends::of(&self.collected_from(&self.together(), bytes))
+    }
+
+    /// [`collected`](Case::collected), by ranks that start at these times.
+    pub(super) fn collected_from(&self, starts: &[u64], bytes: usize) -> Vec<u64> {
         let [near, mut far] =
             [false, true].map(|across| self.network.message(bytes as u64, across));
         far.moving *= self.spread.sharing as u64;
-        let ranks = self.ranks as u64;
-        if near.is_short {
-            let receiving = here * near.receiving + there * far.receiving;
-            let last =
-                near.sending + near.flight.max(far.flight) + receiving.max(there * far.moving);
-            let senders = here * near.sending + there * far.sending;
-            let mean = (senders + last) / ranks;
-            return Ends { mean, last };
+        let mut ends = starts.to_vec();
+        // The root's processor, and the device that receives for it.
+        let (mut now, mut device) = (starts.first().copied().unwrap_or(0), 0);
+        let mut begins = Vec::new();
+        for rank in 1..self.ranks {
+            let message = if self.crosses(0, rank) { &far } else { &near };
+            let sent = starts[rank] + message.sending;
+            if message.is_short {
+                ends[rank] = sent;
+                device = (sent + message.flight).max(device + message.moving);
+                now = now.max(device) + message.receiving;
+                continue;
+            }
+            now = now.max(sent + message.flight) + message.receiving;
+            if self.by_device(rank) {
+                begins.push((now, rank));
+                continue;
+            }
+            // The root copies itself.
+            now += message.moving;
+            ends[rank] = now + message.report;
         }
-        // The root reads from its host itself, while its devices read from others.
-        let (own, device) = (here * near.moving, there * far.moving);
-        let last = own.max(device) + own.min(device) / 2 + far.flight;
-        let waits = here * (near.flight + own * 3 / 4) + there * last;
-        Ends {
-            mean: (waits + last) / ranks,
-            last,
+        for (end, rank) in side_by_side(begins, far.moving) {
+            device = device.max(end);
+            ends[rank] = end + far.report;
         }
+        if let Some(root) = ends.first_mut() {
+            *root = now.max(device);
+        }
+        ends
     }
 
     /// A message of `bytes` bytes from the root to each rank, all at once.
     pub(super) fn handed_out(&self, bytes: usize) -> Ends {
-        let (here, there) = self.around();
-        let [near, mut far] =
+        Ends::of(&self.handed_out_from(&self.together(), bytes))
+    }
+
+    /// [`handed_out`](Case::handed_out), by ranks that start at these times.
+    pub(super) fn handed_out_from(&self, starts: &[u64], bytes: usize) -> Vec<u64> {
+        let [mut near, mut far] =
             [false, true].map(|across| self.network.message(bytes as u64, across));
         far.moving *= self.spread.sharing as u64;
-        let ranks = self.ranks as u64;
-        if near.is_short {
-            let sending = here * near.sending + there * far.sending;
-            let link = there * far.moving;
-            let last = sending.max(link) + far.flight.max(near.flight) + far.receiving;
-            let middle = sending.max(link) / 2;
-            let waits = here * (middle + near.flight + near.receiving)
-                + there * (middle + far.flight + far.receiving);
-            let mean = (waits + sending) / ranks;
-            return Ends { mean, last };
+        if !near.is_short {
+            // The others of the host copy side by side.
+            let here = self.spread.most as u64 - 1;
+            near.moving = near.moving.max(self.network.memory(bytes as u64, here));
         }
-        // The others of the host copy side by side.
-        let copies = near
-            .moving
-            .max(self.network.memory(bytes as u64, here) * 3 / 2);
-        let device = there * far.moving;
-        let last = (near.flight + copies).max(far.flight + device);
-        let waits = here * (near.flight + copies) + there * (far.flight + device * 4 / 5);
-        Ends {
-            mean: (waits + last) / ranks,
-            last,
+        let mut ends = starts.to_vec();
+        let (mut now, mut device) = (starts.first().copied().unwrap_or(0), 0);
+        let (mut done, mut begins) = (now, Vec::new());
+        for rank in 1..self.ranks {
+            let crosses = self.crosses(0, rank);
+            let message = if crosses { &far } else { &near };
+            now += message.sending;
+            if message.is_short {
+                let on_link = if crosses { message.moving } else { 0 };
+                device = (now + message.flight).max(device + on_link);
+                ends[rank] = ends[rank].max(device) + message.receiving;
+                done = done.max(now);
+                continue;
+            }
+            if self.by_device(rank) {
+                begins.push(((now + message.flight).max(starts[rank]), rank));
+                continue;
+            }
+            ends[rank] = message.taken(now, starts[rank]);
+            done = done.max(ends[rank] + message.report);
+        }
+        for (end, rank) in side_by_side(begins, far.moving) {
+            ends[rank] = end + far.receiving;
+            done = done.max(ends[rank] + far.report);
+        }
+        if let Some(root) = ends.first_mut() {
+            *root = done;
+        }
+        ends
+    }
+
+    /// Processor time of the root for a message to each rank.
+    pub(super) fn sending_to_all(&self) -> u64 {
+        let message = self
+            .network
+            .message(self.bytes as u64, self.spread.hosts > 1);
+        (self.ranks as u64 - 1) * message.sending
+    }
+
+    /// A device moves long messages between this rank and the root.
+    fn by_device(&self, rank: usize) -> bool {
+        self.crosses(0, rank) || self.network.inside.by_processor == 0
+    }
+
+    /// All ranks start at one time.
+    pub(super) fn together(&self) -> Vec<u64> {
+        vec![0; self.ranks]
+    }
+
+    /// The times at which ranks leave a barrier that they enter at these times.
+    fn left_barrier(&self, entered: &[u64]) -> Vec<u64> {
+        let case = Case { bytes: 0, ..*self };
+        let most = self.spread.most.max(1);
+        let is_even = self.spread.contiguous && self.ranks == self.spread.hosts * most;
+        if !is_even || super::cheapest(Collective::Barrier, &case) != Some(Algorithm::TwoLevel) {
+            return self.left_exchanges(entered);
+        }
+        let host = case.inside_hosts(0);
+        let collected = entered
+            .chunks(most)
+            .map(|of_host| host.up_from(of_host, |_| 0));
+        let mut now: Vec<u64> = collected.flatten().collect();
+        let leaders: Vec<u64> = now.iter().copied().step_by(most).collect();
+        let leaders = case.among_leaders(0, 1).left_exchanges(&leaders);
+        for (time, leader) in now.iter_mut().step_by(most).zip(leaders) {
+            *time = leader;
+        }
+        let released = now.chunks(most);
+        let released = released.map(|of_host| host.down_from(of_host, |_| 0, false));
+        released.flatten().collect()
+    }
+
+    /// The times at which ranks end exchanges at the distances 1, 2, 4… that they begin at these
+    /// times.
+    fn left_exchanges(&self, entered: &[u64]) -> Vec<u64> {
+        let mut now = entered.to_vec();
+        let mut distance = 1;
+        while distance < self.ranks {
+            let before = now.clone();
+            for (rank, time) in now.iter_mut().enumerate() {
+                let from = (rank + self.ranks - distance) % self.ranks;
+                let message = self.between(from, rank, 0, 0);
+                let arrival = before[from] + message.sending + message.flight;
+                *time = arrival.max(before[rank] + message.sending) + message.receiving;
+            }
+            distance *= 2;
+        }
+        now
+    }
+
+    /// The times of the ranks in an operation behind a barrier, which follows the same operation.
+    /// Ranks leave a barrier one after the other: those first that entered it last.
+    pub(super) fn behind_barrier(&self, operation: impl Fn(&[u64]) -> Vec<u64>) -> Ends {
+        if self.ranks > MOST_FOLLOWED {
+            return Ends::of(&operation(&self.together()));
+        }
+        let mut starts = self.together();
+        for _ in 0..ROUNDS {
+            starts = self.left_barrier(&operation(&starts));
+            let first = starts.iter().copied().min().unwrap_or(0);
+            starts.iter_mut().for_each(|start| *start -= first);
+        }
+        let mut times = operation(&starts);
+        for (time, start) in times.iter_mut().zip(&starts) {
+            *time -= start;
+        }
+        Ends::of(&times)
+    }
+}
+
+/// The ends of transfers that take `each` nanoseconds alone and share one link evenly. Each begins
+/// at its time and has the number of a rank.
+fn side_by_side(mut begins: Vec<(u64, usize)>, each: u64) -> Vec<(u64, usize)> {
+    begins.sort_unstable();
+    let mut ends = Vec::with_capacity(begins.len());
+    // The time of the link that each transfer under way has got so far, and now.
+    let (mut share, mut now, mut next) = (0, 0, 0);
+    let mut under_way = std::collections::VecDeque::new();
+    while next < begins.len() || !under_way.is_empty() {
+        let count = under_way.len() as u64;
+        let end = under_way
+            .front()
+            .map(|(until, _)| now + (until - share) * count);
+        match begins.get(next) {
+            Some(&(begin, rank)) if end.is_none_or(|end| begin <= end) => {
+                share += begin.saturating_sub(now).checked_div(count).unwrap_or(0);
+                now = now.max(begin);
+                under_way.push_back((share + each, rank));
+                next += 1;
+            }
+            _ => {
+                let (until, rank) = under_way.pop_front().unwrap_or_default();
+                (now, share) = (end.unwrap_or(now), until);
+                ends.push((now, rank));
+            }
         }
     }
+    ends
+}
+
+/// Adds the time of all pieces of a vector but the first: each follows the last one after a step.
+fn behind(mut ends: Vec<u64>, bytes: usize, step: u64) -> Vec<u64> {
+    let pieces = bytes.div_ceil(CHAIN_PIECE).max(1) as u64;
+    for end in &mut ends {
+        *end += (pieces - 1) * step;
+    }
+    ends
 }

@@ -4,27 +4,9 @@ use datatype::Buffer;
 
 use super::call::Call;
 use crate::Result;
-use crate::algorithms::{Algorithm, Collective};
 
-/// A barrier without levels.
-pub(super) async fn flat(call: &Call<'_>) -> Result<()> {
-    let algorithm = call.choose(Collective::Barrier, call.case(0));
-    run(call, algorithm).await
-}
-
-/// Runs an algorithm without levels.
-pub(super) async fn run(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
-    match algorithm {
-        Algorithm::Tree => {
-            collect(call).await?;
-            release(call).await
-        }
-        _ => dissemination(call).await,
-    }
-}
-
-/// After the exchange at distance d each rank has heard from 2d ranks.
-async fn dissemination(call: &Call<'_>) -> Result<()> {
+/// After the exchange at distance d each rank has heard from 2d ranks: a barrier without levels.
+pub(super) async fn dissemination(call: &Call<'_>) -> Result<()> {
     let mut distance = 1;
     while distance < call.size() {
         call.exchange(

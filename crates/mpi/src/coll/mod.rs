@@ -404,7 +404,7 @@ impl Work {
 async fn run_barrier(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
     match algorithm {
         Algorithm::TwoLevel => Box::pin(two_level_data::barrier(call)).await,
-        _ => barrier::run(call, algorithm).await,
+        _ => barrier::dissemination(call).await,
     }
 }
 

@@ -9,6 +9,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use channel::PathCosts;
 use datatype::{Op, Predefined};
 
 use super::call::Call;
@@ -24,12 +25,22 @@ impl Rank {
     /// The network by the numbers of this rank's devices.
     pub(crate) fn own_network(&self) -> Network {
         let own = self.lock().router.report().network();
-        let Some((latency_ns, bandwidth)) = own.device else {
+        let Some(paths) = own.device else {
             return Network::MEMORY;
         };
+        let [across, inside] = paths.map(|path| PathCosts {
+            eager: match self.limits.eager {
+                Some(limit) => path.longest.min(limit as u64),
+                None => path.eager,
+            },
+            ..path
+        });
         Network {
-            latency_ns,
-            bandwidth,
+            across,
+            inside: match own.shares_memory {
+                true => PathCosts::MEMORY,
+                false => inside,
+            },
             memory: own.shares_memory,
         }
     }
@@ -66,20 +77,18 @@ async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
     Ok(())
 }
 
+/// The numbers of a network on which members agree.
+const NUMBERS: usize = 2 * PathCosts::COUNT + 1;
+
 /// The worst numbers of all members.
 async fn agree(call: &Call<'_>) -> Result<Network> {
     let own = call.rank.own_network();
     let alone = call.shape().beside(call.core.rank).len() == 1;
-    let mine = [
-        own.latency_ns,
-        u64::MAX - own.bandwidth,
-        u64::from(!own.memory && !alone),
-    ];
-    let numbers = call.elements(mine.len(), &Predefined::UINT64_T.into())?;
-    let bytes: Vec<u8> = mine
-        .iter()
-        .flat_map(|number| number.to_ne_bytes())
-        .collect();
+    let paths = [own.across.words(), own.inside.words()];
+    let mine = paths.into_iter().flatten();
+    let mine = mine.chain([u64::from(!own.memory && !alone)]);
+    let numbers = call.elements(NUMBERS, &Predefined::UINT64_T.into())?;
+    let bytes: Vec<u8> = mine.flat_map(u64::to_ne_bytes).collect();
     numbers.buffer().unpack(0, &bytes);
     let work = Reduction {
         send: None,
@@ -87,13 +96,14 @@ async fn agree(call: &Call<'_>) -> Result<Network> {
         op: Operation::Predefined(Op::Max),
     };
     recursive_doubling(call, &work).await?;
-    let mut bytes = [0; 24];
+    let mut bytes = [0; 8 * NUMBERS];
     numbers.buffer().pack(0, &mut bytes);
     let number = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
+    let path = |from: usize| PathCosts::of_words(std::array::from_fn(|at| number(from + at)));
     Ok(Network {
-        latency_ns: number(0),
-        bandwidth: u64::MAX - number(1),
-        memory: number(2) == 0,
+        across: path(0),
+        inside: path(PathCosts::COUNT),
+        memory: number(NUMBERS - 1) == 0,
     })
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
     let inside = levels.inside(call);
     barrier::collect(&inside).await?;
     if let Some(across) = levels.across(call) {
-        barrier::flat(&across).await?;
+        barrier::dissemination(&across).await?;
     }
     barrier::release(&inside).await
 }

@@ -123,7 +123,7 @@ impl Messages {
     pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
         let tries_short = limits.announces && (limits.announces_all || rails > Some(1));
-        let whole = |peer| limits.whole(router.piece(peer));
+        let whole = |peer| limits.whole(&router.capabilities(peer));
         let send_queue = SendQueue::new((0..ranks).map(whole));
         Messages {
             requests: Requests::default(),
@@ -237,7 +237,7 @@ impl Messages {
             readable: true,
             ..Case::of_sender(len, peer, &self.limits)
         };
-        let is_announced = len > self.limits.eager && protocol::can_learn(&case);
+        let is_announced = len > self.limits.eager_to(peer) && protocol::can_learn(&case);
         let company = [false, true].map(|is_followed| Class::of(len, peer.push, is_followed));
         let class = is_announced.then(|| self.learned.busier(company))?;
         let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;

@@ -13,7 +13,7 @@ const PEER: usize = 1;
 
 fn messages() -> Messages {
     let limits = Limits {
-        eager: 128 << 10,
+        eager: None,
         single_copy: 128 << 10,
         cooperative: 128 << 10,
         unexpected: 16 << 20,

@@ -73,8 +73,9 @@ impl Protocol {
 /// The settings that bound protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Longest message that is sent eagerly, in bytes.
-    pub eager: usize,
+    /// The user's longest message that is sent eagerly, in bytes. `None`: as each peer's transport
+    /// says.
+    pub eager: Option<usize>,
     /// Shortest message that is copied straight from another process's memory, in bytes.
     pub single_copy: usize,
     /// Shortest message that both ranks copy, in bytes.
@@ -94,10 +95,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Longest message that is sent in one packet by a transport with this longest packet or piece,
-    /// in bytes.
-    pub fn whole(&self, piece: usize) -> usize {
-        self.eager.min(piece)
+    /// Longest message that is sent eagerly to `peer`, in bytes.
+    pub fn eager_to(&self, peer: &Capabilities) -> usize {
+        self.eager.unwrap_or(peer.eager)
+    }
+
+    /// Longest message that is sent eagerly to `peer` in one packet, in bytes.
+    pub fn whole(&self, peer: &Capabilities) -> usize {
+        self.eager_to(peer).min(peer.piece)
     }
 }
 
@@ -160,7 +165,7 @@ impl Case<'_> {
 
     /// The message fits one packet.
     pub(crate) fn whole(&self) -> bool {
-        self.len <= self.limits.whole(self.peer.piece)
+        self.len <= self.limits.whole(self.peer)
     }
 
     /// The message must be announced, because it may not leave at once.
@@ -236,23 +241,18 @@ pub(crate) static TABLE: [Row; 7] = [
         applies: read,
         cost: |case| {
             // A device asks the sender's for the bytes; a processor takes them.
-            let synchronous = case
-                .peer
-                .zero_copy
-                .is_some_and(|zero_copy| zero_copy.synchronous);
-            let latencies = case.latencies(if synchronous { 1 } else { 3 });
-            latencies + case.peer.cost.read_answer_ns + case.zero_copy()
+            case.latencies(1) + case.peer.cost.read_ns + case.zero_copy()
         },
     },
     Row {
         protocol: Protocol::WriteRendezvous,
         applies: write,
-        cost: |case| case.latencies(3) + case.zero_copy(),
+        cost: |case| case.latencies(1) + case.peer.cost.write_ns + case.zero_copy(),
     },
     Row {
         protocol: Protocol::Packets,
         applies: |case| case.is_announced(),
-        cost: |case| case.latencies(3) + case.in_packets(),
+        cost: |case| case.latencies(1) + case.peer.cost.write_ns + case.in_packets(),
     },
 ];
 
@@ -266,7 +266,7 @@ fn eager_pieces(case: &Case) -> bool {
         && !case.synchronous
         && !case.whole()
         && case.peer.pipelined
-        && case.len <= case.limits.eager
+        && case.len <= case.limits.eager_to(case.peer)
 }
 
 fn read(case: &Case) -> bool {
@@ -357,8 +357,8 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
 /// The lengths up to 1 GiB at which the protocol may change, and powers of two.
 pub(crate) fn lengths(peer: &Capabilities, limits: &Limits) -> Vec<usize> {
     let marks = [
-        limits.whole(peer.piece),
-        limits.eager,
+        limits.whole(peer),
+        limits.eager_to(peer),
         limits.single_copy.saturating_sub(1),
         limits.cooperative.saturating_sub(1),
     ];
@@ -415,7 +415,7 @@ pub(crate) mod tests {
     use super::*;
 
     const LIMITS: Limits = Limits {
-        eager: 128 << 10,
+        eager: None,
         single_copy: 128 << 10,
         cooperative: 256 << 10,
         unexpected: 16 << 20,
@@ -440,16 +440,19 @@ pub(crate) mod tests {
         cooperative: true,
         push: true,
         settled: true,
+        eager: 128 << 10,
         rails: 1,
         cost: CostHints {
             latency_ns: 200,
-            read_answer_ns: 0,
+            read_ns: 0,
+            write_ns: 400,
             expose_ns: 0,
             packet_ps_per_byte: 125,
             zero_copy_ps_per_byte: 100,
         },
     };
 
+    /// A QDR machine.
     pub(crate) const RDMA: Capabilities = Capabilities {
         transport: "RDMA",
         longest_packet: 16 << 10,
@@ -464,19 +467,24 @@ pub(crate) mod tests {
         cooperative: false,
         push: false,
         settled: true,
+        eager: 4 << 10,
         rails: 1,
         cost: CostHints {
-            latency_ns: 1500,
-            read_answer_ns: 0,
-            expose_ns: 1000,
-            packet_ps_per_byte: 500,
+            latency_ns: 1300,
+            read_ns: 2300,
+            write_ns: 2800,
+            expose_ns: 0,
+            packet_ps_per_byte: 700,
             zero_copy_ps_per_byte: 300,
         },
     };
 
     fn software() -> Capabilities {
-        let mut peer = RDMA;
-        peer.cost.read_answer_ns = 10_000;
+        let mut peer = Capabilities {
+            eager: RDMA.piece,
+            ..RDMA
+        };
+        peer.cost.read_ns += 10_000;
         peer
     }
 
@@ -495,7 +503,8 @@ pub(crate) mod tests {
         for (len, shm, rdma, soft) in [
             (0, Eager, Eager, Eager),
             (8, Eager, Eager, Eager),
-            (16 << 10, Eager, Eager, Eager),
+            (4 << 10, Eager, Eager, Eager),
+            (16 << 10, Eager, ReadRendezvous, Eager),
             ((16 << 10) + 1, EagerPieces, ReadRendezvous, WriteRendezvous),
             (128 << 10, EagerPieces, ReadRendezvous, WriteRendezvous),
             (
@@ -572,7 +581,7 @@ pub(crate) mod tests {
         /// and the limits hold.
         #[test]
         fn every_message_has_a_protocol(
-            (len, eager, single_copy, cooperative) in (0usize..1 << 24, 0usize..1 << 22, 0usize..1 << 22, 0usize..1 << 22),
+            (len, eager, single_copy, cooperative) in (0usize..1 << 24, proptest::option::of(0usize..1 << 22), 0usize..1 << 22, 0usize..1 << 22),
             (synchronous, headers_only, sender) in any::<(bool, bool, bool)>(),
             (readable, exposable, source, target) in any::<(bool, bool, bool, bool)>(),
             which in 0usize..4,
@@ -589,7 +598,8 @@ pub(crate) mod tests {
             let row = TABLE.iter().find(|row| row.protocol == chosen).unwrap();
             prop_assert!((row.applies)(&case));
             let at_once = matches!(chosen, Protocol::Eager | Protocol::EagerPieces);
-            prop_assert!(!at_once || sender && len <= eager && !headers_only);
+            let most = limits.eager_to(case.peer);
+            prop_assert!(!at_once || sender && len <= most && !headers_only);
             prop_assert!(sender || !at_once);
             // A message that is announced by choice goes as one that its peer has no room for.
             let full = Case { headers_only: true, ..case };

@@ -193,6 +193,8 @@ fn wakings(ranks: Answers, agree: Agree) -> (u64, u64) {
 /// Without the registration cache, whose hits depend on the addresses that an allocator returns.
 fn settings(rendezvous: &'static str) -> Settings {
     vec![
+        // One limit for all devices.
+        ("FISHPLATE_EAGER_LIMIT", "16K"),
         ("FISHPLATE_RENDEZVOUS", rendezvous),
         ("FISHPLATE_REGISTRATION_CACHE", "off"),
     ]

@@ -28,8 +28,8 @@ fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
     let system = system(name);
     let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
     scene.hosts[1] = system.nodes - 1;
-    // The rows are those of a packet over one rail.
-    let settings = vec![("FISHPLATE_RAILS", "1")];
+    // The rows are those of a packet over one rail, of any length.
+    let settings = vec![("FISHPLATE_RAILS", "1"), ("FISHPLATE_EAGER_LIMIT", "64K")];
     let run = play(scene, settings, Keep::Record, move |rank| {
         let mut bytes = vec![0; len];
         let peer = 1 - rank.rank() as i32;

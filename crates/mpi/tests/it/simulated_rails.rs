@@ -338,7 +338,7 @@ fn random_programs_survive_rails_that_fail_and_come_back() {
 /// Ping-pong until a call fails. Returns the words of the error.
 fn until_it_fails(rank: &Arc<Rank>) -> String {
     let peer = 1 - rank.rank() as i32;
-    let mut buffer = vec![7u8; 5000];
+    let mut buffer = vec![7u8; 2000];
     loop {
         let sent = rank.send("MPI_Send", Mode::Standard, out(&buffer), peer, 0, WORLD);
         let got = sent.and_then(|()| {

@@ -26,7 +26,7 @@ use rustix::event::{EventfdFlags, eventfd};
 pub use cables::{Cables, Cut};
 use device::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Error, Node, PortEvent, Qp,
-    QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
+    QpWanted, ReceiveQueue, Region, RequestCosts, Result, Slice, Srq, State, Work,
 };
 pub use hosted::hosted;
 pub use setup::{RailSetup, Setup};
@@ -105,6 +105,7 @@ fn attributes(setup: &Setup, rank: usize, rail: usize) -> Attributes {
         subnet: own.subnet,
         bandwidth: own.bandwidth,
         latency_ns: own.latency_ns,
+        request: RequestCosts::usual(own.latency_ns, own.bandwidth),
         card: own.card,
         domain: own.domain,
     }

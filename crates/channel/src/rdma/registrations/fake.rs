@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use device::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, Error, LinkLayer, Node, Placement,
-    Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Work,
+    Qp, QpWanted, ReceiveQueue, Region, RequestCosts, Result, Slice, Srq, State, Work,
 };
 
 use super::watch::{Changes, PAGE, Watch, pages};
@@ -156,6 +156,7 @@ impl FakeNode {
                 subnet: 0,
                 bandwidth: 1_000_000_000,
                 latency_ns: 1000,
+                request: RequestCosts::usual(1000, 1_000_000_000),
                 card: rail,
                 domain,
             },

@@ -1,0 +1,59 @@
+//! The costs of the paths over the rails in use.
+
+use device::{Attributes, Node};
+
+use super::{Design, RailSet, Rdma};
+use crate::PathCosts;
+
+/// Additional time of a read where a processor must be interrupted for the answer, or the peer must
+/// poll, in nanoseconds.
+const INTERRUPT_NS: u64 = 10_000;
+
+/// The costs of this rank's paths: found once, because a limit that follows from them never
+/// changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paths {
+    /// To ranks that devices reach.
+    across: PathCosts,
+    /// To ranks of this host, where processors carry messages. `None`: devices reach all ranks.
+    within: Option<PathCosts>,
+}
+
+impl Paths {
+    /// The paths of `rank` over the rails `in_use`. Packets have bodies of at most `packet` bytes.
+    pub(super) fn of(
+        node: &mut dyn Node,
+        (rank, in_use): (usize, RailSet),
+        (design, packet): (Design, usize),
+    ) -> Paths {
+        let rails: Vec<Attributes> = in_use
+            .iter()
+            .map(|rail| node.rail(rail).attributes().clone())
+            .collect();
+        let is_slow = rails.iter().any(|rail| rail.by_processor || rail.polled);
+        let answer_ns = if is_slow { INTERRUPT_NS } else { 0 };
+        let (host, can_read) = (node.host_costs(), design == Design::ZeroCopy);
+        let within = node.store_costs(rank);
+        let within = within.map(|store| PathCosts::within(&host, &store));
+        Paths {
+            across: PathCosts::over(rails.iter(), &host, answer_ns).with_limit(packet, can_read),
+            within: within.map(|path| path.with_limit(packet, can_read)),
+        }
+    }
+}
+
+impl Rdma {
+    /// The costs of the path to `peer`.
+    pub(super) fn costs_to(&mut self, peer: usize) -> PathCosts {
+        match self.paths.within {
+            Some(within) if self.node.store_costs(peer).is_some() => within,
+            _ => self.paths.across,
+        }
+    }
+
+    /// The costs of the paths to other hosts, and within this one.
+    pub(crate) fn paths(&self) -> [PathCosts; 2] {
+        let Paths { across, within } = self.paths;
+        [across, within.unwrap_or(across)]
+    }
+}
