@@ -26,7 +26,7 @@ needs:
 	@scripts/needs.sh cc c++ python3 valgrind
 
 # One suite: tests/all.py says what each tests.
-SUITES := unit loom programs launchers wrappers messages robust figures choice counts tcp verbs documents rails mpi4py mpich
+SUITES := unit loom programs launchers wrappers messages robust figures choice protocols counts tcp verbs documents rails mpi4py mpich
 .PHONY: $(SUITES)
 $(SUITES): stage
 	@python3 tests/all.py $@
@@ -90,6 +90,7 @@ simulate:
 .PHONY: choices
 choices: stage
 	python3 tests/collectives/choice.py --whole --page docs/collectives-choice.md --keep build/choices.json
+	python3 tests/collectives/messages.py --prefix build --streams --page docs/messages-choice.md
 
 # Every parser of bytes that others write, under libFuzzer, each for FUZZ_SECONDS; then the share of its lines that was reached.
 # `make fuzz OPTIONS='--only frames --keep'` runs one and keeps its inputs. A target is a file of crates/fuzzed.

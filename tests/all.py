@@ -6,7 +6,7 @@
 Without SUITE it runs every suite (`make test-ci`). `--first` leaves out what a user's first check does not need: lints, unit tests, suites
 of others, the emulated machine (`make test`). `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
 a time: it compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend
-on no clock. The suites that depend on the clock follow one after the other, on a quiet machine, and then the rest, two at a time. A failed
+on no clock. The Rust tests follow, which keep all cores busy by themselves, and then the rest, two at a time. A failed
 suite does not stop the others. The table is kept in build/test-times.json, the results of every case in build/tests/results.
 """
 
@@ -28,7 +28,7 @@ TIMES = harness.ROOT / "build" / "test-times.json"
 PREFIX = ["--prefix", "build"]
 # Steps of the preparation that run at the same time: compilers and linkers leave cores idle, and downloads use none.
 AT_ONCE = 3
-# Suites without a clock that run at the same time: their jobs often wait.
+# Suites that run at the same time: their jobs often wait.
 SUITES_AT_ONCE = 2
 
 
@@ -77,24 +77,14 @@ def preparation(full: bool) -> list[Step]:
         Step("figures", python("modelled/run.py", *PREFIX), after=("stage",), first=True),
         # The algorithms of collectives that costs choose, compared with the best ones.
         Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",)),
+        # The same for the protocols of messages.
+        Step("protocols", python("collectives/messages.py", *PREFIX, *([] if full else ["--quick"])), after=("stage",)),
     ]
 
 
-def quiet_suites(full: bool) -> list[Step]:
-    """Suites that depend on the clock: each has the machine to itself."""
-    return [
-        # Rust: every unit and integration test; every order of the memory accesses of rings and doorbells.
-        Step("unit", python("rust.py", "unit")),
-        Step("loom", python("rust.py", "loom")),
-        # Killed ranks, full disks, wrong environments, things left behind.
-        Step("robust", python("robust/run.py", *PREFIX, *(["--releases"] if full else [])), first=True),
-        # Example programs that check their own results.
-        Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else [])), first=True),
-        # Instructions of the hot paths.
-        Step("counts", python("counts/run.py", *PREFIX)),
-        # TCP between network namespaces.
-        Step("tcp", python("tcp/run.py", *PREFIX, *([] if full else ["--quick"]))),
-    ]
+def rust_suites() -> list[Step]:
+    """Suites that use every core: every unit and integration test; every order of the memory accesses of rings and doorbells."""
+    return [Step("unit", python("rust.py", "unit")), Step("loom", python("rust.py", "loom"))]
 
 
 def other_suites(full: bool) -> list[Step]:
@@ -103,9 +93,19 @@ def other_suites(full: bool) -> list[Step]:
     return [
         # A real verbs stack, in a virtual machine.
         Step("verbs", python("verbs/run.py", *PREFIX, *short)),
+        # Killed ranks, full disks, wrong environments, things left behind.
+        Step("robust", python("robust/run.py", *PREFIX, *(["--releases"] if full else [])), first=True),
+        # TCP between network namespaces.
+        Step("tcp", python("tcp/run.py", *PREFIX, *([] if full else ["--quick"]))),
+        # Every command that README.md and docs/ show.
+        Step("documents", python("docs/run.py", *(["--long"] if full else [])), first=True),
         # Suites of others.
         Step("mpi4py", python("foreign/mpi4py.py", *PREFIX, *subset)),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
+        # Example programs that check their own results.
+        Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else [])), first=True),
+        # Instructions of the hot paths.
+        Step("counts", python("counts/run.py", *PREFIX)),
         # Applications of others, which check themselves.
         *([Step("applications", python("foreign/applications.py", *PREFIX))] if full else []),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
@@ -122,8 +122,6 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("report", python("report/run.py", *PREFIX))] if full else []),
         # Installed and removed as users do it: make install, a Debian package, a container image.
         *([Step("packages", python("packages/run.py"))] if full else []),
-        # Every command that README.md and docs/ show.
-        Step("documents", python("docs/run.py", *(["--long"] if full else [])), first=True),
     ]
 
 
@@ -206,10 +204,10 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     options = parser.parse_args()
     before = preparation(options.all)
-    quiet, others = quiet_suites(options.all), other_suites(options.all)
+    rust, others = rust_suites(), other_suites(options.all)
     if options.first:
-        before, quiet, others = ([step for step in steps if step.first] for steps in (before, quiet, others))
-    known = [step for step in [*before, *quiet, *others] if step.is_suite]
+        before, rust, others = ([step for step in steps if step.first] for steps in (before, rust, others))
+    known = [step for step in [*before, *rust, *others] if step.is_suite]
     single = [step for step in known if step.name in options.suites]
     if unknown := set(options.suites) - {step.name for step in single}:
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in known)}")
@@ -223,8 +221,8 @@ def main() -> int:
         rows = Together(before, AT_ONCE).run()
         succeeded = {row["suite"] for row in rows if row["status"] == 0}
         if not succeeded.issuperset(step.name for step in before if step.essential):
-            quiet, others = [], []
-    for step in single or quiet:
+            rust, others = [], []
+    for step in single or rust:
         print(f"\n=== {step.name}", flush=True)
         rows.append(run(step))
     if not single:

@@ -21,6 +21,8 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
+# `--quick`: one of each kind.
+FEW = ["sdr", "2xqdr", "ndr"]
 MACHINES = ["sdr", "ddr", "qdr", "2xqdr", "fdr", "edr", "hdr", "ndr"]
 SIZES = "8:4M"
 SECONDS = 600
@@ -90,6 +92,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
+    parser.add_argument("--quick", action="store_true", help=f"only {', '.join(FEW)}")
     parser.add_argument("--streams", action="store_true", help="measure bw and bibw, too")
     parser.add_argument("--page", type=Path, help="write a page about the results")
     options = parser.parse_args()
@@ -97,9 +100,9 @@ def main() -> int:
     results: list[dict] = []
     benchmarks = ["latency", "bw", "bibw"] if options.streams else ["latency"]
     cases = [Case(f"choice of {benchmark} on {machine}", test(fishplate, benchmark, machine, results)) for benchmark in benchmarks
-             for machine in MACHINES]
+             for machine in (FEW if options.quick else MACHINES)]
     cases = [case for case in cases if case.wanted(options)]
-    code = harness.run_suite("messages-choice", cases, None, jobs=2)
+    code = harness.run_suite("protocols", cases, None, jobs=2)
     if options.page:
         options.page.write_text(page(results))
     return code
