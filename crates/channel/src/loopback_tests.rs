@@ -8,7 +8,9 @@ fn a_key_is_a_number_and_never_followed() {
     let mut loopback = Loopback::of(3);
     let (sent, mut received) = ([7u8; 100], [0u8; 100]);
     let expose = |loopback: &mut Loopback, buffer: &Buffer, exposed| {
-        let exposure = loopback.expose(3, buffer, 100, exposed).unwrap();
+        let exposure = loopback
+            .expose(3, buffer, 100, exposed, Family::Messages)
+            .unwrap();
         exposure.expect("a rank can expose everything to itself")
     };
     let from = expose(&mut loopback, &memory(&sent), Exposed::ToRead);

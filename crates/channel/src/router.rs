@@ -11,8 +11,8 @@ use crate::shm::Shm;
 use crate::transports::{Transports, Via, ViaMut, ViaRef, each, via};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
-    Result, Transfer, Transport, ZeroCopy,
+    Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
+    RemoteKey, Result, Transfer, Transport, ZeroCopy,
 };
 
 /// The transports of one rank.
@@ -186,14 +186,29 @@ impl ZeroCopy for Router {
         buffer: &Buffer,
         len: usize,
         exposed: Exposed,
+        family: Family,
     ) -> Result<Option<Exposure>> {
-        via!(self.via(peer), transport => transport.expose(peer, buffer, len, exposed))
+        via!(self.via(peer), transport => transport.expose(peer, buffer, len, exposed, family))
+    }
+
+    fn prepare(
+        &mut self,
+        peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        via!(self.via(peer), transport => transport.prepare(peer, buffer, len, exposed))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
         match exposure.origin {
             Origin::Loopback => self.transports.loopback.retract(exposure),
-            Origin::Shm => Ok(()),
+            Origin::Shm => self
+                .transports
+                .shm
+                .as_mut()
+                .map_or(Ok(()), |shm| shm.retract(exposure)),
             Origin::Rdma => match &mut self.transports.rdma {
                 Some(rdma) => rdma.retract(exposure),
                 // The rank has left its machine, and its registrations with it.

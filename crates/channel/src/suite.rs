@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use datatype::Buffer;
 
-use crate::{Exposed, Head, More, Put, Result, Transfer, Transport, ZeroCopy};
+use crate::{Exposed, Family, Head, More, Put, Result, Transfer, Transport, ZeroCopy};
 
 /// All promises of packets, on transports that `make` joins into a job of as many ranks as it is
 /// given.
@@ -42,9 +42,21 @@ pub(crate) fn room(bytes: &mut [u8]) -> Buffer {
 pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
     let sent: Vec<u8> = (0..100_000).map(|at| (at % 251) as u8).collect();
     let mut received = vec![0; sent.len()];
-    let from = a.expose(1, &memory(&sent), sent.len(), Exposed::ToRead);
+    let from = a.expose(
+        1,
+        &memory(&sent),
+        sent.len(),
+        Exposed::ToRead,
+        Family::Messages,
+    );
     let from = from.unwrap().unwrap();
-    let to = b.expose(0, &room(&mut received), sent.len(), Exposed::ToWrite);
+    let to = b.expose(
+        0,
+        &room(&mut received),
+        sent.len(),
+        Exposed::ToWrite,
+        Family::Messages,
+    );
     let to = to.unwrap().unwrap();
     let token = [7, 8, 9];
     let read = b.read(0, &from.key(), &to, 0..sent.len(), token).unwrap();

@@ -9,7 +9,7 @@ use testdevice::strict::{self, Cables, Cut, RailSetup, Setup};
 
 use super::rail_tests::POLICIES;
 use super::*;
-use crate::{Exposed, NotifiedWrite, Put, RemoteKey, Transport, ZeroCopy, suite};
+use crate::{Exposed, Family, NotifiedWrite, Put, RemoteKey, Transport, ZeroCopy, suite};
 
 /// A generator of random numbers (SplitMix64).
 pub(super) struct Random(pub(super) u64);
@@ -103,9 +103,9 @@ impl Pair {
         let to = 1 - from;
         let ours = suite::memory(&source);
         let theirs = suite::room(&mut target);
-        let exposed = self.ends[from].expose(to, &ours, len, Exposed::ToRead);
+        let exposed = self.ends[from].expose(to, &ours, len, Exposed::ToRead, Family::Messages);
         let source_key = exposed.unwrap().unwrap();
-        let exposed = self.ends[to].expose(from, &theirs, len, Exposed::ToWrite);
+        let exposed = self.ends[to].expose(from, &theirs, len, Exposed::ToWrite, Family::Messages);
         let target_key = exposed.unwrap().unwrap();
         let token = [number, 1, 1];
         if reads {

@@ -3,7 +3,7 @@
 
 use super::tests::{DESIGNS, all, put, setups, two};
 use super::*;
-use crate::{Exposed, NotifiedWrite, Put, Transport, ZeroCopy, suite};
+use crate::{Exposed, Family, NotifiedWrite, Put, Transport, ZeroCopy, suite};
 
 /// A rank that has connected to all others does not poll. The others send all that they may, and
 /// everything arrives in the end. A request that met no receive would end its connection.
@@ -85,11 +85,23 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
         let ours = [7u8; 64];
         let mut theirs = [0u8; 64];
         let from = a
-            .expose(0, &suite::memory(&ours), ours.len(), Exposed::ToRead)
+            .expose(
+                0,
+                &suite::memory(&ours),
+                ours.len(),
+                Exposed::ToRead,
+                Family::Messages,
+            )
             .unwrap()
             .unwrap();
         let to = b
-            .expose(0, &suite::room(&mut theirs), theirs.len(), Exposed::ToWrite)
+            .expose(
+                0,
+                &suite::room(&mut theirs),
+                theirs.len(),
+                Exposed::ToWrite,
+                Family::Messages,
+            )
             .unwrap()
             .unwrap();
         for round in 0..2u64 {

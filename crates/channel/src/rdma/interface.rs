@@ -6,8 +6,8 @@ use super::transfer::Direction;
 use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
-    Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
+    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use datatype::Buffer;
 
@@ -99,6 +99,17 @@ impl Transport for Rdma {
 
 impl ZeroCopy for Rdma {
     fn expose(
+        &mut self,
+        peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+        _family: Family,
+    ) -> Result<Option<Exposure>> {
+        self.prepare(peer, buffer, len, exposed)
+    }
+
+    fn prepare(
         &mut self,
         _peer: usize,
         buffer: &Buffer,

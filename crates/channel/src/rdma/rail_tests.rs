@@ -156,7 +156,7 @@ fn ranks_with_unequal_numbers_of_rails_use_those_that_pair() {
 /// A rank keeps two transfers over three rails under way; the notices of both come once.
 #[test]
 fn a_notice_comes_when_all_rails_have_carried_their_part() {
-    use crate::{Exposed, NotifiedWrite, ZeroCopy};
+    use crate::{Exposed, Family, NotifiedWrite, ZeroCopy};
     for setup in setups() {
         for policy in POLICIES {
             let mut both = over(3, 2, config_of(policy), &setup).into_iter();
@@ -166,11 +166,23 @@ fn a_notice_comes_when_all_rails_have_carried_their_part() {
             let ours: Vec<u8> = (0..100_001).map(|at| (at % 250) as u8).collect();
             let mut theirs = vec![0u8; ours.len()];
             let from = a
-                .expose(1, &suite::memory(&ours), ours.len(), Exposed::ToRead)
+                .expose(
+                    1,
+                    &suite::memory(&ours),
+                    ours.len(),
+                    Exposed::ToRead,
+                    Family::Messages,
+                )
                 .unwrap()
                 .unwrap();
             let to = b
-                .expose(0, &suite::room(&mut theirs), ours.len(), Exposed::ToWrite)
+                .expose(
+                    0,
+                    &suite::room(&mut theirs),
+                    ours.len(),
+                    Exposed::ToWrite,
+                    Family::Messages,
+                )
                 .unwrap()
                 .unwrap();
             for len in [0, 1, 8192, 8193, ours.len()] {

@@ -261,7 +261,7 @@ fn it_keeps_the_promises_of_zero_copy() {
 
 #[test]
 fn memory_is_registered_once_for_all_that_need_it_now() {
-    use crate::{Exposed, ZeroCopy};
+    use crate::{Exposed, Family, ZeroCopy};
     for setup in setups() {
         let config = Config {
             keep_registrations: false,
@@ -271,15 +271,27 @@ fn memory_is_registered_once_for_all_that_need_it_now() {
         put(&mut a, &mut b, [1, 0, 0]);
         let (theirs, mut ours) = (vec![7u8; 5000], vec![0u8; 5000]);
         let expose = |b: &mut Rdma| {
-            b.expose(0, &suite::memory(&theirs), theirs.len(), Exposed::ToRead)
-                .unwrap()
-                .unwrap()
+            b.expose(
+                0,
+                &suite::memory(&theirs),
+                theirs.len(),
+                Exposed::ToRead,
+                Family::Messages,
+            )
+            .unwrap()
+            .unwrap()
         };
         let (one, other) = (expose(&mut b), expose(&mut b));
         assert_eq!(one.key(), other.key());
         b.retract(one).unwrap();
         let to = a
-            .expose(0, &suite::room(&mut ours), ours.len(), Exposed::ToWrite)
+            .expose(
+                0,
+                &suite::room(&mut ours),
+                ours.len(),
+                Exposed::ToWrite,
+                Family::Messages,
+            )
             .unwrap()
             .unwrap();
         let _ = a.read(1, &other.key(), &to, 0..5000, [0; 3]).unwrap();
@@ -299,7 +311,7 @@ fn memory_is_registered_once_for_all_that_need_it_now() {
 
 #[test]
 fn memory_is_read_and_written_and_both_ends_hear_of_it() {
-    use crate::{Done, Exposed, NotifiedWrite, RemoteKey, ZeroCopy};
+    use crate::{Done, Exposed, Family, NotifiedWrite, RemoteKey, ZeroCopy};
     for setup in setups() {
         let (mut a, mut b) = two(Config::default(), &setup);
         put(&mut a, &mut b, [1, 0, 0]);
@@ -316,11 +328,23 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
             panic!("it is never done");
         };
         let from = b
-            .expose(0, &suite::memory(&theirs), theirs.len(), Exposed::ToRead)
+            .expose(
+                0,
+                &suite::memory(&theirs),
+                theirs.len(),
+                Exposed::ToRead,
+                Family::Messages,
+            )
             .unwrap()
             .unwrap();
         let to = a
-            .expose(0, &suite::room(&mut ours), ours.len(), Exposed::ToWrite)
+            .expose(
+                0,
+                &suite::room(&mut ours),
+                ours.len(),
+                Exposed::ToWrite,
+                Family::Messages,
+            )
             .unwrap()
             .unwrap();
         let _ = a.read(1, &from.key(), &to, 0..300_000, [7, 8, 9]).unwrap();
@@ -335,11 +359,23 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
 
         ours.reverse();
         let from = a
-            .expose(0, &suite::memory(&ours), ours.len(), Exposed::ToRead)
+            .expose(
+                0,
+                &suite::memory(&ours),
+                ours.len(),
+                Exposed::ToRead,
+                Family::Messages,
+            )
             .unwrap()
             .unwrap();
         let to = b
-            .expose(0, &suite::room(&mut theirs), theirs.len(), Exposed::ToWrite)
+            .expose(
+                0,
+                &suite::room(&mut theirs),
+                theirs.len(),
+                Exposed::ToWrite,
+                Family::Messages,
+            )
             .unwrap()
             .unwrap();
         let notice = b.expect(0, [4, 5, 6]).unwrap().unwrap();

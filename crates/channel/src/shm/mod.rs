@@ -12,6 +12,7 @@ mod cache_distance;
 pub mod collective_buffer;
 mod core_counts;
 mod direct_copy;
+mod exposures;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod heap;
 mod local_ranks;
@@ -33,12 +34,13 @@ use crate::sync::Ordering;
 use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, PathCosts,
-    Put, RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, CostHints, End, Error, Exposed, Exposure, Family, Fault, First, Head, More,
+    PathCosts, Put, RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
 use cache_distance::{ASKED, CacheDistance};
+use exposures::Exposures;
 use segment::BoardRef;
 pub(crate) use segment::SharedRing;
 use single_copy::SingleCopy;
@@ -75,6 +77,7 @@ pub(crate) struct Shm {
     arrivals_seen: u32,
     known_callers: Vec<u64>,
     single_copy: SingleCopy,
+    exposures: Exposures,
     cores: Cores,
     crowd: CoreAssignment,
     buffers: BufferPool,
@@ -144,6 +147,7 @@ impl Shm {
             arrivals_seen: 0,
             known_callers: vec![0; segment.ranks.div_ceil(64)],
             single_copy,
+            exposures: Exposures::default(),
             cores,
             crowd: CoreAssignment::join(&segment.board(place).affinity, here),
             buffers: BufferPool::default(),
@@ -393,14 +397,36 @@ impl ZeroCopy for Shm {
         buffer: &Buffer,
         len: usize,
         exposed: Exposed,
+        family: Family,
     ) -> Result<Option<Exposure>> {
-        let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
-        let key = RemoteKey::new(address, len, &[]);
-        let exposure = Exposure::new(buffer, len, exposed, key, Origin::Shm);
+        let run = buffer.as_dense().filter(|(_, whole)| len <= *whole);
+        let Some((address, _)) = run else {
+            return Ok(None);
+        };
+        let table = self.segment.exposed(self.place);
+        let number = self.exposures.open(table, (address, len), exposed, family);
+        Ok(number.map(|number| {
+            let key = RemoteKey::new(number, len, &[]);
+            Exposure::new(buffer, len, exposed, key, Origin::Shm)
+        }))
+    }
+
+    fn prepare(
+        &mut self,
+        _peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        let exposure = Exposure::new(buffer, len, exposed, RemoteKey::NONE, Origin::Shm);
         Ok(Some(exposure))
     }
 
-    fn retract(&mut self, _exposure: Exposure) -> Result<()> {
+    fn retract(&mut self, exposure: Exposure) -> Result<()> {
+        if exposure.is_held() {
+            let table = self.segment.exposed(self.place);
+            self.exposures.close(table, exposure.key.address);
+        }
         Ok(())
     }
 
@@ -413,8 +439,10 @@ impl ZeroCopy for Shm {
         _token: Head,
     ) -> Result<Transfer> {
         to.check(peer, &range)?;
-        let address = from.part_for(peer, &range)?.address_at(0);
-        self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))
+        let address = self.locate(peer, from, &range, Exposed::ToRead)?;
+        let read = self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))?;
+        self.check_exposed(peer, from)?;
+        Ok(read)
     }
 
     fn write(
@@ -426,8 +454,10 @@ impl ZeroCopy for Shm {
         _token: Head,
     ) -> Result<Transfer> {
         from.check(peer, &range)?;
-        let address = to.part_for(peer, &range)?.address_at(0);
-        self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))
+        let address = self.locate(peer, to, &range, Exposed::ToWrite)?;
+        let written = self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))?;
+        self.check_exposed(peer, to)?;
+        Ok(written)
     }
 }
 

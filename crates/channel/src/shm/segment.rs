@@ -6,8 +6,9 @@
 //! zero.
 //!
 //! The file is sparse. A page takes memory once a rank writes to it, so a pair of ranks costs
-//! nothing until it talks. Layout: the header, one board for each rank, then a ring for each
-//! ordered pair at an offset that follows from the two ranks, then the collective buffers.
+//! nothing until it talks. Layout: the header, one board for each rank, one table of exposed memory
+//! for each rank, then a ring for each ordered pair at an offset that follows from the two ranks,
+//! then the collective buffers.
 
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -20,6 +21,7 @@ use datatype::Buffer;
 use super::affinity::Affinity;
 use super::collective_buffer::{self, AREA, BUFFERS};
 use super::core_counts::{CoreCounts, CoreWatch};
+use super::exposures::Table;
 use crate::doorbell::Doorbell;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
@@ -29,7 +31,7 @@ use crate::{Fault, Head, Result};
 const PAGE: usize = 4096;
 /// Bytes of the file for one ring. They take memory only where the ring is used.
 const RING_ROOM: usize = 4 << 20;
-const MAGIC: u64 = 0x4649_5348_504c_5403;
+const MAGIC: u64 = 0x4649_5348_504c_5404;
 
 /// The shape of every ring of a job, on which all ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,7 @@ pub(crate) struct Segment {
     pub(crate) ranks: usize,
     pub(crate) shape: Shape,
     header: Arc<Mapping>,
+    /// The boards, and the tables behind them.
     boards: Arc<Mapping>,
 }
 
@@ -188,6 +191,15 @@ impl Segment {
                 .cast::<AtomicU64>();
             std::slice::from_raw_parts(first, self.ranks.div_ceil(64))
         }
+    }
+
+    /// The memory that a rank exposes.
+    pub(super) fn exposed(&self, rank: usize) -> &Table {
+        assert!(rank < self.ranks);
+        let at = tables_at(self.ranks) - PAGE + rank * size_of::<Table>();
+        // SAFETY: the mapping begins behind the first page and holds one table for each rank,
+        // aligned by its page; a table is all atomics.
+        unsafe { &*self.boards.base.add(at).cast::<Table>() }
     }
 
     /// The doorbell of a rank, which stays mapped as long as the answer.
@@ -325,9 +337,15 @@ fn board_room(ranks: usize) -> usize {
     (size_of::<Board>() + ranks.div_ceil(64) * 8).next_multiple_of(128)
 }
 
-fn rings_at(ranks: usize) -> usize {
+fn tables_at(ranks: usize) -> usize {
     PAGE + (ranks * board_room(ranks)).next_multiple_of(PAGE)
 }
+
+fn rings_at(ranks: usize) -> usize {
+    tables_at(ranks) + ranks * size_of::<Table>()
+}
+
+const _: () = assert!(size_of::<Table>().is_multiple_of(PAGE));
 
 fn buffers_at(ranks: usize) -> usize {
     rings_at(ranks) + ranks * ranks * RING_ROOM

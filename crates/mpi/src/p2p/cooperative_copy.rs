@@ -11,8 +11,8 @@
 use std::ops::Range;
 
 use channel::{
-    End, Exposed, Exposure, MappedMemory, Put, RemoteKey, Router, ShortPath, Transfer, Transport,
-    ZeroCopy,
+    End, Exposed, Exposure, Family, MappedMemory, Put, RemoteKey, Router, ShortPath, Transfer,
+    Transport, ZeroCopy,
 };
 use datatype::Buffer;
 
@@ -72,7 +72,7 @@ impl Help {
 
 impl CooperativeCopy {
     /// Begins the copy of the first `wanted` bytes of a message into `buffer`. `None`: the ranks
-    /// share no counter.
+    /// share no counter, or the buffer cannot be exposed.
     pub(super) fn begin(
         router: &mut Router,
         peer: usize,
@@ -81,10 +81,15 @@ impl CooperativeCopy {
         wanted: usize,
         push: bool,
     ) -> Result<Option<(CooperativeCopy, Invitation)>> {
-        let Some(exposure) = router.expose(peer, buffer, wanted, Exposed::ToWrite)? else {
+        let push = push && LEAST_PIECE <= router.longest_packet(peer);
+        // A sender that pushes needs no key.
+        let exposure = match push {
+            true => router.prepare(peer, buffer, wanted, Exposed::ToWrite)?,
+            false => router.expose(peer, buffer, wanted, Exposed::ToWrite, Family::Messages)?,
+        };
+        let Some(exposure) = exposure else {
             return Ok(None);
         };
-        let push = push && LEAST_PIECE <= router.longest_packet(peer);
         let Some(counter) = router.cooperation(peer, End::Receiver) else {
             router.retract(exposure)?;
             return Ok(None);
@@ -114,6 +119,11 @@ impl CooperativeCopy {
             key: copy.exposure.key(),
         };
         Ok(Some((copy, invitation)))
+    }
+
+    /// The receiver's buffer, as it was exposed for the copy.
+    pub(super) fn into_exposure(self) -> Exposure {
+        self.exposure
     }
 
     /// The receiver still waits for the sender's next piece.
@@ -235,7 +245,7 @@ impl Messages {
         };
         if help.exposure.is_none() {
             router.join_cooperation(peer, generation);
-            help.exposure = router.expose(peer, &buffer, len, Exposed::ToRead)?;
+            help.exposure = router.prepare(peer, &buffer, len, Exposed::ToRead)?;
         }
         let Some(exposure) = &help.exposure else {
             return Ok(());

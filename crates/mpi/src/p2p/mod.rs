@@ -33,7 +33,7 @@ mod transfers;
 
 use std::sync::Arc;
 
-use channel::{Capabilities, End, Exposed, Head, Put, Router, Transport, ZeroCopy};
+use channel::{Capabilities, End, Exposed, Family, Head, Put, Router, Transport, ZeroCopy};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
@@ -320,14 +320,16 @@ impl Sources<'_> {
         ) {
             if let Some(transfer) = self.transfers.get(request) {
                 offer.key = transfer.exposure.key();
-            } else if let Some(exposure) =
-                router.expose(peer, buffer, buffer.len(), Exposed::ToRead)?
-            {
+            } else if let Some(exposure) = router.expose(
+                peer,
+                buffer,
+                buffer.len(),
+                Exposed::ToRead,
+                Family::Messages,
+            )? {
                 offer.key = exposure.key();
-                if exposure.is_held() {
-                    self.transfers
-                        .begin(peer, request, exposure, Stage::Offered);
-                }
+                self.transfers
+                    .begin(peer, request, exposure, Stage::Offered);
             }
         }
         Ok(offer)
