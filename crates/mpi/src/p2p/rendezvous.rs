@@ -260,11 +260,8 @@ impl Messages {
             let is_followed = !self.fetches.is_empty();
             let class = Class::of(wanted, capabilities.push, is_followed);
             let possible = |protocol| applies(protocol, &case);
-            fetch.measured =
-                Some(
-                    self.learned
-                        .choose(class, wanted, fetch.offer.settled, possible),
-                );
+            let (learned, settled) = (&mut self.learned, fetch.offer.settled);
+            fetch.measured = Some(learned.choose(class, wanted, settled, possible));
         }
         loop {
             let learned = fetch.measured.map(|measured| measured.path());
