@@ -25,6 +25,8 @@ mod transport;
 mod body;
 #[cfg(not(loom))]
 mod build;
+#[cfg(not(loom))]
+mod core_counts;
 mod costs;
 #[cfg(not(loom))]
 mod device_pace;

@@ -10,7 +10,6 @@ mod affinity;
 mod buffer_pool;
 mod cache_distance;
 pub mod collective_buffer;
-mod core_counts;
 mod direct_copy;
 mod exposures;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -19,15 +18,16 @@ mod local_ranks;
 mod segment;
 mod single_copy;
 
-pub(crate) use core_counts::CoreWatch;
 pub(crate) use local_ranks::LocalRanks;
-pub(crate) use segment::{Bell, Segment, Shape};
+pub(crate) use segment::{Segment, Shape};
 
 use std::ops::Range;
 
 use datatype::Buffer;
 
 use crate::body::BodyStores;
+use crate::core_counts::CoreWatch;
+use crate::doorbell::Bell;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
@@ -156,11 +156,6 @@ impl Shm {
         })
     }
 
-    /// The ranks that share this memory.
-    pub(crate) fn local(&self) -> &LocalRanks {
-        &self.local
-    }
-
     /// Length of the pieces of a message in several packets, in bytes. The receiver copies one
     /// piece out while the sender writes the next.
     fn pieces(&self) -> usize {
@@ -182,13 +177,6 @@ impl Shm {
                 Some(inbound.ring.memory().piece_counter())
             }
         }
-    }
-
-    /// Each rank of this host has a core. `None`: not all ranks have shown their cores yet.
-    pub(crate) fn has_core_each(&mut self) -> Option<bool> {
-        let segment = &self.segment;
-        self.crowd
-            .has_core_each(|place| &segment.board(place).affinity)
     }
 
     /// This rank shares memory with `peer`.
@@ -233,21 +221,6 @@ impl Shm {
             let counter = to.ring.memory().piece_counter();
             to.reach.look_for_long(|| counter.is_of(generation));
         }
-    }
-
-    /// This rank's own doorbell, to sleep on.
-    pub(crate) fn bell(&self) -> Bell {
-        self.segment.bell(self.place)
-    }
-
-    /// The watch of this rank over its core.
-    pub(crate) fn core_watch(&self) -> CoreWatch {
-        self.segment.core_watch()
-    }
-
-    /// Rings this rank's own doorbell.
-    pub(crate) fn ring_own(&self) {
-        self.board.doorbell.ring();
     }
 
     /// Accepts the rings that peers have opened since the last poll.
@@ -312,6 +285,29 @@ impl Waitable for Shm {
 
     fn arm(&mut self) -> Result<Wakes> {
         Ok(Wakes::ByDoorbell)
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        Some(self.segment.bell(self.place))
+    }
+
+    #[inline]
+    fn has_ringers(&self) -> bool {
+        self.local.count() > 1
+    }
+
+    fn ring_own(&self) {
+        self.board.doorbell.ring();
+    }
+
+    fn core_watch(&self) -> Option<CoreWatch> {
+        Some(self.segment.core_watch())
+    }
+
+    fn has_core_each(&mut self) -> Option<bool> {
+        let segment = &self.segment;
+        self.crowd
+            .has_core_each(|place| &segment.board(place).affinity)
     }
 }
 

@@ -20,9 +20,9 @@ use datatype::Buffer;
 
 use super::affinity::Affinity;
 use super::collective_buffer::{self, AREA, BUFFERS};
-use super::core_counts::{CoreCounts, CoreWatch};
 use super::exposures::Table;
-use crate::doorbell::Doorbell;
+use crate::core_counts::{CoreCounts, CoreWatch};
+use crate::doorbell::{Bell, Doorbell};
 use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -204,10 +204,8 @@ impl Segment {
 
     /// The doorbell of a rank, which stays mapped as long as the answer.
     pub(crate) fn bell(&self, rank: usize) -> Bell {
-        Bell {
-            doorbell: &self.board(rank).doorbell,
-            _boards: self.boards.clone(),
-        }
+        // SAFETY: the board lies in the mapping.
+        unsafe { Bell::new(&self.board(rank).doorbell, self.boards.clone()) }
     }
 
     /// The watch of a rank over its core.
@@ -309,27 +307,6 @@ impl std::ops::Deref for BoardRef {
     fn deref(&self) -> &Board {
         // SAFETY: the board lies in the mapping, which lives as long as `self`.
         unsafe { &*self.board }
-    }
-}
-
-/// A doorbell in shared memory, kept mapped.
-#[derive(Clone)]
-pub(crate) struct Bell {
-    doorbell: *const Doorbell,
-    _boards: Arc<Mapping>,
-}
-
-// SAFETY: a doorbell is one atomic, and the mapping lives as long as the bell.
-unsafe impl Send for Bell {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Bell {}
-
-impl std::ops::Deref for Bell {
-    type Target = Doorbell;
-    #[inline(always)]
-    fn deref(&self) -> &Doorbell {
-        // SAFETY: the doorbell lies in the mapping, which lives as long as `self`.
-        unsafe { &*self.doorbell }
     }
 }
 

@@ -281,7 +281,7 @@ fn a_rank_that_may_not_copy_says_so() {
 fn a_sleeper_is_woken_by_a_packet() {
     let (mut a, mut b) = pair(Shape::new(8, 16 << 10).unwrap());
     let sleeper = std::thread::spawn(move || {
-        let bell = b.bell();
+        let bell = b.bell().unwrap();
         let mut seen = 0;
         while seen < 200 {
             let ordered = bell.arm(true);
