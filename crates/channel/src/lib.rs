@@ -100,5 +100,5 @@ pub use transport::{
 pub use wait::{Party, Polls, WaitMode, WaitSettings, Waiter};
 #[cfg(not(loom))]
 pub use zero_copy::{
-    Done, Exposed, Exposure, Family, NotifiedWrite, RemoteKey, Transfer, ZeroCopy,
+    Done, Exposed, Exposure, Family, NotifiedWrite, RemoteKey, Token, Transfer, ZeroCopy,
 };

@@ -9,7 +9,7 @@ use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, Error, Exposed, Exposure, Family, Head, More, PathCosts, Put,
-    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 
 /// Longest packet to this rank itself, in bytes.
@@ -149,7 +149,7 @@ impl ZeroCopy for Loopback {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         let source = self.find(from)?;
         to.check(self.rank, &range)?;
@@ -165,7 +165,7 @@ impl ZeroCopy for Loopback {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         let target = self.find(to)?;
         from.check(self.rank, &range)?;

@@ -12,7 +12,7 @@ use crate::transports::{Transports, Via, ViaMut, ViaRef, each, via};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
-    RemoteKey, Result, Transfer, Transport, ZeroCopy,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy,
 };
 
 /// The transports of one rank.
@@ -223,7 +223,7 @@ impl ZeroCopy for Router {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         via!(self.via(peer), transport => transport.read(peer, from, to, range, token))
     }
@@ -234,24 +234,28 @@ impl ZeroCopy for Router {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         via!(self.via(peer), transport => transport.write(peer, from, to, range, token))
     }
 
     #[inline]
-    fn done(&mut self) -> Option<Done> {
+    fn done(&mut self, family: Family) -> Option<Done> {
         each!(&mut self.transports, transport => {
-            if let Some(done) = transport.done() {
+            if let Some(done) = transport.done(family) {
                 return Some(done);
             }
         });
         None
     }
+
+    fn outstanding(&self, peer: usize, family: Family) -> usize {
+        via!(self.via_ref(peer), transport => transport.outstanding(peer, family))
+    }
 }
 
 impl NotifiedWrite for Router {
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+    fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>> {
         self.notified(peer)?.expect(peer, token)
     }
 
@@ -269,7 +273,7 @@ impl NotifiedWrite for Router {
         to: &RemoteKey,
         len: usize,
         notice: u32,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         self.notified(peer)?
             .write_notified(peer, from, to, len, notice, token)

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
-use crate::{Error, Head, Result};
+use crate::{Error, Result};
 
 /// The fault of a peer or caller whose transfer leaves the memory of its key.
 pub(crate) const BEYOND: &str = "a transfer beyond the memory that its key names";
@@ -164,6 +164,27 @@ pub enum Family {
     Collectives,
 }
 
+impl Family {
+    /// Number of families.
+    pub(crate) const COUNT: usize = 2;
+}
+
+/// The name of an operation, which comes back with its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// The family whose caller hears of the completion.
+    pub family: Family,
+    /// The operation within its family.
+    pub id: u64,
+}
+
+impl Token {
+    /// The token of operation `id` of a family.
+    pub fn new(family: Family, id: u64) -> Token {
+        Token { family, id }
+    }
+}
+
 /// Memory of this rank that a transport may access until it is retracted.
 #[derive(Debug)]
 pub struct Exposure {
@@ -238,13 +259,13 @@ pub struct Done {
     /// World rank of the peer.
     pub peer: usize,
     /// The token that was given at the start.
-    pub token: Head,
+    pub token: Token,
 }
 
 /// Transfers between exposed memory of this rank and of a peer.
 ///
 /// ```
-/// use channel::{Exposed, Family, Loopback, Transfer, ZeroCopy};
+/// use channel::{Exposed, Family, Loopback, Token, Transfer, ZeroCopy};
 /// use datatype::Buffer;
 ///
 /// let (mut from, mut to) = (*b"hello", [0; 5]);
@@ -255,7 +276,7 @@ pub struct Done {
 /// let mut transport = Loopback::of(0);
 /// let source = transport.expose(0, &sent, 5, Exposed::ToRead, Family::Messages)?.unwrap();
 /// let target = transport.prepare(0, &received, 5, Exposed::ToWrite)?.unwrap();
-/// let read = transport.read(0, &source.key(), &target, 0..5, [0; 3])?;
+/// let read = transport.read(0, &source.key(), &target, 0..5, Token::new(Family::Messages, 0))?;
 /// assert_eq!((read, &to), (Transfer::Done, b"hello"));
 /// transport.retract(source)?;
 /// transport.retract(target)?;
@@ -299,7 +320,7 @@ pub trait ZeroCopy {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer>;
 
     /// Writes bytes `range` of `from` to the same range of the peer's memory.
@@ -312,26 +333,35 @@ pub trait ZeroCopy {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer>;
 
-    /// The next transfer that a device has completed; [`Transport::poll`](crate::Transport::poll)
-    /// finds them. The default is for transports without devices.
-    fn done(&mut self) -> Option<Done> {
+    /// The next transfer of a family that a device has completed;
+    /// [`Transport::poll`](crate::Transport::poll) finds them. The default is for transports
+    /// without devices.
+    fn done(&mut self, family: Family) -> Option<Done> {
+        let _ = family;
         None
+    }
+
+    /// Number of transfers of a family that this rank has started with `peer` and that are not
+    /// complete. A flush polls until it is zero. The default is for transports without devices.
+    fn outstanding(&self, peer: usize, family: Family) -> usize {
+        let _ = (peer, family);
+        0
     }
 }
 
 /// Writes whose end the peer is notified of, by a number that the peer chose.
 ///
 /// ```
-/// use channel::{Exposure, Head, NotifiedWrite, RemoteKey, Result, Transfer};
+/// use channel::{Exposure, Family, NotifiedWrite, RemoteKey, Result, Token, Transfer};
 ///
 /// /// The receiver's part: the number goes to the sender with the key of the receiver's memory.
 /// fn announce<T: NotifiedWrite>(
 ///     receiver: &mut T,
 ///     sender: usize,
-///     token: Head,
+///     token: Token,
 /// ) -> Result<Option<u32>> {
 ///     receiver.expect(sender, token)
 /// }
@@ -343,13 +373,13 @@ pub trait ZeroCopy {
 ///     from: &Exposure,
 ///     (key, notice): (&RemoteKey, u32),
 /// ) -> Result<Transfer> {
-///     sender.write_notified(receiver, from, key, 4096, notice, [0; 3])
+///     sender.write_notified(receiver, from, key, 4096, notice, Token::new(Family::Messages, 0))
 /// }
 /// ```
 pub trait NotifiedWrite: ZeroCopy {
     /// A number that `peer` may use for one notified write to this rank; [`ZeroCopy::done`] then
     /// reports `token`. `None`: no further notice can be awaited now.
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>>;
+    fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>>;
 
     /// `peer` will not use this number.
     fn forget(&mut self, peer: usize, notice: u32);
@@ -363,7 +393,7 @@ pub trait NotifiedWrite: ZeroCopy {
         to: &RemoteKey,
         len: usize,
         notice: u32,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer>;
 
     /// Upper bound of the number of packets that have left for `peer`.

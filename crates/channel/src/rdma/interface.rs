@@ -7,7 +7,7 @@ use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
-    RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use datatype::Buffer;
 
@@ -148,7 +148,7 @@ impl ZeroCopy for Rdma {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         assert_eq!(to.exposed, Exposed::ToWrite);
         self.start(peer, Direction::Read, from, to, range, token)
@@ -160,19 +160,23 @@ impl ZeroCopy for Rdma {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         let direction = Direction::Write { notice: None };
         self.start(peer, direction, to, from, range, token)
     }
 
-    fn done(&mut self) -> Option<Done> {
-        self.bulk.next_done()
+    fn done(&mut self, family: Family) -> Option<Done> {
+        self.bulk.next_done(family)
+    }
+
+    fn outstanding(&self, peer: usize, family: Family) -> usize {
+        self.bulk.outstanding(peer, family)
     }
 }
 
 impl NotifiedWrite for Rdma {
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+    fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>> {
         self.expect_notice(peer, token)
     }
 
@@ -187,7 +191,7 @@ impl NotifiedWrite for Rdma {
         to: &RemoteKey,
         len: usize,
         notice: u32,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         let notice = Some(notice);
         self.start(peer, Direction::Write { notice }, to, from, 0..len, token)

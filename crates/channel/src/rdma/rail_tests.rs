@@ -186,16 +186,16 @@ fn a_notice_comes_when_all_rails_have_carried_their_part() {
                 .unwrap()
                 .unwrap();
             for len in [0, 1, 8192, 8193, ours.len()] {
-                let notice = b.expect(0, [len as u64, 1, 1]).unwrap().unwrap();
+                let notice = b.expect(0, suite::token(len as u64)).unwrap().unwrap();
                 let _ = a
-                    .write_notified(1, &from, &to.key(), len, notice, [5; 3])
+                    .write_notified(1, &from, &to.key(), len, notice, suite::token(5))
                     .unwrap();
                 let (mut sent, mut heard) = (0, 0);
                 for _ in 0..100_000 {
                     suite::take(&mut a, |_, _, _| ()).unwrap();
                     suite::take(&mut b, |_, _, _| ()).unwrap();
-                    sent += a.done().iter().count();
-                    heard += b.done().iter().count();
+                    sent += a.done(Family::Messages).iter().count();
+                    heard += b.done(Family::Messages).iter().count();
                     if (sent, heard) == (1, 1) {
                         break;
                     }

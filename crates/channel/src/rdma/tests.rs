@@ -294,8 +294,10 @@ fn memory_is_registered_once_for_all_that_need_it_now() {
             )
             .unwrap()
             .unwrap();
-        let _ = a.read(1, &other.key(), &to, 0..5000, [0; 3]).unwrap();
-        while a.done().is_none() {
+        let _ = a
+            .read(1, &other.key(), &to, 0..5000, suite::token(0))
+            .unwrap();
+        while a.done(Family::Messages).is_none() {
             suite::take(&mut b, |_, _, _| ()).unwrap();
             suite::take(&mut a, |_, _, _| ()).unwrap();
         }
@@ -321,7 +323,7 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
             for _ in 0..10_000 {
                 suite::take(b, |_, _, _| ()).unwrap();
                 suite::take(a, |_, _, _| ()).unwrap();
-                if let Some(done) = a.done() {
+                if let Some(done) = a.done(Family::Messages) {
                     return done;
                 }
             }
@@ -347,10 +349,12 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
             )
             .unwrap()
             .unwrap();
-        let _ = a.read(1, &from.key(), &to, 0..300_000, [7, 8, 9]).unwrap();
+        let _ = a
+            .read(1, &from.key(), &to, 0..300_000, suite::token(7))
+            .unwrap();
         let done = Done {
             peer: 1,
-            token: [7, 8, 9],
+            token: suite::token(7),
         };
         assert_eq!(wait(&mut a, &mut b), done);
         assert_eq!(ours, theirs);
@@ -378,22 +382,22 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
             )
             .unwrap()
             .unwrap();
-        let notice = b.expect(0, [4, 5, 6]).unwrap().unwrap();
+        let notice = b.expect(0, suite::token(4)).unwrap().unwrap();
         let _ = a
-            .write_notified(1, &from, &to.key(), 300_000, notice, [1, 2, 3])
+            .write_notified(1, &from, &to.key(), 300_000, notice, suite::token(1))
             .unwrap();
         assert_eq!(
             wait(&mut a, &mut b),
             Done {
                 peer: 1,
-                token: [1, 2, 3]
+                token: suite::token(1)
             }
         );
         assert_eq!(
             wait(&mut b, &mut a),
             Done {
                 peer: 0,
-                token: [4, 5, 6]
+                token: suite::token(4)
             }
         );
         assert_eq!(ours, theirs);
@@ -401,7 +405,9 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
 
         // Memory that is no longer exposed is out of reach, and the attempt ends the connection.
         let gone = RemoteKey::new(theirs.as_ptr() as u64, 8, &[77]);
-        let _ = a.write_notified(1, &from, &gone, 8, 0, [0; 3]).unwrap();
+        let _ = a
+            .write_notified(1, &from, &gone, 8, 0, suite::token(0))
+            .unwrap();
         let error = (0..10_000).find_map(|_| suite::take(&mut a, |_, _, _| ()).err());
         let words = error.unwrap().to_string();
         assert!(words.contains("remote access error"), "{words}");

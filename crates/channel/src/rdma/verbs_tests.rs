@@ -109,10 +109,10 @@ fn a_peer_reads_memory_that_is_mapped_anew_at_the_address_of_freed_memory() {
             );
             let to = to.unwrap().unwrap();
             let started = a
-                .read(1, &from.key(), &to, 0..LEN, [byte.into(), 0, 0])
+                .read(1, &from.key(), &to, 0..LEN, suite::token(byte.into()))
                 .unwrap();
             assert_eq!(started, Transfer::Started);
-            while a.done().is_none() {
+            while a.done(Family::Messages).is_none() {
                 suite::take(&mut a, |_, _, _| ()).unwrap();
                 suite::take(&mut b, |_, _, _| ()).unwrap();
                 std::thread::yield_now();

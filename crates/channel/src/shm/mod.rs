@@ -35,7 +35,7 @@ use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, End, Error, Exposed, Exposure, Family, Fault, First, Head, More,
-    PathCosts, Put, RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    PathCosts, Put, RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
@@ -432,7 +432,7 @@ impl ZeroCopy for Shm {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         to.check(peer, &range)?;
         let address = self.locate(peer, from, &range, Exposed::ToRead)?;
@@ -447,7 +447,7 @@ impl ZeroCopy for Shm {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         from.check(peer, &range)?;
         let address = self.locate(peer, to, &range, Exposed::ToWrite)?;

@@ -2,10 +2,9 @@
 
 use super::*;
 
-use crate::suite::{memory, room};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::suite::take;
+use crate::suite::{memory, room, take, token};
 
 const FAR: Cores = Cores {
     near: false,
@@ -208,7 +207,7 @@ fn a_key_that_is_made_up_or_old_opens_no_memory() {
     let to = b.prepare(0, &into, 8192, Exposed::ToWrite).unwrap();
     let to = to.unwrap();
     let mut error = |key: &RemoteKey, len| {
-        let error = b.read(0, key, &to, 0..len, [0; 3]).unwrap_err();
+        let error = b.read(0, key, &to, 0..len, token(0)).unwrap_err();
         assert!(matches!(error.fault(), Fault::Broken { peer: 0, .. }));
         error.to_string()
     };
@@ -230,19 +229,22 @@ fn a_key_that_is_made_up_or_old_opens_no_memory() {
     let why = error(&behind, 4);
     assert!(why.contains("beyond the memory"), "{why}");
     // What is exposed to be read is not written to.
-    let write = b.write(0, &to, &from.key(), 0..64, [0; 3]).unwrap_err();
+    let write = b.write(0, &to, &from.key(), 0..64, token(0)).unwrap_err();
     assert!(write.to_string().contains("not exposed"), "{write}");
     // The key ends with its exposure, though the entry is used again.
     let old = from.key();
     a.retract(from).unwrap();
     let again = expose(&mut a);
     assert_ne!(again.key(), old);
-    let why = b.read(0, &old, &to, 0..64, [0; 3]).unwrap_err().to_string();
+    let why = b
+        .read(0, &old, &to, 0..64, token(0))
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("not exposed"), "{why}");
     assert!(received.iter().all(|byte| *byte == 0) && sent == [7; 4096]);
     let to = b.prepare(0, &room(&mut received), 4096, Exposed::ToWrite);
     let to = to.unwrap().unwrap();
-    let read = b.read(0, &again.key(), &to, 0..4096, [0; 3]).unwrap();
+    let read = b.read(0, &again.key(), &to, 0..4096, token(0)).unwrap();
     assert_eq!(read, Transfer::Done);
     assert!(received[..4096] == sent);
     a.retract(again).unwrap();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use channel::collective_buffer::Wake;
-use channel::{Exposed, Exposure, Family, Fault, RemoteKey, Transfer, ZeroCopy};
+use channel::{Exposed, Exposure, Family, Fault, RemoteKey, Token, Transfer, ZeroCopy};
 use datatype::Buffer;
 
 use super::buffer_round::different_calls;
@@ -24,6 +24,12 @@ use crate::{Class, Error, Result};
 pub(super) const RECORD: usize = 40;
 /// Bytes of a key with the length of its buffer.
 const KEY: usize = 16;
+
+/// The token of copies: they are complete at once, so none comes back.
+const TOKEN: Token = Token {
+    family: Family::Collectives,
+    id: 0,
+};
 
 /// The memory of a member that others may use.
 #[derive(Clone, Copy)]
@@ -208,7 +214,7 @@ impl<'a> Direct<'a> {
         let (Some(from), Some(to)) = (from.part(at..at + len), exposure) else {
             return Err(refused(member, len));
         };
-        let copied = router.read(peer, &from, &to, 0..len, [0; 3]);
+        let copied = router.read(peer, &from, &to, 0..len, TOKEN);
         router.retract(to)?;
         self.check(member, copied, len)
     }
@@ -227,7 +233,7 @@ impl<'a> Direct<'a> {
         let (Some(to), Some(from)) = (to.part(at..at + len), exposure) else {
             return Err(refused(member, len));
         };
-        let copied = router.write(peer, &from, &to, 0..len, [0; 3]);
+        let copied = router.write(peer, &from, &to, 0..len, TOKEN);
         router.retract(from)?;
         self.check(member, copied, len)
     }

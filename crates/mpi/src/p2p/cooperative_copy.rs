@@ -11,14 +11,15 @@
 use std::ops::Range;
 
 use channel::{
-    End, Exposed, Exposure, Family, MappedMemory, Put, RemoteKey, Router, ShortPath, Transfer,
-    Transport, ZeroCopy,
+    End, Exposed, Exposure, Family, MappedMemory, Put, RemoteKey, Router, ShortPath, Token,
+    Transfer, Transport, ZeroCopy,
 };
 use datatype::Buffer;
 
 use super::Messages;
 use super::deferred::Action;
 use super::rendezvous::STEP;
+use super::token_of;
 use crate::packet::{Contents, Control, Cooperative, Invitation};
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
@@ -139,6 +140,7 @@ impl CooperativeCopy {
         router: &mut Router,
         peer: usize,
         from: &RemoteKey,
+        token: Token,
     ) -> Result<Copied> {
         let counter = router.cooperation(peer, End::Receiver);
         let is_complete = match self.here {
@@ -155,7 +157,7 @@ impl CooperativeCopy {
         };
         let start = run.start as usize * self.piece;
         let end = self.wanted.min(start + run.len() * self.piece);
-        let read = router.read(peer, from, &self.exposure, start..end, [0; 3])?;
+        let read = router.read(peer, from, &self.exposure, start..end, token)?;
         if read != Transfer::Done {
             return Err(lost(peer, end - start));
         }
@@ -276,7 +278,7 @@ impl Messages {
                     break;
                 }
             } else {
-                match router.write(peer, exposure, &key, start..end, [0; 3])? {
+                match router.write(peer, exposure, &key, start..end, token_of(help.request))? {
                     Transfer::Done => {}
                     _ => return Err(lost(peer, end - start)),
                 }

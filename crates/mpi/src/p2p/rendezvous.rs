@@ -220,7 +220,8 @@ impl Messages {
                 }
             }
             Method::Together(copy) => {
-                let copied = copy.advance(router, fetch.peer, &fetch.offer.key);
+                let (key, token) = (&fetch.offer.key, token_of(fetch.receive));
+                let copied = copy.advance(router, fetch.peer, key, token);
                 if let Ok(Copied::Some) = copied {
                     self.fetches.queue.push_front(fetch);
                     return Ok(());
@@ -441,7 +442,7 @@ impl Messages {
 
     /// A device has completed a transfer, or a peer's write has ended.
     pub(crate) fn transfer_done(&mut self, done: &Done) {
-        let id = RequestId(done.token[0] as u32);
+        let id = RequestId(done.token.id as u32);
         if !self.written_early(done.peer, id) && !self.transferred(done.peer, id) {
             self.nonsense(done.peer, "the end of a transfer that was not begun");
         }
