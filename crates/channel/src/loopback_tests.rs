@@ -1,20 +1,14 @@
 //! The promises of zero copy within one rank.
 
 use super::*;
-use crate::suite::{memory, room, token};
+use crate::suite::{exposed, memory, room, token};
 
 #[test]
 fn a_key_is_a_number_and_never_followed() {
     let mut loopback = Loopback::of(3);
     let (sent, mut received) = ([7u8; 100], [0u8; 100]);
-    let expose = |loopback: &mut Loopback, buffer: &Buffer, exposed| {
-        let exposure = loopback
-            .expose(3, buffer, 100, exposed, Family::Messages)
-            .unwrap();
-        exposure.expect("a rank can expose everything to itself")
-    };
-    let from = expose(&mut loopback, &memory(&sent), Exposed::ToRead);
-    let to = expose(&mut loopback, &room(&mut received), Exposed::ToWrite);
+    let from = exposed(&mut loopback, 3, &memory(&sent), Exposed::ToRead);
+    let to = exposed(&mut loopback, 3, &room(&mut received), Exposed::ToWrite);
     let key = from.key();
     let read = loopback.read(3, &key, &to, 10..60, token(0)).unwrap();
     assert_eq!(read, Transfer::Done);

@@ -84,26 +84,8 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
         suite::take(&mut b, |_, _, _| ()).unwrap();
         let ours = [7u8; 64];
         let mut theirs = [0u8; 64];
-        let from = a
-            .expose(
-                0,
-                &suite::memory(&ours),
-                ours.len(),
-                Exposed::ToRead,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap();
-        let to = b
-            .expose(
-                0,
-                &suite::room(&mut theirs),
-                theirs.len(),
-                Exposed::ToWrite,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap();
+        let from = suite::exposed(&mut a, 0, &suite::memory(&ours), Exposed::ToRead);
+        let to = suite::exposed(&mut b, 0, &suite::room(&mut theirs), Exposed::ToWrite);
         for round in 0..2u64 {
             let mut notices = Vec::new();
             while let Some(notice) = b

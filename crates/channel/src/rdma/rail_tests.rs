@@ -165,26 +165,8 @@ fn a_notice_comes_when_all_rails_have_carried_their_part() {
             put(&mut b, &mut a, [2, 0, 0]);
             let ours: Vec<u8> = (0..100_001).map(|at| (at % 250) as u8).collect();
             let mut theirs = vec![0u8; ours.len()];
-            let from = a
-                .expose(
-                    1,
-                    &suite::memory(&ours),
-                    ours.len(),
-                    Exposed::ToRead,
-                    Family::Messages,
-                )
-                .unwrap()
-                .unwrap();
-            let to = b
-                .expose(
-                    0,
-                    &suite::room(&mut theirs),
-                    ours.len(),
-                    Exposed::ToWrite,
-                    Family::Messages,
-                )
-                .unwrap()
-                .unwrap();
+            let from = suite::exposed(&mut a, 1, &suite::memory(&ours), Exposed::ToRead);
+            let to = suite::exposed(&mut b, 0, &suite::room(&mut theirs), Exposed::ToWrite);
             for len in [0, 1, 8192, 8193, ours.len()] {
                 let notice = b.expect(0, suite::token(len as u64)).unwrap().unwrap();
                 let _ = a

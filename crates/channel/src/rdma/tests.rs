@@ -270,30 +270,11 @@ fn memory_is_registered_once_for_all_that_need_it_now() {
         let (mut a, mut b) = two(config, &setup);
         put(&mut a, &mut b, [1, 0, 0]);
         let (theirs, mut ours) = (vec![7u8; 5000], vec![0u8; 5000]);
-        let expose = |b: &mut Rdma| {
-            b.expose(
-                0,
-                &suite::memory(&theirs),
-                theirs.len(),
-                Exposed::ToRead,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap()
-        };
+        let expose = |b: &mut Rdma| suite::exposed(b, 0, &suite::memory(&theirs), Exposed::ToRead);
         let (one, other) = (expose(&mut b), expose(&mut b));
         assert_eq!(one.key(), other.key());
         b.retract(one).unwrap();
-        let to = a
-            .expose(
-                0,
-                &suite::room(&mut ours),
-                ours.len(),
-                Exposed::ToWrite,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap();
+        let to = suite::exposed(&mut a, 0, &suite::room(&mut ours), Exposed::ToWrite);
         let _ = a
             .read(1, &other.key(), &to, 0..5000, suite::token(0))
             .unwrap();
@@ -329,26 +310,8 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
             }
             panic!("it is never done");
         };
-        let from = b
-            .expose(
-                0,
-                &suite::memory(&theirs),
-                theirs.len(),
-                Exposed::ToRead,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap();
-        let to = a
-            .expose(
-                0,
-                &suite::room(&mut ours),
-                ours.len(),
-                Exposed::ToWrite,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap();
+        let from = suite::exposed(&mut b, 0, &suite::memory(&theirs), Exposed::ToRead);
+        let to = suite::exposed(&mut a, 0, &suite::room(&mut ours), Exposed::ToWrite);
         let _ = a
             .read(1, &from.key(), &to, 0..300_000, suite::token(7))
             .unwrap();
@@ -362,26 +325,8 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
         a.retract(to).unwrap();
 
         ours.reverse();
-        let from = a
-            .expose(
-                0,
-                &suite::memory(&ours),
-                ours.len(),
-                Exposed::ToRead,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap();
-        let to = b
-            .expose(
-                0,
-                &suite::room(&mut theirs),
-                theirs.len(),
-                Exposed::ToWrite,
-                Family::Messages,
-            )
-            .unwrap()
-            .unwrap();
+        let from = suite::exposed(&mut a, 0, &suite::memory(&ours), Exposed::ToRead);
+        let to = suite::exposed(&mut b, 0, &suite::room(&mut theirs), Exposed::ToWrite);
         let notice = b.expect(0, suite::token(4)).unwrap().unwrap();
         let _ = a
             .write_notified(1, &from, &to.key(), 300_000, notice, suite::token(1))
