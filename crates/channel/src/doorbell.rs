@@ -4,6 +4,8 @@
 //! after its write, reads the word, and wakes the sleeper if the word is set. The two fences are
 //! asymmetric: the writer's is free, the sleeper's pays for both (see `sync`).
 
+use std::sync::Arc;
+
 use crate::sync::{AtomicU32, Ordering, heavy_fence, light_fence};
 
 const AWAKE: u32 = 0;
@@ -13,6 +15,40 @@ const ASLEEP: u32 = 1;
 #[repr(C, align(64))]
 pub(crate) struct Doorbell {
     word: AtomicU32,
+}
+
+/// A doorbell in memory that other ranks map, too. It stays mapped as long as the bell.
+#[derive(Clone)]
+pub(crate) struct Bell {
+    doorbell: *const Doorbell,
+    _memory: Arc<dyn Send + Sync>,
+}
+
+// SAFETY: a doorbell is one atomic, and its memory lives as long as the bell.
+unsafe impl Send for Bell {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Bell {}
+
+impl Bell {
+    /// The bell of a doorbell.
+    ///
+    /// # Safety
+    /// `memory` keeps the doorbell.
+    pub(crate) unsafe fn new(doorbell: *const Doorbell, memory: Arc<dyn Send + Sync>) -> Bell {
+        Bell {
+            doorbell,
+            _memory: memory,
+        }
+    }
+}
+
+impl std::ops::Deref for Bell {
+    type Target = Doorbell;
+    #[inline(always)]
+    fn deref(&self) -> &Doorbell {
+        // SAFETY: the memory of the doorbell is kept.
+        unsafe { &*self.doorbell }
+    }
 }
 
 impl Default for Doorbell {

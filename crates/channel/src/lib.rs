@@ -15,6 +15,7 @@
 mod arena_growth;
 mod doorbell;
 mod error;
+mod exposed_entry;
 mod piece_counter;
 mod ring;
 pub mod sync;
@@ -24,6 +25,8 @@ mod transport;
 mod body;
 #[cfg(not(loom))]
 mod build;
+#[cfg(not(loom))]
+mod core_counts;
 mod costs;
 #[cfg(not(loom))]
 mod device_pace;
@@ -96,4 +99,6 @@ pub use transport::{
 #[cfg(not(loom))]
 pub use wait::{Party, Polls, WaitMode, WaitSettings, Waiter};
 #[cfg(not(loom))]
-pub use zero_copy::{Done, Exposed, Exposure, NotifiedWrite, RemoteKey, Transfer, ZeroCopy};
+pub use zero_copy::{
+    Done, Exposed, Exposure, Family, NotifiedWrite, RemoteKey, Token, Transfer, ZeroCopy,
+};

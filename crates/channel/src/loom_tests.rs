@@ -162,6 +162,28 @@ fn no_wake_up_is_lost() {
 }
 
 #[test]
+fn a_key_gets_the_words_of_its_exposure_or_nothing() {
+    use crate::exposed_entry::ExposedEntry;
+    loom::model(|| {
+        let entry = Arc::new(ExposedEntry::default());
+        entry.open(1, [10, 11]);
+        let owners = entry.clone();
+        let owner = thread::spawn(move || {
+            owners.close();
+            owners.open(2, [20, 21]);
+        });
+        let first = entry.find(1);
+        assert!(first.is_none_or(|words| words == [10, 11]), "{first:?}");
+        let second = entry.find(2);
+        assert!(second.is_none_or(|words| words == [20, 21]), "{second:?}");
+        assert!(second.is_none() || !entry.is_open(1));
+        owner.join().unwrap();
+        assert_eq!((entry.find(1), entry.find(2)), (None, Some([20, 21])));
+        assert_eq!(entry.find(0), None);
+    });
+}
+
+#[test]
 fn every_piece_of_a_share_is_taken_once_and_a_late_helper_takes_none() {
     use crate::piece_counter::PieceCounter;
     loom::model(|| {

@@ -8,8 +8,8 @@ use datatype::Buffer;
 use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, Error, Exposed, Exposure, Head, More, PathCosts, Put, RemoteKey,
-    Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, CostHints, Error, Exposed, Exposure, Family, Head, More, PathCosts, Put,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 
 /// Longest packet to this rank itself, in bytes.
@@ -118,11 +118,23 @@ impl ZeroCopy for Loopback {
         buffer: &Buffer,
         len: usize,
         exposed: Exposed,
+        _family: Family,
     ) -> Result<Option<Exposure>> {
         self.last_key += 1;
         self.exposed.insert(self.last_key, buffer.clone());
         let key = RemoteKey::new(self.last_key, len, &[]);
         let exposure = Exposure::new(buffer, len, exposed, key, Origin::Loopback);
+        Ok(Some(exposure))
+    }
+
+    fn prepare(
+        &mut self,
+        _peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        let exposure = Exposure::new(buffer, len, exposed, RemoteKey::NONE, Origin::Loopback);
         Ok(Some(exposure))
     }
 
@@ -137,7 +149,7 @@ impl ZeroCopy for Loopback {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         let source = self.find(from)?;
         to.check(self.rank, &range)?;
@@ -153,7 +165,7 @@ impl ZeroCopy for Loopback {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         let target = self.find(to)?;
         from.check(self.rank, &range)?;

@@ -11,8 +11,8 @@ use crate::shm::Shm;
 use crate::transports::{Transports, Via, ViaMut, ViaRef, each, via};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
-    Result, Transfer, Transport, ZeroCopy,
+    Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy,
 };
 
 /// The transports of one rank.
@@ -186,14 +186,29 @@ impl ZeroCopy for Router {
         buffer: &Buffer,
         len: usize,
         exposed: Exposed,
+        family: Family,
     ) -> Result<Option<Exposure>> {
-        via!(self.via(peer), transport => transport.expose(peer, buffer, len, exposed))
+        via!(self.via(peer), transport => transport.expose(peer, buffer, len, exposed, family))
+    }
+
+    fn prepare(
+        &mut self,
+        peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        via!(self.via(peer), transport => transport.prepare(peer, buffer, len, exposed))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
         match exposure.origin {
             Origin::Loopback => self.transports.loopback.retract(exposure),
-            Origin::Shm => Ok(()),
+            Origin::Shm => self
+                .transports
+                .shm
+                .as_mut()
+                .map_or(Ok(()), |shm| shm.retract(exposure)),
             Origin::Rdma => match &mut self.transports.rdma {
                 Some(rdma) => rdma.retract(exposure),
                 // The rank has left its machine, and its registrations with it.
@@ -208,7 +223,7 @@ impl ZeroCopy for Router {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         via!(self.via(peer), transport => transport.read(peer, from, to, range, token))
     }
@@ -219,24 +234,28 @@ impl ZeroCopy for Router {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         via!(self.via(peer), transport => transport.write(peer, from, to, range, token))
     }
 
     #[inline]
-    fn done(&mut self) -> Option<Done> {
+    fn done(&mut self, family: Family) -> Option<Done> {
         each!(&mut self.transports, transport => {
-            if let Some(done) = transport.done() {
+            if let Some(done) = transport.done(family) {
                 return Some(done);
             }
         });
         None
     }
+
+    fn outstanding(&self, peer: usize, family: Family) -> usize {
+        via!(self.via_ref(peer), transport => transport.outstanding(peer, family))
+    }
 }
 
 impl NotifiedWrite for Router {
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+    fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>> {
         self.notified(peer)?.expect(peer, token)
     }
 
@@ -254,7 +273,7 @@ impl NotifiedWrite for Router {
         to: &RemoteKey,
         len: usize,
         notice: u32,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         self.notified(peer)?
             .write_notified(peer, from, to, len, notice, token)

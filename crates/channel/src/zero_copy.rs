@@ -13,10 +13,10 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
-use crate::{Error, Head, Result};
+use crate::{Error, Result};
 
 /// The fault of a peer or caller whose transfer leaves the memory of its key.
-const BEYOND: &str = "a transfer beyond the memory that its key names";
+pub(crate) const BEYOND: &str = "a transfer beyond the memory that its key names";
 
 /// Most rails that a remote key can name.
 pub(crate) const MOST_RAILS: usize = 8;
@@ -25,6 +25,7 @@ pub(crate) const MOST_RAILS: usize = 8;
 /// owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RemoteKey {
+    /// The address of the memory, for devices; otherwise the number by which its owner knows it.
     pub(crate) address: u64,
     /// The position of the named bytes in the exposed memory, and their number.
     offset: u64,
@@ -96,12 +97,17 @@ impl RemoteKey {
         part.ok_or_else(|| Error::broken(peer, BEYOND))
     }
 
+    /// The position behind the last named byte in the exposed memory; `None` if it is no position.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.len)
+    }
+
     /// The position of the named bytes in the exposed memory.
     pub(crate) fn offset(&self) -> usize {
         self.offset as usize
     }
 
-    /// The address of a named byte, where keys hold addresses.
+    /// The address of a named byte, where a device accesses the memory.
     pub(crate) fn address_at(&self, at: u64) -> u64 {
         self.address.wrapping_add(self.offset).wrapping_add(at)
     }
@@ -148,6 +154,37 @@ pub enum Exposed {
     ToWrite,
 }
 
+/// The operations of the layer above that use zero copy, by their kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Messages between two ranks.
+    Messages,
+    /// Collective operations. A group exposes at most two buffers of a rank at a time for each
+    /// collective buffer that the rank has.
+    Collectives,
+}
+
+impl Family {
+    /// Number of families.
+    pub(crate) const COUNT: usize = 2;
+}
+
+/// The name of an operation, which comes back with its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// The family whose caller hears of the completion.
+    pub family: Family,
+    /// The operation within its family.
+    pub id: u64,
+}
+
+impl Token {
+    /// The token of operation `id` of a family.
+    pub fn new(family: Family, id: u64) -> Token {
+        Token { family, id }
+    }
+}
+
 /// Memory of this rank that a transport may access until it is retracted.
 #[derive(Debug)]
 pub struct Exposure {
@@ -184,7 +221,7 @@ impl Exposure {
         }
     }
 
-    /// The key that a peer needs for access.
+    /// The key that a peer needs for access. Buffers that were only prepared may have none.
     pub fn key(&self) -> RemoteKey {
         self.key
     }
@@ -200,7 +237,7 @@ impl Exposure {
     /// The transport holds a resource for the exposure, so it must be retracted; otherwise it may
     /// be dropped.
     pub fn is_held(&self) -> bool {
-        self.origin != Origin::Shm
+        !self.key.is_none()
     }
 }
 
@@ -222,13 +259,13 @@ pub struct Done {
     /// World rank of the peer.
     pub peer: usize,
     /// The token that was given at the start.
-    pub token: Head,
+    pub token: Token,
 }
 
 /// Transfers between exposed memory of this rank and of a peer.
 ///
 /// ```
-/// use channel::{Exposed, Loopback, Transfer, ZeroCopy};
+/// use channel::{Exposed, Family, Loopback, Token, Transfer, ZeroCopy};
 /// use datatype::Buffer;
 ///
 /// let (mut from, mut to) = (*b"hello", [0; 5]);
@@ -237,19 +274,30 @@ pub struct Done {
 /// // SAFETY: as above.
 /// let received = unsafe { Buffer::dense(to.as_mut_ptr(), 5) };
 /// let mut transport = Loopback::of(0);
-/// let source = transport.expose(0, &sent, 5, Exposed::ToRead)?.unwrap();
-/// let target = transport.expose(0, &received, 5, Exposed::ToWrite)?.unwrap();
-/// let read = transport.read(0, &source.key(), &target, 0..5, [0; 3])?;
+/// let source = transport.expose(0, &sent, 5, Exposed::ToRead, Family::Messages)?.unwrap();
+/// let target = transport.prepare(0, &received, 5, Exposed::ToWrite)?.unwrap();
+/// let read = transport.read(0, &source.key(), &target, 0..5, Token::new(Family::Messages, 0))?;
 /// assert_eq!((read, &to), (Transfer::Done, b"hello"));
 /// transport.retract(source)?;
 /// transport.retract(target)?;
 /// # Ok::<(), channel::Error>(())
 /// ```
 pub trait ZeroCopy {
-    /// Grants access to the first `len` bytes of `buffer` for transfers with `peer`. `None`: this
-    /// memory cannot be exposed (not one run of bytes where that is needed, or refused by the
-    /// device), so its bytes must be copied.
+    /// Grants access to the first `len` bytes of `buffer` for transfers with `peer`, for operations
+    /// of a family. `None`: this memory cannot be exposed (not one run of bytes where that is
+    /// needed, refused by the device, or no room for the key), so its bytes must be copied.
     fn expose(
+        &mut self,
+        peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+        family: Family,
+    ) -> Result<Option<Exposure>>;
+
+    /// As [`expose`](ZeroCopy::expose), for this rank's own end of transfers that it starts itself:
+    /// no peer gets a key.
+    fn prepare(
         &mut self,
         peer: usize,
         buffer: &Buffer,
@@ -264,14 +312,15 @@ pub trait ZeroCopy {
     /// different positions, take a part of the key ([`RemoteKey::part`]) or expose a slice.
     ///
     /// # Errors
-    /// The range leaves the memory of the key or of the exposure.
+    /// The range leaves the memory of the key or of the exposure, or the peer does not expose what
+    /// the key names.
     fn read(
         &mut self,
         peer: usize,
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer>;
 
     /// Writes bytes `range` of `from` to the same range of the peer's memory.
@@ -284,26 +333,35 @@ pub trait ZeroCopy {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer>;
 
-    /// The next transfer that a device has completed; [`Transport::poll`](crate::Transport::poll)
-    /// finds them. The default is for transports without devices.
-    fn done(&mut self) -> Option<Done> {
+    /// The next transfer of a family that a device has completed;
+    /// [`Transport::poll`](crate::Transport::poll) finds them. The default is for transports
+    /// without devices.
+    fn done(&mut self, family: Family) -> Option<Done> {
+        let _ = family;
         None
+    }
+
+    /// Number of transfers of a family that this rank has started with `peer` and that are not
+    /// complete. A flush polls until it is zero. The default is for transports without devices.
+    fn outstanding(&self, peer: usize, family: Family) -> usize {
+        let _ = (peer, family);
+        0
     }
 }
 
 /// Writes whose end the peer is notified of, by a number that the peer chose.
 ///
 /// ```
-/// use channel::{Exposure, Head, NotifiedWrite, RemoteKey, Result, Transfer};
+/// use channel::{Exposure, Family, NotifiedWrite, RemoteKey, Result, Token, Transfer};
 ///
 /// /// The receiver's part: the number goes to the sender with the key of the receiver's memory.
 /// fn announce<T: NotifiedWrite>(
 ///     receiver: &mut T,
 ///     sender: usize,
-///     token: Head,
+///     token: Token,
 /// ) -> Result<Option<u32>> {
 ///     receiver.expect(sender, token)
 /// }
@@ -315,13 +373,13 @@ pub trait ZeroCopy {
 ///     from: &Exposure,
 ///     (key, notice): (&RemoteKey, u32),
 /// ) -> Result<Transfer> {
-///     sender.write_notified(receiver, from, key, 4096, notice, [0; 3])
+///     sender.write_notified(receiver, from, key, 4096, notice, Token::new(Family::Messages, 0))
 /// }
 /// ```
 pub trait NotifiedWrite: ZeroCopy {
     /// A number that `peer` may use for one notified write to this rank; [`ZeroCopy::done`] then
     /// reports `token`. `None`: no further notice can be awaited now.
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>>;
+    fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>>;
 
     /// `peer` will not use this number.
     fn forget(&mut self, peer: usize, notice: u32);
@@ -335,7 +393,7 @@ pub trait NotifiedWrite: ZeroCopy {
         to: &RemoteKey,
         len: usize,
         notice: u32,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer>;
 
     /// Upper bound of the number of packets that have left for `peer`.

@@ -11,7 +11,7 @@
 //!
 //! Invariant: without a loss none of this costs an instruction on the paths of messages.
 
-use channel::ZeroCopy;
+use channel::{Family, ZeroCopy};
 
 use crate::comm::{COLLECTIVE, Comm, bare};
 use crate::error::Cause;
@@ -37,7 +37,7 @@ impl State {
     /// A peer cannot be reached any more.
     fn lose(&mut self, peer: usize, error: Error) -> Result<()> {
         // What has ended before is no loss.
-        while let Some(done) = self.router.done() {
+        while let Some(done) = self.router.done(Family::Messages) {
             self.messages.transfer_done(&done);
         }
         if !self.messages.losses.add(peer, error.clone()) {

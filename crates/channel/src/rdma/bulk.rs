@@ -14,7 +14,7 @@ use super::notice::{NOTICE_NUMBERS, NoticeWord, Shares};
 use super::qp_link::PieceId;
 use super::rail_set::RailSet;
 use super::transfer::{BulkTransfer, Unfinished};
-use crate::{Done, Head};
+use crate::{Done, Family, Token};
 
 /// The receives that are reserved for one notice: one on each of these rails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,12 @@ pub(super) struct BulkEngine {
     /// By number. Those that are complete are empty.
     transfers: Vec<Option<Unfinished>>,
     free: Vec<usize>,
-    done: VecDeque<Done>,
+    /// Completions that nobody has asked for yet, by family.
+    done: [VecDeque<Done>; Family::COUNT],
     /// Transfers that have not completed.
     started: usize,
+    /// Transfers that have not completed, by peer and family.
+    outstanding: HashMap<usize, [usize; Family::COUNT]>,
     expected: HashMap<u32, ExpectedNotice>,
     next_notice: u32,
 }
@@ -97,8 +100,10 @@ impl BulkEngine {
             self.transfers.len() - 1
         });
         queue.0.push_back(number);
-        self.transfers[number] = Some(Unfinished::new(number, transfer));
         self.started += 1;
+        let of_peer = self.outstanding.entry(transfer.peer).or_default();
+        of_peer[transfer.token.family as usize] += 1;
+        self.transfers[number] = Some(Unfinished::new(number, transfer));
     }
 
     /// A transfer that is not complete.
@@ -118,8 +123,21 @@ impl BulkEngine {
             self.transfers[piece.transfer] = None;
             self.free.push(piece.transfer);
             self.started -= 1;
-            self.done.push_back(Done { peer, token });
+            if let Some(of_peer) = self.outstanding.get_mut(&peer) {
+                of_peer[token.family as usize] -= 1;
+            }
+            self.report(Done { peer, token });
         }
+    }
+
+    /// Number of transfers of a family with `peer` that have not completed.
+    pub(super) fn outstanding(&self, peer: usize, family: Family) -> usize {
+        let of_peer = self.outstanding.get(&peer);
+        of_peer.map_or(0, |of_peer| of_peer[family as usize])
+    }
+
+    fn report(&mut self, done: Done) {
+        self.done[done.token.family as usize].push_back(done);
     }
 
     /// The notices that `peer` owes, each with the set of shares that have been reported.
@@ -161,7 +179,7 @@ impl BulkEngine {
 
     /// Expects a notice of `peer`, for which these receives are reserved. Returns its number.
     /// `done` reports its arrival with the token.
-    pub(super) fn expect(&mut self, peer: usize, reserved: Reserved, token: Head) -> u32 {
+    pub(super) fn expect(&mut self, peer: usize, reserved: Reserved, token: Token) -> u32 {
         let notice = self.next_notice;
         self.next_notice = notice.wrapping_add(1) & NOTICE_NUMBERS;
         let expected = ExpectedNotice {
@@ -186,7 +204,7 @@ impl BulkEngine {
             Ok(false) => Noticed::Part,
             Ok(true) => match self.expected.remove(&word.number) {
                 Some(expected) => {
-                    self.done.push_back(expected.done);
+                    self.report(expected.done);
                     Noticed::Whole(expected.reserved, expected.again)
                 }
                 None => Noticed::Unexpected,
@@ -250,6 +268,7 @@ impl BulkEngine {
                 self.started -= 1;
             }
         }
+        self.outstanding.remove(&peer);
         let its = |_: &u32, notice: &mut ExpectedNotice| notice.done.peer == peer;
         let lost = self.expected.extract_if(its);
         lost.flat_map(|(_, notice)| [notice.reserved].into_iter().chain(notice.again))
@@ -264,10 +283,10 @@ impl BulkEngine {
         }
     }
 
-    /// The next transfer that is complete: one of this rank's, or one that a peer has reported by a
-    /// notice.
-    pub(super) fn next_done(&mut self) -> Option<Done> {
-        self.done.pop_front()
+    /// The next transfer of a family that is complete: one of this rank's, or one that a peer has
+    /// reported by a notice.
+    pub(super) fn next_done(&mut self, family: Family) -> Option<Done> {
+        self.done[family as usize].pop_front()
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::notice::tests::word;
 use super::super::rail_set::{KeyPair, RailKeys};
 use super::super::transfer::{Direction, LocalMemory, Piece, RailPair};
 use super::*;
-use crate::RemoteKey;
+use crate::{RemoteKey, suite};
 
 const RAILS: RailPair = RailPair { ours: 0, theirs: 0 };
 
@@ -20,7 +20,7 @@ fn transfer(peer: usize, direction: Direction, len: u64, token: u64) -> BulkTran
         },
         remote: RemoteKey::new(9000, 1 << 30, &[2]),
         len,
-        token: [token, 0, 0],
+        token: suite::token(token),
     }
 }
 
@@ -60,13 +60,13 @@ fn a_transfer_is_cut_and_only_its_last_piece_gives_notice_and_ends_it() {
         (1200, 50, 9200, Some(word(77, 0, 1).encode())),
     ];
     assert_eq!(shapes, expected);
-    assert!(bulk.is_active() && bulk.next_done().is_none());
+    assert!(bulk.is_active() && bulk.next_done(Family::Messages).is_none());
     bulk.completed(3, &pieces[2].id);
     let done = Done {
         peer: 3,
-        token: [5, 0, 0],
+        token: suite::token(5),
     };
-    assert_eq!(bulk.next_done(), Some(done));
+    assert_eq!(bulk.next_done(Family::Messages), Some(done));
     assert!(!bulk.is_active());
 }
 
@@ -87,8 +87,8 @@ fn transfers_of_a_peer_are_posted_in_order_and_do_not_wait_for_other_peers() {
     for (peer, id) in [(1, ids[1]), (1, ids[2]), (2, ids[0])] {
         bulk.completed(peer, &id);
     }
-    let tokens: Vec<u64> = std::iter::from_fn(|| bulk.next_done())
-        .map(|done| done.token[0])
+    let tokens: Vec<u64> = std::iter::from_fn(|| bulk.next_done(Family::Messages))
+        .map(|done| done.token.id)
         .collect();
     assert_eq!(tokens, [10, 11, 20]);
 }
@@ -133,17 +133,20 @@ fn every_link_that_carried_a_part_gives_notice_and_names_their_number() {
     assert_eq!(notices, expected);
     assert!(unfinished.is_posted());
     for piece in 0..4 {
-        assert!(bulk.next_done().is_none(), "after {piece} completions");
+        assert!(
+            bulk.next_done(Family::Messages).is_none(),
+            "after {piece} completions"
+        );
         bulk.completed(1, &early.id);
     }
-    assert!(bulk.next_done().is_some());
+    assert!(bulk.next_done(Family::Messages).is_some());
 }
 
 #[test]
 fn a_notice_counts_once_and_only_from_its_peer() {
     let mut bulk = BulkEngine::default();
     let reserved = Reserved::Rails(RailSet::below(2));
-    let expect = |bulk: &mut BulkEngine| bulk.expect(4, reserved, [9; 3]);
+    let expect = |bulk: &mut BulkEngine| bulk.expect(4, reserved, suite::token(9));
     let notice = expect(&mut bulk);
     assert!(bulk.is_active());
     assert_eq!(bulk.notice(4, word(notice, 1, 2)), Noticed::Part);
@@ -152,10 +155,13 @@ fn a_notice_counts_once_and_only_from_its_peer() {
     let whole = bulk.notice(4, word(notice, 0, 2));
     assert_eq!(whole, Noticed::Whole(reserved, Vec::new()));
     assert_eq!(bulk.notice(4, word(notice, 0, 2)), Noticed::Unexpected);
-    assert_eq!(bulk.next_done().unwrap().token, [9; 3]);
+    assert_eq!(
+        bulk.next_done(Family::Messages).unwrap().token,
+        suite::token(9)
+    );
     let notice = expect(&mut bulk);
     assert_eq!(bulk.forget(notice), Some((4, reserved, Vec::new())));
     assert_eq!(bulk.forget(notice), None);
     assert_eq!(bulk.notice(4, word(notice, 0, 1)), Noticed::Unexpected);
-    assert!(bulk.next_done().is_none());
+    assert!(bulk.next_done(Family::Messages).is_none());
 }

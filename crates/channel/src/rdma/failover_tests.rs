@@ -9,7 +9,7 @@ use testdevice::strict::{self, Cables, Cut, RailSetup, Setup};
 
 use super::rail_tests::POLICIES;
 use super::*;
-use crate::{Exposed, NotifiedWrite, Put, RemoteKey, Transport, ZeroCopy, suite};
+use crate::{Exposed, Family, NotifiedWrite, Put, RemoteKey, Transport, ZeroCopy, suite};
 
 /// A generator of random numbers (SplitMix64).
 pub(super) struct Random(pub(super) u64);
@@ -103,11 +103,11 @@ impl Pair {
         let to = 1 - from;
         let ours = suite::memory(&source);
         let theirs = suite::room(&mut target);
-        let exposed = self.ends[from].expose(to, &ours, len, Exposed::ToRead);
+        let exposed = self.ends[from].expose(to, &ours, len, Exposed::ToRead, Family::Messages);
         let source_key = exposed.unwrap().unwrap();
-        let exposed = self.ends[to].expose(from, &theirs, len, Exposed::ToWrite);
+        let exposed = self.ends[to].expose(from, &theirs, len, Exposed::ToWrite, Family::Messages);
         let target_key = exposed.unwrap().unwrap();
-        let token = [number, 1, 1];
+        let token = suite::token(number);
         if reads {
             let key: RemoteKey = source_key.key();
             let _ = self.ends[to]
@@ -147,18 +147,18 @@ impl Pair {
             *heard += 1;
         })
         .unwrap();
-        while let Some(done) = self.ends[rank].done() {
+        while let Some(done) = self.ends[rank].done(Family::Messages) {
             let mut found = false;
             for from in 0..2 {
                 for moving in &mut self.moving[from] {
-                    if moving.number == done.token[0] {
+                    if moving.number == done.token.id {
                         let side = usize::from(rank != from);
                         assert!(!std::mem::replace(&mut moving.told[side], true));
                         found = true;
                     }
                 }
             }
-            assert!(found, "transfer {} completes twice", done.token[0]);
+            assert!(found, "transfer {} completes twice", done.token.id);
         }
         for from in 0..2 {
             let mut at = 0;

@@ -3,7 +3,7 @@
 
 use super::tests::{DESIGNS, all, put, setups, two};
 use super::*;
-use crate::{Exposed, NotifiedWrite, Put, Transport, ZeroCopy, suite};
+use crate::{Exposed, Family, NotifiedWrite, Put, Transport, ZeroCopy, suite};
 
 /// A rank that has connected to all others does not poll. The others send all that they may, and
 /// everything arrives in the end. A request that met no receive would end its connection.
@@ -84,34 +84,33 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
         suite::take(&mut b, |_, _, _| ()).unwrap();
         let ours = [7u8; 64];
         let mut theirs = [0u8; 64];
-        let from = a
-            .expose(0, &suite::memory(&ours), ours.len(), Exposed::ToRead)
-            .unwrap()
-            .unwrap();
-        let to = b
-            .expose(0, &suite::room(&mut theirs), theirs.len(), Exposed::ToWrite)
-            .unwrap()
-            .unwrap();
+        let from = suite::exposed(&mut a, 0, &suite::memory(&ours), Exposed::ToRead);
+        let to = suite::exposed(&mut b, 0, &suite::room(&mut theirs), Exposed::ToWrite);
         for round in 0..2u64 {
             let mut notices = Vec::new();
-            while let Some(notice) = b.expect(0, [round, notices.len() as u64, 0]).unwrap() {
+            while let Some(notice) = b
+                .expect(0, suite::token(round << 32 | notices.len() as u64))
+                .unwrap()
+            {
                 notices.push(notice);
             }
             assert_eq!(notices.len(), rail::NOTICES);
             // One notice is taken back, and another one given.
             b.forget(0, notices.pop().unwrap());
-            let last = b.expect(0, [round, notices.len() as u64, 0]).unwrap();
+            let last = b
+                .expect(0, suite::token(round << 32 | notices.len() as u64))
+                .unwrap();
             notices.push(last.unwrap());
             for &notice in &notices {
                 let _ = a
-                    .write_notified(1, &from, &to.key(), 64, notice, [0; 3])
+                    .write_notified(1, &from, &to.key(), 64, notice, suite::token(0))
                     .unwrap();
             }
             // Only the writer polls: nothing waits for the other rank.
             let mut written = 0;
             for _ in 0..100_000 {
                 suite::take(&mut a, |_, _, _| ()).unwrap();
-                while a.done().is_some() {
+                while a.done(Family::Messages).is_some() {
                     written += 1;
                 }
                 if written == notices.len() {
@@ -122,8 +121,8 @@ fn as_many_notices_are_expected_as_there_are_receives_for() {
             let mut told = 0;
             for _ in 0..1000 {
                 suite::take(&mut b, |_, _, _| ()).unwrap();
-                while let Some(done) = b.done() {
-                    assert_eq!(done.token, [round, told, 0]);
+                while let Some(done) = b.done(Family::Messages) {
+                    assert_eq!(done.token, suite::token(round << 32 | told));
                     told += 1;
                 }
             }

@@ -6,8 +6,8 @@ use super::transfer::Direction;
 use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
-    Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use datatype::Buffer;
 
@@ -100,6 +100,17 @@ impl Transport for Rdma {
 impl ZeroCopy for Rdma {
     fn expose(
         &mut self,
+        peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+        _family: Family,
+    ) -> Result<Option<Exposure>> {
+        self.prepare(peer, buffer, len, exposed)
+    }
+
+    fn prepare(
+        &mut self,
         _peer: usize,
         buffer: &Buffer,
         len: usize,
@@ -137,7 +148,7 @@ impl ZeroCopy for Rdma {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         assert_eq!(to.exposed, Exposed::ToWrite);
         self.start(peer, Direction::Read, from, to, range, token)
@@ -149,19 +160,23 @@ impl ZeroCopy for Rdma {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         let direction = Direction::Write { notice: None };
         self.start(peer, direction, to, from, range, token)
     }
 
-    fn done(&mut self) -> Option<Done> {
-        self.bulk.next_done()
+    fn done(&mut self, family: Family) -> Option<Done> {
+        self.bulk.next_done(family)
+    }
+
+    fn outstanding(&self, peer: usize, family: Family) -> usize {
+        self.bulk.outstanding(peer, family)
     }
 }
 
 impl NotifiedWrite for Rdma {
-    fn expect(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+    fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>> {
         self.expect_notice(peer, token)
     }
 
@@ -176,7 +191,7 @@ impl NotifiedWrite for Rdma {
         to: &RemoteKey,
         len: usize,
         notice: u32,
-        token: Head,
+        token: Token,
     ) -> Result<Transfer> {
         let notice = Some(notice);
         self.start(peer, Direction::Write { notice }, to, from, 0..len, token)

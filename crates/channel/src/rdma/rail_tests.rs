@@ -156,7 +156,7 @@ fn ranks_with_unequal_numbers_of_rails_use_those_that_pair() {
 /// A rank keeps two transfers over three rails under way; the notices of both come once.
 #[test]
 fn a_notice_comes_when_all_rails_have_carried_their_part() {
-    use crate::{Exposed, NotifiedWrite, ZeroCopy};
+    use crate::{Exposed, Family, NotifiedWrite, ZeroCopy};
     for setup in setups() {
         for policy in POLICIES {
             let mut both = over(3, 2, config_of(policy), &setup).into_iter();
@@ -165,25 +165,19 @@ fn a_notice_comes_when_all_rails_have_carried_their_part() {
             put(&mut b, &mut a, [2, 0, 0]);
             let ours: Vec<u8> = (0..100_001).map(|at| (at % 250) as u8).collect();
             let mut theirs = vec![0u8; ours.len()];
-            let from = a
-                .expose(1, &suite::memory(&ours), ours.len(), Exposed::ToRead)
-                .unwrap()
-                .unwrap();
-            let to = b
-                .expose(0, &suite::room(&mut theirs), ours.len(), Exposed::ToWrite)
-                .unwrap()
-                .unwrap();
+            let from = suite::exposed(&mut a, 1, &suite::memory(&ours), Exposed::ToRead);
+            let to = suite::exposed(&mut b, 0, &suite::room(&mut theirs), Exposed::ToWrite);
             for len in [0, 1, 8192, 8193, ours.len()] {
-                let notice = b.expect(0, [len as u64, 1, 1]).unwrap().unwrap();
+                let notice = b.expect(0, suite::token(len as u64)).unwrap().unwrap();
                 let _ = a
-                    .write_notified(1, &from, &to.key(), len, notice, [5; 3])
+                    .write_notified(1, &from, &to.key(), len, notice, suite::token(5))
                     .unwrap();
                 let (mut sent, mut heard) = (0, 0);
                 for _ in 0..100_000 {
                     suite::take(&mut a, |_, _, _| ()).unwrap();
                     suite::take(&mut b, |_, _, _| ()).unwrap();
-                    sent += a.done().iter().count();
-                    heard += b.done().iter().count();
+                    sent += a.done(Family::Messages).iter().count();
+                    heard += b.done(Family::Messages).iter().count();
                     if (sent, heard) == (1, 1) {
                         break;
                     }

@@ -261,7 +261,7 @@ fn it_keeps_the_promises_of_zero_copy() {
 
 #[test]
 fn memory_is_registered_once_for_all_that_need_it_now() {
-    use crate::{Exposed, ZeroCopy};
+    use crate::{Exposed, Family, ZeroCopy};
     for setup in setups() {
         let config = Config {
             keep_registrations: false,
@@ -270,20 +270,15 @@ fn memory_is_registered_once_for_all_that_need_it_now() {
         let (mut a, mut b) = two(config, &setup);
         put(&mut a, &mut b, [1, 0, 0]);
         let (theirs, mut ours) = (vec![7u8; 5000], vec![0u8; 5000]);
-        let expose = |b: &mut Rdma| {
-            b.expose(0, &suite::memory(&theirs), theirs.len(), Exposed::ToRead)
-                .unwrap()
-                .unwrap()
-        };
+        let expose = |b: &mut Rdma| suite::exposed(b, 0, &suite::memory(&theirs), Exposed::ToRead);
         let (one, other) = (expose(&mut b), expose(&mut b));
         assert_eq!(one.key(), other.key());
         b.retract(one).unwrap();
-        let to = a
-            .expose(0, &suite::room(&mut ours), ours.len(), Exposed::ToWrite)
-            .unwrap()
+        let to = suite::exposed(&mut a, 0, &suite::room(&mut ours), Exposed::ToWrite);
+        let _ = a
+            .read(1, &other.key(), &to, 0..5000, suite::token(0))
             .unwrap();
-        let _ = a.read(1, &other.key(), &to, 0..5000, [0; 3]).unwrap();
-        while a.done().is_none() {
+        while a.done(Family::Messages).is_none() {
             suite::take(&mut b, |_, _, _| ()).unwrap();
             suite::take(&mut a, |_, _, _| ()).unwrap();
         }
@@ -299,7 +294,7 @@ fn memory_is_registered_once_for_all_that_need_it_now() {
 
 #[test]
 fn memory_is_read_and_written_and_both_ends_hear_of_it() {
-    use crate::{Done, Exposed, NotifiedWrite, RemoteKey, ZeroCopy};
+    use crate::{Done, Exposed, Family, NotifiedWrite, RemoteKey, ZeroCopy};
     for setup in setups() {
         let (mut a, mut b) = two(Config::default(), &setup);
         put(&mut a, &mut b, [1, 0, 0]);
@@ -309,24 +304,20 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
             for _ in 0..10_000 {
                 suite::take(b, |_, _, _| ()).unwrap();
                 suite::take(a, |_, _, _| ()).unwrap();
-                if let Some(done) = a.done() {
+                if let Some(done) = a.done(Family::Messages) {
                     return done;
                 }
             }
             panic!("it is never done");
         };
-        let from = b
-            .expose(0, &suite::memory(&theirs), theirs.len(), Exposed::ToRead)
-            .unwrap()
+        let from = suite::exposed(&mut b, 0, &suite::memory(&theirs), Exposed::ToRead);
+        let to = suite::exposed(&mut a, 0, &suite::room(&mut ours), Exposed::ToWrite);
+        let _ = a
+            .read(1, &from.key(), &to, 0..300_000, suite::token(7))
             .unwrap();
-        let to = a
-            .expose(0, &suite::room(&mut ours), ours.len(), Exposed::ToWrite)
-            .unwrap()
-            .unwrap();
-        let _ = a.read(1, &from.key(), &to, 0..300_000, [7, 8, 9]).unwrap();
         let done = Done {
             peer: 1,
-            token: [7, 8, 9],
+            token: suite::token(7),
         };
         assert_eq!(wait(&mut a, &mut b), done);
         assert_eq!(ours, theirs);
@@ -334,30 +325,24 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
         a.retract(to).unwrap();
 
         ours.reverse();
-        let from = a
-            .expose(0, &suite::memory(&ours), ours.len(), Exposed::ToRead)
-            .unwrap()
-            .unwrap();
-        let to = b
-            .expose(0, &suite::room(&mut theirs), theirs.len(), Exposed::ToWrite)
-            .unwrap()
-            .unwrap();
-        let notice = b.expect(0, [4, 5, 6]).unwrap().unwrap();
+        let from = suite::exposed(&mut a, 0, &suite::memory(&ours), Exposed::ToRead);
+        let to = suite::exposed(&mut b, 0, &suite::room(&mut theirs), Exposed::ToWrite);
+        let notice = b.expect(0, suite::token(4)).unwrap().unwrap();
         let _ = a
-            .write_notified(1, &from, &to.key(), 300_000, notice, [1, 2, 3])
+            .write_notified(1, &from, &to.key(), 300_000, notice, suite::token(1))
             .unwrap();
         assert_eq!(
             wait(&mut a, &mut b),
             Done {
                 peer: 1,
-                token: [1, 2, 3]
+                token: suite::token(1)
             }
         );
         assert_eq!(
             wait(&mut b, &mut a),
             Done {
                 peer: 0,
-                token: [4, 5, 6]
+                token: suite::token(4)
             }
         );
         assert_eq!(ours, theirs);
@@ -365,7 +350,9 @@ fn memory_is_read_and_written_and_both_ends_hear_of_it() {
 
         // Memory that is no longer exposed is out of reach, and the attempt ends the connection.
         let gone = RemoteKey::new(theirs.as_ptr() as u64, 8, &[77]);
-        let _ = a.write_notified(1, &from, &gone, 8, 0, [0; 3]).unwrap();
+        let _ = a
+            .write_notified(1, &from, &gone, 8, 0, suite::token(0))
+            .unwrap();
         let error = (0..10_000).find_map(|_| suite::take(&mut a, |_, _, _| ()).err());
         let words = error.unwrap().to_string();
         assert!(words.contains("remote access error"), "{words}");

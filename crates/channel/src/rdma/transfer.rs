@@ -18,7 +18,7 @@ use super::fence::Fence;
 use super::notice::NoticeWord;
 use super::qp_link::PieceId;
 use super::rail_set::{MAX_RAILS, RailKeys, RailSet};
-use crate::{Head, RemoteKey};
+use crate::{RemoteKey, Token};
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) struct BulkTransfer {
     pub remote: RemoteKey,
     pub len: u64,
     /// Comes back when the transfer is complete.
-    pub token: Head,
+    pub token: Token,
 }
 
 /// Memory of this rank, as work requests name it.

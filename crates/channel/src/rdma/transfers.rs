@@ -23,7 +23,7 @@ use super::registrations::ExposedRange;
 use super::schedule::{Assignment, Schedule};
 use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
 use super::{Attention, QueuePairs, Rdma, broken};
-use crate::{Exposure, Head, RemoteKey, Result, Transfer as Started};
+use crate::{Exposure, RemoteKey, Result, Token, Transfer as Started};
 
 impl Rdma {
     /// Registers memory on every rail in use, unless it is registered.
@@ -46,7 +46,7 @@ impl Rdma {
         remote: &RemoteKey,
         local: &Exposure,
         at: Range<usize>,
-        token: Head,
+        token: Token,
     ) -> Result<Started> {
         local.check(peer, &at)?;
         let part = remote.part_for(peer, &at)?;
@@ -128,7 +128,7 @@ impl Rdma {
 
     /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be
     /// receives for.
-    pub(super) fn expect_notice(&mut self, peer: usize, token: Head) -> Result<Option<u32>> {
+    pub(super) fn expect_notice(&mut self, peer: usize, token: Token) -> Result<Option<u32>> {
         let is_shared = self.config.rails.queue_pairs == QueuePairs::Shared;
         let reserved = match self.endpoints.get(peer) {
             // The queue pair of the notice is known once the peer's hello is.

@@ -76,7 +76,7 @@ fn mapped(at: Option<u64>, len: usize, byte: u8) -> Option<&'static mut [u8]> {
 #[test]
 #[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn a_peer_reads_memory_that_is_mapped_anew_at_the_address_of_freed_memory() {
-    use crate::{Exposed, Transfer, ZeroCopy};
+    use crate::{Exposed, Family, Transfer, ZeroCopy};
     const LEN: usize = 64 << 10;
     let mut both = all(2, Config::default());
     let mut b = both.pop().unwrap();
@@ -92,15 +92,27 @@ fn a_peer_reads_memory_that_is_mapped_anew_at_the_address_of_freed_memory() {
         // Twice: the second exposure uses the registration of the first.
         for _ in 0..2 {
             into.fill(0);
-            let from = b.expose(0, &suite::memory(memory), LEN, Exposed::ToRead);
+            let from = b.expose(
+                0,
+                &suite::memory(memory),
+                LEN,
+                Exposed::ToRead,
+                Family::Messages,
+            );
             let from = from.unwrap().unwrap();
-            let to = a.expose(1, &suite::room(&mut into), LEN, Exposed::ToWrite);
+            let to = a.expose(
+                1,
+                &suite::room(&mut into),
+                LEN,
+                Exposed::ToWrite,
+                Family::Messages,
+            );
             let to = to.unwrap().unwrap();
             let started = a
-                .read(1, &from.key(), &to, 0..LEN, [byte.into(), 0, 0])
+                .read(1, &from.key(), &to, 0..LEN, suite::token(byte.into()))
                 .unwrap();
             assert_eq!(started, Transfer::Started);
-            while a.done().is_none() {
+            while a.done(Family::Messages).is_none() {
                 suite::take(&mut a, |_, _, _| ()).unwrap();
                 suite::take(&mut b, |_, _, _| ()).unwrap();
                 std::thread::yield_now();

@@ -36,6 +36,15 @@ impl Waitable for Rdma {
         Ok(self.node.events()?)
     }
 
+    #[inline]
+    fn passes_time(&self) -> bool {
+        true
+    }
+
+    fn pass_time(&mut self, nanos: u64) -> Result<()> {
+        self.wait(nanos)
+    }
+
     #[inline(always)]
     fn moves_bulk(&self) -> bool {
         self.is_moving()

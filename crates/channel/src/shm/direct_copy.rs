@@ -1,14 +1,57 @@
 //! Copies between a buffer of this rank and the memory of a peer on this host, at once.
+//!
+//! Invariant: a copy touches memory of the peer only where the peer's own table exposes it.
+
+use std::ops::Range;
 
 use datatype::Buffer;
 
+use super::exposures::{self, Table};
 use super::{HERE, Shm};
-use crate::{Result, Transfer};
+use crate::zero_copy::BEYOND;
+use crate::{Error, Exposed, RemoteKey, Result, Transfer};
+
+/// The fault of a peer or caller whose key names nothing, or has outlived its exposure.
+const NOT_EXPOSED: &str = "a key of memory that is not exposed";
 
 /// Bytes of the intermediate buffer of a copy from or to scattered memory.
 const UNPACK_BYTES: usize = 64 << 10;
 
 impl Shm {
+    /// The address of bytes `range` of the memory that a key names, by the table of its owner.
+    ///
+    /// # Errors
+    /// The peer does not expose that memory for this access, or not as much of it.
+    pub(super) fn locate(
+        &self,
+        peer: usize,
+        key: &RemoteKey,
+        range: &Range<usize>,
+        access: Exposed,
+    ) -> Result<u64> {
+        let part = key.part_for(peer, range)?;
+        let found = exposures::find(self.exposed_by(peer), key.address);
+        let Some(found) = found.filter(|found| found.exposed == access) else {
+            return Err(Error::broken(peer, NOT_EXPOSED));
+        };
+        match key.end().is_some_and(|end| end <= found.len) {
+            true => Ok(found.address.wrapping_add(part.offset() as u64)),
+            false => Err(Error::broken(peer, BEYOND)),
+        }
+    }
+
+    /// The exposure has lasted until now, so the bytes that were moved were its.
+    pub(super) fn check_exposed(&self, peer: usize, key: &RemoteKey) -> Result<()> {
+        match exposures::is_exposed(self.exposed_by(peer), key.address) {
+            true => Ok(()),
+            false => Err(Error::broken(peer, NOT_EXPOSED)),
+        }
+    }
+
+    fn exposed_by(&self, peer: usize) -> &Table {
+        self.segment.exposed(self.local.of(peer).expect(HERE))
+    }
+
     /// Copies the peer's bytes from this address on into the whole of `to`.
     pub(super) fn copy_in(&mut self, peer: usize, from: u64, to: &Buffer) -> Result<Transfer> {
         let len = to.len();

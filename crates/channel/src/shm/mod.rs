@@ -10,35 +10,37 @@ mod affinity;
 mod buffer_pool;
 mod cache_distance;
 pub mod collective_buffer;
-mod core_counts;
 mod direct_copy;
+mod exposures;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod heap;
 mod local_ranks;
 mod segment;
 mod single_copy;
 
-pub(crate) use core_counts::CoreWatch;
 pub(crate) use local_ranks::LocalRanks;
-pub(crate) use segment::{Bell, Segment, Shape};
+pub(crate) use segment::{Segment, Shape};
 
 use std::ops::Range;
 
 use datatype::Buffer;
 
 use crate::body::BodyStores;
+use crate::core_counts::CoreWatch;
+use crate::doorbell::Bell;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Receiver, Sender};
 use crate::sync::Ordering;
 use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, End, Error, Exposed, Exposure, Fault, First, Head, More, PathCosts,
-    Put, RemoteKey, Result, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, CostHints, End, Error, Exposed, Exposure, Family, Fault, First, Head, More,
+    PathCosts, Put, RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
 use cache_distance::{ASKED, CacheDistance};
+use exposures::Exposures;
 use segment::BoardRef;
 pub(crate) use segment::SharedRing;
 use single_copy::SingleCopy;
@@ -75,6 +77,7 @@ pub(crate) struct Shm {
     arrivals_seen: u32,
     known_callers: Vec<u64>,
     single_copy: SingleCopy,
+    exposures: Exposures,
     cores: Cores,
     crowd: CoreAssignment,
     buffers: BufferPool,
@@ -144,17 +147,13 @@ impl Shm {
             arrivals_seen: 0,
             known_callers: vec![0; segment.ranks.div_ceil(64)],
             single_copy,
+            exposures: Exposures::default(),
             cores,
             crowd: CoreAssignment::join(&segment.board(place).affinity, here),
             buffers: BufferPool::default(),
             segment,
             local,
         })
-    }
-
-    /// The ranks that share this memory.
-    pub(crate) fn local(&self) -> &LocalRanks {
-        &self.local
     }
 
     /// Length of the pieces of a message in several packets, in bytes. The receiver copies one
@@ -178,13 +177,6 @@ impl Shm {
                 Some(inbound.ring.memory().piece_counter())
             }
         }
-    }
-
-    /// Each rank of this host has a core. `None`: not all ranks have shown their cores yet.
-    pub(crate) fn has_core_each(&mut self) -> Option<bool> {
-        let segment = &self.segment;
-        self.crowd
-            .has_core_each(|place| &segment.board(place).affinity)
     }
 
     /// This rank shares memory with `peer`.
@@ -229,21 +221,6 @@ impl Shm {
             let counter = to.ring.memory().piece_counter();
             to.reach.look_for_long(|| counter.is_of(generation));
         }
-    }
-
-    /// This rank's own doorbell, to sleep on.
-    pub(crate) fn bell(&self) -> Bell {
-        self.segment.bell(self.place)
-    }
-
-    /// The watch of this rank over its core.
-    pub(crate) fn core_watch(&self) -> CoreWatch {
-        self.segment.core_watch()
-    }
-
-    /// Rings this rank's own doorbell.
-    pub(crate) fn ring_own(&self) {
-        self.board.doorbell.ring();
     }
 
     /// Accepts the rings that peers have opened since the last poll.
@@ -308,6 +285,29 @@ impl Waitable for Shm {
 
     fn arm(&mut self) -> Result<Wakes> {
         Ok(Wakes::ByDoorbell)
+    }
+
+    fn bell(&self) -> Option<Bell> {
+        Some(self.segment.bell(self.place))
+    }
+
+    #[inline]
+    fn has_ringers(&self) -> bool {
+        self.local.count() > 1
+    }
+
+    fn ring_own(&self) {
+        self.board.doorbell.ring();
+    }
+
+    fn core_watch(&self) -> Option<CoreWatch> {
+        Some(self.segment.core_watch())
+    }
+
+    fn has_core_each(&mut self) -> Option<bool> {
+        let segment = &self.segment;
+        self.crowd
+            .has_core_each(|place| &segment.board(place).affinity)
     }
 }
 
@@ -393,14 +393,36 @@ impl ZeroCopy for Shm {
         buffer: &Buffer,
         len: usize,
         exposed: Exposed,
+        family: Family,
     ) -> Result<Option<Exposure>> {
-        let address = buffer.as_dense().map_or(0, |(address, _)| address as u64);
-        let key = RemoteKey::new(address, len, &[]);
-        let exposure = Exposure::new(buffer, len, exposed, key, Origin::Shm);
+        let run = buffer.as_dense().filter(|(_, whole)| len <= *whole);
+        let Some((address, _)) = run else {
+            return Ok(None);
+        };
+        let table = self.segment.exposed(self.place);
+        let number = self.exposures.open(table, (address, len), exposed, family);
+        Ok(number.map(|number| {
+            let key = RemoteKey::new(number, len, &[]);
+            Exposure::new(buffer, len, exposed, key, Origin::Shm)
+        }))
+    }
+
+    fn prepare(
+        &mut self,
+        _peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        let exposure = Exposure::new(buffer, len, exposed, RemoteKey::NONE, Origin::Shm);
         Ok(Some(exposure))
     }
 
-    fn retract(&mut self, _exposure: Exposure) -> Result<()> {
+    fn retract(&mut self, exposure: Exposure) -> Result<()> {
+        if exposure.is_held() {
+            let table = self.segment.exposed(self.place);
+            self.exposures.close(table, exposure.key.address);
+        }
         Ok(())
     }
 
@@ -410,11 +432,13 @@ impl ZeroCopy for Shm {
         from: &RemoteKey,
         to: &Exposure,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         to.check(peer, &range)?;
-        let address = from.part_for(peer, &range)?.address_at(0);
-        self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))
+        let address = self.locate(peer, from, &range, Exposed::ToRead)?;
+        let read = self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))?;
+        self.check_exposed(peer, from)?;
+        Ok(read)
     }
 
     fn write(
@@ -423,11 +447,13 @@ impl ZeroCopy for Shm {
         from: &Exposure,
         to: &RemoteKey,
         range: Range<usize>,
-        _token: Head,
+        _token: Token,
     ) -> Result<Transfer> {
         from.check(peer, &range)?;
-        let address = to.part_for(peer, &range)?.address_at(0);
-        self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))
+        let address = self.locate(peer, to, &range, Exposed::ToWrite)?;
+        let written = self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))?;
+        self.check_exposed(peer, to)?;
+        Ok(written)
     }
 }
 

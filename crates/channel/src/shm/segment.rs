@@ -6,8 +6,9 @@
 //! zero.
 //!
 //! The file is sparse. A page takes memory once a rank writes to it, so a pair of ranks costs
-//! nothing until it talks. Layout: the header, one board for each rank, then a ring for each
-//! ordered pair at an offset that follows from the two ranks, then the collective buffers.
+//! nothing until it talks. Layout: the header, one board for each rank, one table of exposed memory
+//! for each rank, then a ring for each ordered pair at an offset that follows from the two ranks,
+//! then the collective buffers.
 
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -19,8 +20,9 @@ use datatype::Buffer;
 
 use super::affinity::Affinity;
 use super::collective_buffer::{self, AREA, BUFFERS};
-use super::core_counts::{CoreCounts, CoreWatch};
-use crate::doorbell::Doorbell;
+use super::exposures::Table;
+use crate::core_counts::{CoreCounts, CoreWatch};
+use crate::doorbell::{Bell, Doorbell};
 use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -29,7 +31,7 @@ use crate::{Fault, Head, Result};
 const PAGE: usize = 4096;
 /// Bytes of the file for one ring. They take memory only where the ring is used.
 const RING_ROOM: usize = 4 << 20;
-const MAGIC: u64 = 0x4649_5348_504c_5403;
+const MAGIC: u64 = 0x4649_5348_504c_5404;
 
 /// The shape of every ring of a job, on which all ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,7 @@ pub(crate) struct Segment {
     pub(crate) ranks: usize,
     pub(crate) shape: Shape,
     header: Arc<Mapping>,
+    /// The boards, and the tables behind them.
     boards: Arc<Mapping>,
 }
 
@@ -190,12 +193,19 @@ impl Segment {
         }
     }
 
+    /// The memory that a rank exposes.
+    pub(super) fn exposed(&self, rank: usize) -> &Table {
+        assert!(rank < self.ranks);
+        let at = tables_at(self.ranks) - PAGE + rank * size_of::<Table>();
+        // SAFETY: the mapping begins behind the first page and holds one table for each rank,
+        // aligned by its page; a table is all atomics.
+        unsafe { &*self.boards.base.add(at).cast::<Table>() }
+    }
+
     /// The doorbell of a rank, which stays mapped as long as the answer.
     pub(crate) fn bell(&self, rank: usize) -> Bell {
-        Bell {
-            doorbell: &self.board(rank).doorbell,
-            _boards: self.boards.clone(),
-        }
+        // SAFETY: the board lies in the mapping.
+        unsafe { Bell::new(&self.board(rank).doorbell, self.boards.clone()) }
     }
 
     /// The watch of a rank over its core.
@@ -300,34 +310,19 @@ impl std::ops::Deref for BoardRef {
     }
 }
 
-/// A doorbell in shared memory, kept mapped.
-#[derive(Clone)]
-pub(crate) struct Bell {
-    doorbell: *const Doorbell,
-    _boards: Arc<Mapping>,
-}
-
-// SAFETY: a doorbell is one atomic, and the mapping lives as long as the bell.
-unsafe impl Send for Bell {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Bell {}
-
-impl std::ops::Deref for Bell {
-    type Target = Doorbell;
-    #[inline(always)]
-    fn deref(&self) -> &Doorbell {
-        // SAFETY: the doorbell lies in the mapping, which lives as long as `self`.
-        unsafe { &*self.doorbell }
-    }
-}
-
 fn board_room(ranks: usize) -> usize {
     (size_of::<Board>() + ranks.div_ceil(64) * 8).next_multiple_of(128)
 }
 
-fn rings_at(ranks: usize) -> usize {
+fn tables_at(ranks: usize) -> usize {
     PAGE + (ranks * board_room(ranks)).next_multiple_of(PAGE)
 }
+
+fn rings_at(ranks: usize) -> usize {
+    tables_at(ranks) + ranks * size_of::<Table>()
+}
+
+const _: () = assert!(size_of::<Table>().is_multiple_of(PAGE));
 
 fn buffers_at(ranks: usize) -> usize {
     rings_at(ranks) + ranks * ranks * RING_ROOM

@@ -4,7 +4,7 @@ use super::*;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::suite::take;
+use crate::suite::{memory, room, take, token};
 
 const FAR: Cores = Cores {
     near: false,
@@ -176,6 +176,101 @@ fn it_keeps_the_promises_of_zero_copy() {
     }
 }
 
+/// Two ranks that can copy from each other's memory, if the machine lets them.
+fn copying_pair() -> Option<(Shm, Shm)> {
+    let (mut a, mut b) = pair(Shape::new(8, 8 << 10).unwrap());
+    let works = [a.capabilities(1), b.capabilities(0)].map(|it| it.zero_copy.is_some());
+    if works != [true; 2] {
+        println!("this machine does not let a process read another one's memory");
+        return None;
+    }
+    Some((a, b))
+}
+
+/// The key with this number.
+fn key_of(number: u64, len: u64) -> RemoteKey {
+    RemoteKey::decode(&number.to_ne_bytes(), len).unwrap()
+}
+
+#[test]
+fn a_key_that_is_made_up_or_old_opens_no_memory() {
+    let Some((mut a, mut b)) = copying_pair() else {
+        return;
+    };
+    let (sent, mut received) = ([7u8; 4096], [0u8; 8192]);
+    let expose = |a: &mut Shm| {
+        let exposure = a.expose(1, &memory(&sent), 4096, Exposed::ToRead, Family::Messages);
+        exposure.unwrap().unwrap()
+    };
+    let from = expose(&mut a);
+    let into = room(&mut received);
+    let to = b.prepare(0, &into, 8192, Exposed::ToWrite).unwrap();
+    let to = to.unwrap();
+    let mut error = |key: &RemoteKey, len| {
+        let error = b.read(0, key, &to, 0..len, token(0)).unwrap_err();
+        assert!(matches!(error.fault(), Fault::Broken { peer: 0, .. }));
+        error.to_string()
+    };
+    let number = from.key().address;
+    let address = sent.as_ptr() as u64;
+    for wrong in [address, number + 1, number - 1, number ^ 1 << 40, u64::MAX] {
+        let why = error(&key_of(wrong, 4096), 64);
+        assert!(why.contains("not exposed"), "{why}");
+    }
+    error(&RemoteKey::NONE, 1);
+    // Too long a key opens nothing, not even the bytes that are exposed.
+    for len in [4097, u64::MAX] {
+        let why = error(&key_of(number, len), 64);
+        assert!(why.contains("beyond the memory"), "{why}");
+    }
+    let why = error(&key_of(number, 4096), 4097);
+    assert!(why.contains("beyond the memory"), "{why}");
+    let behind = key_of(number, 8192).part(4096..4100).unwrap();
+    let why = error(&behind, 4);
+    assert!(why.contains("beyond the memory"), "{why}");
+    // What is exposed to be read is not written to.
+    let write = b.write(0, &to, &from.key(), 0..64, token(0)).unwrap_err();
+    assert!(write.to_string().contains("not exposed"), "{write}");
+    // The key ends with its exposure, though the entry is used again.
+    let old = from.key();
+    a.retract(from).unwrap();
+    let again = expose(&mut a);
+    assert_ne!(again.key(), old);
+    let why = b
+        .read(0, &old, &to, 0..64, token(0))
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains("not exposed"), "{why}");
+    assert!(received.iter().all(|byte| *byte == 0) && sent == [7; 4096]);
+    let to = b.prepare(0, &room(&mut received), 4096, Exposed::ToWrite);
+    let to = to.unwrap().unwrap();
+    let read = b.read(0, &again.key(), &to, 0..4096, token(0)).unwrap();
+    assert_eq!(read, Transfer::Done);
+    assert!(received[..4096] == sent);
+    a.retract(again).unwrap();
+}
+
+#[test]
+fn a_full_table_exposes_nothing_more_until_an_exposure_ends() {
+    let (mut a, _) = pair(Shape::new(8, 8 << 10).unwrap());
+    let sent = [7u8; 64];
+    let expose = |a: &mut Shm, family| {
+        let exposure = a.expose(1, &memory(&sent), 64, Exposed::ToRead, family);
+        exposure.unwrap()
+    };
+    let next = || expose(&mut a, Family::Messages);
+    let mut exposed: Vec<Exposure> = std::iter::from_fn(next).collect();
+    assert!(exposed.len() >= 512);
+    // Neither collectives nor this rank's own end of a transfer need those entries.
+    let collective = expose(&mut a, Family::Collectives).unwrap();
+    a.retract(collective).unwrap();
+    let own = a.prepare(1, &memory(&sent), 64, Exposed::ToRead).unwrap();
+    assert!(!own.unwrap().is_held());
+    a.retract(exposed.swap_remove(100)).unwrap();
+    assert!(expose(&mut a, Family::Messages).is_some());
+    assert!(expose(&mut a, Family::Messages).is_none());
+}
+
 #[test]
 fn a_rank_that_may_not_copy_says_so() {
     let shape = Shape::new(8, 8 << 10).unwrap();
@@ -188,7 +283,7 @@ fn a_rank_that_may_not_copy_says_so() {
 fn a_sleeper_is_woken_by_a_packet() {
     let (mut a, mut b) = pair(Shape::new(8, 16 << 10).unwrap());
     let sleeper = std::thread::spawn(move || {
-        let bell = b.bell();
+        let bell = b.bell().unwrap();
         let mut seen = 0;
         while seen < 200 {
             let ordered = bell.arm(true);

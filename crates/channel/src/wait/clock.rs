@@ -26,28 +26,29 @@ impl WallClock {
 }
 
 impl Router {
-    /// The rank waits through its node, because no peer could ring a doorbell: time passes only
-    /// while it waits.
-    #[inline]
-    pub fn waits_through_node(&self) -> bool {
-        self.transports.rdma.is_some() && self.transports.shm.is_none()
-    }
-
     /// Wakes the other threads of this rank, which may sleep for a message that has just arrived.
     pub fn wake_threads(&self) {
-        if let Some(shm) = &self.transports.shm {
-            shm.ring_own();
-        }
+        each!(&self.transports, transport => transport.ring_own());
+    }
+
+    /// A transport lets time pass by itself, through the rank's node.
+    pub(crate) fn passes_time(&self) -> bool {
+        each!(&self.transports, transport => {
+            if transport.passes_time() {
+                return true;
+            }
+        });
+        false
     }
 
     /// Devices reach all peers, and no rank could ring this one's doorbell.
     pub(crate) fn only_devices(&self) -> bool {
-        let alone = self
-            .transports
-            .shm
-            .as_ref()
-            .is_none_or(|shm| shm.local().count() == 1);
-        self.transports.rdma.is_some() && alone
+        each!(&self.transports, transport => {
+            if transport.has_ringers() {
+                return false;
+            }
+        });
+        self.passes_time()
     }
 
     /// This host's processors do the work of the rank's devices, so a rank that spins keeps them

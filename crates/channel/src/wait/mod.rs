@@ -22,8 +22,9 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::core_counts::CoreWatch;
+use crate::doorbell::Bell;
 use crate::lock::Guard;
-use crate::shm::{Bell, CoreWatch};
 use crate::transports::each;
 use crate::{Error, Fault, Result, Router};
 use clock::WallClock;
@@ -177,22 +178,21 @@ enum Sleep {
 impl Waiter {
     /// The waiter of a rank with these transports.
     pub fn new(router: &mut Router, settings: &WaitSettings) -> Waiter {
-        let policy = match router.waits_through_node() {
+        let (bell, has_devices) = (router.bell(), router.passes_time());
+        // Without a doorbell that a peer could ring, time passes only through the node.
+        let policy = match has_devices && bell.is_none() {
             true => Policy::through_node(),
             false => Policy::new(settings),
         };
-        let policy = match router.transports.rdma.is_some() {
+        let policy = match has_devices {
             true => policy.with_devices(router.only_devices(), router.by_processor()),
             false => policy,
         };
-        let shm = router.transports.shm.as_ref();
         let waiter = Waiter {
-            cores: shm
-                .filter(|_| policy.gives_way())
-                .map(|shm| shm.core_watch()),
+            cores: router.core_watch().filter(|_| policy.gives_way()),
             policy,
             clock: WallClock::start(),
-            bell: shm.map(|shm| shm.bell()),
+            bell,
             yields: Yields::new(),
             sleepers: AtomicUsize::new(0),
             events: OnceLock::new(),
@@ -410,11 +410,7 @@ impl Waiter {
     #[cold]
     #[inline(never)]
     fn count_cores(&self, router: &mut Router) {
-        let each = match &mut router.transports.shm {
-            Some(shm) => shm.has_core_each(),
-            None => Some(true),
-        };
-        if let Some(each) = each {
+        if let Some(each) = router.has_core_each() {
             let may_spin = each && !router.by_processor();
             router.may_spin = may_spin;
             self.policy.decide(each, may_spin);
@@ -656,9 +652,28 @@ impl Router {
     /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have
     /// changed.
     fn pass_time(&mut self, nanos: u64) -> Result<()> {
-        self.transports
-            .rdma
-            .as_mut()
-            .map_or(Ok(()), |rdma| rdma.wait(nanos))
+        each!(&mut self.transports, transport => transport.pass_time(nanos)?);
+        Ok(())
+    }
+
+    /// This rank's doorbell.
+    fn bell(&self) -> Option<Bell> {
+        let mut bell = None;
+        each!(&self.transports, transport => bell = bell.or(transport.bell()));
+        bell
+    }
+
+    /// The watch of this rank over its core.
+    fn core_watch(&self) -> Option<CoreWatch> {
+        let mut watch = None;
+        each!(&self.transports, transport => watch = watch.or(transport.core_watch()));
+        watch
+    }
+
+    /// Each rank of this host has a core. `None`: not known yet.
+    fn has_core_each(&mut self) -> Option<bool> {
+        let mut each = true;
+        each!(&mut self.transports, transport => each &= transport.has_core_each()?);
+        Some(each)
     }
 }

@@ -3,6 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use crate::Result;
+use crate::core_counts::CoreWatch;
+use crate::doorbell::Bell;
 
 /// The signal of a transport to a sleeping rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,42 @@ pub(crate) trait Waitable {
     /// for transports without events.
     fn events(&mut self) -> Result<Option<OwnedFd>> {
         Ok(None)
+    }
+
+    /// This rank's doorbell, if its peers ring one: the rank sleeps on it. The default is for
+    /// transports whose peers cannot.
+    fn bell(&self) -> Option<Bell> {
+        None
+    }
+
+    /// There are peers that can ring the doorbell.
+    fn has_ringers(&self) -> bool {
+        false
+    }
+
+    /// Rings this rank's doorbell, for its other threads.
+    fn ring_own(&self) {}
+
+    /// The watch of this rank over its core, if the transport counts the ranks on each.
+    fn core_watch(&self) -> Option<CoreWatch> {
+        None
+    }
+
+    /// Each rank that the transport reaches on this host has a core. `None`: not known yet.
+    fn has_core_each(&mut self) -> Option<bool> {
+        Some(true)
+    }
+
+    /// It lets time pass by itself ([`pass_time`](Waitable::pass_time)): it has devices.
+    fn passes_time(&self) -> bool {
+        false
+    }
+
+    /// Lets at most `nanos` nanoseconds pass, until something may have changed. The default is for
+    /// transports that cannot.
+    fn pass_time(&mut self, nanos: u64) -> Result<()> {
+        let _ = nanos;
+        Ok(())
     }
 
     /// Long messages are moved at this moment, while this rank does something else.

@@ -7,10 +7,11 @@
 //! - of a vector that is reduced in place, a part is overwritten only by the member that reduces
 //!   it, after it has read it.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use channel::collective_buffer::Wake;
-use channel::{Exposed, Exposure, RemoteKey, Transfer, ZeroCopy};
+use channel::{Exposed, Exposure, Family, Fault, RemoteKey, Token, Transfer, ZeroCopy};
 use datatype::Buffer;
 
 use super::buffer_round::different_calls;
@@ -23,6 +24,12 @@ use crate::{Class, Error, Result};
 pub(super) const RECORD: usize = 40;
 /// Bytes of a key with the length of its buffer.
 const KEY: usize = 16;
+
+/// The token of copies: they are complete at once, so none comes back.
+const TOKEN: Token = Token {
+    family: Family::Collectives,
+    id: 0,
+};
 
 /// The memory of a member that others may use.
 #[derive(Clone, Copy)]
@@ -39,6 +46,8 @@ pub(super) struct Direct<'a> {
     bytes: usize,
     /// The buffers that others may use until the round ends.
     exposed: Mutex<Vec<Exposure>>,
+    /// A member has ended its part before this rank has.
+    is_left: AtomicBool,
 }
 
 impl<'a> Direct<'a> {
@@ -48,16 +57,22 @@ impl<'a> Direct<'a> {
             turn,
             bytes,
             exposed: Mutex::default(),
+            is_left: AtomicBool::new(false),
         }
     }
 
     /// Runs the operation.
     pub(super) async fn run(&self, signature: &Signature<'_>) -> Result<()> {
-        match (signature.combines, signature.root) {
+        let done = match (signature.combines, signature.root) {
             (Some((op, part)), _) => self.combine(signature, op, part).await,
             (None, Root::Gets(root)) => self.collect(signature, root as usize).await,
             (None, _) => self.read_all(signature).await,
+        };
+        if self.is_left.load(Relaxed) {
+            // A member leaves where calls differ: then some record says which.
+            self.memories().await?;
         }
+        done
     }
 
     pub(super) fn me(&self) -> usize {
@@ -76,6 +91,8 @@ impl<'a> Direct<'a> {
         source: Option<&Buffer>,
         target: Option<&Buffer>,
     ) -> Result<()> {
+        // Operations that wait for their turn expose nothing, so each lane exposes two buffers.
+        self.turn.round(RECORD, |_| Ok(true)).await?;
         let mut record = [0; RECORD];
         for (at, buffer) in [source, target].into_iter().enumerate() {
             let exposed = [Exposed::ToRead, Exposed::ToWrite][at];
@@ -151,11 +168,18 @@ impl<'a> Direct<'a> {
             .await?;
         self.turn.has_ended();
         self.turn.all_ended().await?;
+        self.retract()
+    }
+
+    /// Ends the access of others to the buffers of this rank.
+    fn retract(&self) -> Result<()> {
         let exposed = std::mem::take(&mut *self.exposed());
-        let mut state = self.turn.rank.lock();
-        exposed
-            .into_iter()
-            .try_for_each(|exposure| Ok(state.router.retract(exposure)?))
+        if exposed.is_empty() {
+            return Ok(());
+        }
+        let router = &mut self.turn.rank.lock().router;
+        let mut all = exposed.into_iter();
+        all.try_for_each(|exposure| Ok(router.retract(exposure)?))
     }
 
     fn exposed(&self) -> MutexGuard<'_, Vec<Exposure>> {
@@ -169,7 +193,8 @@ impl<'a> Direct<'a> {
         };
         let peer = self.call.world(other)?;
         let mut state = self.turn.rank.lock();
-        let exposure = state.router.expose(peer, buffer, buffer.len(), exposed)?;
+        let (router, family) = (&mut state.router, Family::Collectives);
+        let exposure = router.expose(peer, buffer, buffer.len(), exposed, family)?;
         let key = exposure.as_ref().map_or(RemoteKey::NONE, Exposure::key);
         self.exposed().extend(exposure);
         Ok(key)
@@ -185,11 +210,11 @@ impl<'a> Direct<'a> {
     ) -> Result<()> {
         let (peer, len) = (self.call.world(member)?, to.len());
         let router = &mut self.turn.rank.lock().router;
-        let exposure = router.expose(peer, to, len, Exposed::ToWrite)?;
+        let exposure = router.prepare(peer, to, len, Exposed::ToWrite)?;
         let (Some(from), Some(to)) = (from.part(at..at + len), exposure) else {
             return Err(refused(member, len));
         };
-        let copied = router.read(peer, &from, &to, 0..len, [0; 3])?;
+        let copied = router.read(peer, &from, &to, 0..len, TOKEN);
         router.retract(to)?;
         self.check(member, copied, len)
     }
@@ -204,19 +229,30 @@ impl<'a> Direct<'a> {
     ) -> Result<()> {
         let (peer, len) = (self.call.world(member)?, from.len());
         let router = &mut self.turn.rank.lock().router;
-        let exposure = router.expose(peer, from, len, Exposed::ToRead)?;
+        let exposure = router.prepare(peer, from, len, Exposed::ToRead)?;
         let (Some(to), Some(from)) = (to.part(at..at + len), exposure) else {
             return Err(refused(member, len));
         };
-        let copied = router.write(peer, &from, &to, 0..len, [0; 3])?;
+        let copied = router.write(peer, &from, &to, 0..len, TOKEN);
         router.retract(from)?;
         self.check(member, copied, len)
     }
 
-    fn check(&self, member: usize, copied: Transfer, bytes: usize) -> Result<()> {
+    /// The end of a copy. A member whose part has failed exposes nothing any more, which is no
+    /// violation of the protocol here.
+    fn check(&self, member: usize, copied: channel::Result<Transfer>, bytes: usize) -> Result<()> {
         match copied {
-            Transfer::Done => Ok(()),
-            _ => Err(refused(member, bytes)),
+            Ok(Transfer::Done) => Ok(()),
+            Ok(_) => Err(refused(member, bytes)),
+            Err(error) if matches!(error.fault(), Fault::Broken { .. }) => {
+                self.is_left.store(true, Relaxed);
+                let detail = format!(
+                    "rank {member} of the communicator has ended a collective operation in which this process still \
+                     takes part: {error}"
+                );
+                Err(Error::new(Class::OTHER, detail))
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -312,6 +348,13 @@ impl<'a> Direct<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Direct<'_> {
+    /// An operation that fails ends all accesses, too.
+    fn drop(&mut self) {
+        let _ = self.retract();
     }
 }
 

@@ -11,14 +11,15 @@
 use std::ops::Range;
 
 use channel::{
-    End, Exposed, Exposure, MappedMemory, Put, RemoteKey, Router, ShortPath, Transfer, Transport,
-    ZeroCopy,
+    End, Exposed, Exposure, Family, MappedMemory, Put, RemoteKey, Router, ShortPath, Token,
+    Transfer, Transport, ZeroCopy,
 };
 use datatype::Buffer;
 
 use super::Messages;
 use super::deferred::Action;
 use super::rendezvous::STEP;
+use super::token_of;
 use crate::packet::{Contents, Control, Cooperative, Invitation};
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
@@ -72,7 +73,7 @@ impl Help {
 
 impl CooperativeCopy {
     /// Begins the copy of the first `wanted` bytes of a message into `buffer`. `None`: the ranks
-    /// share no counter.
+    /// share no counter, or the buffer cannot be exposed.
     pub(super) fn begin(
         router: &mut Router,
         peer: usize,
@@ -81,10 +82,15 @@ impl CooperativeCopy {
         wanted: usize,
         push: bool,
     ) -> Result<Option<(CooperativeCopy, Invitation)>> {
-        let Some(exposure) = router.expose(peer, buffer, wanted, Exposed::ToWrite)? else {
+        let push = push && LEAST_PIECE <= router.longest_packet(peer);
+        // A sender that pushes needs no key.
+        let exposure = match push {
+            true => router.prepare(peer, buffer, wanted, Exposed::ToWrite)?,
+            false => router.expose(peer, buffer, wanted, Exposed::ToWrite, Family::Messages)?,
+        };
+        let Some(exposure) = exposure else {
             return Ok(None);
         };
-        let push = push && LEAST_PIECE <= router.longest_packet(peer);
         let Some(counter) = router.cooperation(peer, End::Receiver) else {
             router.retract(exposure)?;
             return Ok(None);
@@ -116,6 +122,11 @@ impl CooperativeCopy {
         Ok(Some((copy, invitation)))
     }
 
+    /// The receiver's buffer, as it was exposed for the copy.
+    pub(super) fn into_exposure(self) -> Exposure {
+        self.exposure
+    }
+
     /// The receiver still waits for the sender's next piece.
     pub(super) fn waits(&mut self) -> bool {
         let waits = self.patience > 0;
@@ -129,6 +140,7 @@ impl CooperativeCopy {
         router: &mut Router,
         peer: usize,
         from: &RemoteKey,
+        token: Token,
     ) -> Result<Copied> {
         let counter = router.cooperation(peer, End::Receiver);
         let is_complete = match self.here {
@@ -145,7 +157,7 @@ impl CooperativeCopy {
         };
         let start = run.start as usize * self.piece;
         let end = self.wanted.min(start + run.len() * self.piece);
-        let read = router.read(peer, from, &self.exposure, start..end, [0; 3])?;
+        let read = router.read(peer, from, &self.exposure, start..end, token)?;
         if read != Transfer::Done {
             return Err(lost(peer, end - start));
         }
@@ -235,7 +247,7 @@ impl Messages {
         };
         if help.exposure.is_none() {
             router.join_cooperation(peer, generation);
-            help.exposure = router.expose(peer, &buffer, len, Exposed::ToRead)?;
+            help.exposure = router.prepare(peer, &buffer, len, Exposed::ToRead)?;
         }
         let Some(exposure) = &help.exposure else {
             return Ok(());
@@ -266,7 +278,7 @@ impl Messages {
                     break;
                 }
             } else {
-                match router.write(peer, exposure, &key, start..end, [0; 3])? {
+                match router.write(peer, exposure, &key, start..end, token_of(help.request))? {
                     Transfer::Done => {}
                     _ => return Err(lost(peer, end - start)),
                 }

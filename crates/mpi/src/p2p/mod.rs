@@ -33,7 +33,7 @@ mod transfers;
 
 use std::sync::Arc;
 
-use channel::{Capabilities, End, Exposed, Head, Put, Router, Transport, ZeroCopy};
+use channel::{Capabilities, End, Exposed, Family, Put, Router, Token, Transport, ZeroCopy};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
@@ -114,8 +114,8 @@ struct Sources<'a> {
 }
 
 /// The token of a transfer: its request.
-fn token_of(id: RequestId) -> Head {
-    [id.0.into(), 0, 0]
+fn token_of(id: RequestId) -> Token {
+    Token::new(Family::Messages, id.0.into())
 }
 
 impl Messages {
@@ -185,7 +185,7 @@ impl Messages {
             #[inline(always)]
             |peer, head, body| self.on_packet(peer, head, body),
         )?;
-        while let Some(done) = router.done() {
+        while let Some(done) = router.done(Family::Messages) {
             arrived += 1;
             self.transfer_done(&done);
         }
@@ -320,14 +320,16 @@ impl Sources<'_> {
         ) {
             if let Some(transfer) = self.transfers.get(request) {
                 offer.key = transfer.exposure.key();
-            } else if let Some(exposure) =
-                router.expose(peer, buffer, buffer.len(), Exposed::ToRead)?
-            {
+            } else if let Some(exposure) = router.expose(
+                peer,
+                buffer,
+                buffer.len(),
+                Exposed::ToRead,
+                Family::Messages,
+            )? {
                 offer.key = exposure.key();
-                if exposure.is_held() {
-                    self.transfers
-                        .begin(peer, request, exposure, Stage::Offered);
-                }
+                self.transfers
+                    .begin(peer, request, exposure, Stage::Offered);
             }
         }
         Ok(offer)

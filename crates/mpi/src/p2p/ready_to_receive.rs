@@ -16,7 +16,7 @@
 //! - An announced receive is cancelled only after the sender has confirmed that it holds no RTR for
 //!   it.
 
-use channel::{Exposed, NotifiedWrite, Put, Router, Transport, ZeroCopy};
+use channel::{Exposed, Family, NotifiedWrite, Put, Router, Transport, ZeroCopy};
 use datatype::Buffer;
 
 use super::announced_receives::Departures;
@@ -98,7 +98,8 @@ impl Messages {
         {
             return Ok(());
         }
-        let Some(exposure) = router.expose(peer, &receive.buffer, len, Exposed::ToWrite)? else {
+        let (buffer, exposed) = (&receive.buffer, Exposed::ToWrite);
+        let Some(exposure) = router.expose(peer, buffer, len, exposed, Family::Messages)? else {
             return Ok(());
         };
         let Some(notice) = router.expect(peer, token_of(id))? else {
@@ -387,7 +388,7 @@ impl Messages {
         target: Target,
     ) -> Result<Option<RequestId>> {
         let len = buffer.len().min(target.len as usize);
-        let Some(exposure) = router.expose(peer, buffer, len, Exposed::ToRead)? else {
+        let Some(exposure) = router.prepare(peer, buffer, len, Exposed::ToRead)? else {
             return Ok(None);
         };
         self.tally.announced += 1;

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use channel::{
-    Capabilities, Done, End, Exposed, Exposure, NotifiedWrite, Router, Transfer, Transport,
+    Capabilities, Done, End, Exposed, Exposure, Family, NotifiedWrite, Router, Transfer, Transport,
     ZeroCopy,
 };
 
@@ -59,6 +59,18 @@ enum Method {
     Together(CooperativeCopy),
 }
 
+impl Fetch {
+    /// Ends the access to the receive's buffer, before the receive completes.
+    fn end_access(&mut self, router: &mut Router) -> Result<()> {
+        let exposure = match std::mem::replace(&mut self.method, Method::Undecided) {
+            Method::Undecided => return Ok(()),
+            Method::Steps(exposure) => exposure,
+            Method::Together(copy) => copy.into_exposure(),
+        };
+        Ok(router.retract(exposure)?)
+    }
+}
+
 impl Fetches {
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
@@ -72,7 +84,8 @@ impl Fetches {
         self.queue = kept.into();
         let exposures = lost.into_iter().filter_map(|fetch| match fetch.method {
             Method::Steps(exposure) => Some(exposure),
-            Method::Undecided | Method::Together(_) => None,
+            Method::Together(copy) => Some(copy.into_exposure()),
+            Method::Undecided => None,
         });
         exposures.collect()
     }
@@ -190,8 +203,8 @@ impl Messages {
                 let key = &fetch.offer.key;
                 match router.read(fetch.peer, key, exposure, arrived..end, token)? {
                     Transfer::Done if end == wanted => {
+                        fetch.end_access(router)?;
                         self.fetched(&fetch, wanted);
-                        self.end_steps(fetch);
                     }
                     Transfer::Done | Transfer::Started => {
                         if let Some(receive) = self.requests.receive_mut(fetch.receive) {
@@ -201,15 +214,22 @@ impl Messages {
                     }
                     Transfer::Refused => {
                         fetch.measured = None;
+                        fetch.end_access(router)?;
                         self.ask_for_packets(&fetch);
-                        self.end_steps(fetch);
                     }
                 }
             }
-            Method::Together(copy) => match copy.advance(router, fetch.peer, &fetch.offer.key)? {
-                Copied::All => self.fetched(&fetch, wanted),
-                Copied::Some => self.fetches.queue.push_front(fetch),
-            },
+            Method::Together(copy) => {
+                let (key, token) = (&fetch.offer.key, token_of(fetch.receive));
+                let copied = copy.advance(router, fetch.peer, key, token);
+                if let Ok(Copied::Some) = copied {
+                    self.fetches.queue.push_front(fetch);
+                    return Ok(());
+                }
+                fetch.end_access(router)?;
+                copied?;
+                self.fetched(&fetch, wanted);
+            }
         }
         Ok(())
     }
@@ -241,11 +261,8 @@ impl Messages {
             let is_followed = !self.fetches.is_empty();
             let class = Class::of(wanted, capabilities.push, is_followed);
             let possible = |protocol| applies(protocol, &case);
-            fetch.measured =
-                Some(
-                    self.learned
-                        .choose(class, wanted, fetch.offer.settled, possible),
-                );
+            let (learned, settled) = (&mut self.learned, fetch.offer.settled);
+            fetch.measured = Some(learned.choose(class, wanted, settled, possible));
         }
         loop {
             let learned = fetch.measured.map(|measured| measured.path());
@@ -265,13 +282,15 @@ impl Messages {
                 fetch.measured = None;
                 continue;
             }
-            if !matches!(
-                protocol,
-                Protocol::ReadRendezvous | Protocol::WriteRendezvous
-            ) {
-                return Ok(true);
-            }
-            let Some(exposure) = router.expose(peer, &buffer, wanted, Exposed::ToWrite)? else {
+            let exposed = Exposed::ToWrite;
+            let exposure = match protocol {
+                Protocol::ReadRendezvous => router.prepare(peer, &buffer, wanted, exposed)?,
+                Protocol::WriteRendezvous => {
+                    router.expose(peer, &buffer, wanted, exposed, Family::Messages)?
+                }
+                _ => return Ok(true),
+            };
+            let Some(exposure) = exposure else {
                 case.exposable = false;
                 fetch.measured = None;
                 continue;
@@ -362,12 +381,6 @@ impl Messages {
             .push_control(fetch.peer, Rendezvous::Finished, fetch.sender);
         self.requests.complete(fetch.receive, status);
     }
-
-    fn end_steps(&mut self, fetch: Fetch) {
-        if let Method::Steps(exposure) = fetch.method {
-            self.deferred.retract(exposure);
-        }
-    }
 }
 
 // Both ends.
@@ -414,7 +427,7 @@ impl Messages {
             return Ok(());
         };
         let buffer = send.buffer.clone();
-        match router.expose(peer, &buffer, len, Exposed::ToRead)? {
+        match router.prepare(peer, &buffer, len, Exposed::ToRead)? {
             Some(exposure) => {
                 let (key, notice) = (&target.key, target.notice);
                 let token = token_of(request);
@@ -429,7 +442,7 @@ impl Messages {
 
     /// A device has completed a transfer, or a peer's write has ended.
     pub(crate) fn transfer_done(&mut self, done: &Done) {
-        let id = RequestId(done.token[0] as u32);
+        let id = RequestId(done.token.id as u32);
         if !self.written_early(done.peer, id) && !self.transferred(done.peer, id) {
             self.nonsense(done.peer, "the end of a transfer that was not begun");
         }

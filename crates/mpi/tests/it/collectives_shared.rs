@@ -215,6 +215,35 @@ fn packed_copies_stay_until_all_have_read_them() {
     }
 }
 
+/// Each operation exposes its buffers when its turn in the lane comes, so there may be any number.
+#[test]
+fn hundreds_of_direct_operations_are_under_way_at_once() {
+    run_shared(3, &DIRECT, |rank| {
+        warm_up(rank);
+        let (me, size) = (rank.rank(), rank.size());
+        let sources = vec![me as u8 + 1; size * LONG];
+        let mut source = sources.clone();
+        let mut results = vec![vec![0; size * LONG]; 200];
+        let start = |result: &mut Vec<u8>| {
+            let work = Work::Alltoall {
+                send: Some(Blocks::even(room(&mut source), size)),
+                receive: Blocks::even(room(result), size),
+            };
+            rank.start_collective(work, WORLD).unwrap()
+        };
+        let requests: Vec<_> = results.iter_mut().map(start).collect();
+        for request in requests {
+            let status = rank.wait("MPI_Wait", request).unwrap();
+            assert_eq!(status.error, Class::SUCCESS);
+        }
+        for result in &results {
+            for (member, block) in result.chunks(LONG).enumerate() {
+                assert!(block.iter().all(|byte| *byte == member as u8 + 1));
+            }
+        }
+    });
+}
+
 /// Calls with this much memory, which differ from rank to rank.
 struct Calls {
     bytes: Vec<u8>,

@@ -173,6 +173,47 @@ fn both_send_thousands_before_either_receives() {
     }
 }
 
+/// Ranks that share memory show each other a bounded number of messages: the others go by packets.
+#[test]
+fn more_messages_than_can_be_exposed_arrive_in_any_order() {
+    for cores in ["near", "far"] {
+        let settings = [
+            ("FISHPLATE_CORES", cores),
+            ("FISHPLATE_EAGER_LIMIT", "0"),
+            ("FISHPLATE_SINGLE_COPY", "on"),
+            ("FISHPLATE_SINGLE_COPY_LIMIT", "0"),
+            ("FISHPLATE_TOGETHER_LIMIT", "0"),
+        ];
+        run_shared(2, &settings, |rank| {
+            const MESSAGES: usize = 1500;
+            let peer = 1 - rank.rank() as i32;
+            meet(rank);
+            let body = |number: usize| pattern(2000 + number, number);
+            let bodies: Vec<Vec<u8>> = (0..MESSAGES).map(body).collect();
+            // Twice, because the end of the first messages makes room for more.
+            for _ in 0..2 {
+                let send = |(number, body): (usize, &Vec<u8>)| {
+                    let mut state = rank.lock();
+                    let tag = number as i32;
+                    let send = state.send(Mode::Standard, &out(body), peer, tag, WORLD);
+                    send.unwrap()
+                };
+                let sends: Vec<_> = bodies.iter().enumerate().map(send).collect();
+                for number in (0..MESSAGES).rev() {
+                    let mut got = vec![0; bodies[number].len()];
+                    let tag = number as i32;
+                    let received = rank.receive("MPI_Recv", room(&mut got), peer, tag, WORLD);
+                    assert_eq!(received.unwrap().bytes as usize, got.len());
+                    assert!(got == bodies[number], "message {number} is damaged");
+                }
+                for send in sends {
+                    rank.wait("MPI_Wait", send).unwrap();
+                }
+            }
+        });
+    }
+}
+
 #[test]
 fn wildcards_take_messages_of_one_sender_in_order() {
     run(5, |rank| {

@@ -26,7 +26,7 @@ struct Core {
 
 /// The counts of each core.
 #[repr(transparent)]
-pub(super) struct CoreCounts([Core; CORES]);
+pub(crate) struct CoreCounts([Core; CORES]);
 
 impl CoreCounts {
     /// Counts a rank of core `from` for core `to`.
@@ -70,7 +70,7 @@ impl CoreWatch {
     ///
     /// # Safety
     /// `memory` keeps the counts.
-    pub(super) unsafe fn new(counts: *const CoreCounts, memory: Arc<dyn Send + Sync>) -> CoreWatch {
+    pub(crate) unsafe fn new(counts: *const CoreCounts, memory: Arc<dyn Send + Sync>) -> CoreWatch {
         CoreWatch {
             counts,
             core: NOWHERE.into(),
