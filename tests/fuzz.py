@@ -53,6 +53,7 @@ PARSERS = {
     "cards": ["crates/host/src/card.rs"],
     "computing": ["crates/model/src/compute_trace.rs", "crates/model/src/compute_trace/replay.rs"],
     "control": ["crates/pmi/src/protocol.rs", "crates/pmi/src/status.rs", "crates/pmi/src/hosts.rs"],
+    "costs": ["crates/knobs/src/cost_table.rs"],
     "datagrams": ["crates/host/src/datagram.rs", "crates/host/src/reliable_datagram.rs", "crates/host/src/serials.rs",
                   "crates/secret/src/codes.rs"],
     "fabrics": ["crates/fabric/src/catalogue/read.rs", "crates/fabric/src/catalogue/resolve.rs", "crates/fabric/src/catalogue/slips.rs"],

@@ -20,7 +20,7 @@ use super::cooperative_copy::{CooperativeCopy, Copied};
 use super::deferred::Action;
 use super::learned_costs::{Class, Measured};
 use super::message::Announcement;
-use super::protocol::{Case, Protocol, applies, can_learn, choose};
+use super::protocol::{Case, CopyCostSource, Protocol, applies, choose, has_copy_costs};
 use super::receive::received;
 use super::token_of;
 use super::transfers::{Stage, WriteBack};
@@ -237,19 +237,9 @@ impl Messages {
         let synchronous = capabilities
             .zero_copy
             .is_some_and(|zero_copy| zero_copy.synchronous);
-        if can_learn(&case) {
-            let is_followed = !self.fetches.is_empty();
-            let class = Class::of(wanted, capabilities.push, is_followed);
-            let possible = |protocol| applies(protocol, &case);
-            fetch.measured =
-                Some(
-                    self.learned
-                        .choose(class, wanted, fetch.offer.settled, possible),
-                );
-        }
+        let mut path = self.path_by_costs(fetch, &case);
         loop {
-            let learned = fetch.measured.map(|measured| measured.path());
-            let protocol = learned.unwrap_or_else(|| choose(&case));
+            let protocol = path.take().unwrap_or_else(|| choose(&case));
             if protocol == Protocol::CooperativeCopy {
                 let begun =
                     CooperativeCopy::begin(router, peer, id, &buffer, wanted, fetch.offer.push)?;
@@ -294,6 +284,26 @@ impl Messages {
                 .begin(peer, id, exposure, Stage::Reading { sender });
             return Ok(false);
         }
+    }
+
+    /// The path that learned or given costs choose for a fetch, if they do; a learning rank begins
+    /// to measure the fetch.
+    fn path_by_costs(&mut self, fetch: &mut Fetch, case: &Case) -> Option<Protocol> {
+        if !has_copy_costs(case) {
+            return None;
+        }
+        let (len, is_near) = (case.len, case.peer.push);
+        let is_followed = !self.fetches.is_empty();
+        let possible = |protocol| applies(protocol, case);
+        if case.limits.copy_costs == CopyCostSource::Given {
+            return self.given.choose(len, is_near, is_followed, possible);
+        }
+        let class = Class::of(len, is_near, is_followed);
+        let measured = self
+            .learned
+            .choose(class, len, fetch.offer.settled, possible);
+        fetch.measured = Some(measured);
+        Some(measured.path())
     }
 
     /// Continues a fetch at the next progress. The answer is false, for `decide`.
