@@ -273,7 +273,6 @@ const BCAST: &[Row] = &[
     row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
     hosts(A::TwoLevelParts, N::HostsFull),
-    row(A::Direct, NEVER, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -282,7 +281,6 @@ const GATHER: &[Row] = &[
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
-    row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -291,7 +289,6 @@ const SCATTER: &[Row] = &[
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
-    row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Linear, 32 << 10, 3, N::Crowd),
 ];
@@ -586,6 +583,9 @@ impl AlgorithmTable {
         serves.then_some(wanted)
     }
 }
+
+#[cfg(test)]
+mod chosen_tests;
 
 #[cfg(test)]
 mod tests {
