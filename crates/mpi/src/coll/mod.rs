@@ -250,7 +250,7 @@ macro_rules! operations {
             /// so that whatever follows from the shape of a signature is known when `then` is
             /// compiled.
             #[inline(always)]
-            #[allow(unused_variables, reason = "algorithms use more than a signature does")]
+            #[allow(unused_variables, reason = "some fields are for algorithms only")]
             fn with_signature<'a, T>(&'a self, then: impl FnOnce(Signature<'a>) -> T) -> Option<T> {
                 match self {
                     $($kind => None $(.or(Some(then($signature))))?,)+
