@@ -31,6 +31,7 @@ mod call_profile;
 mod call_trace;
 pub mod callback;
 pub mod constants;
+mod cost_file;
 mod counts;
 pub mod entry;
 pub mod error;

@@ -108,6 +108,16 @@ fn measure(
     if options.explain {
         *explained = Explained::by(&mut libraries, options.output.json)?;
     }
+    if let Some(file) = &options.save_costs {
+        let takers = libraries.iter_mut();
+        if takers
+            .filter_map(|library| library.save_costs(file).then_some(()))
+            .count()
+            == 0
+        {
+            bail!("--save-costs: none of these libraries is our own, and others learn none");
+        }
+    }
     let rounds = Rounds {
         command,
         libraries: &libraries,

@@ -34,6 +34,18 @@ pub(crate) struct Launcher(Vec<OsString>);
 const RANKS: &str = "{ranks}";
 
 impl Library {
+    /// Lets the launcher add the costs that rank 0 learns to a file. False for a library that is
+    /// not ours.
+    pub(crate) fn save_costs(&mut self, to: &Path) -> bool {
+        if self.name != OWN {
+            return false;
+        }
+        let mut option = OsString::from("--save-costs=");
+        option.push(to);
+        self.launcher.add(option);
+        true
+    }
+
     /// Lets the launcher write rank 0's choices to a file. False for a library that is not ours,
     /// whose launcher has no such option.
     pub(crate) fn explain(&mut self, to: &Path, json: bool) -> bool {

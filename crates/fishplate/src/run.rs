@@ -16,6 +16,7 @@ use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
 use crate::refuse;
+use crate::saved_costs::SavedCosts;
 use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
@@ -78,6 +79,11 @@ pub(crate) struct RunArguments {
     /// Show it as one JSON object
     #[arg(long, requires = "explain")]
     json: bool,
+
+    /// After the job, add the costs to FILE that rank 0 has learned from long messages within its
+    /// host; FISHPLATE_COSTS=FILE then uses them, and learns nothing
+    #[arg(long, value_name = "FILE")]
+    save_costs: Option<PathBuf>,
 
     #[command(flatten, next_help_heading = "Several hosts")]
     hosts: HostArguments,
@@ -275,10 +281,11 @@ impl HostArguments {
 pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> ExitCode {
     let wanted = arguments.explain.clone();
     let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
+    let costs = arguments.save_costs.clone().map(SavedCosts::open);
     let prepared = wanted
         .transpose()
-        .and_then(|wanted| Ok((wanted, prepare(arguments, further)?)));
-    let (wanted, job) = match prepared {
+        .and_then(|wanted| Ok((wanted, costs.transpose()?, prepare(arguments, further)?)));
+    let (wanted, costs, job) = match prepared {
         Ok(all) => all,
         Err(why) => return refuse(&why),
     };
@@ -287,9 +294,14 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
             // A job that failed has a line of its own.
             let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
             let shown = wanted.map_or(Ok(()), |output| output.show(end.explained.as_deref()));
-            let shown = shown.map_err(|why| eprintln!("fishplate: {}", plain::lines(&why)));
-            match (end.code, shown) {
-                (0, Err(())) => 1,
+            let costs = costs.filter(|_| end.code == 0);
+            let saved = costs.map_or(Ok(()), |costs| costs.save(end.explained.as_deref()));
+            let outcomes = [shown, saved].map(|outcome| {
+                outcome.map_err(|why| eprintln!("fishplate: {}", plain::lines(&why)))
+            });
+            match (end.code, outcomes) {
+                (0, [Ok(()), Ok(())]) => 0,
+                (0, _) => 1,
                 (code, _) => code,
             }
         }
@@ -339,7 +351,8 @@ impl PreparedJob {
 }
 
 fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<PreparedJob, String> {
-    let (explain, verbose) = (arguments.explain.is_some(), arguments.verbose);
+    let explain = arguments.explain.is_some() || arguments.save_costs.is_some();
+    let verbose = arguments.verbose;
     let (modelled, hosts) = (&arguments.modelled, &arguments.hosts);
     let variables = environment::variables("--genv", &arguments.genv)?;
     let inherited = environment::inherited(&arguments.genvlist, arguments.genvnone);

@@ -41,6 +41,7 @@ targets![
     cards,
     computing,
     control,
+    costs,
     datagrams,
     fabrics,
     faults,

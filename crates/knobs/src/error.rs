@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Reason why a variable cannot be used. Its text names the variable, the value, and the valid
+/// Reason why a setting cannot be used. Its text names the variable, the value, and the valid
 /// values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
@@ -28,6 +28,15 @@ pub enum Error {
         first: String,
         /// The other.
         second: String,
+    },
+    /// The file that a setting names cannot be used.
+    File {
+        /// The variable.
+        variable: String,
+        /// The file.
+        path: String,
+        /// The reason, and what to do.
+        why: String,
     },
 }
 
@@ -65,6 +74,11 @@ impl fmt::Display for Error {
                     "{variable}={value}: expected {expected} (`fishplate knobs` describes it)"
                 )
             }
+            Error::File {
+                variable,
+                path,
+                why,
+            } => write!(f, "{variable}={path}: {why}"),
             Error::Twice { first, second } => {
                 write!(
                     f,

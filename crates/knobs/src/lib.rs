@@ -4,7 +4,8 @@
 //! parser of the `FISHPLATE_*` variables, the command's listing and the documentation come from it.
 //!
 //! Invariants:
-//! - this crate never reads the environment: its callers pass the variables;
+//! - this crate never reads the environment or a file: its callers pass the variables, and the text
+//!   of the file that a setting names;
 //! - an unknown variable that begins with `FISHPLATE_` is an error, because a misspelt setting that
 //!   is silently ignored costs its user an afternoon;
 //! - a variable of MVAPICH, which begins with `MV2_`, sets a setting of the same meaning unless a
@@ -12,6 +13,8 @@
 
 mod algorithms;
 mod contract;
+mod cost_table;
+mod costs;
 mod error;
 mod mv2;
 mod nearest;
@@ -26,14 +29,16 @@ pub use contract::{
     LOCAL_RANK, LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SECRET_FD, SEGMENT_FD, SIZE,
     WORLD_FD,
 };
+pub use cost_table::{CopyCosts, CopyPath, CostError, CostTable, processor_name};
+pub use costs::{CostFile, CostSource};
 pub use error::Error;
 pub use mv2::{MV2_ALIASES, Mv2Alias, notices};
 pub use parse::decode;
 pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};
 pub use value::{
-    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, ProtocolChoice,
-    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
+    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProtocolChoice, RdmaDesign,
+    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
 };
 
 /// The prefix of all variables of this project.

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use crate::algorithms::{AlgorithmChoices, TreeArity};
+use crate::costs::CostSource;
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
-    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, ProtocolChoice,
-    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
+    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProtocolChoice, RdmaDesign,
+    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
 };
 use crate::{Error, Knob};
 
@@ -117,7 +118,9 @@ knobs! {
     /// The source of the costs by which the path of a long message within a host is chosen. With
     /// `learn`, receivers time the messages that move, and choose the fastest path for each length;
     /// no result depends on it. With `fixed`, estimates decide that never change, so that every run
-    /// chooses alike. In virtual time, costs are those of the model.
+    /// chooses alike. With the name of a file, the costs in it decide, and nothing is learned;
+    /// `fishplate run --save-costs=FILE` and `fishplate bench --save-costs=FILE` write one after a
+    /// run that has learned. In virtual time, costs are those of the model.
     costs: CostSource = CostSource::Learn, "FISHPLATE_COSTS";
 
     /// The shortest message that is copied once, where that is possible.

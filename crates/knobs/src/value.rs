@@ -319,16 +319,6 @@ words! {
 }
 
 words! {
-    /// Source of the costs by which paths are chosen.
-    CostSource, "learn|fixed", "learn or fixed", {
-        /// Times of the messages that move.
-        Learn = "learn",
-        /// Estimates that never change.
-        Fixed = "fixed"
-    }
-}
-
-words! {
     /// Announcements of receives that are posted before their message.
     ReadyToReceive, "off|auto|on", "off, auto or on", {
         /// Announce none.

@@ -14,132 +14,25 @@
 //! algorithm combines operands in an order that no arrival changes.
 
 pub(crate) mod branches;
+mod case;
 mod cost;
+mod names;
 mod network;
+mod pieces;
 mod recent;
 mod rooted;
 mod trees;
 
 use knobs::{AlgorithmChoices, TreeArity};
 
-pub(crate) use cost::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
+pub use case::Case;
+pub use names::{Algorithm, Collective};
 pub use network::Network;
+pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 pub(crate) use recent::RecentChoices;
 
 use crate::shape::Spread;
 use crate::{Class, Error, Result};
-
-/// Declares an enum whose variants have names in the knob `collectives`.
-macro_rules! named {
-    ($(#[$of_enum:meta])* $enum:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal,)* }) => {
-        $(#[$of_enum])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        #[repr(u8)]
-        pub enum $enum {
-            $($(#[$of_variant])* $variant,)*
-        }
-
-        impl $enum {
-            /// All of them, in the order of their declaration.
-            pub const ALL: &[$enum] = &[$($enum::$variant,)*];
-
-            /// Its name in the knob `collectives`.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $($enum::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-named! {
-    /// A collective operation that has more than one algorithm.
-    Collective {
-        /// `MPI_Barrier`.
-        Barrier = "barrier",
-        /// `MPI_Bcast`.
-        Bcast = "bcast",
-        /// `MPI_Gather`.
-        Gather = "gather",
-        /// `MPI_Scatter`.
-        Scatter = "scatter",
-        /// `MPI_Allgather` and `MPI_Allgatherv`.
-        Allgather = "allgather",
-        /// `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw`.
-        Alltoall = "alltoall",
-        /// `MPI_Reduce`.
-        Reduce = "reduce",
-        /// `MPI_Allreduce`.
-        Allreduce = "allreduce",
-        /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
-        ReduceScatter = "reduce_scatter",
-        /// `MPI_Scan` and `MPI_Exscan`.
-        Scan = "scan",
-    }
-}
-
-impl Collective {
-    /// The blocking procedures that are this operation.
-    pub const fn procedures(self) -> &'static [&'static str] {
-        match self {
-            Collective::Barrier => &["MPI_Barrier"],
-            Collective::Bcast => &["MPI_Bcast"],
-            Collective::Gather => &["MPI_Gather"],
-            Collective::Scatter => &["MPI_Scatter"],
-            Collective::Allgather => &["MPI_Allgather", "MPI_Allgatherv"],
-            Collective::Alltoall => &["MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"],
-            Collective::Reduce => &["MPI_Reduce"],
-            Collective::Allreduce => &["MPI_Allreduce"],
-            Collective::ReduceScatter => &["MPI_Reduce_scatter", "MPI_Reduce_scatter_block"],
-            Collective::Scan => &["MPI_Scan", "MPI_Exscan"],
-        }
-    }
-}
-
-named! {
-    /// An algorithm of a collective operation.
-    Algorithm {
-        /// Exchanges with the neighbours at distance 1, 2, 4…
-        Dissemination = "dissemination",
-        /// Along a binomial tree.
-        Binomial = "binomial",
-        /// Along a tree in which each rank has an equal number of branches, in pieces.
-        KAry = "k-ary",
-        /// One rank with all others, one message each.
-        Linear = "linear",
-        /// A scatter of the message, then an allgather of its parts.
-        ScatterAllgather = "scatter-allgather",
-        /// From rank to rank, in pieces.
-        Chain = "chain",
-        /// Exchanges with partners at distance 1, 2, 4…, of twice as much each time.
-        RecursiveDoubling = "recursive-doubling",
-        /// Exchanges with partners, of half as much each time.
-        RecursiveHalving = "recursive-halving",
-        /// Bundles of blocks to ranks at distance 1, 2, 4… (Bruck and others 1997).
-        Bruck = "bruck",
-        /// Blocks from neighbour to neighbour in a circle.
-        Ring = "ring",
-        /// Blocks from neighbour to neighbour in a circle, in pieces that stay in caches.
-        CachedRing = "cached-ring",
-        /// Exchanges with each partner in turn.
-        Pairwise = "pairwise",
-        /// Reduction of parts by halving, then an allgather of the parts (Rabenseifner 2004).
-        Rabenseifner = "rabenseifner",
-        /// A reduction to rank 0, then a broadcast of its result.
-        ReduceBcast = "reduce-bcast",
-        /// A reduction to rank 0, then a scatter of its result.
-        ReduceScatter = "reduce-scatter",
-        /// Each member copies from and to the memory of the others.
-        Direct = "direct",
-        /// Within each host, and among one leader of each host.
-        TwoLevel = "two-level",
-        /// As many leaders of each host as its least number of ranks, each with a part of the data.
-        TwoLevelParts = "two-level-parts",
-        /// Each member publishes its vector to all others in a collective buffer.
-        Shared = "shared",
-    }
-}
 
 /// A condition without which an algorithm does not work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -273,7 +166,6 @@ const BCAST: &[Row] = &[
     row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
     hosts(A::TwoLevelParts, N::HostsFull),
-    row(A::Direct, NEVER, 3, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -282,7 +174,6 @@ const GATHER: &[Row] = &[
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
-    row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
 
@@ -291,7 +182,6 @@ const SCATTER: &[Row] = &[
     row(A::Binomial, 0, 0, N::Even),
     row(A::Linear, 4 << 10, 0, N::Nothing),
     hosts(A::TwoLevel, N::Hosts),
-    row(A::Direct, NEVER, 2, N::SingleCopy),
     row(A::Shared, 0, 2, N::SharedMemory),
     row(A::Linear, 32 << 10, 3, N::Crowd),
 ];
@@ -355,60 +245,6 @@ const SCAN: &[Row] = &[
     hosts(A::TwoLevel, N::HostsBlocks),
     row(A::Shared, 0, 2, N::SharedMemory),
 ];
-
-/// The facts of a call that decide on its algorithm.
-#[derive(Clone, Copy, Debug)]
-pub struct Case {
-    /// Bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter, alltoall),
-    /// of all blocks together (allgather).
-    pub bytes: usize,
-    /// Members of the communicator.
-    pub ranks: usize,
-    /// The operation is commutative, or there is none.
-    pub commutative: bool,
-    /// Every member contributes and gets an equal number of bytes.
-    pub even: bool,
-    /// The members share memory and have a buffer for this call.
-    pub shared: bool,
-    /// The members can copy directly from and to each other's memory.
-    pub direct: bool,
-    /// Bytes of the longest vector that a member would publish in shared memory.
-    pub published: usize,
-    /// The members by host.
-    pub spread: Spread,
-    /// The network between them.
-    pub network: Network,
-    /// Branches of each rank in k-ary trees; `None`: by the network, the ranks and the size.
-    pub arity: Option<usize>,
-}
-
-impl Case {
-    /// Blocks of one size, and an operation that is commutative if there is one, on one host. The
-    /// members do not share a collective buffer.
-    pub fn usual(bytes: usize, ranks: usize) -> Case {
-        Case {
-            bytes,
-            ranks,
-            commutative: true,
-            even: true,
-            shared: false,
-            direct: false,
-            published: bytes,
-            spread: Spread::one_host(ranks),
-            network: Network::MEMORY,
-            arity: None,
-        }
-    }
-
-    /// The members share the memory of one host, so measured sizes decide.
-    pub(crate) fn is_in_memory(&self) -> bool {
-        self.spread.hosts <= 1 && self.network.memory
-    }
-
-    fn keeps_order(&self) -> bool {
-        self.commutative || self.spread.contiguous
-    }
-}
 
 impl Row {
     /// The row is for several hosts only.
@@ -586,6 +422,9 @@ impl AlgorithmTable {
         serves.then_some(wanted)
     }
 }
+
+#[cfg(test)]
+mod chosen_tests;
 
 #[cfg(test)]
 mod tests {

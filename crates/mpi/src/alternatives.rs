@@ -11,7 +11,7 @@ use knobs::{KnobValue, ProtocolChoice, RailPolicy};
 
 use crate::algorithms::{Case, Collective, rows};
 use crate::explain::{array, quoted};
-use crate::p2p::protocol::{self, Limits, Protocol};
+use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
 use crate::rank::Rank;
 
 /// Names and values of environment variables.
@@ -55,10 +55,11 @@ impl Rank {
         let writes = zero_copy.is_some_and(|zero_copy| zero_copy.notified_write);
         let copies = zero_copy.is_some_and(|zero_copy| zero_copy.synchronous);
         let limits = &self.limits;
+        let learns = limits.copy_costs == CopyCostSource::Learned;
         let protocols = Group {
             procedures: &["MPI_Send"],
             kind: "protocol",
-            is_learned: limits.announces && writes || limits.learns && copies,
+            is_learned: limits.announces && writes || learns && copies,
             taken: taken_protocols(&capabilities, limits, announced, learned),
             forced: protocol::all()
                 .map(|protocol| (protocol.name().to_string(), forced_protocol(protocol)))

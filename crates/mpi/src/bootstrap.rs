@@ -10,7 +10,7 @@ use knobs::{
 };
 use pmi::{Bootstrap, Standalone};
 
-use crate::p2p::protocol::{Limits, Protocol};
+use crate::p2p::protocol::{CopyCostSource, Limits, Protocol};
 
 /// A rank's connections to its job.
 pub struct Wiring {
@@ -49,7 +49,11 @@ pub(crate) fn limits(knobs: &Knobs) -> Limits {
         announces: knobs.rtr != ReadyToReceive::Off && knobs.rendezvous == Rendezvous::Auto,
         announces_all: knobs.rtr == ReadyToReceive::On && knobs.rendezvous == Rendezvous::Auto,
         forced: Protocol::of_setting(knobs.protocol),
-        learns: knobs.costs == CostSource::Learn && knobs.single_copy == SingleCopyMode::Auto,
+        copy_costs: match (&knobs.costs, knobs.single_copy) {
+            (CostSource::Learn, SingleCopyMode::Auto) => CopyCostSource::Learned,
+            (CostSource::File(_), SingleCopyMode::Auto) => CopyCostSource::Given,
+            _ => CopyCostSource::Estimated,
+        },
     }
 }
 

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use channel::{Capabilities, RailChoice, Transport};
+use knobs::KnobValue as _;
 
 use crate::algorithms::{self, Algorithm, Case, Collective};
 use crate::p2p::protocol::{self, Protocol};
@@ -72,10 +73,25 @@ impl Rank {
         }
         let all = Collective::ALL.iter();
         let collectives = array(all.map(|&collective| self.explain_collective(collective)));
-        let alternatives = self.alternatives();
+        let (learned, alternatives) = (self.learned_costs(), self.alternatives());
         format!(
-            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"alternatives":{alternatives}}}"#
+            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"learned":{learned},"alternatives":{alternatives}}}"#
         )
+    }
+
+    /// The costs that this rank has learned: situations, and picoseconds per byte of each path as
+    /// in [`CopyPath::ALL`](knobs::CopyPath::ALL), or null.
+    fn learned_costs(&self) -> String {
+        let state = self.lock();
+        array(state.messages.learned_costs().map(|of| {
+            let (from, cores) = (of.from.get(), quoted(&of.cores.show()));
+            let ps = of.ps_per_byte.into_iter();
+            let ps = array(ps.map(|ps| ps.map_or("null".into(), |ps| ps.to_string())));
+            let others_wait = of.others_wait;
+            format!(
+                r#"{{"from":{from},"cores":{cores},"others_wait":{others_wait},"ps_per_byte":{ps}}}"#
+            )
+        }))
     }
 
     /// The algorithms of blocking calls of a collective on MPI_COMM_WORLD, by bytes as in

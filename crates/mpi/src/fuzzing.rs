@@ -7,7 +7,7 @@ use script::Script;
 
 use crate::matching::Key;
 use crate::p2p::Messages;
-use crate::p2p::protocol::Limits;
+use crate::p2p::protocol::{CopyCostSource, Limits};
 use crate::packet::{ClearToSend, Envelope, Invitation, Kind, Offer, Started, Target, encode};
 
 /// The peer that sends the packets.
@@ -29,7 +29,7 @@ pub fn packets(bytes: &[u8]) {
             knobs::Rendezvous::Write,
         ]),
         announces: script.is_one_in(2),
-        learns: script.is_one_in(2),
+        copy_costs: script.of(&[CopyCostSource::Learned, CopyCostSource::Estimated]),
         announces_all: false,
         forced: None,
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use channel::lock::{Guard, RankLock};
 use channel::{Router, Transport, Waiter};
 use datatype::{Buffer, Pool};
-use knobs::Knobs;
+use knobs::{CostSource, Knobs};
 use pmi::{Bootstrap, Hosts};
 use profile::RankProfile;
 
@@ -114,6 +114,10 @@ impl Rank {
         let settings = transports(&knobs, hosts.index(rank), bootstrap.reports_deaths());
         let mut router = Router::build(peers, &settings)?;
         let limits = limits(&knobs);
+        let mut messages = Messages::new(&mut router, size, limits);
+        if let CostSource::File(file) = &knobs.costs {
+            messages.take_costs_of(file.table.clone());
+        }
         let waiter = Waiter::new(&mut router, &settings.wait);
         let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
         let world = Core::new(0, Members::All(size), rank);
@@ -124,7 +128,7 @@ impl Rank {
             others: Slab::new(ObjectKind::Comm),
         };
         let state = State {
-            messages: Messages::new(&mut router, size, limits),
+            messages,
             router,
             tasks: Tasks::default(),
             lanes: Lanes::default(),

@@ -55,7 +55,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
     };
-    let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
+    let mut knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::start(variables(), &knobs).map_err(unusable)?;
     let launcher = job.reporter();
     let (is_launched, is_first) = match &job {
@@ -69,15 +69,19 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
             crate::raise::say(&plain::line(&notice));
         }
     }
-    let wired = bootstrap::wiring(job, &knobs, started).map_err(unusable);
-    let wired = wired.and_then(|(wiring, watch)| Ok((mpi::Rank::new(wiring, knobs)?, watch)));
-    let (rank, watch) = match (wired, launcher) {
+    let costs = crate::cost_file::read(&mut knobs).map_err(unusable);
+    let wired = costs.and_then(|warning| {
+        let (wiring, watch) = bootstrap::wiring(job, &knobs, started).map_err(unusable)?;
+        Ok((mpi::Rank::new(wiring, knobs)?, watch, warning))
+    });
+    let (rank, watch, warning) = match (wired, launcher) {
         (Ok(wired), _) => wired,
         // The other ranks may fail in the same way, or wait for this one.
         (Err(error), Some(launcher)) => crate::raise::end_start(&launcher, call.procedure, &error),
         (Err(error), None) => return Err(error),
     };
     let in_virtual_time = rank.is_virtual();
+    crate::cost_file::warn(&rank, warning);
     let provided = thread_level(required, in_virtual_time);
     if provided == MPI_THREAD_MULTIPLE {
         rank.allow_threads();

@@ -68,7 +68,7 @@ fn hidden(name: &str) -> Vec<&'static str> {
             all.extend(REPEATED);
             all.extend(MODELLED);
             all.extend(EVERY);
-            all.push("explain");
+            all.extend(["explain", "save_costs"]);
         }
         Family::FirstTouch => {
             all.extend(REPEATED);

@@ -152,6 +152,10 @@ pub(crate) struct MeasureOptions {
     /// times of both and of the choices not taken (our own library only)
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Add the costs to FILE that rank 0 learns from long messages within its host;
+    /// FISHPLATE_COSTS=FILE then uses them, and learns nothing (our own library only)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_costs: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) every: EveryOptions,
     #[command(flatten)]

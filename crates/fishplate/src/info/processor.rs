@@ -41,13 +41,7 @@ fn quota_of_cores() -> Value {
 fn processor() -> String {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
-    let model = cpuinfo.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        // The words of x86, and of some kernels of other processors.
-        ["model name", "Processor", "cpu"]
-            .contains(&name.trim())
-            .then(|| value.trim())
-    });
+    let model = knobs::processor_name(&cpuinfo);
     let online = CpuList::parse(&read("/sys/devices/system/cpu/online")).unwrap_or_default();
     let machine = Topology::read(Path::new("/"), &online);
     let parts = [

@@ -19,7 +19,7 @@ const LARGER: &str = r#"{"size":2097152,"protocol":"read rendezvous","predicted_
 "rails":{"choice":"split 49:51","shares":[],"predicted_ns":331000,"not_taken":[],"limit":"bus"}}"#;
 
 /// The steps by which rank 0 puts an explanation.
-fn explanation(text: &str) -> Vec<String> {
+pub(crate) fn explanation(text: &str) -> Vec<String> {
     let bytes: Vec<u8> = text.bytes().collect();
     let hex = |part: &[u8]| {
         part.iter()

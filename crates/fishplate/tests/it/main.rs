@@ -12,6 +12,7 @@ mod habits;
 mod perf;
 mod predicted;
 mod progress;
+mod saved_costs;
 mod secret;
 mod signals;
 mod space;

@@ -9,25 +9,16 @@
 //! about as many bytes.
 
 use super::branches::depth;
+use super::pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective};
 use crate::shape::Spread;
 
-/// Bytes of a piece in a chain, or in a k-ary tree.
-pub(crate) const CHAIN_PIECE: usize = 64 << 10;
-
 /// Numbers of branches among which the costs choose.
 const ARITIES: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 
-/// Bytes of a piece that is copied from one processor's cache to another's, with its head.
-pub(crate) const CACHED_PIECE: usize = 960;
-
 /// Bytes of the length of a block that only its owner and the root know.
 const LENGTH: usize = 8;
-
-/// Bytes of a piece of a broadcast in two levels: one piece crosses the network while the last one
-/// spreads within the hosts.
-pub(crate) const LEVEL_PIECE: usize = 128 << 10;
 
 /// The powers of two below `ranks`, the least first.
 fn distances(ranks: usize) -> impl DoubleEndedIterator<Item = usize> {

@@ -5,7 +5,7 @@
 //! find its messages there already. So each algorithm is followed behind a barrier, as a program
 //! that calls it again and again sees it.
 
-use super::cost::LEVEL_PIECE;
+use super::pieces::LEVEL_PIECE;
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective, cheapest_flat, ends};
 use crate::shape::Spread;

@@ -4,7 +4,7 @@
 //! those of long ones wait for their receivers. Ranks are numbered from the root.
 
 use super::branches::below;
-use super::cost::CHAIN_PIECE;
+use super::pieces::CHAIN_PIECE;
 use super::{Algorithm, Case, Collective};
 use channel::MessageCosts;
 

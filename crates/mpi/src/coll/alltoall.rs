@@ -10,7 +10,7 @@ const WINDOW: usize = 32;
 
 /// An exchange without levels.
 pub(super) async fn flat(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
-    run(call, choose(call, take), give, take).await
+    run(call, choose(call, take), Some(give), take).await
 }
 
 fn choose(call: &Call<'_>, take: &Blocks) -> Algorithm {
@@ -23,13 +23,16 @@ fn choose(call: &Call<'_>, take: &Blocks) -> Algorithm {
     call.choose(Collective::Alltoall, case)
 }
 
-/// Runs an algorithm without levels.
+/// Runs an algorithm without levels, or the one in place if there is nothing to `give`.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
-    give: &Blocks,
+    give: Option<&Blocks>,
     take: &Blocks,
 ) -> Result<()> {
+    let Some(give) = give else {
+        return in_place(call, take).await;
+    };
     give.part(call.me()).copy_to(&take.part(call.me()));
     match algorithm {
         Algorithm::Bruck => bruck(call, give, take).await,

@@ -31,6 +31,14 @@ impl Blocks {
         }
     }
 
+    /// These blocks, once that of the member `me` is `own`, unless it is there already.
+    pub(super) fn with_own(&self, own: Option<&Buffer>, me: usize) -> &Blocks {
+        if let Some(own) = own {
+            own.copy_to(&self.part(me));
+        }
+        self
+    }
+
     /// Bytes of a member's block.
     pub fn len(&self, member: usize) -> usize {
         match self {

@@ -17,7 +17,7 @@ use datatype::Buffer;
 use super::buffer_round::different_calls;
 use super::call::Call;
 use super::lane_turn::LaneTurn;
-use super::signature::{Data, Root, Signature};
+use super::signature::{Data, Signature};
 use crate::{Class, Error, Result};
 
 /// Bytes of a published record: the keys of two buffers with their lengths, and a length.
@@ -63,10 +63,9 @@ impl<'a> Direct<'a> {
 
     /// Runs the operation.
     pub(super) async fn run(&self, signature: &Signature<'_>) -> Result<()> {
-        let done = match (signature.combines, signature.root) {
-            (Some((op, part)), _) => self.combine(signature, op, part).await,
-            (None, Root::Gets(root)) => self.collect(signature, root as usize).await,
-            (None, _) => self.read_all(signature).await,
+        let done = match signature.combines {
+            Some((op, part)) => self.combine(signature, op, part).await,
+            None => self.read_all(signature).await,
         };
         if self.is_left.load(Relaxed) {
             // A member leaves where calls differ: then some record says which.
@@ -266,43 +265,22 @@ impl<'a> Direct<'a> {
         Ok(run)
     }
 
-    /// The buffer, or memory for its data if it is not one run.
-    fn room_for(&self, buffer: &Buffer) -> Result<Buffer> {
-        match buffer.as_dense() {
-            Some(_) => Ok(buffer.clone()),
-            None => self.call.bytes(buffer.len()),
-        }
-    }
-
-    /// Members read what they get from the memory of others.
+    /// Each member reads a block from the memory of every other.
     async fn read_all(&self, signature: &Signature<'_>) -> Result<()> {
-        let (me, size, each) = (self.me(), self.call.size(), self.bytes);
+        let me = self.me();
         // A copy must stay until all have read it.
-        let source = match signature.is_read(me) {
-            true => self.source(signature)?,
-            false => Buffer::empty(),
-        };
-        if signature.is_read(me) {
-            self.publish(Some(&source), None).await?;
-        }
+        let source = self.source(signature)?;
+        self.publish(Some(&source), None).await?;
         signature.keep_own(me);
         let at = match signature.gives {
-            Data::Each(_) => me * each,
+            Data::Each(_) => me * self.bytes,
             _ => 0,
         };
-        let sources = signature.sources(me, size);
-        for member in self.others().filter(|member| sources.contains(member)) {
+        for member in self.others() {
             let memory = self.memory(member).await?;
-            let part;
-            let place = match signature.gets {
-                Data::One(Some(block)) => block,
-                Data::Each(Some(all)) => {
-                    part = all.part(member);
-                    &part
-                }
-                _ => continue,
-            };
-            self.copy_in(member, &memory.source, at, place)?;
+            if let Data::Each(Some(all)) = signature.gets {
+                self.copy_in(member, &memory.source, at, &all.part(member))?;
+            }
         }
         self.end().await
     }
@@ -321,33 +299,6 @@ impl<'a> Direct<'a> {
             }
             _ => Ok(Buffer::empty()),
         }
-    }
-
-    /// All members write their blocks to the root's memory.
-    async fn collect(&self, signature: &Signature<'_>, root: usize) -> Result<()> {
-        let (me, each) = (self.me(), self.bytes);
-        let all = match signature.gets {
-            Data::Each(Some(all)) if me == root => all,
-            _ => {
-                let memory = self.memory(root).await?;
-                if let Data::One(Some(ours)) = signature.gives {
-                    self.copy_out(root, &memory.target, me * each, ours)?;
-                }
-                return self.end().await;
-            }
-        };
-        let whole = all.whole();
-        let room = self.room_for(&whole)?;
-        self.publish(None, Some(&room)).await?;
-        signature.keep_own(me);
-        self.end().await?;
-        if room.as_dense() != whole.as_dense() {
-            for member in self.others() {
-                let block = room.slice(member * each, each);
-                block.copy_to(&all.part(member));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@
 //! - *direct copies*: members publish names of their memory in such a round (`direct`).
 //!
 //! A new collective takes:
-//! - here a variant of [`Work`], with its arms in `signature` and `run`;
+//! - here a variant of [`Work`], with its row in the table `operations`;
 //! - a file with its flat algorithms;
 //! - in `crate::algorithms` a variant of `Collective`, with its rows and its cost;
 //! - in the crate `abi` its procedures.
@@ -51,7 +51,6 @@ mod reduction;
 mod rounds;
 mod scan;
 mod signature;
-
 mod start;
 mod steps;
 mod two_level;
@@ -66,11 +65,13 @@ use datatype::Buffer;
 pub use blocks::Blocks;
 use call::Call;
 pub use reduction::{Counts, Reduction};
-use signature::{Data, Part, SharedFacts, Signature};
+use signature::Data::{Each, Nothing, One};
+use signature::{Part, SharedFacts, Signature};
 
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 use crate::comm::Core;
+use crate::request::Waiting;
 use crate::topology::Topology;
 
 /// A collective operation and its arguments.
@@ -191,77 +192,6 @@ impl Work {
         )
     }
 
-    /// Calls `then` with the [`signature`](Self::signature). The call stands in each arm, so that
-    /// whatever follows from the shape of a signature is known when `then` is compiled.
-    #[inline(always)]
-    fn with_signature<'a, T>(&'a self, then: impl FnOnce(Signature<'a>) -> T) -> Option<T> {
-        use Data::{Each, Nothing, One};
-        Some(match self {
-            Work::Barrier => then(Signature::moved(Collective::Barrier, Nothing, Nothing)),
-            Work::Bcast { buffer, root } => {
-                let message = One(Some(buffer));
-                then(Signature::moved(Collective::Bcast, message, message).from(*root))
-            }
-            Work::Gather {
-                send,
-                receive,
-                root,
-            }
-            | Work::Gatherv {
-                send,
-                receive,
-                root,
-            } => {
-                let (one, all) = (One(send.as_ref()), Each(receive.as_ref()));
-                let gather = Signature::moved(Collective::Gather, one, all).to(*root);
-                then(gather.with_private_sizes(matches!(self, Work::Gatherv { .. })))
-            }
-            Work::Scatter {
-                send,
-                receive,
-                root,
-            }
-            | Work::Scatterv {
-                send,
-                receive,
-                root,
-            } => {
-                let (all, one) = (Each(send.as_ref()), One(receive.as_ref()));
-                let scatter = Signature::moved(Collective::Scatter, all, one).from(*root);
-                then(scatter.with_private_sizes(matches!(self, Work::Scatterv { .. })))
-            }
-            Work::Allgather { send, receive } => {
-                let (one, all) = (One(send.as_ref()), Each(Some(receive)));
-                then(Signature::moved(Collective::Allgather, one, all))
-            }
-            Work::Alltoall { send, receive } => {
-                let (give, take) = (Each(send.as_ref()), Each(Some(receive)));
-                then(Signature::moved(Collective::Alltoall, give, take))
-            }
-            Work::NeighbourAllgather { .. } | Work::NeighbourAlltoall { .. } => return None,
-            Work::Reduce { reduction, root } => {
-                let reduce = Signature::combined(Collective::Reduce, reduction, Part::Whole);
-                then(reduce.to(*root))
-            }
-            Work::Allreduce(reduction) => {
-                let (collective, part) = (Collective::Allreduce, Part::Whole);
-                then(Signature::combined(collective, reduction, part))
-            }
-            Work::ReduceScatter { reduction, counts } => {
-                let (collective, part) = (Collective::ReduceScatter, Part::OfCounts(counts));
-                then(Signature::combined(collective, reduction, part))
-            }
-            Work::Scan {
-                reduction,
-                exclusive,
-            } => {
-                let exclusive = *exclusive;
-                let part = Part::Before { exclusive };
-                then(Signature::combined(Collective::Scan, reduction, part))
-            }
-        })
-    }
-
     /// Finds what is wrong with the arguments together; each alone has been checked before.
     #[inline(always)]
     fn check(&self, core: &Core) -> Result<()> {
@@ -287,161 +217,168 @@ impl Work {
         self.signature().is_some_and(|it| it.can_be_direct())
     }
 
-    /// Runs the operation by messages.
-    async fn by_messages(&self, call: &Call<'_>) -> Result<()> {
-        let algorithm = match self.signature() {
+    /// The algorithm of the table, for messages. `None`: there is nothing to do.
+    fn algorithm(&self, call: &Call<'_>) -> Option<Algorithm> {
+        match self.signature() {
             Some(signature) => signature.choose(call),
             None => Some(Algorithm::Linear),
-        };
-        match algorithm {
+        }
+    }
+
+    /// Runs the operation by messages.
+    async fn by_messages(&self, call: &Call<'_>) -> Result<()> {
+        match self.algorithm(call) {
             Some(algorithm) => self.run(call, algorithm).await,
             None => Ok(()),
         }
     }
+}
 
-    /// Runs an algorithm by messages: one of two levels, or a flat one.
-    // Over 80 lines: an arm for each collective.
-    async fn run(&self, call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
-        use Algorithm::{TwoLevel, TwoLevelParts};
-        match self {
-            Work::Barrier => run_barrier(call, algorithm).await,
-            Work::Bcast { buffer, root } => {
-                run_bcast(call, algorithm, buffer, *root as usize).await
-            }
-            Work::Gather {
-                send,
-                receive,
-                root,
-            }
-            | Work::Gatherv {
-                send,
-                receive,
-                root,
-            } => {
-                let (ours, all, root) = (send.as_ref(), receive.as_ref(), *root as usize);
-                match (algorithm, self) {
-                    (TwoLevel, Work::Gatherv { .. }) => {
-                        Box::pin(two_level_v::gather(call, ours, all, root)).await
-                    }
-                    (TwoLevel, _) => Box::pin(two_level_data::gather(call, ours, all, root)).await,
-                    _ => gather::run_gather(call, algorithm, ours, all, root).await,
-                }
-            }
-            Work::Scatter {
-                send,
-                receive,
-                root,
-            }
-            | Work::Scatterv {
-                send,
-                receive,
-                root,
-            } => {
-                let (all, ours, root) = (send.as_ref(), receive.as_ref(), *root as usize);
-                match (algorithm, self) {
-                    (TwoLevel, Work::Scatterv { .. }) => {
-                        Box::pin(two_level_v::scatter(call, all, ours, root)).await
-                    }
-                    (TwoLevel, _) => Box::pin(two_level_data::scatter(call, all, ours, root)).await,
-                    _ => gather::run_scatter(call, algorithm, all, ours, root).await,
-                }
-            }
-            Work::Allgather { send, receive } => {
-                if let Some(ours) = send {
-                    ours.copy_to(&receive.part(call.me()));
-                }
-                match algorithm {
-                    TwoLevel => Box::pin(two_level_data::allgather(call, receive)).await,
-                    TwoLevelParts => Box::pin(two_level_data::allgather_parts(call, receive)).await,
-                    _ => allgather::run(call, algorithm, receive).await,
-                }
-            }
-            Work::Alltoall { send, receive } => match (send, algorithm) {
-                (None, _) => alltoall::in_place(call, receive).await,
-                (Some(send), TwoLevel) => {
-                    Box::pin(two_level_data::alltoall(call, send, receive)).await
-                }
-                (Some(send), _) => alltoall::run(call, algorithm, send, receive).await,
-            },
-            Work::NeighbourAllgather {
-                send,
-                receive,
-                topology,
-            } => {
-                let give = |_| send.clone();
-                neighbourhood::exchange(call, &topology.neighbours, give, receive).await
-            }
-            Work::NeighbourAlltoall {
-                send,
-                receive,
-                topology,
-            } => {
-                let give = |block| send.part(block);
-                neighbourhood::exchange(call, &topology.neighbours, give, receive).await
-            }
-            Work::Reduce { reduction, root } => {
-                run_reduce(call, algorithm, reduction, *root as usize).await
-            }
-            Work::Allreduce(reduction) => run_allreduce(call, algorithm, reduction).await,
-            Work::ReduceScatter { reduction, counts } => match algorithm {
-                TwoLevel => {
-                    Box::pin(two_level_reduce::reduce_scatter(call, reduction, counts)).await
-                }
-                _ => reduce_scatter::run(call, algorithm, reduction, counts).await,
-            },
-            Work::Scan {
-                reduction,
-                exclusive,
-            } => match algorithm {
-                TwoLevel => Box::pin(two_level_reduce::scan(call, reduction, *exclusive)).await,
-                _ => scan::run(call, algorithm, reduction, *exclusive).await,
-            },
+/// The table of operations by messages. A row has a kind of [`Work`]; its signature, if it is not
+/// among neighbours; its algorithms without levels; and those of two levels, whose futures have
+/// memory of their own.
+macro_rules! operations {
+    (($call:ident, $algorithm:ident) $(
+        $kind:pat => {
+            $(signature: $signature:expr,)?
+            flat: $flat:expr,
+            $($levels:ident: $composed:expr,)*
         }
-    }
-}
+    )+) => {
+        impl Work {
+            /// Calls `then` with the [`signature`](Self::signature). The call stands in each arm,
+            /// so that whatever follows from the shape of a signature is known when `then` is
+            /// compiled.
+            #[inline(always)]
+            #[allow(unused_variables, reason = "some fields are for algorithms only")]
+            fn with_signature<'a, T>(&'a self, then: impl FnOnce(Signature<'a>) -> T) -> Option<T> {
+                match self {
+                    $($kind => None $(.or(Some(then($signature))))?,)+
+                }
+            }
 
-#[inline(always)]
-async fn run_barrier(call: &Call<'_>, algorithm: Algorithm) -> Result<()> {
-    match algorithm {
-        Algorithm::TwoLevel => Box::pin(two_level_data::barrier(call)).await,
-        _ => barrier::dissemination(call).await,
-    }
-}
+            /// Runs an algorithm by messages.
+            async fn run(&self, $call: &Call<'_>, $algorithm: Algorithm) -> Result<()> {
+                match self {
+                    $($kind => match $algorithm {
+                        $(Algorithm::$levels => Box::pin($composed).await,)*
+                        _ => $flat.await,
+                    },)+
+                }
+            }
 
-#[inline(always)]
-async fn run_bcast(
-    call: &Call<'_>,
-    algorithm: Algorithm,
-    buffer: &Buffer,
-    root: usize,
-) -> Result<()> {
-    match algorithm {
-        Algorithm::TwoLevel => Box::pin(two_level_data::bcast(call, buffer, root)).await,
-        Algorithm::TwoLevelParts => Box::pin(two_level_data::bcast_parts(call, buffer, root)).await,
-        _ => bcast::run(call, algorithm, buffer, root).await,
-    }
-}
-
-#[inline(always)]
-async fn run_reduce(
-    call: &Call<'_>,
-    algorithm: Algorithm,
-    reduction: &Reduction,
-    root: usize,
-) -> Result<()> {
-    match algorithm {
-        Algorithm::TwoLevel => Box::pin(two_level_reduce::reduce(call, reduction, root)).await,
-        _ => reduce::run_reduce(call, algorithm, reduction, root).await,
-    }
-}
-
-#[inline(always)]
-async fn run_allreduce(call: &Call<'_>, algorithm: Algorithm, reduction: &Reduction) -> Result<()> {
-    match algorithm {
-        Algorithm::TwoLevel => Box::pin(two_level_reduce::allreduce(call, reduction)).await,
-        Algorithm::TwoLevelParts => {
-            Box::pin(two_level_reduce::allreduce_parts(call, reduction)).await
+            /// Runs an algorithm by messages, and returns when this rank's part is done. Each
+            /// operation has a future of its own, so that none pays for the size of the largest.
+            fn run_blocking(
+                &self,
+                waiting: &Waiting,
+                $call: &Call<'_>,
+                $algorithm: Algorithm,
+            ) -> Result<()> {
+                let among = Some($call.core.context);
+                match self {
+                    $($kind => $call.rank.block_on(waiting, among, async {
+                        match $algorithm {
+                            $(Algorithm::$levels => Box::pin($composed).await,)*
+                            _ => $flat.await,
+                        }
+                    }),)+
+                }
+            }
         }
-        _ => reduce::run_allreduce(call, algorithm, reduction).await,
+    };
+}
+
+operations! {
+    (call, algorithm)
+
+    Work::Barrier => {
+        signature: Signature::moved(Collective::Barrier, Nothing, Nothing),
+        flat: barrier::dissemination(call),
+        TwoLevel: two_level_data::barrier(call),
+    }
+    Work::Bcast { buffer, root } => {
+        signature: Signature::moved(Collective::Bcast, One(Some(buffer)), One(Some(buffer)))
+            .from(*root),
+        flat: bcast::run(call, algorithm, buffer, *root as usize),
+        TwoLevel: two_level_data::bcast(call, buffer, *root as usize),
+        TwoLevelParts: two_level_data::bcast_parts(call, buffer, *root as usize),
+    }
+    Work::Gather { send, receive, root } => {
+        signature: Signature::gather(send, receive, *root),
+        flat: gather::run_gather(call, algorithm, send.as_ref(), receive.as_ref(), *root as usize),
+        TwoLevel: two_level_data::gather(call, send.as_ref(), receive.as_ref(), *root as usize),
+    }
+    Work::Gatherv { send, receive, root } => {
+        signature: Signature::gather(send, receive, *root).with_private_sizes(),
+        flat: gather::run_gather(call, algorithm, send.as_ref(), receive.as_ref(), *root as usize),
+        TwoLevel: two_level_v::gather(call, send.as_ref(), receive.as_ref(), *root as usize),
+    }
+    Work::Scatter { send, receive, root } => {
+        signature: Signature::scatter(send, receive, *root),
+        flat: gather::run_scatter(call, algorithm, send.as_ref(), receive.as_ref(), *root as usize),
+        TwoLevel: two_level_data::scatter(call, send.as_ref(), receive.as_ref(), *root as usize),
+    }
+    Work::Scatterv { send, receive, root } => {
+        signature: Signature::scatter(send, receive, *root).with_private_sizes(),
+        flat: gather::run_scatter(call, algorithm, send.as_ref(), receive.as_ref(), *root as usize),
+        TwoLevel: two_level_v::scatter(call, send.as_ref(), receive.as_ref(), *root as usize),
+    }
+    Work::Allgather { send, receive } => {
+        signature: Signature::moved(
+            Collective::Allgather,
+            One(send.as_ref()),
+            Each(Some(receive)),
+        ),
+        flat: allgather::run(call, algorithm, receive.with_own(send.as_ref(), call.me())),
+        TwoLevel: two_level_data::allgather(call, receive.with_own(send.as_ref(), call.me())),
+        TwoLevelParts: two_level_data::allgather_parts(
+            call,
+            receive.with_own(send.as_ref(), call.me()),
+        ),
+    }
+    Work::Alltoall { send, receive } => {
+        signature: Signature::moved(
+            Collective::Alltoall,
+            Each(send.as_ref()),
+            Each(Some(receive)),
+        ),
+        flat: alltoall::run(call, algorithm, send.as_ref(), receive),
+        TwoLevel: two_level_data::alltoall(call, send.as_ref(), receive),
+    }
+    Work::NeighbourAllgather { send, receive, topology } => {
+        flat: neighbourhood::exchange(call, &topology.neighbours, |_| send.clone(), receive),
+    }
+    Work::NeighbourAlltoall { send, receive, topology } => {
+        flat: neighbourhood::exchange(call, &topology.neighbours, |at| send.part(at), receive),
+    }
+    Work::Reduce { reduction, root } => {
+        signature: Signature::combined(Collective::Reduce, reduction, Part::Whole).to(*root),
+        flat: reduce::run_reduce(call, algorithm, reduction, *root as usize),
+        TwoLevel: two_level_reduce::reduce(call, reduction, *root as usize),
+    }
+    Work::Allreduce(reduction) => {
+        signature: Signature::combined(Collective::Allreduce, reduction, Part::Whole),
+        flat: reduce::run_allreduce(call, algorithm, reduction),
+        TwoLevel: two_level_reduce::allreduce(call, reduction),
+        TwoLevelParts: two_level_reduce::allreduce_parts(call, reduction),
+    }
+    Work::ReduceScatter { reduction, counts } => {
+        signature: Signature::combined(
+            Collective::ReduceScatter,
+            reduction,
+            Part::OfCounts(counts),
+        ),
+        flat: reduce_scatter::run(call, algorithm, reduction, counts),
+        TwoLevel: two_level_reduce::reduce_scatter(call, reduction, counts),
+    }
+    Work::Scan { reduction, exclusive } => {
+        signature: Signature::combined(
+            Collective::Scan,
+            reduction,
+            Part::Before { exclusive: *exclusive },
+        ),
+        flat: scan::run(call, algorithm, reduction, *exclusive),
+        TwoLevel: two_level_reduce::scan(call, reduction, *exclusive),
     }
 }

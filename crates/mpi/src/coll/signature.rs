@@ -160,12 +160,33 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The operation with blocks of sizes that only the root and their owners know, if
-    /// `private_sizes`.
+    /// The operation whose root gets a block from each member.
     #[inline(always)]
-    pub(super) fn with_private_sizes(self, private_sizes: bool) -> Signature<'a> {
+    pub(super) fn gather(
+        send: &'a Option<Buffer>,
+        receive: &'a Option<Blocks>,
+        root: i32,
+    ) -> Signature<'a> {
+        let (one, all) = (Data::One(send.as_ref()), Data::Each(receive.as_ref()));
+        Signature::moved(Collective::Gather, one, all).to(root)
+    }
+
+    /// The operation whose root gives a block to each member.
+    #[inline(always)]
+    pub(super) fn scatter(
+        send: &'a Option<Blocks>,
+        receive: &'a Option<Buffer>,
+        root: i32,
+    ) -> Signature<'a> {
+        let (all, one) = (Data::Each(send.as_ref()), Data::One(receive.as_ref()));
+        Signature::moved(Collective::Scatter, all, one).from(root)
+    }
+
+    /// The operation with blocks of sizes that only the root and their owners know.
+    #[inline(always)]
+    pub(super) fn with_private_sizes(self) -> Signature<'a> {
         Signature {
-            private_sizes,
+            private_sizes: true,
             ..self
         }
     }

@@ -7,7 +7,7 @@ use super::direct::Direct;
 use super::lane_turn::{LaneTurn, Ticket};
 use super::rounds::{self, BlockingCall};
 use super::signature::SharedFacts;
-use super::{Work, network, run_allreduce, run_barrier, run_bcast, run_reduce};
+use super::{Work, network};
 use crate::Result;
 use crate::algorithms::Algorithm;
 use crate::comm::Comm;
@@ -84,34 +84,9 @@ impl Rank {
             let among = Some(core.context);
             self.block_on(&waiting, among, network::settle(&call, begins))?;
         }
-        self.run_by_messages(&waiting, &call, work)
-    }
-
-    /// Drives the algorithm by messages. Frequent operations have futures of their own, so that
-    /// they do not pay for the size of the largest one.
-    fn run_by_messages(&self, waiting: &Waiting, call: &Call<'_>, work: &Work) -> Result<()> {
-        let among = Some(call.core.context);
-        let algorithm = match work.signature() {
-            Some(signature) => signature.choose(call),
-            None => return self.block_on(waiting, among, work.by_messages(call)),
-        };
-        let Some(algorithm) = algorithm else {
-            return Ok(());
-        };
-        match work {
-            Work::Barrier => self.block_on(waiting, among, run_barrier(call, algorithm)),
-            Work::Bcast { buffer, root } => {
-                let root = *root as usize;
-                self.block_on(waiting, among, run_bcast(call, algorithm, buffer, root))
-            }
-            Work::Reduce { reduction, root } => {
-                let root = *root as usize;
-                self.block_on(waiting, among, run_reduce(call, algorithm, reduction, root))
-            }
-            Work::Allreduce(reduction) => {
-                self.block_on(waiting, among, run_allreduce(call, algorithm, reduction))
-            }
-            _ => self.block_on(waiting, among, work.run(call, algorithm)),
+        match work.algorithm(&call) {
+            Some(algorithm) => work.run_blocking(&waiting, &call, algorithm),
+            None => Ok(()),
         }
     }
 

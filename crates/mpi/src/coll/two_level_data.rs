@@ -265,8 +265,11 @@ pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()>
 }
 
 /// The leader of each host collects all blocks of its ranks, exchanges bundles with the other
-/// leaders, and hands out what has arrived.
-pub(super) async fn alltoall(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
+/// leaders, and hands out what has arrived. In place there are no levels.
+pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Blocks) -> Result<()> {
+    let Some(give) = give else {
+        return alltoall::in_place(call, take).await;
+    };
     let levels = Levels::new(call);
     let (inside, across) = (levels.inside(call), levels.across(call));
     let each = give.len(0);

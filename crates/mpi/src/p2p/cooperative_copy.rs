@@ -11,23 +11,21 @@
 use std::ops::Range;
 
 use channel::{
-    End, Exposed, Exposure, Family, MappedMemory, Put, RemoteKey, Router, ShortPath, Token,
-    Transfer, Transport, ZeroCopy,
+    End, Exposed, Exposure, Family, MappedMemory, RemoteKey, Router, Token, Transfer, Transport,
+    ZeroCopy,
 };
 use datatype::Buffer;
 
-use super::Messages;
-use super::deferred::Action;
-use super::rendezvous::STEP;
-use super::token_of;
-use crate::packet::{Contents, Control, Cooperative, Invitation};
+use crate::packet::{Contents, Invitation};
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
+/// Bytes that a synchronous copy moves before packets are polled again.
+pub(super) const STEP: usize = 128 << 10;
 /// Length of the shortest piece, and of every piece that is pushed, in bytes.
 const LEAST_PIECE: usize = 32 << 10;
 /// Pieces that a sender claims at once to push them.
-const PUSHED_AT_ONCE: u32 = 8;
+pub(super) const PUSHED_AT_ONCE: u32 = 8;
 /// Polls of a receiver for the next pushed piece before it copies one itself: some tens of
 /// microseconds.
 const PATIENCE: u32 = 512;
@@ -55,13 +53,13 @@ pub(super) enum Copied {
 
 /// The sender's end: an invitation that was accepted.
 pub(super) struct Help {
-    peer: usize,
-    request: RequestId,
-    invitation: Invitation,
+    pub(super) peer: usize,
+    pub(super) request: RequestId,
+    pub(super) invitation: Invitation,
     /// The message, exposed to this end.
-    exposure: Option<Exposure>,
+    pub(super) exposure: Option<Exposure>,
     /// Claimed pieces that found no room in the ring.
-    claimed: Range<u32>,
+    pub(super) claimed: Range<u32>,
 }
 
 impl Help {
@@ -170,7 +168,7 @@ impl CooperativeCopy {
     }
 
     /// Takes a pushed piece. The error says what is wrong with it.
-    fn take(
+    pub(super) fn take(
         &mut self,
         at: usize,
         buffer: &Buffer,
@@ -190,112 +188,9 @@ impl CooperativeCopy {
     }
 }
 
-impl Messages {
-    /// A packet about a cooperative copy.
-    pub(super) fn on_cooperative(
-        &mut self,
-        kind: Cooperative,
-        peer: usize,
-        request: RequestId,
-        argument: u64,
-        body: Contents,
-    ) -> std::result::Result<(), &'static str> {
-        use crate::packet::Body as _;
-        match kind {
-            Cooperative::Invite => {
-                let invitation =
-                    Invitation::decode(body.bytes).ok_or("an invitation that cannot be read")?;
-                self.deferred.push(Action::Help(Help {
-                    peer,
-                    request,
-                    invitation,
-                    exposure: None,
-                    claimed: 0..0,
-                }));
-                Ok(())
-            }
-            Cooperative::Pushed => {
-                let copy = self.fetches.cooperative(request);
-                let (Some(copy), Some(receive)) = (copy, self.requests.receive_mut(request)) else {
-                    return Err("a piece of a message that it was not asked for");
-                };
-                let at = usize::try_from(argument).unwrap_or(usize::MAX);
-                copy.take(at, &receive.buffer, body)
-            }
-        }
-    }
-
-    /// Copies the next pieces of a message of this rank's.
-    pub(super) fn help(&mut self, router: &mut Router, mut help: Help) -> Result<()> {
-        let Invitation {
-            len,
-            generation,
-            piece,
-            push,
-            key,
-        } = help.invitation;
-        let (piece, len, peer) = (piece as usize, len as usize, help.peer);
-        if push.is_some() && piece > router.longest_packet(peer) {
-            self.nonsense(peer, "an invitation to send pieces that no packet can hold");
-            return Ok(());
-        }
-        let can_write = router.capabilities(peer).zero_copy.is_some();
-        let buffer = match self.requests.send_mut(help.request) {
-            // A complete message needs no help, and a receiver that cannot be written to gets none.
-            Some(send) if send.buffer.len() >= len && can_write => send.buffer.clone(),
-            _ => return Ok(()),
-        };
-        if help.exposure.is_none() {
-            router.join_cooperation(peer, generation);
-            help.exposure = router.prepare(peer, &buffer, len, Exposed::ToRead)?;
-        }
-        let Some(exposure) = &help.exposure else {
-            return Ok(());
-        };
-        if help.claimed.is_empty() {
-            let pieces = len.div_ceil(piece) as u32;
-            let at_once = if push.is_some() { PUSHED_AT_ONCE } else { 1 };
-            let counter = router.cooperation(peer, End::Sender);
-            match counter.and_then(|counter| counter.claim(generation, pieces, at_once)) {
-                Some(run) => help.claimed = run,
-                None => return Ok(()),
-            }
-        }
-        while !help.claimed.is_empty() {
-            let at = help.claimed.start;
-            let start = at as usize * piece;
-            let end = len.min(start + piece);
-            if let Some(receive) = push {
-                let head = Control {
-                    argument: at.into(),
-                    ..Control::about(Cooperative::Pushed, receive)
-                };
-                let stores = router.stores(peer, end - start);
-                let put = router.put(peer, head.encode(), end - start, |room| {
-                    stores.fill(&buffer, start, room)
-                })?;
-                if put == Put::Full {
-                    break;
-                }
-            } else {
-                match router.write(peer, exposure, &key, start..end, token_of(help.request))? {
-                    Transfer::Done => {}
-                    _ => return Err(lost(peer, end - start)),
-                }
-                if let Some(counter) = router.cooperation(peer, End::Sender) {
-                    counter.moved(1);
-                }
-            }
-            help.claimed.start += 1;
-        }
-        self.deferred.put_back(Action::Help(help));
-        Ok(())
-    }
-}
-
 /// A claimed piece cannot be given back, so a system that changes its mind breaks the message.
 #[cold]
-fn lost(peer: usize, bytes: usize) -> Error {
+pub(super) fn lost(peer: usize, bytes: usize) -> Error {
     let detail = format!(
         "{bytes} bytes of a message exchanged with rank {peer} could not be copied between the two processes, though \
          the system allowed it before: set FISHPLATE_SINGLE_COPY=off"

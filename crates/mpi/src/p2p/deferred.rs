@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use channel::Exposure;
 
 use super::cooperative_copy::Help;
-use super::ready_to_receive::RtrMessage;
 use super::transfers::WriteBack;
 use crate::Error;
+use crate::matching::Key;
+use crate::packet::{Progress, Run};
 use crate::request::RequestId;
 
 /// Work for the next progress.
@@ -32,6 +33,12 @@ pub(super) enum Action {
     Complete(RequestId),
     /// Raises an error that concerns one peer or one communicator only.
     Raise(Error),
+}
+
+/// A message of the receiver about its announcements.
+pub(super) enum RtrMessage {
+    Announced { progress: Progress, runs: Vec<Run> },
+    Revoked { key: Key, receive: u32 },
 }
 
 /// The deferred actions, in order.

@@ -4,10 +4,9 @@
 use channel::{Head, More};
 
 use super::Messages;
-use super::deferred::Action;
+use super::deferred::{Action, RtrMessage};
 use super::message::{Body, Message};
 use super::peer_queue::PeerState;
-use super::ready_to_receive::RtrMessage;
 use crate::matching::Key;
 use crate::packet::{
     Cancellation, Contents, Control, Eager, Envelope, Flow, Kind, Loss, ReadyToReceive, Rendezvous,

@@ -17,6 +17,9 @@
 
 use std::time::Instant;
 
+use knobs::{Bytes, CopyCosts, CopyPath};
+
+use super::given_costs::{distance, protocol_of};
 use super::protocol::Protocol;
 
 /// The paths that are compared.
@@ -57,6 +60,16 @@ impl Class {
         let length = len.max(1).ilog2().saturating_sub(SECOND_CLASS - 1) as usize;
         let length = length.min(LENGTHS - 1);
         Class((length * 2 + usize::from(is_near)) * 2 + usize::from(is_followed))
+    }
+
+    /// The situation of the class with this number: its least length, whether the cores share a
+    /// cache, and whether others wait.
+    fn situation(number: usize) -> (usize, bool, bool) {
+        let least = match number / 4 {
+            0 => 0,
+            length => 1 << (length + SECOND_CLASS as usize - 1),
+        };
+        (least, number & 2 != 0, number & 1 != 0)
     }
 }
 
@@ -324,6 +337,26 @@ impl LearnedCosts {
         if seen(other) > seen(one) { other } else { one }
     }
 
+    /// The costs of all classes whose paths have been compared.
+    pub(super) fn all(&self) -> impl Iterator<Item = CopyCosts> {
+        let compared = self.classes.iter().enumerate();
+        let compared = compared.filter(|(_, costs)| costs.chosen.is_some());
+        compared.map(|(number, costs)| {
+            let (from, is_near, others_wait) = Class::situation(number);
+            let of_path = |path: CopyPath| {
+                let place = PATHS.iter().position(|of| *of == protocol_of(path))?;
+                let ps = costs.paths[place].estimate()?;
+                Some(u32::try_from(ps).unwrap_or(u32::MAX))
+            };
+            CopyCosts {
+                from: Bytes(from),
+                cores: distance(is_near),
+                others_wait,
+                ps_per_byte: CopyPath::ALL.map(of_path),
+            }
+        })
+    }
+
     /// The learned times of a class, in picoseconds a byte, and whether the path is chosen.
     pub(super) fn times(&self, class: Class) -> impl Iterator<Item = (Protocol, u64, bool)> {
         let costs = self.classes.get(class.0).into_iter();
@@ -396,6 +429,10 @@ mod tests {
     #[test]
     fn classes_follow_length_cores_and_company() {
         let of = |len| Class::of(len, false, false).0;
+        for class in 0..LENGTHS * 4 {
+            let (len, is_near, is_followed) = Class::situation(class);
+            assert_eq!(Class::of(len, is_near, is_followed), Class(class));
+        }
         assert_eq!((of(1), of(128 << 10), of(200 << 10)), (0, 0, 0));
         assert_eq!((of(256 << 10), of(512 << 10)), (4, 8));
         assert_eq!((of(8 << 20), of(1 << 40)), (24, 24));
@@ -425,6 +462,20 @@ mod tests {
         assert_eq!(costs.busier([Class::of(LEN, false, false), class]), class);
         // Each took 1 ns a byte, though the second waited for the first.
         assert_eq!(costs.times(class).next().map(|row| row.1), Some(1000));
+    }
+
+    #[test]
+    fn all_costs_are_those_of_compared_classes() {
+        let mut rank = Rank::default();
+        rank.fetch_many(2, [200_000, 100_000, 300_000]);
+        assert_eq!(rank.costs.all().count(), 0);
+        rank.fetch_many(100, [200_000, 100_000, 300_000]);
+        let all: Vec<_> = rank.costs.all().collect();
+        let [costs] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((costs.from, costs.others_wait), (Bytes(LEN), false));
+        let ps = |ns: u64| Some((ns * 1000 / LEN as u64) as u32);
+        assert_eq!(costs.ps_per_byte, [ps(200_000), ps(100_000), ps(300_000)]);
+        assert_eq!(costs.fastest(|_| true), Some(CopyPath::Read));
     }
 
     #[test]

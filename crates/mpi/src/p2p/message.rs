@@ -1,6 +1,10 @@
-//! Messages without a receive.
+//! Messages without a receive, and the statuses of their receives.
 
+use datatype::Buffer;
+
+use crate::matching::Key;
 use crate::packet::Offer;
+use crate::{Class, Status};
 
 /// A message that no receive has matched yet.
 pub struct Message {
@@ -90,4 +94,51 @@ impl std::ops::Deref for Bytes {
             Bytes::Long(bytes) => bytes,
         }
     }
+}
+
+/// A message that a matched probe has claimed.
+pub struct Found {
+    /// The envelope of the message.
+    pub key: Key,
+    /// The message.
+    pub message: Message,
+}
+
+impl Found {
+    /// The status that the receive of the message will have.
+    pub(crate) fn status(&self) -> Status {
+        status_of(&self.key, &self.message)
+    }
+}
+
+/// The status that the receive of an unexpected message will have.
+pub(super) fn status_of(sent: &Key, message: &Message) -> Status {
+    Status {
+        source: sent.source,
+        tag: sent.tag,
+        error: Class::SUCCESS,
+        bytes: message.body.bytes() as u64,
+        dropped: 0,
+        cancelled: false,
+    }
+}
+
+/// The status of a receive. A message longer than the buffer is an error in the status.
+#[inline(always)]
+pub(crate) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
+    let dropped = len.saturating_sub(buffer.len());
+    let mut status = Status {
+        source: sent.source,
+        tag: sent.tag,
+        error: Class::SUCCESS,
+        bytes: len as u64,
+        dropped: 0,
+        cancelled: false,
+    };
+    if dropped > 0 {
+        status.error = Class::TRUNCATE;
+        status.bytes = buffer.len() as u64;
+        status.dropped = dropped as u64;
+    }
+    status
 }

@@ -10,7 +10,10 @@ mod announcement_batch;
 mod announcer;
 mod arrivals;
 mod cooperative_copy;
+mod cooperative_help;
 mod deferred;
+mod fetches;
+mod given_costs;
 mod handlers;
 mod internal_messages;
 mod learned_costs;
@@ -34,6 +37,7 @@ mod transfers;
 use std::sync::Arc;
 
 use channel::{Capabilities, End, Exposed, Family, Put, Router, Token, Transport, ZeroCopy};
+use knobs::{CopyCosts, CostTable};
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
@@ -41,14 +45,14 @@ use announcement_batch::Batches;
 use announcer::Announcer;
 use arrivals::Arrivals;
 use deferred::Deferred;
+use fetches::Fetches;
+use given_costs::GivenCosts;
 use learned_costs::{Class, LearnedCosts};
 pub use message::Body;
-pub(crate) use message::{Bytes, Message};
+pub use message::Found;
+pub(crate) use message::{Bytes, Message, received};
 use message_source::MessageSource;
-pub use probe::Found;
-use protocol::{Case, Choice, Limits, Protocol, rendezvous};
-pub(crate) use receive::received;
-use rendezvous::Fetches;
+use protocol::{Case, Choice, CopyCostSource, Limits, Protocol, rendezvous};
 use send_queue::SendQueue;
 use transfers::{Stage, Transfers};
 
@@ -68,6 +72,7 @@ pub struct Messages {
     arrivals: Arrivals,
     fetches: Fetches,
     learned: LearnedCosts,
+    given: GivenCosts,
     transfers: Transfers,
     deferred: Deferred,
     announcer: Announcer,
@@ -133,6 +138,7 @@ impl Messages {
             arrivals: Arrivals::new(ranks),
             fetches: Fetches::default(),
             learned: LearnedCosts::default(),
+            given: GivenCosts::default(),
             transfers: Transfers::default(),
             deferred: Deferred::default(),
             tally: Tally::default(),
@@ -228,21 +234,42 @@ impl Messages {
         queue.flush(router, &mut sources)
     }
 
+    /// Takes the costs of a file, where the limits say so.
+    pub(crate) fn take_costs_of(&mut self, table: Arc<CostTable>) {
+        self.given = GivenCosts::of(table);
+    }
+
+    /// The costs that this rank has learned.
+    pub(crate) fn learned_costs(&self) -> impl Iterator<Item = CopyCosts> {
+        self.learned.all()
+    }
+
     /// This rank's choice for the fetch of an announced message of `len` bytes, by the times that
-    /// it has learned, and the paths not taken: protocols and nanoseconds. None: nothing was
-    /// learned.
+    /// it has learned or that were given, and the paths not taken: protocols and nanoseconds. None:
+    /// there are no such times.
     pub(crate) fn learned_choice(&self, len: usize, peer: &Capabilities) -> Option<Choice> {
         let case = Case {
             end: End::Receiver,
             readable: true,
             ..Case::of_sender(len, peer, &self.limits)
         };
-        let is_announced = len > self.limits.eager_to(peer) && protocol::can_learn(&case);
-        let company = [false, true].map(|is_followed| Class::of(len, peer.push, is_followed));
-        let class = is_announced.then(|| self.learned.busier(company))?;
+        if len <= self.limits.eager_to(peer) || !protocol::has_copy_costs(&case) {
+            return None;
+        }
         let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;
-        let times = self.learned.times(class);
-        let (taken, others): (Vec<_>, Vec<_>) = times.partition(|(_, _, is_chosen)| *is_chosen);
+        let times: Vec<_> = match self.limits.copy_costs {
+            CopyCostSource::Given => {
+                let possible = |path| protocol::applies(path, &case);
+                self.given.times(len, peer.push, possible).collect()
+            }
+            CopyCostSource::Learned | CopyCostSource::Estimated => {
+                let of = |is_followed| Class::of(len, peer.push, is_followed);
+                let class = self.learned.busier([false, true].map(of));
+                self.learned.times(class).collect()
+            }
+        };
+        let (taken, others): (Vec<_>, Vec<_>) =
+            times.into_iter().partition(|(_, _, is_chosen)| *is_chosen);
         let (protocol, ps, _) = *taken.first()?;
         let mut others: Vec<_> = others.iter().map(|row| (row.0, time(row.1))).collect();
         others.sort_by_key(|(_, time)| *time);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use channel::Router;
 
 use super::Messages;
-use super::protocol::Limits;
+use super::protocol::{CopyCostSource, Limits};
 use crate::matching::Key;
 use crate::packet::{Control, Cooperative, Eager, Envelope, Kind, ReadyToReceive};
 
@@ -19,7 +19,7 @@ fn messages() -> Messages {
         unexpected: 16 << 20,
         rendezvous: knobs::Rendezvous::Auto,
         announces: true,
-        learns: true,
+        copy_costs: CopyCostSource::Learned,
         announces_all: false,
         forced: None,
     };

@@ -2,25 +2,11 @@
 
 use channel::Router;
 
-use super::{Message, Messages};
+use super::message::status_of;
+use super::{Found, Messages};
 use crate::matching::Key;
 use crate::request::{Operation, RequestId};
-use crate::{Class, Result, Status};
-
-/// A message that a matched probe has claimed.
-pub struct Found {
-    /// The envelope of the message.
-    pub key: Key,
-    /// The message.
-    pub message: Message,
-}
-
-impl Found {
-    /// The status that the receive of the message will have.
-    pub(crate) fn status(&self) -> Status {
-        status_of(&self.key, &self.message)
-    }
-}
+use crate::{Result, Status};
 
 impl Messages {
     /// The status that a receive with this key would have now. `None`: no message matches.
@@ -67,16 +53,5 @@ impl Messages {
             Operation::Collective { .. } | Operation::Generalized => {}
         }
         Ok(())
-    }
-}
-
-fn status_of(sent: &Key, message: &Message) -> Status {
-    Status {
-        source: sent.source,
-        tag: sent.tag,
-        error: Class::SUCCESS,
-        bytes: message.body.bytes() as u64,
-        dropped: 0,
-        cancelled: false,
     }
 }

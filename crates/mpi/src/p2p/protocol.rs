@@ -70,6 +70,17 @@ impl Protocol {
     }
 }
 
+/// Source of the costs of copies by processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyCostSource {
+    /// The estimates of the transports.
+    Estimated,
+    /// Times of messages, which receivers learn.
+    Learned,
+    /// A file of the user's.
+    Given,
+}
+
 /// The settings that bound protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -86,8 +97,8 @@ pub struct Limits {
     pub rendezvous: Rendezvous,
     /// Receives may be announced before their message.
     pub announces: bool,
-    /// Costs of copies by processors are learned from messages.
-    pub learns: bool,
+    /// Source of the costs of copies by processors.
+    pub copy_costs: CopyCostSource,
     /// Receives are announced whether or not that has been of use.
     pub announces_all: bool,
     /// The protocol that is taken where it applies, whatever it costs.
@@ -294,15 +305,19 @@ fn write(case: &Case) -> bool {
     can_write && wanted && case.is_announced() && case.is_direct()
 }
 
-/// The paths among which measured costs choose, if there are several: those by which processors
+/// Costs that were learned, or given by the user, choose among the paths: those by which processors
 /// copy a message between two runs of bytes.
-pub(crate) fn can_learn(case: &Case) -> bool {
+pub(crate) fn has_copy_costs(case: &Case) -> bool {
     let synchronous = case
         .peer
         .zero_copy
         .is_some_and(|zero_copy| zero_copy.synchronous);
     let limits = case.limits;
-    limits.learns && limits.forced.is_none() && synchronous && case.is_direct() && read(case)
+    limits.copy_costs != CopyCostSource::Estimated
+        && limits.forced.is_none()
+        && synchronous
+        && case.is_direct()
+        && read(case)
 }
 
 /// The protocol can move the message.
@@ -421,7 +436,7 @@ pub(crate) mod tests {
         unexpected: 16 << 20,
         rendezvous: Rendezvous::Auto,
         announces: true,
-        learns: true,
+        copy_costs: CopyCostSource::Learned,
         announces_all: false,
         forced: None,
     };

@@ -22,6 +22,7 @@ use datatype::Buffer;
 use super::announced_receives::Departures;
 use super::announcement_batch::Announced;
 use super::announcer::Topic;
+use super::deferred::RtrMessage;
 use super::peer_queue::PeerState;
 use super::protocol::{Case, Protocol, choose};
 use super::transfers::Stage;
@@ -29,17 +30,11 @@ use super::{Body, Messages, token_of};
 use crate::comm::{AGREEMENT, COLLECTIVE};
 use crate::matching::Key;
 use crate::packet::{
-    AnnouncementPacket, Body as _, Envelope, Offer, Progress, ReadyToReceive, Run, Started, Target,
+    AnnouncementPacket, Body as _, Envelope, Offer, Progress, ReadyToReceive, Started, Target,
     encode,
 };
 use crate::request::{Operation, RequestId, Send};
 use crate::{Result, Status};
-
-/// A message of the receiver about its announcements.
-pub(super) enum RtrMessage {
-    Announced { progress: Progress, runs: Vec<Run> },
-    Revoked { key: Key, receive: u32 },
-}
 
 // The receiver's end.
 impl Messages {

@@ -4,12 +4,12 @@ use channel::Head;
 use datatype::Buffer;
 
 use super::arrivals::{Coming, Room};
-use super::{Body, Bytes, Found, Message, Messages};
+use super::{Body, Bytes, Found, Message, Messages, received};
 use crate::comm::AGREEMENT;
 use crate::matching::Key;
 use crate::packet::{Contents, Envelope, Flow, Rendezvous};
 use crate::request::{Operation, Receive, RequestId};
-use crate::{Class, Result, Status};
+use crate::{Result, Status};
 
 impl Messages {
     /// True if a message waits for its receive.
@@ -228,24 +228,4 @@ impl Messages {
             self.requests.complete(id, Status::CANCELLED);
         }
     }
-}
-
-/// The status of a receive. A message longer than the buffer is an error in the status.
-#[inline(always)]
-pub(crate) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
-    let dropped = len.saturating_sub(buffer.len());
-    let mut status = Status {
-        source: sent.source,
-        tag: sent.tag,
-        error: Class::SUCCESS,
-        bytes: len as u64,
-        dropped: 0,
-        cancelled: false,
-    };
-    if dropped > 0 {
-        status.error = Class::TRUNCATE;
-        status.bytes = buffer.len() as u64;
-        status.dropped = dropped as u64;
-    }
-    status
 }

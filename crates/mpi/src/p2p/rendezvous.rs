@@ -8,108 +8,24 @@
 //! Invariant: an announced message ends by exactly one of these; where one turns out to
 //! be impossible, another takes its place, and packets always work.
 
-use std::collections::VecDeque;
-
 use channel::{
     Capabilities, Done, End, Exposed, Exposure, Family, NotifiedWrite, Router, Transfer, Transport,
     ZeroCopy,
 };
 
 use super::Messages;
-use super::cooperative_copy::{CooperativeCopy, Copied};
+use super::cooperative_copy::{CooperativeCopy, Copied, STEP};
 use super::deferred::Action;
-use super::learned_costs::{Class, Measured};
+use super::fetches::{Fetch, Method};
+use super::learned_costs::Class;
 use super::message::Announcement;
-use super::protocol::{Case, Protocol, applies, can_learn, choose};
-use super::receive::received;
-use super::token_of;
+use super::protocol::{Case, CopyCostSource, Protocol, applies, choose, has_copy_costs};
 use super::transfers::{Stage, WriteBack};
+use super::{received, token_of};
 use crate::matching::Key;
 use crate::packet::{Body as _, ClearToSend, Control, Offer, Rendezvous, Target, encode};
 use crate::request::RequestId;
 use crate::{Result, Status};
-
-/// Bytes that a synchronous copy moves before packets are polled again.
-pub(super) const STEP: usize = 128 << 10;
-
-/// The announced messages that have met their receive, in order.
-#[derive(Default)]
-pub(super) struct Fetches {
-    queue: VecDeque<Fetch>,
-}
-
-/// An announced message that has met its receive.
-pub(super) struct Fetch {
-    pub(super) peer: usize,
-    pub(super) receive: RequestId,
-    /// The sender's request.
-    pub(super) sender: u32,
-    pub(super) offer: Offer,
-    method: Method,
-    /// The measurement of the fetch, if costs are learned from it.
-    measured: Option<Measured>,
-}
-
-/// The progress of a fetch.
-enum Method {
-    Undecided,
-    /// This rank copies, step by step, into the exposed buffer.
-    Steps(Exposure),
-    /// Both ranks copy.
-    Together(CooperativeCopy),
-}
-
-impl Fetch {
-    /// Ends the access to the receive's buffer, before the receive completes.
-    fn end_access(&mut self, router: &mut Router) -> Result<()> {
-        let exposure = match std::mem::replace(&mut self.method, Method::Undecided) {
-            Method::Undecided => return Ok(()),
-            Method::Steps(exposure) => exposure,
-            Method::Together(copy) => copy.into_exposure(),
-        };
-        Ok(router.retract(exposure)?)
-    }
-}
-
-impl Fetches {
-    #[inline(always)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    /// Drops the fetches from a lost peer. Returns the buffers that were exposed for them.
-    pub(super) fn forget_peer(&mut self, peer: usize) -> Vec<Exposure> {
-        let all = std::mem::take(&mut self.queue).into_iter();
-        let (lost, kept): (Vec<Fetch>, Vec<Fetch>) = all.partition(|fetch| fetch.peer == peer);
-        self.queue = kept.into();
-        let exposures = lost.into_iter().filter_map(|fetch| match fetch.method {
-            Method::Steps(exposure) => Some(exposure),
-            Method::Together(copy) => Some(copy.into_exposure()),
-            Method::Undecided => None,
-        });
-        exposures.collect()
-    }
-
-    /// The cooperative copy into a receive's buffer.
-    pub(super) fn cooperative(&mut self, receive: RequestId) -> Option<&mut CooperativeCopy> {
-        let fetch = self
-            .queue
-            .iter_mut()
-            .find(|fetch| fetch.receive == receive)?;
-        match &mut fetch.method {
-            Method::Together(copy) => Some(copy),
-            Method::Undecided | Method::Steps(_) => None,
-        }
-    }
-
-    /// The first fetch waits for pieces that its sender pushes.
-    fn is_patient(&mut self) -> bool {
-        match self.queue.front_mut().map(|fetch| &mut fetch.method) {
-            Some(Method::Together(copy)) => copy.waits(),
-            _ => false,
-        }
-    }
-}
 
 // The receiver's end.
 impl Messages {
@@ -257,16 +173,9 @@ impl Messages {
         let synchronous = capabilities
             .zero_copy
             .is_some_and(|zero_copy| zero_copy.synchronous);
-        if can_learn(&case) {
-            let is_followed = !self.fetches.is_empty();
-            let class = Class::of(wanted, capabilities.push, is_followed);
-            let possible = |protocol| applies(protocol, &case);
-            let (learned, settled) = (&mut self.learned, fetch.offer.settled);
-            fetch.measured = Some(learned.choose(class, wanted, settled, possible));
-        }
+        let mut path = self.path_by_costs(fetch, &case);
         loop {
-            let learned = fetch.measured.map(|measured| measured.path());
-            let protocol = learned.unwrap_or_else(|| choose(&case));
+            let protocol = path.take().unwrap_or_else(|| choose(&case));
             if protocol == Protocol::CooperativeCopy {
                 let begun =
                     CooperativeCopy::begin(router, peer, id, &buffer, wanted, fetch.offer.push)?;
@@ -313,6 +222,26 @@ impl Messages {
                 .begin(peer, id, exposure, Stage::Reading { sender });
             return Ok(false);
         }
+    }
+
+    /// The path that learned or given costs choose for a fetch, if they do; a learning rank begins
+    /// to measure the fetch.
+    fn path_by_costs(&mut self, fetch: &mut Fetch, case: &Case) -> Option<Protocol> {
+        if !has_copy_costs(case) {
+            return None;
+        }
+        let (len, is_near) = (case.len, case.peer.push);
+        let is_followed = !self.fetches.is_empty();
+        let possible = |protocol| applies(protocol, case);
+        if case.limits.copy_costs == CopyCostSource::Given {
+            return self.given.choose(len, is_near, is_followed, possible);
+        }
+        let class = Class::of(len, is_near, is_followed);
+        let measured = self
+            .learned
+            .choose(class, len, fetch.offer.settled, possible);
+        fetch.measured = Some(measured);
+        Some(measured.path())
     }
 
     /// Continues a fetch at the next progress. The answer is false, for `decide`.

@@ -10,15 +10,13 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Imports in folders that close a circle: the folder, the module, and the module that it imports.
 /// The list only gets shorter.
+///
+/// The time of an algorithm of two levels is that of the best flat ones inside and across hosts,
+/// which the table chooses by their times; the table is the folder's own module.
 const ALLOWED: &[(&str, &str, &str)] = &[
-    ("p2p", "cooperative_copy", PARENT),
-    ("p2p", "deferred", "cooperative_copy"),
-    ("p2p", "probe", PARENT),
-    ("p2p", "protocol", PARENT),
-    ("p2p", "ready_to_receive", PARENT),
-    ("p2p", "receive", PARENT),
-    ("p2p", "rendezvous", PARENT),
-    ("packet", "announcements", PARENT),
+    ("algorithms", "cost", PARENT),
+    ("algorithms", "rooted", PARENT),
+    ("algorithms", "trees", PARENT),
 ];
 
 /// The name of a folder's own module in its graph.
@@ -37,7 +35,9 @@ fn no_module_imports_one_above_it() {
 
 #[test]
 fn no_module_of_a_folder_imports_one_above_it() {
-    for folder in ["calls", "coll", "p2p", "packet", "topology"] {
+    let folders = folders(&src());
+    assert!(folders.len() >= 6, "{folders:?}");
+    for folder in &folders {
         let whole = imports_inside(&src(), folder);
         let of_folder = ALLOWED.iter().filter(|(of, ..)| *of == folder);
         let allowed: Vec<_> = of_folder.map(|&(_, from, to)| (from, to)).collect();
@@ -117,6 +117,14 @@ fn imports(src: &Path) -> Graph {
         imports.retain(|module| modules.contains(module));
     }
     graph
+}
+
+/// The folders of modules.
+fn folders(src: &Path) -> Vec<String> {
+    let entries = fs::read_dir(src).unwrap().map(|entry| entry.unwrap());
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let names = folders.map(|entry| entry.file_name().into_string().unwrap());
+    names.collect()
 }
 
 /// The imports of each module of a folder, and those of the folder's own module among them.
@@ -249,7 +257,10 @@ fn words_after<'a>(text: &'a str, keyword: &'a str) -> impl Iterator<Item = &'a 
 
 /// A file without comments, and without the tests at its end.
 fn code(text: &str) -> String {
-    let end = text.find("#[cfg(test)]\nmod tests {");
+    let tests = ["mod tests {", "pub(crate) mod tests {"];
+    let end = tests
+        .into_iter()
+        .find_map(|tests| text.find(&format!("#[cfg(test)]\n{tests}")));
     let lines = text[..end.unwrap_or(text.len())].lines();
     let code = lines.filter(|line| !line.trim_start().starts_with("//"));
     code.collect::<Vec<_>>().join("\n")

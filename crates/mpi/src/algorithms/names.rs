@@ -1,0 +1,113 @@
+//! Collective operations and their algorithms, with their names in the knob `collectives`.
+
+/// Declares an enum whose variants have names in the knob `collectives`.
+macro_rules! named {
+    ($(#[$of_enum:meta])* $enum:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$of_enum])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum $enum {
+            $($(#[$of_variant])* $variant,)*
+        }
+
+        impl $enum {
+            /// All of them, in the order of their declaration.
+            pub const ALL: &[$enum] = &[$($enum::$variant,)*];
+
+            /// Its name in the knob `collectives`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($enum::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+named! {
+    /// A collective operation that has more than one algorithm.
+    Collective {
+        /// `MPI_Barrier`.
+        Barrier = "barrier",
+        /// `MPI_Bcast`.
+        Bcast = "bcast",
+        /// `MPI_Gather`.
+        Gather = "gather",
+        /// `MPI_Scatter`.
+        Scatter = "scatter",
+        /// `MPI_Allgather` and `MPI_Allgatherv`.
+        Allgather = "allgather",
+        /// `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw`.
+        Alltoall = "alltoall",
+        /// `MPI_Reduce`.
+        Reduce = "reduce",
+        /// `MPI_Allreduce`.
+        Allreduce = "allreduce",
+        /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
+        ReduceScatter = "reduce_scatter",
+        /// `MPI_Scan` and `MPI_Exscan`.
+        Scan = "scan",
+    }
+}
+
+impl Collective {
+    /// The blocking procedures that are this operation.
+    pub const fn procedures(self) -> &'static [&'static str] {
+        match self {
+            Collective::Barrier => &["MPI_Barrier"],
+            Collective::Bcast => &["MPI_Bcast"],
+            Collective::Gather => &["MPI_Gather"],
+            Collective::Scatter => &["MPI_Scatter"],
+            Collective::Allgather => &["MPI_Allgather", "MPI_Allgatherv"],
+            Collective::Alltoall => &["MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"],
+            Collective::Reduce => &["MPI_Reduce"],
+            Collective::Allreduce => &["MPI_Allreduce"],
+            Collective::ReduceScatter => &["MPI_Reduce_scatter", "MPI_Reduce_scatter_block"],
+            Collective::Scan => &["MPI_Scan", "MPI_Exscan"],
+        }
+    }
+}
+
+named! {
+    /// An algorithm of a collective operation.
+    Algorithm {
+        /// Exchanges with the neighbours at distance 1, 2, 4…
+        Dissemination = "dissemination",
+        /// Along a binomial tree.
+        Binomial = "binomial",
+        /// Along a tree in which each rank has an equal number of branches, in pieces.
+        KAry = "k-ary",
+        /// One rank with all others, one message each.
+        Linear = "linear",
+        /// A scatter of the message, then an allgather of its parts.
+        ScatterAllgather = "scatter-allgather",
+        /// From rank to rank, in pieces.
+        Chain = "chain",
+        /// Exchanges with partners at distance 1, 2, 4…, of twice as much each time.
+        RecursiveDoubling = "recursive-doubling",
+        /// Exchanges with partners, of half as much each time.
+        RecursiveHalving = "recursive-halving",
+        /// Bundles of blocks to ranks at distance 1, 2, 4… (Bruck and others 1997).
+        Bruck = "bruck",
+        /// Blocks from neighbour to neighbour in a circle.
+        Ring = "ring",
+        /// Blocks from neighbour to neighbour in a circle, in pieces that stay in caches.
+        CachedRing = "cached-ring",
+        /// Exchanges with each partner in turn.
+        Pairwise = "pairwise",
+        /// Reduction of parts by halving, then an allgather of the parts (Rabenseifner 2004).
+        Rabenseifner = "rabenseifner",
+        /// A reduction to rank 0, then a broadcast of its result.
+        ReduceBcast = "reduce-bcast",
+        /// A reduction to rank 0, then a scatter of its result.
+        ReduceScatter = "reduce-scatter",
+        /// Each member copies from and to the memory of the others.
+        Direct = "direct",
+        /// Within each host, and among one leader of each host.
+        TwoLevel = "two-level",
+        /// As many leaders of each host as its least number of ranks, each with a part of the data.
+        TwoLevelParts = "two-level-parts",
+        /// Each member publishes its vector to all others in a collective buffer.
+        Shared = "shared",
+    }
+}

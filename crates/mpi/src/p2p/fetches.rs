@@ -1,0 +1,90 @@
+//! The announced messages that this rank fetches.
+
+use std::collections::VecDeque;
+
+use channel::{Exposure, Router, ZeroCopy};
+
+use super::cooperative_copy::CooperativeCopy;
+use super::learned_costs::Measured;
+use crate::Result;
+use crate::packet::Offer;
+use crate::request::RequestId;
+
+/// The announced messages that have met their receive, in order.
+#[derive(Default)]
+pub(super) struct Fetches {
+    pub(super) queue: VecDeque<Fetch>,
+}
+
+/// An announced message that has met its receive.
+pub(super) struct Fetch {
+    pub(super) peer: usize,
+    pub(super) receive: RequestId,
+    /// The sender's request.
+    pub(super) sender: u32,
+    pub(super) offer: Offer,
+    pub(super) method: Method,
+    /// The measurement of the fetch, if costs are learned from it.
+    pub(super) measured: Option<Measured>,
+}
+
+/// The progress of a fetch.
+pub(super) enum Method {
+    Undecided,
+    /// This rank copies, step by step, into the exposed buffer.
+    Steps(Exposure),
+    /// Both ranks copy.
+    Together(CooperativeCopy),
+}
+
+impl Fetch {
+    /// Ends the access to the receive's buffer, before the receive completes.
+    pub(super) fn end_access(&mut self, router: &mut Router) -> Result<()> {
+        let exposure = match std::mem::replace(&mut self.method, Method::Undecided) {
+            Method::Undecided => return Ok(()),
+            Method::Steps(exposure) => exposure,
+            Method::Together(copy) => copy.into_exposure(),
+        };
+        Ok(router.retract(exposure)?)
+    }
+}
+
+impl Fetches {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Drops the fetches from a lost peer. Returns the buffers that were exposed for them.
+    pub(super) fn forget_peer(&mut self, peer: usize) -> Vec<Exposure> {
+        let all = std::mem::take(&mut self.queue).into_iter();
+        let (lost, kept): (Vec<Fetch>, Vec<Fetch>) = all.partition(|fetch| fetch.peer == peer);
+        self.queue = kept.into();
+        let exposures = lost.into_iter().filter_map(|fetch| match fetch.method {
+            Method::Steps(exposure) => Some(exposure),
+            Method::Together(copy) => Some(copy.into_exposure()),
+            Method::Undecided => None,
+        });
+        exposures.collect()
+    }
+
+    /// The cooperative copy into a receive's buffer.
+    pub(super) fn cooperative(&mut self, receive: RequestId) -> Option<&mut CooperativeCopy> {
+        let fetch = self
+            .queue
+            .iter_mut()
+            .find(|fetch| fetch.receive == receive)?;
+        match &mut fetch.method {
+            Method::Together(copy) => Some(copy),
+            Method::Undecided | Method::Steps(_) => None,
+        }
+    }
+
+    /// The first fetch waits for pieces that its sender pushes.
+    pub(super) fn is_patient(&mut self) -> bool {
+        match self.queue.front_mut().map(|fetch| &mut fetch.method) {
+            Some(Method::Together(copy)) => copy.waits(),
+            _ => false,
+        }
+    }
+}
