@@ -2,11 +2,11 @@
 
 use device::{Completed, Completion, LinkLayer, Qp, Status};
 
+use super::Rdma;
 use super::immediate::Immediate;
-use super::qp_link::{Note, QpRole};
+use super::qp_link::Note;
 use super::srq_path::MessagePlace;
-use super::wr_id::{Subject, WrId};
-use super::{Rdma, broken};
+use super::wr_id::{QpRole, Subject, WrId};
 use crate::{Error, Fault, Result};
 
 /// Completions taken from a queue at once.
@@ -141,7 +141,7 @@ impl Rdma {
                 MessagePlace::Endpoint(buffer)
             }
             (Completed::Receive, _) => {
-                return Err(broken(peer, "a message to a queue pair for writes"));
+                return Err(Error::broken(peer, "a message to a queue pair for writes"));
             }
             (of, Subject::QueuePair { role, .. }) => {
                 return self.sent_request(peer, rail, role, of);
@@ -239,14 +239,14 @@ impl Rdma {
             Some(Immediate::Tail(tail)) => self.heard_tail(from, tail)?,
             Some(Immediate::Whole { class, lower }) => {
                 let known = endpoint.receiver.completion(class, lower);
-                known.map_err(|what| broken(from, what))?;
+                known.map_err(|what| Error::broken(from, what))?;
             }
             None => {
                 let what = match immediate {
                     Some(number) => format!("a write with the impossible immediate {number:#x}"),
                     None => "a write that consumes a receive without an immediate".to_string(),
                 };
-                return Err(broken(from, what));
+                return Err(Error::broken(from, what));
             }
         }
         let link = self.endpoints.of(from).link_on(rail);

@@ -16,14 +16,16 @@ use super::credit::{Credits, EMPTY, MOST};
 use super::endpoint::Endpoint;
 use super::handshake::{HandshakeMessage, Hello};
 use super::inbound::Inbound;
+use super::layout::RING;
 use super::link::{Link, LinkQueues, SHARED_NOTICES};
 use super::pairing::{Network, pairs};
-use super::qp_link::{DEPTH, QpRole};
+use super::qp_link::DEPTH;
 use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::RingSender;
 use super::schedule::Schedule;
-use super::{Design, QueuePairs, RING, Rdma, broken, srq_path};
+use super::wr_id::QpRole;
+use super::{Design, QueuePairs, Rdma, srq_path};
 use crate::{Error, Fault, Result};
 
 impl Rdma {
@@ -180,7 +182,7 @@ impl Rdma {
             };
             match message {
                 Ok(message) => self.hear(from, message)?,
-                Err(what) => return Err(broken(from, what)),
+                Err(what) => return Err(Error::broken(from, what)),
             }
         }
         Ok(())
@@ -197,7 +199,9 @@ impl Rdma {
             HandshakeMessage::Ready if known => self.peer_ready(from),
             HandshakeMessage::Bye if known => {
                 let connection = &mut self.endpoints.of(from).connection;
-                connection.hear_bye().map_err(|what| broken(from, what))
+                connection
+                    .hear_bye()
+                    .map_err(|what| Error::broken(from, what))
             }
             HandshakeMessage::Link(message) if known => self.hear_link(from, message),
             HandshakeMessage::Grant(lower) if known => self.hear_grant(from, lower),
@@ -210,9 +214,10 @@ impl Rdma {
             HandshakeMessage::Ready
             | HandshakeMessage::Bye
             | HandshakeMessage::Link(_)
-            | HandshakeMessage::Grant(_) => {
-                Err(broken(from, "it sent a handshake message before its hello"))
-            }
+            | HandshakeMessage::Grant(_) => Err(Error::broken(
+                from,
+                "it sent a handshake message before its hello",
+            )),
         }
     }
 
@@ -229,7 +234,7 @@ impl Rdma {
         let connection = &mut self.endpoints.of(from).connection;
         connection
             .hello(announced)
-            .map_err(|what| broken(from, what))?;
+            .map_err(|what| Error::broken(from, what))?;
         self.connect_links(from, hello)?;
         self.go_on(from)
     }
@@ -288,7 +293,7 @@ impl Rdma {
         let grant = endpoint.credits.grant(0, hello.credits);
         let grant = grant.ok_or_else(|| {
             let what = format!("its hello grants {} messages", hello.credits);
-            broken(to, what)
+            Error::broken(to, what)
         })?;
         endpoint.credits.accept(grant);
         endpoint.sender.learn_remote(hello.address);
@@ -393,7 +398,7 @@ impl Rdma {
         match self.endpoints.of(peer).connection.peer_ready() {
             Ok(true) => self.now_ready(peer),
             Ok(false) => Ok(()),
-            Err(what) => Err(broken(peer, what)),
+            Err(what) => Err(Error::broken(peer, what)),
         }
     }
 

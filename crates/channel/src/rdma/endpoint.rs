@@ -12,7 +12,7 @@ use super::bulk::{Reserved, TransferQueue};
 use super::connection::{Before, Connection};
 use super::credit::Credits;
 use super::lifecycle::LifeStage;
-use super::link::Link;
+use super::link::{Link, Wire};
 use super::outage::Outage;
 use super::outbound::SlotPlace;
 use super::qp_link::{DEPTH, Note};
@@ -58,12 +58,6 @@ pub(super) struct LastPath {
     pub unposted: Vec<usize>,
     /// The error of a lost peer, until its links are drained.
     pub loss: Option<Error>,
-}
-
-/// A link in use, and the node that carries out its requests.
-pub(super) struct Wire<'a> {
-    pub node: &'a mut dyn Node,
-    pub link: &'a mut Link,
 }
 
 impl Endpoint {

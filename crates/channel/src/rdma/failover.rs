@@ -16,16 +16,17 @@
 
 use device::{Node, Operation, Status};
 
+use super::Rdma;
 use super::connection::Connection;
+use super::credit::GRANTS;
 use super::fence::{Fence, LinkMessage, LinkWord, NewAddress};
 use super::handshake::HandshakeMessage;
 use super::lifecycle::{LifeStage, ProbeStep};
 use super::link::Link;
-use super::messages::GRANTS;
-use super::put::TOO_MANY;
-use super::qp_link::{Note, QpRole};
-use super::{Rdma, broken};
-use crate::Result;
+use super::qp_link::Note;
+use super::ring_sender::TOO_MANY;
+use super::wr_id::QpRole;
+use crate::{Error, Result};
 
 impl Rdma {
     /// A request on the link to `peer` over `rail` has failed. The peer is lost if the failure has
@@ -250,7 +251,7 @@ impl Rdma {
         } = self;
         let endpoint = endpoints.of(peer);
         if fence.received > endpoint.sender.last() {
-            return Err(broken(peer, TOO_MANY));
+            return Err(Error::broken(peer, TOO_MANY));
         }
         if endpoint.has_rings() {
             let had_pointer = endpoint.sender.fenced(index, fence.received);
@@ -258,7 +259,7 @@ impl Rdma {
         } else {
             let last = endpoint.sender.last();
             if !endpoint.credits.restart(last, fence) {
-                return Err(broken(peer, GRANTS));
+                return Err(Error::broken(peer, GRANTS));
             }
             let mut lost = Vec::from(std::mem::take(&mut endpoint.lost_messages));
             // Some may have been lost before, and been sent again over this link.
@@ -317,7 +318,7 @@ impl Rdma {
         let (theirs, ours) = (message.rails.0.into(), message.rails.1.into());
         let Some(link) = self.endpoints.of(peer).link_between(ours, theirs) else {
             let what = format!("it names a link between its rail {theirs} and our rail {ours}");
-            return Err(broken(peer, what));
+            return Err(Error::broken(peer, what));
         };
         let index = link.index();
         match message.word {

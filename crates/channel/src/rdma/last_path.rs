@@ -17,8 +17,8 @@ use super::connection::Connection;
 use super::handshake::HandshakeMessage;
 use super::lifecycle::LifeStage;
 use super::outage::{Loss, Outage};
-use super::qp_link::QpRole;
 use super::rail_set::RailSet;
+use super::wr_id::QpRole;
 use super::{Rdma, complete};
 use crate::{Error, Fault, Result};
 

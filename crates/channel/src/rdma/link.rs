@@ -6,8 +6,9 @@ use super::fence::NewAddress;
 use super::handshake::LinkAddress;
 use super::lifecycle::{LifeStage, Lifecycle};
 use super::pairing::Network;
-use super::qp_link::{Note, PieceId, QpLink, QpRole, Queues};
+use super::qp_link::{Note, PieceId, QpLink, Queues};
 use super::rail::Rail;
+use super::wr_id::QpRole;
 use crate::Result;
 
 /// Notices of one peer that are expected at once, at most, in the receive queue for packets.
@@ -85,6 +86,12 @@ pub(super) struct LinkQueues {
     pub window: u32,
     /// The receive queue for notices.
     pub notices: Srq,
+}
+
+/// A link in use, and the node that carries out its requests.
+pub(super) struct Wire<'a> {
+    pub node: &'a mut dyn Node,
+    pub link: &'a mut Link,
 }
 
 impl Link {

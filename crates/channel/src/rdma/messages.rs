@@ -2,15 +2,15 @@
 
 use device::{Effort, Operation, Slice};
 
+use super::Rdma;
+use super::credit::GRANTS;
 use super::handshake::HandshakeMessage;
 use super::layout::{SlotContent, SlotInfo, TRAILER, WORD, padded};
 use super::qp_link::Note;
 use super::registered::Block;
+use super::ring_receiver::BATCH;
 use super::srq_path::{ArrivedMessage, MessagePlace};
-use super::{BATCH, Rdma, broken};
-use crate::{Head, More, Put, Result};
-
-pub(super) const GRANTS: &str = "it grants more messages than any rank may grant";
+use crate::{Error, Head, More, Put, Result};
 
 impl Rdma {
     /// Sends a packet as a message.
@@ -111,7 +111,7 @@ impl Rdma {
             place,
             bytes,
         } = message;
-        let nonsense = |what| broken(from, what);
+        let nonsense = |what| Error::broken(from, what);
         let endpoint = endpoints.of(from);
         let (memory, range) = endpoint.message(&rails[rail], layout, place);
         let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
@@ -194,7 +194,7 @@ impl Rdma {
         let endpoint = self.endpoints.of(from);
         let last = endpoint.sender.last();
         let grant = endpoint.credits.grant(last, lower);
-        let grant = grant.ok_or_else(|| broken(from, GRANTS))?;
+        let grant = grant.ok_or_else(|| Error::broken(from, GRANTS))?;
         endpoint.credits.accept(grant);
         Ok(())
     }

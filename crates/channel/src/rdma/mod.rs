@@ -74,6 +74,7 @@ mod rail;
 mod rail_set;
 mod registered;
 mod registrations;
+mod reports;
 mod ring_receiver;
 mod ring_sender;
 mod ring_watch;
@@ -98,7 +99,6 @@ pub use outage::Patience;
 pub use packet_write::PacketWrite;
 use paths::Paths;
 use probe::Probes;
-use put::TOO_MANY;
 use rail::Rail;
 use rail_set::{MAX_RAILS, RailSet};
 pub use registrations::RegistrationCounts;
@@ -106,19 +106,11 @@ use registrations::Registrations;
 use ring_watch::RingWatch;
 use srq_path::SrqPath;
 
-/// Packets taken from one ring before the next gets its turn.
-const BATCH: usize = 32;
 /// Polls of the rings from one poll of completions and handshake messages to the next, while the
 /// rings are empty.
 const IDLE_POLLS: u32 = 64;
 /// As `IDLE_POLLS`, while the rings are not empty.
 const BUSY_POLLS: u32 = 256;
-
-/// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this
-/// rank, and the ring.
-const TAIL: usize = 0;
-const OWN: usize = 8;
-const RING: usize = 64;
 
 /// The RDMA transport of one rank.
 pub struct Rdma {
@@ -471,7 +463,7 @@ impl Rdma {
         } = endpoint;
         let packets = receiver
             .drain(sender, &mut **node, from, handler)
-            .map_err(|what| broken(from, what))?;
+            .map_err(|what| Error::broken(from, what))?;
         let (is_due, is_ready) = (receiver.tail_due(), endpoint.connection.is_ready());
         if packets > 0 && !is_ready {
             self.peer_ready(from)?;
@@ -481,13 +473,6 @@ impl Rdma {
         }
         Ok(packets)
     }
-}
-
-/// The error of a peer that breaks the protocol.
-#[cold]
-fn broken(peer: usize, what: impl Into<String>) -> Error {
-    let what = what.into();
-    Fault::Broken { peer, what }.into()
 }
 
 impl Drop for Rdma {

@@ -1,13 +1,12 @@
 //! Sending packets: the path of `put`, from the state of the connection to the post.
 
+use super::Rdma;
 use super::outbound::SlotPlace;
-use super::{Rdma, broken};
-use crate::{Head, Put, Result};
+use super::ring_sender::TOO_MANY;
+use crate::{Error, Head, Put, Result};
 
 /// Polls in vain after which earlier packets to a peer are no longer on their way.
 pub(super) const IDLE: u32 = 8;
-
-pub(super) const TOO_MANY: &str = "it says that it has consumed packets that were not sent";
 
 impl Rdma {
     /// Sends a packet with a body of `len` bytes, which `fill` writes.
@@ -117,7 +116,7 @@ impl Rdma {
     pub(super) fn read_tail(&mut self, of: usize) -> Result<()> {
         match self.endpoints.of(of).read_tail() {
             true => Ok(()),
-            false => Err(broken(of, TOO_MANY)),
+            false => Err(Error::broken(of, TOO_MANY)),
         }
     }
 
@@ -125,7 +124,7 @@ impl Rdma {
     pub(super) fn heard_tail(&mut self, of: usize, lower: u32) -> Result<()> {
         match self.endpoints.of(of).sender.heard_tail(lower) {
             true => Ok(()),
-            false => Err(broken(of, TOO_MANY)),
+            false => Err(Error::broken(of, TOO_MANY)),
         }
     }
 }

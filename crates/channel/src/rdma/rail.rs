@@ -9,8 +9,6 @@
 //! - a queue pair's number means something on its own rail only.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use device::{Cq, Node, Placement, Qp, ReceiveQueue, Srq};
 
@@ -18,9 +16,9 @@ use super::handshake::LinkAddress;
 use super::layout::Layout;
 use super::pairing::Network;
 use super::pool::Pool;
-use super::qp_link::QpRole;
+use super::reports::Reports;
 use super::schedule::LinkTraits;
-use super::wr_id::{Subject, WrId};
+use super::wr_id::{QpRole, Subject, WrId};
 use crate::Result;
 
 /// Completions that one completion queue holds.
@@ -37,34 +35,6 @@ struct NoticeQueue {
     receives: usize,
     /// Notices that are expected. Each has a receive.
     expected: usize,
-}
-
-/// The number of completions that the send queues of one rail will report. A rail that will report
-/// nothing need not be polled.
-///
-/// Every queue pair of the rail counts here. The rank that owns them runs in one thread at a time:
-/// no access is a read-modify-write.
-#[derive(Clone, Default)]
-pub(super) struct Reports(Arc<AtomicU32>);
-
-impl Reports {
-    /// One more completion is expected.
-    #[inline(always)]
-    pub(super) fn expect(&self) {
-        self.0.store(self.due() + 1, Ordering::Relaxed);
-    }
-
-    /// `count` expected completions have come, or will not come any more.
-    #[inline(always)]
-    pub(super) fn come(&self, count: u32) {
-        self.0.store(self.due() - count, Ordering::Relaxed);
-    }
-
-    /// The number of completions that are expected.
-    #[inline(always)]
-    fn due(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// The properties of a rail that schedules depend on.

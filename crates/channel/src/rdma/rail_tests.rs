@@ -119,10 +119,10 @@ fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
         for link in endpoint.links() {
             let rail = &hub.rails[link.rail()];
             assert_eq!(
-                rail.peer_of(link.control.qp(), qp_link::QpRole::Control),
+                rail.peer_of(link.control.qp(), wr_id::QpRole::Control),
                 peer
             );
-            assert_eq!(rail.peer_of(link.bulk.qp(), qp_link::QpRole::Bulk), peer);
+            assert_eq!(rail.peer_of(link.bulk.qp(), wr_id::QpRole::Bulk), peer);
         }
     }
 }

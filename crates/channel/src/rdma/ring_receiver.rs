@@ -3,15 +3,17 @@
 
 use device::{Charges, Effort, Node, Remote};
 
-use super::endpoint::Wire;
 use super::immediate::Immediate;
 use super::inbound::{Inbound, Nonsense};
-use super::layout::WORD;
+use super::layout::{OWN, TAIL, WORD};
+use super::link::Wire;
 use super::qp_link::{Note, RingWrite};
 use super::registered::{Block, Registered};
-use super::ring_sender::RingSender;
-use super::{BATCH, OWN, TAIL, TOO_MANY};
+use super::ring_sender::{RingSender, TOO_MANY};
 use crate::{Head, More, Result};
+
+/// Packets taken from one ring before the next gets its turn.
+pub(super) const BATCH: usize = 32;
 
 /// The receiver's end of the ring from one peer.
 pub(super) struct RingReceiver {

@@ -8,6 +8,7 @@ use super::connection::Announced;
 use super::credit::Credits;
 use super::handshake::LinkAddress;
 use super::inbound::Inbound;
+use super::layout::RING;
 use super::link::{Link, LinkQueues};
 use super::qp_link::Note;
 use super::registered::Registered;

@@ -22,10 +22,9 @@ use std::ops::Range;
 
 use device::{Access, Node};
 
-use super::RING;
 use super::credit::{EMPTY, MOST};
 use super::endpoint::Endpoint;
-use super::layout::{Layout, WORD};
+use super::layout::{Layout, RING, WORD};
 use super::pool::shape;
 use super::rail::Rail;
 use super::rail_set::RailSet;

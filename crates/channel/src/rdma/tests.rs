@@ -4,6 +4,7 @@
 use device::Placement;
 use testdevice::strict::{self, Setup};
 
+use super::layout::RING;
 use super::*;
 use crate::{Put, Transport, suite};
 

@@ -22,8 +22,8 @@ use super::rail_set::{RailKeys, RailSet};
 use super::registrations::ExposedRange;
 use super::schedule::{Assignment, Schedule};
 use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
-use super::{Attention, QueuePairs, Rdma, broken};
-use crate::{Exposure, Head, RemoteKey, Result, Transfer as Started};
+use super::{Attention, QueuePairs, Rdma};
+use crate::{Error, Exposure, Head, RemoteKey, Result, Transfer as Started};
 
 impl Rdma {
     /// Registers memory on every rail in use, unless it is registered.
@@ -51,7 +51,7 @@ impl Rdma {
         local.check(peer, &at)?;
         let part = remote.part_for(peer, &at)?;
         if self.endpoints.get(peer).is_none() {
-            return Err(broken(peer, "a transfer without a connection"));
+            return Err(Error::broken(peer, "a transfer without a connection"));
         }
         let range = (local.key.address, local.len, local.exposed);
         let keys = *self.registrations.keys(range);
@@ -60,7 +60,7 @@ impl Rdma {
         if let Some(link) = endpoint.links().iter().find(closed) {
             let rail = link.peer_rail();
             let what = format!("a key that opens no memory to its rail {rail}");
-            return Err(broken(peer, what));
+            return Err(Error::broken(peer, what));
         }
         let transfer = BulkTransfer {
             peer,
@@ -255,7 +255,7 @@ impl Rdma {
     /// A notice of a peer has arrived. The receive that it used up is posted again.
     pub(super) fn noticed(&mut self, peer: usize, immediate: Option<u32>) -> Result<()> {
         let Some(word) = immediate.map(NoticeWord::decode) else {
-            return Err(broken(
+            return Err(Error::broken(
                 peer,
                 "it has written with a notice without a number",
             ));
@@ -265,7 +265,7 @@ impl Rdma {
             Noticed::Whole(reserved, again) => self.release_all(peer, reserved, again),
             Noticed::Unexpected => {
                 let what = format!("it has written with {word:?}, which it was not given");
-                return Err(broken(peer, what));
+                return Err(Error::broken(peer, what));
             }
         }
         Ok(())
