@@ -84,11 +84,6 @@ impl Endpoint {
         }
     }
 
-    /// The position of the link that control messages use.
-    pub(super) fn home_at(&self) -> usize {
-        self.home
-    }
-
     /// The link that control messages use.
     #[inline(always)]
     pub(super) fn home(&self) -> &Link {
@@ -447,6 +442,8 @@ pub(super) struct Endpoints {
     known: Vec<usize>,
     /// Peers with rings, in the order in which the rings were made.
     ringed: Vec<usize>,
+    /// Peers for which this rank has memory for rings.
+    with_memory: usize,
 }
 
 impl Endpoints {
@@ -456,6 +453,7 @@ impl Endpoints {
             all: PeerTable::new(ranks),
             known: Vec::new(),
             ringed: Vec::new(),
+            with_memory: 0,
         }
     }
 
@@ -470,6 +468,11 @@ impl Endpoints {
         self.all.get(peer).map(|endpoint| &**endpoint)
     }
 
+    /// As [`get`](Endpoints::get).
+    pub(super) fn get_mut(&mut self, peer: usize) -> Option<&mut Endpoint> {
+        self.all.get_mut(peer).map(|endpoint| &mut **endpoint)
+    }
+
     /// The endpoint to `peer`, which must exist.
     #[inline(always)]
     pub(super) fn of(&mut self, peer: usize) -> &mut Endpoint {
@@ -477,6 +480,13 @@ impl Endpoints {
             Some(endpoint) => endpoint,
             None => no_endpoint(peer),
         }
+    }
+
+    /// The next endpoint has memory for rings: at most `most` have. Counts it.
+    pub(super) fn takes_memory(&mut self, most: usize) -> bool {
+        let takes = self.with_memory < most;
+        self.with_memory += usize::from(takes);
+        takes
     }
 
     /// Adds the endpoint to `peer`.

@@ -182,6 +182,23 @@ impl Outage {
     }
 }
 
+/// The outages of a rank that have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outages {
+    /// Their number.
+    pub count: u64,
+    /// Their time, in nanoseconds.
+    pub nanos: u64,
+}
+
+impl Outages {
+    /// One more outage has ended, after this time.
+    pub(super) fn add(&mut self, nanos: u64) {
+        self.count += 1;
+        self.nanos += nanos;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
