@@ -3,7 +3,8 @@
 use device::{Effort, Operation, Slice};
 
 use super::credit::GRANTS;
-use super::endpoint::{Endpoint, Endpoints};
+use super::endpoint::Endpoint;
+use super::endpoints::Endpoints;
 use super::handshake::HandshakeMessage;
 use super::layout::{SlotContent, SlotInfo, TRAILER, WORD, padded};
 use super::local::Local;

@@ -1,7 +1,8 @@
 //! The connections of a rank, and one of them with everything that its changes concern.
 
 use super::attention::Attention;
-use super::endpoint::{Endpoint, Endpoints};
+use super::endpoint::Endpoint;
+use super::endpoints::Endpoints;
 use super::fence::{LinkMessage, LinkWord};
 use super::handshake::HandshakeMessage;
 use super::local::Local;

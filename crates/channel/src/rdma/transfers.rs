@@ -15,7 +15,8 @@ use device::Node;
 
 use super::bulk::{BulkEngine, Noticed, Reserved, TransferQueue};
 use super::config::QueuePairs;
-use super::endpoint::{Endpoint, Endpoints};
+use super::endpoint::Endpoint;
+use super::endpoints::Endpoints;
 use super::link::Link;
 use super::local::Local;
 use super::notice::NoticeWord;
