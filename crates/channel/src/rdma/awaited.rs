@@ -96,13 +96,13 @@ impl AwaitedPeers {
         let patience = local.config.patience;
         let longest = patience.silence?;
         let clock = self.clock(peer, now);
-        clock.look(now);
+        clock.check_signs(now);
         if clock.deadline(patience)? > now.saturating_add(longest - longest / PART) {
             return None;
         }
         let signs = local.node.signs(peer);
         let loss = clock.loss(&signs, patience, now);
-        if signs.tell && loss.is_none() && clock.is_news(false, now) {
+        if signs.tell && loss.is_none() && clock.report_is_due(false, now) {
             silence::report_silence(local, attention, peer);
         }
         loss.filter(|_| signs.tell)

@@ -2,7 +2,7 @@
 //! packets gather in one slot and leave in one write. The slot leaves when it is full, or when the
 //! queue pair is free again; every poll checks that.
 
-use super::complete;
+use super::completions;
 use super::layout::{SUBHEAD, padded};
 use super::peer::Connections;
 use super::qp_link::SIGNAL;
@@ -32,7 +32,7 @@ pub(super) fn should_coalesce(all: &mut Connections, to: usize, len: usize) -> R
 /// its own, or none is free.
 #[inline(never)]
 fn find_coalescing(all: &mut Connections, to: usize, len: usize) -> Result<bool> {
-    complete::poll(all)?;
+    completions::poll(all)?;
     let endpoint = all.endpoints.of(to);
     if endpoint.sender.is_coalescing() {
         let held = endpoint.home().control.held();

@@ -74,8 +74,8 @@ pub(super) fn open(all: &mut Connections, to: usize) -> Result<()> {
         false => None,
     };
     let basic = local.config.design == Design::Basic;
-    let by_completion = links.iter().any(Link::by_completion);
-    let inbound = Inbound::new(local.layout, RING, local.config.credit, by_completion);
+    let unordered = links.iter().any(Link::is_unordered);
+    let inbound = Inbound::new(local.layout, RING, local.config.credit, unordered);
     let endpoint = Endpoint::new(
         links.into(),
         RingSender::new(local.layout, basic, local.charges),
@@ -124,8 +124,8 @@ fn open_link(
         notices: rail.notice_srq(),
     };
     let link = Link::open(node, rail, to, index, &queues)?;
-    rail.belongs(link.bulk.qp(), to, QpRole::Bulk);
-    rail.belongs(link.control.qp(), to, QpRole::Control);
+    rail.add_queue_pair(link.bulk.qp(), to, QpRole::Bulk);
+    rail.add_queue_pair(link.control.qp(), to, QpRole::Control);
     Ok((link, window))
 }
 
@@ -267,15 +267,15 @@ fn connect_links(peer: &mut Peer, hello: &Hello) -> Result<()> {
     });
     for link in lost {
         let rail = &mut rails[link.rail()];
-        rail.forget(link.control.qp());
-        rail.forget(link.bulk.qp());
+        rail.remove_queue_pair(link.control.qp());
+        rail.remove_queue_pair(link.bulk.qp());
         link.close(&mut **node);
     }
     // One queue pair for packets and transfers needs rings, because there nothing else consumes
     // receives.
     let by_rings = hello.rings && endpoint.receiver.has_memory();
     let is_wanted = config.rails.queue_pairs == QueuePairs::Shared && hello.shared;
-    let is_ordered = |link: &Link| !link.by_completion() && !link.peer_by_completion();
+    let is_ordered = |link: &Link| !link.is_unordered() && !link.peer_is_unordered();
     if is_wanted && by_rings && endpoint.links().iter().all(is_ordered) {
         endpoint
             .links_mut()

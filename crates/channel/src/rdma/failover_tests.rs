@@ -542,7 +542,7 @@ fn a_link_is_drained_only_when_its_last_completions_are_taken() {
     assert!(!is_drained(end), "the device has them");
     let begin = std::time::Instant::now();
     while !is_drained(end) {
-        complete::poll_rail(&mut end.connections, 0).unwrap();
+        completions::poll_rail(&mut end.connections, 0).unwrap();
         assert!(begin.elapsed().as_secs() < 20, "stuck");
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::transfer::Direction;
-use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma, complete, put};
+use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma, completions, put};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Fault, Head, More, NotifiedWrite, Put, RemoteKey,
@@ -65,7 +65,7 @@ impl Transport for Rdma {
             let attention = &mut self.connections.attention;
             attention.idle_polls = attention.idle_polls.wrapping_add(1);
             if attention.receives_due > 0 {
-                complete::post_due(&mut self.connections)?;
+                completions::post_due(&mut self.connections)?;
             }
         }
         let attention = &mut self.connections.attention;

@@ -85,7 +85,7 @@ pub(super) fn end_outage(peer: &mut Peer) -> Result<()> {
     // Lost packets are written again with the next poll.
     peer.attention.fencing = true;
     peer.attention.outages.add(outage.lasts(now));
-    if outage.was_told() {
+    if outage.was_reported() {
         let seconds = outage.lasts(now) as f64 / 1e9;
         let text = format!(
             "{} is reached again after {seconds:.1} s without a network",

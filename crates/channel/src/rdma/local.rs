@@ -20,8 +20,8 @@ pub(super) struct Local {
     pub rails: Box<[Rail]>,
     /// The rails that endpoints use.
     pub in_use: RailSet,
-    /// Packets may arrive that only completions report.
-    pub by_completion: bool,
+    /// A rail in use places writes in no order: only completions report packets on it.
+    pub unordered: bool,
     /// A device in use works only while its owner polls it, and each post to it costs much.
     pub needs_polls: bool,
     /// The node knows when no path to a peer carries anything.
@@ -46,7 +46,7 @@ impl Local {
             .collect::<Result<_>>()?;
         Ok(Local {
             rank,
-            by_completion: in_use.iter().any(|rail| rails[rail].by_completion()),
+            unordered: in_use.iter().any(|rail| rails[rail].is_unordered()),
             needs_polls: in_use.iter().any(|rail| rails[rail].polled()),
             knows_cuts: node.knows_cuts(),
             layout: Layout::of(&config),
@@ -82,7 +82,7 @@ impl Local {
     /// before it polls. While a connection ends, a tail behind any of these may ask for a
     /// completion. `LATE` receives may be used up and not posted again.
     pub(super) fn receives(&self, rail: usize) -> usize {
-        match self.rails[rail].by_completion() {
+        match self.rails[rail].is_unordered() {
             true => 4 * self.layout.slots() + LATE as usize,
             false => 0,
         }

@@ -39,7 +39,7 @@ mod attention;
 mod awaited;
 mod bulk;
 mod coalesce;
-mod complete;
+mod completions;
 mod config;
 mod connect;
 mod connection;
@@ -56,7 +56,6 @@ mod immediate;
 mod in_flight;
 mod inbound;
 mod interface;
-mod known;
 mod last_path;
 mod layout;
 mod lifecycle;
@@ -80,6 +79,7 @@ mod rail_set;
 mod recovery;
 mod registered;
 mod registrations;
+mod reported_packets;
 mod reports;
 mod revival;
 mod ring_receiver;
@@ -153,7 +153,7 @@ impl Rdma {
         let of = (local.config.design, local.layout.max_body());
         let (node, in_use) = (&mut *local.node, local.in_use);
         let paths = Paths::of(node, (rank, in_use), of);
-        let watch = RingWatch::on(node).filter(|_| !local.by_completion);
+        let watch = RingWatch::on(node).filter(|_| !local.unordered);
         let keeps = local.config.keep_registrations;
         let transfers = Transfers {
             bulk: BulkEngine::default(),
@@ -217,7 +217,7 @@ impl Rdma {
         let node = &mut all.local.node;
         if due.is_none() && retry.is_none() {
             node.wait(nanos)?;
-            complete::note_wake(all);
+            completions::note_wake(all);
             return Ok(());
         }
         let now = node.now();
@@ -229,7 +229,7 @@ impl Rdma {
             true => node.wait_idle(longest)?,
             false => node.wait(longest)?,
         }
-        complete::note_wake(all);
+        completions::note_wake(all);
         Ok(())
     }
 
@@ -373,12 +373,12 @@ impl Rdma {
         if all.attention.connecting > 0 {
             connect::listen(all)?;
         }
-        if all.local.by_completion
+        if all.local.unordered
             || all.attention.deferred > 0
             || all.transfers.bulk.is_active()
             || all.messages.is_active()
         {
-            complete::poll(all)?;
+            completions::poll(all)?;
         }
         if all.attention.deferred > 0 {
             coalesce::send_deferred(all)?;
@@ -394,7 +394,7 @@ impl Rdma {
     #[inline(never)]
     fn tend_fences(&mut self) -> Result<()> {
         let all = &mut self.connections;
-        complete::poll_all(all)?;
+        completions::poll_all(all)?;
         connect::listen(all)?;
         recovery::tend_fences(all)
     }
@@ -406,7 +406,7 @@ impl Rdma {
         let all = &mut self.connections;
         all.attention.all = false;
         connect::listen(all)?;
-        complete::poll_all(all)?;
+        completions::poll_all(all)?;
         if !all.attention.silent.is_empty() {
             silence::tend_silent(all)?;
             // A program that computes between its polls makes few of them.
@@ -455,7 +455,7 @@ impl Rdma {
     /// that may this end be dropped.
     fn end_connections(&mut self) -> Result<bool> {
         connect::listen(&mut self.connections)?;
-        complete::poll(&mut self.connections)?;
+        completions::poll(&mut self.connections)?;
         // A link may fail with the last requests of the job.
         if self.connections.attention.fencing {
             self.tend_fences()?;

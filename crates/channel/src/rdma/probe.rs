@@ -12,7 +12,7 @@
 
 use device::{Operation, Status};
 
-use super::complete;
+use super::completions;
 use super::endpoint::Endpoint;
 use super::failover;
 use super::last_path;
@@ -74,7 +74,7 @@ impl Probes {
         let probed = all.endpoints.of(to).home().probed;
         if probed.is_some_and(|probed| now > probed + ANSWER) {
             // After a long time of computing the answer may be here already.
-            complete::poll(all)?;
+            completions::poll(all)?;
             let mut peer = all.peer(to);
             let link = peer.endpoint.home();
             if link.probed.is_some() && !peer.endpoint.connection.has_said_bye() {
@@ -127,7 +127,7 @@ fn find_stalled(all: &mut Connections, to: usize, now: u64) -> Result<()> {
             continue;
         }
         // After a long time of computing the completions may be here already.
-        complete::poll_rail(all, rail)?;
+        completions::poll_rail(all, rail)?;
         let mut peer = all.peer(to);
         let is_only = peer.endpoint.live_rails().len() < 2;
         let link = &mut peer.endpoint.links_mut()[index];

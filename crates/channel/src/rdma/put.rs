@@ -1,7 +1,7 @@
 //! Sending packets: the path of `put`, from the state of the connection to the post.
 
 use super::coalesce;
-use super::complete;
+use super::completions;
 use super::connect;
 use super::messages;
 use super::peer::Connections;
@@ -37,7 +37,7 @@ pub(super) fn packet(
             ..
         } = all;
         if messages::lacks_room(messages, local, endpoints.of(to))? {
-            complete::poll(all)?;
+            completions::poll(all)?;
         }
         let endpoint = all.endpoints.of(to);
         let (messages, local) = (&mut all.messages, &mut all.local);
@@ -57,7 +57,7 @@ pub(super) fn packet(
     let posted = endpoint.write_packet(&mut *all.local.node, (on, place), head, len, fill)?;
     all.attention.deferred += usize::from(posted.head_pointer_due);
     if all.attention.receives_due > 0 {
-        complete::post_due(all)?;
+        completions::post_due(all)?;
     }
     Ok(match posted.lap {
         _ if all.local.needs_polls && is_corked(all, to, on) => Put::Corked,
@@ -79,7 +79,7 @@ fn is_clear(all: &mut Connections, to: usize) -> Result<bool> {
     if all.endpoints.of(to).sender.is_clear() {
         return Ok(true);
     }
-    complete::poll(all)?;
+    completions::poll(all)?;
     coalesce::write_coalesced(all, to)?;
     Ok(all.endpoints.of(to).sender.is_clear())
 }

@@ -6,7 +6,7 @@
 
 use device::{Operation, Status};
 
-use super::complete;
+use super::completions;
 use super::connection::Connection;
 use super::credit::GRANTS;
 use super::failover::{begin_draining, end_unconnected, give_up};
@@ -47,7 +47,7 @@ fn tend_fence(all: &mut Connections, to: usize, index: usize) -> Result<()> {
     if link.life.stage() == LifeStage::Draining && link.is_drained(&mut *all.local.node)? {
         let rail = link.rail();
         // The completions of the peer's last writes are in the completion queue.
-        complete::poll_rail(all, rail)?;
+        completions::poll_rail(all, rail)?;
         send_fence(&mut all.peer(to), index)?;
     }
     let mut peer = all.peer(to);
@@ -264,8 +264,8 @@ fn renew(peer: &mut Peer, index: usize) -> Result<NewAddress> {
     let gone = link.renew(node, rail.resets())?;
     for (role, gone) in [QpRole::Control, QpRole::Bulk].into_iter().zip(gone) {
         if let Some(gone) = gone {
-            rail.forget(gone);
-            rail.belongs(link.queue_pair_mut(role).qp(), peer.rank, role);
+            rail.remove_queue_pair(gone);
+            rail.add_queue_pair(link.queue_pair_mut(role).qp(), peer.rank, role);
         }
     }
     link.new_address(node)

@@ -169,14 +169,14 @@ impl RingReceiver {
         let tail = self.inbound.report_tail();
         memory.block.store(OWN, tail);
         // Where bytes are placed in any order, the tail travels in the immediate alone.
-        let by_completion = link.peer_by_completion();
+        let unordered = link.peer_is_unordered();
         let write = RingWrite {
-            from: match by_completion {
+            from: match unordered {
                 true => &[],
                 false => &[own],
             },
             to,
-            immediate: by_completion.then_some(Immediate::Tail(tail as u32).encode()),
+            immediate: unordered.then_some(Immediate::Tail(tail as u32).encode()),
             signaled,
             note,
         };

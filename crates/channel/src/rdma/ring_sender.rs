@@ -430,7 +430,7 @@ impl RingSender {
 /// The flag of packet `sequence` on this link.
 #[inline(always)]
 fn flag(sequence: u64, link: &Link) -> u64 {
-    match link.peer_by_completion() {
+    match link.peer_is_unordered() {
         true => completion_flag(sequence),
         false => sequence,
     }
@@ -442,7 +442,7 @@ fn flag(sequence: u64, link: &Link) -> u64 {
 fn immediate(sequence: u64, class: usize, link: &Link) -> Option<u32> {
     let lower = sequence as u32;
     let whole = Immediate::Whole { class, lower };
-    link.peer_by_completion().then(|| whole.encode())
+    link.peer_is_unordered().then(|| whole.encode())
 }
 
 /// The staging memory of a sender with a ring.

@@ -1,6 +1,6 @@
 //! Room for the next packet to a peer: a free slot of its ring, and a place in the send queue.
 
-use super::complete;
+use super::completions;
 use super::outbound::SlotPlace;
 use super::peer::Connections;
 use super::ring_sender::TOO_MANY;
@@ -28,7 +28,7 @@ fn find_again(
     on: usize,
     len: usize,
 ) -> Result<Option<SlotPlace>> {
-    complete::poll(all)?;
+    completions::poll(all)?;
     read_tail(all, to)?;
     let endpoint = all.endpoints.of(to);
     // The poll may have found that the link has failed.

@@ -3,7 +3,7 @@
 
 use super::attention::Attention;
 use super::bulk::Reserved;
-use super::complete;
+use super::completions;
 use super::connection::Connection;
 use super::last_path;
 use super::lifecycle::LifeStage;
@@ -62,7 +62,7 @@ fn judge(peer: &mut Peer, now: u64) -> Result<()> {
         return Ok(());
     };
     if !is_virtual {
-        outage.look(now);
+        outage.check_signs(now);
     }
     let is_usual = !is_cut_off && outage.lasts(now) < USUAL;
     if is_usual && !knows_cuts {
@@ -82,8 +82,8 @@ fn judge(peer: &mut Peer, now: u64) -> Result<()> {
     let loss = outage.loss(&signs, patience, now);
     let is_real = is_cut_off && !is_virtual;
     let outlasts = loss.is_none() && is_real && outage.outlasts(patience, now);
-    let is_news = loss.is_none() && may_be_lost && outage.is_news(is_cut_off, now);
-    if is_news {
+    let report_is_due = loss.is_none() && may_be_lost && outage.report_is_due(is_cut_off, now);
+    if report_is_due {
         match is_cut_off {
             true => {
                 let why = last_path::failure_of(peer);
@@ -134,12 +134,12 @@ pub(super) fn next_judgement(all: &mut Connections) -> Option<u64> {
             continue;
         };
         let deadline = outage.deadline(all.local.config.patience);
-        let news = outage.news_at(is_cut_off);
+        let report = outage.report_at(is_cut_off);
         // In virtual time a wait without a cut needs no limit, and must not get one: other ranks
         // may be in a deadlock.
         let node = &mut all.local.node;
         if is_cut_off || !node.is_virtual() || node.signs(peer).cut.is_some() {
-            next = [next, deadline, news].into_iter().flatten().min();
+            next = [next, deadline, report].into_iter().flatten().min();
         }
     }
     next
@@ -166,7 +166,7 @@ fn bury_lost(all: &mut Connections) -> Result<Option<Error>> {
         if all.endpoints.of(peer).last_path.loss.is_none() {
             continue;
         }
-        complete::poll_all(all)?;
+        completions::poll_all(all)?;
         let mut peer = all.peer(peer);
         if is_drained(&mut peer)? {
             end_links(&mut peer);
@@ -196,7 +196,7 @@ fn end_links(peer: &mut Peer) {
         link.lost_pieces.clear();
         let rail = &mut rails[link.rail()];
         for role in [QpRole::Control, QpRole::Bulk] {
-            rail.forget(link.queue_pair_mut(role).qp());
+            rail.remove_queue_pair(link.queue_pair_mut(role).qp());
         }
         link.close(&mut **node);
         link.life.end();

@@ -24,8 +24,8 @@ impl Waitable for Rdma {
         Rdma::tend_last_paths(self)?;
         let local = &mut self.connections.local;
         local.node.arm()?;
-        let raises = |rail: &Rail| rail.by_completion() || rail.polled();
-        let is_sure = local.by_completion || local.rails_in_use().all(raises);
+        let raises = |rail: &Rail| rail.is_unordered() || rail.polled();
+        let is_sure = local.unordered || local.rails_in_use().all(raises);
         Ok(match is_sure {
             true => Wakes::ByEvent,
             false => Wakes::NotAlways,

@@ -12,7 +12,7 @@
 //! - this rank's side of all connections, `local`, and what they carry: `transfers`, `messages`;
 //! - all connections of a rank, and one of them with what its changes concern: `peer`;
 //! - a link or peer fails, or works again: `last_path`, `failover`, `revival`;
-//! - `complete`: completions, which report failures;
+//! - `completions`: completions, which report failures;
 //! - what polls completions: `recovery`, `silence`, `probe`, `room`; `coalesce`; `connect`;
 //!   `put`, `awaited`;
 //! - `Rdma`: the composition and its order of work in the folder's own file; `interface` and
@@ -73,7 +73,7 @@ fn the_own_methods_of_a_type_lie_in_its_file() {
 fn imports_inside_folders_are_found() {
     let rdma = modules().graph("rdma");
     let imports = |from: &str, to: &str| rdma[from].contains(to);
-    assert!(imports("recovery", "complete") && imports("put", "connect"));
+    assert!(imports("recovery", "completions") && imports("put", "connect"));
     assert!(imports("interface", PARENT) && !imports(PARENT, "interface"));
     assert!(imports("endpoint", "schedule"), "through a folder");
 }
