@@ -11,22 +11,26 @@
 //! and to buffers that they share (`srq_path`): each of 10,000 peers then costs two queue pairs and
 //! 2.7 buffers of the longest packet (44 KiB), and not two rings.
 //!
-//! [`Rdma`] is a composition of machines with private state:
+//! [`Rdma`] is a composition of machines with private state, and of drivers, which are functions
+//! over all connections of a rank or over one of them (`peer`):
+//! - `local`: this rank's side of all connections: its node and its rails;
 //! - `rail`: a device port with its queues; `pairing`: the links between the rails of two hosts;
 //!   `schedule`: the choice of links for packets and transfers;
-//! - `registrations`: exposed memory, registered once for all rails of a protection domain, and the
-//!   cache of it;
 //! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
 //!   `ring_receiver`, `credit` and a `link` for each rail;
-//! - `bulk`: the account of zero-copy transfers;
-//! - `outage`: the patience with a peer that no link reaches;
-//! - `probe`: the schedule of probes.
+//! - `transfers`: zero-copy transfers, of `bulk` (their account) and `registrations` (exposed
+//!   memory, registered once for all rails of a protection domain, and the cache of it);
+//! - `last_path`, `failover`, `revival`: a link or peer fails, or works again; `outage`: the
+//!   patience with a peer that no link reaches;
+//! - `completions`: the reports of devices; above it `recovery` and `silence`, which go on with
+//!   failed links and silent peers, and `probe`, the schedule of probes;
+//! - `connect`: the handshake; `put`: the path of a packet.
 //!
 //! Invariants beyond those of every transport:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
 //! - memory is written to, or given back, only when no request that needs it is posted;
 //! - no request that consumes a receive leaves without a receive for it at the peer (`credit`,
-//!   `transfers`, and `receives` of `connect`): a peer that computes and does not poll never makes
+//!   `transfers`, and `receives` of `local`): a peer that computes and does not poll never makes
 //!   a device retry;
 //! - every number that comes back from a device names its rail (`wr_id`), and means something on
 //!   that rail only;

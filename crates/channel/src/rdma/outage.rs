@@ -151,8 +151,8 @@ impl Outage {
         now.saturating_sub(self.began)
     }
 
-    /// A report to the user is due now. True once. `is_cut_off`: no link works; otherwise the peer only
-    /// gives no sign.
+    /// A report to the user is due now. True once. `is_cut_off`: no link works; otherwise the peer
+    /// only gives no sign.
     pub(super) fn report_is_due(&mut self, is_cut_off: bool, now: u64) -> bool {
         let is_due = self.report_at(is_cut_off).is_some_and(|at| now >= at);
         self.reported |= is_due;

@@ -4,16 +4,17 @@
 //! choices.
 //! - `static_policy`: `single`, `stripe`, `round-robin` and `fixed`, which never read the clock;
 //! - `adaptive`: the choice by predicted arrival; `split`: the shares of one transfer;
-//! - `links`: the links of an endpoint; `link_state`: the work posted on one of them; `estimate`: the
-//!   bandwidth learned from completions; `slot`: the total of links that share a card;
+//! - `links`: the links of an endpoint; `link_state`: the work posted on one of them;
+//!   `estimate`: the bandwidth learned from completions; `slot`: the total of links that share a
+//!   card;
 //! - `assignment`: the answer to a transfer;
 //! - `pace`: the time of packets with few readings of the clock;
 //! - `explain`: predictions for the user.
 //!
 //! Invariants:
 //! - shares sum to the bytes to be assigned, and only live links get any;
-//! - a link is given at most [`HORIZON`](assignment::HORIZON) of predicted work, or that of some round trips, beyond
-//!   one shortest piece, so that a slow link can be left;
+//! - a link is given at most `HORIZON` of predicted work, or that of some round trips, beyond one
+//!   shortest piece, so that a slow link can be left;
 //! - [`Assignment::Wait`] is given only while a live link has bulk work, whose completion ends the
 //!   wait.
 
