@@ -1,9 +1,6 @@
 //! The pace of polls of devices. A poll of some is a system call, which takes longer than a packet
 //! in shared memory: while those come, such devices are polled seldom.
 
-use crate::rdma::Rdma;
-use crate::transports::Transports;
-
 /// Polls without a packet in shared memory after which devices are polled each time.
 const SHM_MOVES: u32 = 1024;
 /// Polls from one of the devices to the next, while packets come in shared memory.
@@ -19,10 +16,10 @@ pub(crate) struct DevicePace {
 }
 
 impl DevicePace {
-    pub(crate) fn of(transports: &Transports) -> DevicePace {
-        let rdma = transports.rdma.as_deref();
+    /// The pace for devices a poll of which is a system call, or is none.
+    pub(crate) fn new(is_costly: bool) -> DevicePace {
         DevicePace {
-            is_costly: rdma.is_some_and(Rdma::needs_polls),
+            is_costly,
             since_shm: u32::MAX,
             polls: 0,
         }

@@ -35,9 +35,11 @@ impl Router {
 
     /// The router of world rank `rank` over these transports.
     pub(crate) fn of(rank: usize, transports: Transports) -> Router {
+        let rdma = transports.rdma.as_deref();
+        let pace = DevicePace::new(rdma.is_some_and(Rdma::needs_polls));
         Router {
             rank,
-            pace: DevicePace::of(&transports),
+            pace,
             transports,
             left: false,
             may_spin: false,

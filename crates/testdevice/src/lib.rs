@@ -2,5 +2,6 @@
 
 pub mod counted;
 pub mod ends;
+pub mod layers;
 pub mod strict;
 pub mod suite;

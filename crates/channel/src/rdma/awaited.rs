@@ -5,8 +5,13 @@
 //! decide: a modelled machine knows of cuts; on real hosts a peer's host is asked, but not before a
 //! quarter of the patience has passed without a sign, so that a long wait costs no packets.
 
-use super::Rdma;
-use super::outage::{Loss, Outage};
+use super::attention::Attention;
+use super::connect;
+use super::last_path;
+use super::local::Local;
+use super::outage::{Loss, Outage, Patience};
+use super::peer::Connections;
+use super::silence;
 use crate::Result;
 
 /// The part of the patience before a peer's host is asked.
@@ -43,69 +48,71 @@ impl AwaitedPeers {
     }
 }
 
-impl Rdma {
+impl AwaitedPeers {
     /// This rank waits for `peer`. To be called again and again in a wait.
     #[cold]
-    pub(crate) fn contact(&mut self, peer: usize) -> Result<()> {
-        if self.endpoints.get(peer).is_some() {
-            self.awaited.forget(peer);
+    pub(super) fn contact(&mut self, all: &mut Connections, peer: usize) -> Result<()> {
+        if all.endpoints.get(peer).is_some() {
+            self.forget(peer);
             return Ok(());
         }
-        let now = self.node.now();
-        let loss = match (self.knows_cuts, self.node.is_virtual()) {
-            (true, _) => self.judge_cut(peer, now),
-            (false, false) => self.judge_signs(peer, now),
+        let local = &mut all.local;
+        let now = local.node.now();
+        let loss = match (local.knows_cuts, local.node.is_virtual()) {
+            (true, _) => self.judge_cut(local, peer, now),
+            (false, false) => self.judge_signs(local, &mut all.attention, peer, now),
             // Nothing is ever the matter.
             (false, true) => None,
         };
-        match loss {
-            Some(loss) => self.lose_awaited(peer, loss),
-            None => Ok(()),
-        }
+        let Some(loss) = loss else {
+            return Ok(());
+        };
+        self.forget(peer);
+        connect::open(all, peer)?;
+        let mut peer = all.peer(peer);
+        let error = last_path::error_of(&mut peer, loss);
+        last_path::lose(&mut peer, error)
     }
 
-    fn judge_cut(&mut self, peer: usize, now: u64) -> Option<Loss> {
-        let signs = self.node.signs(peer);
+    fn judge_cut(&mut self, local: &mut Local, peer: usize, now: u64) -> Option<Loss> {
+        let signs = local.node.signs(peer);
         let Some(since) = signs.cut else {
-            self.awaited.forget(peer);
+            self.forget(peer);
             return None;
         };
-        self.awaited.is_present(peer);
-        let clock = self.awaited.clock(peer, now);
+        self.is_present(peer);
+        let clock = self.clock(peer, now);
         clock.silent_from(since);
-        clock.loss(&signs, self.config.patience, now)
+        clock.loss(&signs, local.config.patience, now)
     }
 
-    fn judge_signs(&mut self, peer: usize, now: u64) -> Option<Loss> {
-        let patience = self.config.patience;
+    fn judge_signs(
+        &mut self,
+        local: &mut Local,
+        attention: &mut Attention,
+        peer: usize,
+        now: u64,
+    ) -> Option<Loss> {
+        let patience = local.config.patience;
         let longest = patience.silence?;
-        let clock = self.awaited.clock(peer, now);
-        clock.look(now);
+        let clock = self.clock(peer, now);
+        clock.check_signs(now);
         if clock.deadline(patience)? > now.saturating_add(longest - longest / PART) {
             return None;
         }
-        let signs = self.node.signs(peer);
-        let clock = self.awaited.clock(peer, now);
+        let signs = local.node.signs(peer);
         let loss = clock.loss(&signs, patience, now);
-        if signs.tell && loss.is_none() && clock.is_news(false, now) {
-            self.tell_outage(peer, false);
+        if signs.tell && loss.is_none() && clock.report_is_due(false, now) {
+            silence::report_silence(local, attention, peer);
         }
         loss.filter(|_| signs.tell)
     }
 
-    fn lose_awaited(&mut self, peer: usize, loss: Loss) -> Result<()> {
-        self.awaited.forget(peer);
-        self.open(peer)?;
-        let error = self.error_of(peer, loss);
-        self.lose(peer, error)
-    }
-
     /// The time at which a peer of the present wait is lost, at the earliest. The wait ends with
     /// this call: the next one names its peers anew.
-    pub(super) fn end_of_awaited(&mut self) -> Option<u64> {
-        let patience = self.config.patience;
-        let present = std::mem::take(&mut self.awaited.present);
-        let clocks = self.awaited.clocks.iter();
+    pub(super) fn end_of_wait(&mut self, patience: Patience) -> Option<u64> {
+        let present = std::mem::take(&mut self.present);
+        let clocks = self.clocks.iter();
         let present = clocks.filter(|(peer, _)| present.contains(peer));
         let deadlines = present.filter_map(|(_, clock)| clock.deadline(patience));
         deadlines.min()

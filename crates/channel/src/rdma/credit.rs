@@ -16,6 +16,8 @@
 
 use super::fence::Fence;
 
+pub(super) const GRANTS: &str = "it grants more messages than any rank may grant";
+
 /// Messages in flight from one peer, at most: other peers need buffers too.
 pub(super) const MOST: u32 = 8;
 /// Receives for grant-only messages of one peer.

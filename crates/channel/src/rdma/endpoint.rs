@@ -5,22 +5,27 @@
 //! pairs on one rail.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use device::{Node, Operation, Status};
 
 use super::bulk::{Reserved, TransferQueue};
 use super::connection::{Before, Connection};
-use super::credit::Credits;
+use super::credit::{Credits, EMPTY, MOST};
+use super::layout::Layout;
 use super::lifecycle::LifeStage;
-use super::link::Link;
+use super::link::{Link, Wire};
 use super::outage::Outage;
 use super::outbound::SlotPlace;
 use super::qp_link::{DEPTH, Note};
+use super::rail::Rail;
 use super::rail_set::{RailKeys, RailSet};
+use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::{PostedSlot, RingSender};
 use super::schedule::Schedule;
-use crate::{Error, Head, PeerTable, Result};
+use super::srq_path::{MessagePlace, fit, memory_buffer};
+use crate::{Error, Head, Result};
 
 /// The connection to one peer.
 pub(super) struct Endpoint {
@@ -60,12 +65,6 @@ pub(super) struct LastPath {
     pub loss: Option<Error>,
 }
 
-/// A link in use, and the node that carries out its requests.
-pub(super) struct Wire<'a> {
-    pub node: &'a mut dyn Node,
-    pub link: &'a mut Link,
-}
-
 impl Endpoint {
     pub(super) fn new(
         links: Box<[Link]>,
@@ -88,11 +87,6 @@ impl Endpoint {
             last_path: LastPath::default(),
             carried: RailSet::default(),
         }
-    }
-
-    /// The position of the link that control messages use.
-    pub(super) fn home_at(&self) -> usize {
-        self.home
     }
 
     /// The link that control messages use.
@@ -435,6 +429,111 @@ impl Endpoint {
         Ok(())
     }
 
+    /// A message may go to this peer.
+    pub(super) fn may_send_message(&self) -> bool {
+        // One place in the queue stays free for a grant-only message, and other peers need buffers
+        // too.
+        self.sender.last() < self.credits.allowed()
+            && self.home().control.held() < 2 * MOST
+            && self.lost_messages.is_empty()
+            && !self.is_fencing()
+    }
+
+    /// The number of the pool, on a rail, that receives the peer's messages.
+    fn pool_on(&self, rail: &Rail) -> usize {
+        let mut links = self.links().iter();
+        let link = links.find(|link| link.rail() == rail.index());
+        link.map_or(0, |link| link.pool)
+    }
+
+    /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for
+    /// its ring.
+    pub(super) fn adopt_memory(
+        &mut self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+    ) -> Result<()> {
+        for buffer in 0..fit(layout) + EMPTY {
+            self.post_in_memory(node, layout, peer, buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Posts a receive into a buffer in the memory for the peer's ring, on the home link. Without a
+    /// link that works the buffer waits for one.
+    pub(super) fn post_in_memory(
+        &mut self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+        buffer: usize,
+    ) -> Result<()> {
+        if !self.home().life.is_live() {
+            self.last_path.unposted.push(buffer);
+            return Ok(());
+        }
+        self.post_on(node, layout, peer, (self.home().index(), buffer))
+    }
+
+    /// Posts the receives that wait for a link on link `on`, which the peer may use soon.
+    pub(super) fn post_unposted(
+        &mut self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+        on: usize,
+    ) -> Result<()> {
+        let mut waiting = std::mem::take(&mut self.last_path.unposted).into_iter();
+        waiting.try_for_each(|buffer| self.post_on(node, layout, peer, (on, buffer)))
+    }
+
+    fn post_on(
+        &self,
+        node: &mut dyn Node,
+        layout: &Layout,
+        peer: usize,
+        (on, buffer): (usize, usize),
+    ) -> Result<()> {
+        let memory = self.receiver.memory();
+        let memory = memory.expect("messages come into memory for a ring only where there is some");
+        let link = &self.links()[on];
+        let into = memory.slice(link.rail(), memory_buffer(layout, buffer));
+        link.control.post_buffer(node, peer, buffer, into)
+    }
+
+    /// The memory of a message that has come over `rail`, and the message's place in it.
+    pub(super) fn message<'a>(
+        &'a self,
+        rail: &'a Rail,
+        layout: &Layout,
+        place: MessagePlace,
+    ) -> (&'a Registered, Range<usize>) {
+        match place {
+            MessagePlace::Pool(buffer) => rail.pool(self.pool_on(rail)).buffer(buffer),
+            MessagePlace::Endpoint(buffer) => {
+                let memory = self.receiver.memory();
+                let memory = memory.expect("a message came into memory that is there");
+                (memory, memory_buffer(layout, buffer))
+            }
+        }
+    }
+
+    /// Posts the receive of a message again.
+    pub(super) fn post_again(
+        &mut self,
+        node: &mut dyn Node,
+        rail: &Rail,
+        layout: &Layout,
+        peer: usize,
+        place: MessagePlace,
+    ) -> Result<()> {
+        match place {
+            MessagePlace::Pool(buffer) => rail.pool(self.pool_on(rail)).post(node, buffer),
+            MessagePlace::Endpoint(buffer) => self.post_in_memory(node, layout, peer, buffer),
+        }
+    }
+
     /// Destroys the queue pairs and deregisters the memory.
     pub(super) fn end(self, node: &mut dyn Node) {
         // First the queue pairs: after that nothing writes to the memory.
@@ -444,76 +543,4 @@ impl Endpoint {
         self.receiver.end(node);
         self.sender.end(node);
     }
-}
-
-/// The endpoints of a rank, by peer.
-pub(super) struct Endpoints {
-    all: PeerTable<Box<Endpoint>>,
-    /// Peers with an endpoint, in the order in which the endpoints were made.
-    known: Vec<usize>,
-    /// Peers with rings, in the order in which the rings were made.
-    ringed: Vec<usize>,
-}
-
-impl Endpoints {
-    /// Room for the endpoints to `ranks` ranks.
-    pub(super) fn new(ranks: usize) -> Endpoints {
-        Endpoints {
-            all: PeerTable::new(ranks),
-            known: Vec::new(),
-            ringed: Vec::new(),
-        }
-    }
-
-    /// The number of ranks of the job.
-    pub(super) fn ranks(&self) -> usize {
-        self.all.peers()
-    }
-
-    /// The endpoint to `peer`, if there is one.
-    #[inline(always)]
-    pub(super) fn get(&self, peer: usize) -> Option<&Endpoint> {
-        self.all.get(peer).map(|endpoint| &**endpoint)
-    }
-
-    /// The endpoint to `peer`, which must exist.
-    #[inline(always)]
-    pub(super) fn of(&mut self, peer: usize) -> &mut Endpoint {
-        match self.all.get_mut(peer) {
-            Some(endpoint) => endpoint,
-            None => no_endpoint(peer),
-        }
-    }
-
-    /// Adds the endpoint to `peer`.
-    pub(super) fn add(&mut self, peer: usize, endpoint: Endpoint) {
-        let before = self.all.entry(peer).replace(Box::new(endpoint));
-        assert!(before.is_none(), "rank {peer} has an endpoint");
-        self.known.push(peer);
-    }
-
-    /// Notes that the endpoint to `peer` has rings; returns their number.
-    pub(super) fn has_rings_now(&mut self, peer: usize) -> usize {
-        self.ringed.push(peer);
-        self.ringed.len() - 1
-    }
-
-    pub(super) fn known(&self) -> &[usize] {
-        &self.known
-    }
-
-    #[inline(always)]
-    pub(super) fn ringed(&self) -> &[usize] {
-        &self.ringed
-    }
-
-    /// Removes all endpoints.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<Endpoint>> {
-        self.all.drain()
-    }
-}
-
-#[cold]
-fn no_endpoint(peer: usize) -> ! {
-    panic!("there is no endpoint to rank {peer}");
 }

@@ -2,7 +2,8 @@
 
 use device::LinkLayer;
 
-use super::Rdma;
+use super::endpoint::Endpoint;
+use super::local::Local;
 use super::schedule::{Choice, Prediction};
 use crate::RailChoice;
 
@@ -17,71 +18,58 @@ pub(super) fn transport(mut layers: impl Iterator<Item = LinkLayer>) -> &'static
     }
 }
 
-impl Rdma {
-    /// The choice of rails for a message of `len` bytes to `peer`, and the choices not taken.
-    pub(crate) fn explain_rails(&mut self, peer: usize, len: usize) -> RailChoice {
-        let endpoint = self.endpoints.get(peer);
-        let Some((endpoint, schedule)) =
-            endpoint.and_then(|endpoint| Some((endpoint, endpoint.schedule.as_ref()?)))
-        else {
-            return self.only_rail(peer, len);
-        };
-        let rail = |link: usize| endpoint.links()[link].rail();
-        let predictions = schedule.explain(len as u64);
-        let shares = |prediction: &Prediction| {
-            let shares = prediction.shares.iter().enumerate();
-            let used = shares.filter(|(_, bytes)| **bytes > 0);
-            used.map(|(link, bytes)| (rail(link), *bytes))
-                .collect::<Vec<_>>()
-        };
-        let name = |prediction: &Prediction| match prediction.choice {
-            Choice::Link(link) => format!("rail {}", rail(link)),
-            Choice::EvenStripe => "even stripe".to_string(),
-            Choice::Split => {
-                let parts = shares(prediction)
-                    .into_iter()
-                    .map(|(_, bytes)| format!("{:.0}", bytes as f64 * 100.0 / len.max(1) as f64));
-                format!("split {}", parts.collect::<Vec<_>>().join(":"))
-            }
-        };
-        let (taken, others) = predictions
-            .split_first()
-            .expect("a schedule makes a choice");
-        RailChoice {
-            choice: name(taken),
-            shares: shares(taken),
-            predicted_ns: taken.arrival_ns,
-            alternatives: others
-                .iter()
-                .map(|other| (name(other), other.arrival_ns))
-                .collect(),
-            limit: schedule.limit(&taken.shares).map(str::to_string),
+/// The choice of rails for a message of `len` bytes to a peer, and the choices not taken.
+pub(super) fn rails(local: &mut Local, endpoint: Option<&Endpoint>, len: usize) -> RailChoice {
+    let Some((endpoint, schedule)) =
+        endpoint.and_then(|endpoint| Some((endpoint, endpoint.schedule.as_ref()?)))
+    else {
+        return only_rail(local, endpoint, len);
+    };
+    let rail = |link: usize| endpoint.links()[link].rail();
+    let predictions = schedule.explain(len as u64);
+    let shares = |prediction: &Prediction| {
+        let shares = prediction.shares.iter().enumerate();
+        let used = shares.filter(|(_, bytes)| **bytes > 0);
+        used.map(|(link, bytes)| (rail(link), *bytes))
+            .collect::<Vec<_>>()
+    };
+    let name = |prediction: &Prediction| match prediction.choice {
+        Choice::Link(link) => format!("rail {}", rail(link)),
+        Choice::EvenStripe => "even stripe".to_string(),
+        Choice::Split => {
+            let parts = shares(prediction)
+                .into_iter()
+                .map(|(_, bytes)| format!("{:.0}", bytes as f64 * 100.0 / len.max(1) as f64));
+            format!("split {}", parts.collect::<Vec<_>>().join(":"))
         }
+    };
+    let (taken, others) = predictions
+        .split_first()
+        .expect("a schedule makes a choice");
+    RailChoice {
+        choice: name(taken),
+        shares: shares(taken),
+        predicted_ns: taken.arrival_ns,
+        alternatives: others
+            .iter()
+            .map(|other| (name(other), other.arrival_ns))
+            .collect(),
+        limit: schedule.limit(&taken.shares).map(str::to_string),
     }
+}
 
-    /// The names of the devices in use, in the order of rails. In virtual time they have none.
-    pub(crate) fn rail_names(&mut self) -> Vec<String> {
-        if self.node.is_virtual() {
-            return Vec::new();
-        }
-        let name = |rail| self.node.rail(rail).attributes().name.clone();
-        self.in_use.iter().map(name).collect()
-    }
-
-    /// The choice where the peer has one rail, or is not connected.
-    fn only_rail(&mut self, peer: usize, len: usize) -> RailChoice {
-        let endpoint = self.endpoints.get(peer);
-        let link = endpoint.and_then(|endpoint| endpoint.links().first());
-        let rail = link.map_or(0, |link| link.rail());
-        let attributes = self.node.rail(rail).attributes();
-        let on_link = len as u128 * 1_000_000_000 / u128::from(attributes.bandwidth.max(1));
-        RailChoice {
-            choice: format!("rail {rail}"),
-            shares: vec![(rail, len as u64)],
-            predicted_ns: attributes.latency_ns + on_link as u64,
-            alternatives: Vec::new(),
-            limit: None,
-        }
+/// The choice where the peer has one rail, or is not connected.
+fn only_rail(local: &mut Local, endpoint: Option<&Endpoint>, len: usize) -> RailChoice {
+    let link = endpoint.and_then(|endpoint| endpoint.links().first());
+    let rail = link.map_or(0, |link| link.rail());
+    let attributes = local.node.rail(rail).attributes();
+    let on_link = len as u128 * 1_000_000_000 / u128::from(attributes.bandwidth.max(1));
+    RailChoice {
+        choice: format!("rail {rail}"),
+        shares: vec![(rail, len as u64)],
+        predicted_ns: attributes.latency_ns + on_link as u64,
+        alternatives: Vec::new(),
+        limit: None,
     }
 }
 

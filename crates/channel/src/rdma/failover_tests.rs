@@ -197,7 +197,7 @@ impl Pair {
             }
             4 => {
                 let connected = (0..2).all(|own| {
-                    let endpoint = self.ends[own].endpoints.get(1 - own);
+                    let endpoint = self.ends[own].connections.endpoints.get(1 - own);
                     endpoint.is_some_and(|endpoint| endpoint.connection.is_ready())
                 });
                 if connected && self.moving.iter().map(Vec::len).sum::<usize>() < 12 {
@@ -238,10 +238,11 @@ impl Pair {
     /// Prints the state of everything that is open.
     pub(super) fn describe(&mut self) {
         for rank in 0..2 {
-            for rail in &self.ends[rank].rails {
+            for rail in &self.ends[rank].connections.local.rails {
                 println!("rank {rank}: {}", rail.describe());
             }
             let qps: Vec<_> = self.ends[rank]
+                .connections
                 .endpoints
                 .get(1 - rank)
                 .unwrap()
@@ -250,7 +251,7 @@ impl Pair {
                 .map(|l| (l.rail(), l.control.qp(), l.bulk.qp()))
                 .collect();
             for (rail, control, bulk) in qps {
-                let device = self.ends[rank].node.rail(rail);
+                let device = self.ends[rank].connections.local.node.rail(rail);
                 println!(
                     "rank {rank} rail {rail}: {control:?} {:?} {bulk:?} {:?}",
                     device.state(control),
@@ -258,11 +259,14 @@ impl Pair {
                 );
             }
             let end = &self.ends[rank];
-            let Some(endpoint) = end.endpoints.get(1 - rank) else {
+            let Some(endpoint) = end.connections.endpoints.get(1 - rank) else {
                 continue;
             };
-            println!("rank {rank}: expects {:?}", end.bulk.expected_of(1 - rank));
-            let (sender, attention) = (&endpoint.sender, &end.attention);
+            println!(
+                "rank {rank}: expects {:?}",
+                end.connections.transfers.bulk.expected_of(1 - rank)
+            );
+            let (sender, attention) = (&endpoint.sender, &end.connections.attention);
             println!(
                 "  {:?}, sent {} consumed {} coalesced {:?} clear {} replays {} messages lost {:?} allowed {}, \
                  deferred {} fencing {} impaired {:?}",
@@ -278,7 +282,7 @@ impl Pair {
                 attention.fencing,
                 attention.impaired
             );
-            end.bulk.describe();
+            end.connections.transfers.bulk.describe();
             for link in endpoint.links() {
                 println!(
                     "  {:?} held {} {}",
@@ -315,7 +319,7 @@ impl Pair {
     /// Every link of both ends is live.
     pub(super) fn is_whole(&self) -> bool {
         (0..2).all(|rank| {
-            let endpoint = self.ends[rank].endpoints.get(1 - rank);
+            let endpoint = self.ends[rank].connections.endpoints.get(1 - rank);
             endpoint.is_some_and(|endpoint| {
                 endpoint.connection.is_ready()
                     && endpoint.links().iter().all(|link| link.life.is_live())
@@ -529,16 +533,16 @@ fn a_link_is_drained_only_when_its_last_completions_are_taken() {
         ..plan_of(0)
     });
     let end = &mut pair.ends[0];
-    end.request_failed(1, 0, device::Status::RetryExceeded)
-        .unwrap();
+    let mut peer = end.connections.peer(1);
+    failover::request_failed(&mut peer, 0, device::Status::RetryExceeded).unwrap();
     let is_drained = |end: &mut Rdma| {
-        let link = &mut end.endpoints.of(1).links_mut()[0];
-        link.is_drained(&mut *end.node).unwrap()
+        let link = &mut end.connections.endpoints.of(1).links_mut()[0];
+        link.is_drained(&mut *end.connections.local.node).unwrap()
     };
     assert!(!is_drained(end), "the device has them");
     let begin = std::time::Instant::now();
     while !is_drained(end) {
-        end.poll_rail(0).unwrap();
+        completions::poll_rail(&mut end.connections, 0).unwrap();
         assert!(begin.elapsed().as_secs() < 20, "stuck");
     }
 }
@@ -562,7 +566,7 @@ fn a_link_that_is_dead_in_one_direction_is_not_taken_back() {
             (0..2).for_each(|rank| pair.put(rank, 1100));
             pair.poll_both();
             let is_live = |rank: usize| {
-                let endpoint = pair.ends[rank].endpoints.get(1 - rank).unwrap();
+                let endpoint = pair.ends[rank].connections.endpoints.get(1 - rank).unwrap();
                 endpoint.links()[0].life.is_live()
             };
             match is_live(0) || is_live(1) {

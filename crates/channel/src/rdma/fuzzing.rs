@@ -43,9 +43,9 @@ pub fn slots(bytes: &[u8]) {
         ..Config::default()
     };
     let layout = Layout::of(&config);
-    let by_completion = script.is_one_in(2);
+    let unordered = script.is_one_in(2);
     let mut block = Block::new(layout.bytes);
-    let mut inbound = Inbound::new(layout, 0, 4, by_completion);
+    let mut inbound = Inbound::new(layout, 0, 4, unordered);
     while !script.is_over() {
         let consumed = inbound.consumed();
         match script.below(8) {

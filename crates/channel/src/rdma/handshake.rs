@@ -17,7 +17,7 @@ const SHARED: u8 = 4;
 
 /// Bits of the flags of one rail in a hello.
 const ETHERNET: u8 = 1;
-const BY_COMPLETION: u8 = 2;
+const UNORDERED: u8 = 2;
 const INTERNET: u8 = 4;
 
 /// A message of the handshake.
@@ -61,8 +61,8 @@ pub(super) struct Hello {
 pub(super) struct LinkAddress {
     pub rail: usize,
     pub network: Network,
-    /// Only a completion tells that a write to this end is whole.
-    pub by_completion: bool,
+    /// Writes to this end are placed in no order: poll completions, not memory.
+    pub unordered: bool,
     /// Bytes per second, an estimate.
     pub bandwidth: u64,
     /// Nanoseconds, an estimate.
@@ -92,7 +92,7 @@ impl Hello {
                 LinkLayer::Ethernet => ETHERNET,
                 LinkLayer::Internet => INTERNET,
             };
-            bytes.push(layer | (u8::from(link.by_completion) * BY_COMPLETION));
+            bytes.push(layer | (u8::from(link.unordered) * UNORDERED));
             bytes.extend(link.network.subnet.to_le_bytes());
             bytes.extend(link.bandwidth.to_le_bytes());
             bytes.extend(link.latency_ns.to_le_bytes());
@@ -138,7 +138,7 @@ impl Hello {
                     },
                     subnet: u64::from_le_bytes(take(bytes)?),
                 },
-                by_completion: flags & BY_COMPLETION != 0,
+                unordered: flags & UNORDERED != 0,
                 bandwidth: u64::from_le_bytes(take(bytes)?),
                 latency_ns: u32::from_le_bytes(take(bytes)?),
                 rkey: u32::from_le_bytes(take(bytes)?),
@@ -234,7 +234,7 @@ mod tests {
                 ][rail % 3],
                 subnet: u64::MAX - rail as u64,
             },
-            by_completion: rail == 3,
+            unordered: rail == 3,
             bandwidth: 1 << 40,
             latency_ns: 1000,
             rkey: u32::MAX - rail as u32,

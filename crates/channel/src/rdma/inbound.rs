@@ -1,11 +1,11 @@
 //! The receiver's account of the slots of a ring: where the next packet will be.
 
-use super::known::Known;
 use super::layout::{
     Layout, SIZE_CLASSES, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, padded, subpacket,
 };
 use super::outbound::SlotPlace;
 use super::registered::Block;
+use super::reported_packets::ReportedPackets;
 use crate::Head;
 
 /// The slots of the ring from one peer.
@@ -23,7 +23,7 @@ pub(super) struct Inbound {
     tail_due: bool,
     /// The packets that completions have reported, where only completions of some rail tell that a
     /// packet is whole.
-    known: Option<Known>,
+    reported: Option<ReportedPackets>,
     /// The packet to read next, if it is not the first of its slot.
     within: Option<Coalesced>,
 }
@@ -53,9 +53,9 @@ pub(super) struct Arrived {
 pub(super) type Nonsense = String;
 
 impl Inbound {
-    /// The slots of a ring at offset `base` of its block. `by_completion`: of packets of some rail
+    /// The slots of a ring at offset `base` of its block. `unordered`: of packets of some rail
     /// only a completion tells that they are whole.
-    pub(super) fn new(layout: Layout, base: usize, credit: usize, by_completion: bool) -> Inbound {
+    pub(super) fn new(layout: Layout, base: usize, credit: usize, unordered: bool) -> Inbound {
         Inbound {
             layout,
             base,
@@ -64,7 +64,7 @@ impl Inbound {
             since: [0; SIZE_CLASSES],
             credit: credit.max(1) as u32,
             tail_due: false,
-            known: by_completion.then(|| Known::new(layout.slots())),
+            reported: unordered.then(|| ReportedPackets::new(layout.slots())),
             within: None,
         }
     }
@@ -83,13 +83,13 @@ impl Inbound {
     /// is whole, in a slot of size class `class`.
     pub(super) fn completion(&mut self, class: usize, lower: u32) -> Result<(), Nonsense> {
         let consumed = self.consumed;
-        let Some(known) = &mut self.known else {
+        let Some(reported) = &mut self.reported else {
             return Err("a completion for a packet that needs none".into());
         };
         if class >= self.layout.classes().len() {
             return Err(format!("a completion for a packet of size class {class}"));
         }
-        match known.insert(class, lower, consumed) {
+        match reported.insert(class, lower, consumed) {
             true => Ok(()),
             false => Err(format!(
                 "a completion for packet {lower} (its lower bits) where {} is the next",
@@ -135,10 +135,10 @@ impl Inbound {
                 return self.open(block, place).map(Some);
             }
         }
-        let Some(known) = &self.known else {
+        let Some(reported) = &self.reported else {
             return self.check_nothing(block, expected);
         };
-        match known.class(expected) {
+        match reported.class(expected) {
             Some(class) => self.open_reported(block, class, expected).map(Some),
             None => Ok(None),
         }
@@ -249,8 +249,8 @@ impl Inbound {
         if let Some(place) = arrived.slot {
             let class = &self.layout.classes()[place.class];
             self.consumed += 1;
-            if let Some(known) = &mut self.known {
-                known.remove(self.consumed);
+            if let Some(reported) = &mut self.reported {
+                reported.remove(self.consumed);
             }
             self.next[place.class] = class.after(place.slot);
             self.since[place.class] += 1;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::transfer::Direction;
-use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma};
+use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma, completions, put};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
@@ -14,11 +14,13 @@ use datatype::Buffer;
 impl Transport for Rdma {
     #[inline]
     fn longest_packet(&self, _peer: usize) -> usize {
-        self.layout.max_body()
+        self.connections.local.layout.max_body()
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let costs = self.costs_to(peer);
+        let local = &mut self.connections.local;
+        let costs = self.paths.to(&mut *local.node, peer);
+        let packet = local.layout.max_body();
         let zero_copy = ZeroCopyCapabilities {
             read: true,
             notified_write: true,
@@ -27,15 +29,15 @@ impl Transport for Rdma {
         };
         Capabilities {
             transport: self.transport,
-            longest_packet: self.longest_packet(peer),
-            piece: self.longest_packet(peer),
+            longest_packet: packet,
+            piece: packet,
             pipelined: false,
-            zero_copy: (self.config.design == Design::ZeroCopy).then_some(zero_copy),
+            zero_copy: (local.config.design == Design::ZeroCopy).then_some(zero_copy),
             cooperative: false,
             push: false,
             settled: true,
             eager: costs.eager as usize,
-            rails: self.in_use.len(),
+            rails: local.in_use.len(),
             cost: costs.hints(),
         }
     }
@@ -47,39 +49,40 @@ impl Transport for Rdma {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put> {
-        self.put_packet(peer, head, len, fill)
+        put::packet(&mut self.connections, peer, head, len, fill)
     }
 
     fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
-        self.node.sync_memory();
+        self.connections.local.node.sync_memory();
         self.attend()?;
         let mut packets = self.drain_rings(&mut handler)?;
-        if self.srq_path.is_active() {
+        if self.connections.messages.is_active() {
             packets += self.drain_messages(&mut handler)?;
         }
         if packets > 0 {
             self.probes.rest();
         } else {
-            self.attention.idle_polls = self.attention.idle_polls.wrapping_add(1);
-            if self.attention.receives_due > 0 {
-                self.post_due()?;
+            let attention = &mut self.connections.attention;
+            attention.idle_polls = attention.idle_polls.wrapping_add(1);
+            if attention.receives_due > 0 {
+                completions::post_due(&mut self.connections)?;
             }
         }
-        let attention = &mut self.attention;
+        let attention = &mut self.connections.attention;
         attention.polls = attention.polls.wrapping_add(1);
         let every = if packets > 0 { BUSY_POLLS } else { IDLE_POLLS };
         if attention.polls.is_multiple_of(every) || attention.all && packets == 0 {
             self.attend_to_all()?;
         }
-        if self.needs_polls {
-            self.cork(packets > 0);
+        if self.connections.local.needs_polls {
+            self.connections.local.cork(packets > 0);
         }
         Ok(packets)
     }
 
     fn uncork(&mut self) -> Result<()> {
-        if self.needs_polls {
-            self.cork(false);
+        if self.connections.local.needs_polls {
+            self.connections.local.cork(false);
         }
         Ok(())
     }
@@ -122,7 +125,13 @@ impl ZeroCopy for Rdma {
         if len == 0 || len > whole {
             return Ok(None);
         }
-        let keys = match self.expose_range((address as u64, len, exposed)) {
+        let all = &mut self.connections;
+        let range = (address as u64, len, exposed);
+        let keys = match all
+            .transfers
+            .registrations
+            .expose(&mut *all.local.node, range)
+        {
             Ok(keys) => keys,
             // Too much locked memory, or a mapped file: the message is copied instead.
             Err(error) if matches!(error.fault(), Fault::Device(_)) => return Ok(None),
@@ -139,7 +148,10 @@ impl ZeroCopy for Rdma {
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        self.retract_range((exposure.key.address, exposure.len, exposure.exposed))
+        let all = &mut self.connections;
+        let range = (exposure.key.address, exposure.len, exposure.exposed);
+        let registrations = &mut all.transfers.registrations;
+        registrations.retract(&mut *all.local.node, range)
     }
 
     fn read(
@@ -167,21 +179,26 @@ impl ZeroCopy for Rdma {
     }
 
     fn done(&mut self, family: Family) -> Option<Done> {
-        self.bulk.next_done(family)
+        self.connections.transfers.bulk.next_done(family)
     }
 
     fn outstanding(&self, peer: usize, family: Family) -> usize {
-        self.bulk.outstanding(peer, family)
+        self.connections.transfers.bulk.outstanding(peer, family)
     }
 }
 
 impl NotifiedWrite for Rdma {
     fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>> {
-        self.expect_notice(peer, token)
+        let all = &mut self.connections;
+        let to = (peer, token);
+        all.transfers
+            .expect_notice(&mut all.local, &mut all.endpoints, to)
     }
 
     fn forget(&mut self, _peer: usize, notice: u32) {
-        self.forget_notice(notice);
+        let all = &mut self.connections;
+        all.transfers
+            .forget_notice(&mut all.local, &mut all.endpoints, notice);
     }
 
     fn write_notified(

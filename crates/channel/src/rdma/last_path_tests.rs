@@ -227,7 +227,7 @@ fn a_peer_that_gave_up_says_so() {
         let plan = plan_of(seed);
         let (ends, cables) = machine(&plan);
         let mut pair = Pair::new(ends);
-        pair.ends[0].config.patience.silence = Some(2_000_000);
+        pair.ends[0].connections.local.config.patience.silence = Some(2_000_000);
         pair.put(0, 8);
         while !pair.is_idle() || !pair.is_whole() {
             pair.poll_both();

@@ -18,6 +18,12 @@
 use super::config::{Config, Design};
 use crate::Head;
 
+/// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this
+/// rank, and the ring.
+pub(super) const TAIL: usize = 0;
+pub(super) const OWN: usize = 8;
+pub(super) const RING: usize = 64;
+
 /// Bytes of a trailer: head, info and flag.
 pub(super) const TRAILER: usize = 40;
 /// Bytes of a word.

@@ -47,7 +47,7 @@ pub(super) enum LifeStage {
     Dead,
     /// The peer has been asked to connect again.
     Joining,
-    /// The queue pairs are connected again. So many probes have succeeded.
+    /// The queue pairs are connected again. Counts the probes that have succeeded.
     Probing(u32),
     /// The peer is lost, and the queue pairs are gone.
     Ended,

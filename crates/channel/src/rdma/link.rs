@@ -6,8 +6,9 @@ use super::fence::NewAddress;
 use super::handshake::LinkAddress;
 use super::lifecycle::{LifeStage, Lifecycle};
 use super::pairing::Network;
-use super::qp_link::{Note, PieceId, QpLink, QpRole, Queues};
+use super::qp_link::{Note, PieceId, QpLink, Queues};
 use super::rail::Rail;
+use super::wr_id::QpRole;
 use crate::Result;
 
 /// Notices of one peer that are expected at once, at most, in the receive queue for packets.
@@ -19,8 +20,8 @@ pub(super) struct Link {
     index: usize,
     rail: usize,
     network: Network,
-    /// Only a completion tells that a write to this rank is whole.
-    by_completion: bool,
+    /// Writes to this rank are placed in no order: only a completion shows that one is whole.
+    unordered: bool,
     /// For packets, tails and grants.
     pub control: QpLink,
     /// For zero-copy transfers, so that a short packet never waits behind one.
@@ -65,7 +66,7 @@ struct PeerEnd {
     rail: usize,
     /// The key, on the peer's rail, of the peer's memory for this rank.
     key: u32,
-    by_completion: bool,
+    unordered: bool,
 }
 
 /// Receives for notices in the receive queue of a queue pair for packets.
@@ -85,6 +86,12 @@ pub(super) struct LinkQueues {
     pub window: u32,
     /// The receive queue for notices.
     pub notices: Srq,
+}
+
+/// A link in use, and the node that carries out its requests.
+pub(super) struct Wire<'a> {
+    pub node: &'a mut dyn Node,
+    pub link: &'a mut Link,
 }
 
 impl Link {
@@ -111,7 +118,7 @@ impl Link {
             index,
             rail: rail.index(),
             network: rail.network(),
-            by_completion: rail.by_completion(),
+            unordered: rail.is_unordered(),
             control: open(QpRole::Control, packets)?,
             bulk: open(QpRole::Bulk, notices)?,
             shares_control: false,
@@ -155,16 +162,17 @@ impl Link {
         self.network
     }
 
-    /// Only a completion tells that a write to this rank over this link is whole.
+    /// Writes to this rank over this link are placed in no order: only a completion shows that one
+    /// is whole.
     #[inline(always)]
-    pub(super) fn by_completion(&self) -> bool {
-        self.by_completion
+    pub(super) fn is_unordered(&self) -> bool {
+        self.unordered
     }
 
-    /// Only a completion tells the peer that a write over this link is whole.
+    /// Writes to the peer over this link are placed in no order.
     #[inline(always)]
-    pub(super) fn peer_by_completion(&self) -> bool {
-        self.peer.by_completion
+    pub(super) fn peer_is_unordered(&self) -> bool {
+        self.peer.unordered
     }
 
     /// From now on both ends post their transfers to the queue pair of packets.
@@ -235,7 +243,7 @@ impl Link {
         Ok(LinkAddress {
             rail: self.rail,
             network: self.network,
-            by_completion: self.by_completion,
+            unordered: self.unordered,
             bandwidth: traits.bandwidth,
             latency_ns: traits.latency_ns.try_into().unwrap_or(u32::MAX),
             rkey,
@@ -249,7 +257,7 @@ impl Link {
         self.peer = PeerEnd {
             rail: peer.rail,
             key: peer.rkey,
-            by_completion: peer.by_completion,
+            unordered: peer.unordered,
         };
         let device = node.rail(self.rail);
         self.is_new = false;

@@ -2,216 +2,177 @@
 
 use device::{Effort, Operation, Slice};
 
+use super::credit::GRANTS;
+use super::endpoint::Endpoint;
+use super::endpoints::Endpoints;
 use super::handshake::HandshakeMessage;
 use super::layout::{SlotContent, SlotInfo, TRAILER, WORD, padded};
+use super::local::Local;
 use super::qp_link::Note;
 use super::registered::Block;
-use super::srq_path::{ArrivedMessage, MessagePlace};
-use super::{BATCH, Rdma, broken};
-use crate::{Head, More, Put, Result};
+use super::srq_path::{ArrivedMessage, MessagePlace, SrqPath};
+use crate::{Error, Head, More, Put, Result};
 
-pub(super) const GRANTS: &str = "it grants more messages than any rank may grant";
+/// A message to this peer has no buffer or no credit, as far as completions have been taken.
+pub(super) fn lacks_room(
+    messages: &mut SrqPath,
+    local: &mut Local,
+    endpoint: &Endpoint,
+) -> Result<bool> {
+    let buffers = messages.send_buffers(&mut *local.node, local.in_use, &local.layout)?;
+    Ok(buffers.is_exhausted() || !endpoint.may_send_message())
+}
 
-impl Rdma {
-    /// Sends a packet as a message.
-    pub(super) fn send_message(
-        &mut self,
-        to: usize,
-        head: Head,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<Put> {
-        let in_use = self.in_use;
-        let node = &mut *self.node;
-        let buffers = self.srq_path.send_buffers(node, in_use, &self.layout)?;
-        if buffers.is_exhausted() || !self.endpoints.of(to).may_send_message() {
-            self.poll()?;
-        }
-        let node = &mut *self.node;
-        let endpoint = self.endpoints.of(to);
-        let buffers = self.srq_path.send_buffers(node, in_use, &self.layout)?;
-        if !endpoint.may_send_message() {
-            return Ok(Put::Full);
-        }
-        let Some((number, start)) = buffers.claim() else {
-            return Ok(Put::Full);
-        };
-        let end = start + padded(len) + TRAILER;
-        fill(buffers.memory.block.bytes_mut(start, len));
-        self.charges.charge(node, Effort::Send);
-        if len > 0 {
-            self.charges.charge(node, Effort::Copy(len));
-        }
-        let sequence = endpoint.sender.claim_message();
-        let info = SlotInfo {
-            content: SlotContent::Packet,
-            len: len as u32,
-            tail: endpoint.credits.window.tell(),
-        };
-        let words = [head[0], head[1], head[2], info.encode(), sequence];
-        for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
-            buffers.memory.block.store(at, word);
-        }
-        buffers.fill(number, end - start);
-        let link = endpoint.home_mut();
-        let local: [Slice; 1] = [buffers.memory.slice(link.rail(), start..end)];
-        let operation = Operation::Send { immediate: None };
-        let inline = link.control.takes_inline(end - start);
-        let note = Note::SendBuffer(number);
-        link.control
-            .post(node, operation, &local, inline, true, note)?;
-        let polls_now = sequence == endpoint.credits.allowed();
-        let home = endpoint.home_at();
-        Ok(match polls_now {
-            _ if self.needs_polls && self.is_corked(to, home) => Put::Corked,
-            true => Put::AcceptedPollNow,
-            false => Put::Accepted,
-        })
+/// Sends a packet as a message.
+pub(super) fn send(
+    messages: &mut SrqPath,
+    local: &mut Local,
+    endpoint: &mut Endpoint,
+    (head, len): (Head, usize),
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<Put> {
+    let node = &mut *local.node;
+    let buffers = messages.send_buffers(node, local.in_use, &local.layout)?;
+    if !endpoint.may_send_message() {
+        return Ok(Put::Full);
     }
-
-    /// Hands packets that have come as messages to `handler`.
-    #[inline(never)]
-    pub(super) fn drain_messages(
-        &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        if self.srq_path.has_owed() {
-            self.send_grants()?;
-        }
-        let mut packets = 0;
-        while packets < BATCH
-            && let Some(message) = self.srq_path.next_arrived()
-        {
-            packets += 1;
-            if self.handle_message(message, handler)? == More::Enough {
-                break;
-            }
-        }
-        Ok(packets)
+    let Some((number, start)) = buffers.claim() else {
+        return Ok(Put::Full);
+    };
+    let end = start + padded(len) + TRAILER;
+    fill(buffers.memory.block.bytes_mut(start, len));
+    local.charges.charge(node, Effort::Send);
+    if len > 0 {
+        local.charges.charge(node, Effort::Copy(len));
     }
-
-    /// Hands one packet to `handler`, and posts its buffer again.
-    fn handle_message(
-        &mut self,
-        message: ArrivedMessage,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<More> {
-        let Rdma {
-            endpoints,
-            rails,
-            node,
-            charges,
-            srq_path,
-            layout,
-            ..
-        } = self;
-        let ArrivedMessage {
-            from,
-            rail,
-            place,
-            bytes,
-        } = message;
-        let nonsense = |what| broken(from, what);
-        let endpoint = endpoints.of(from);
-        let (memory, range) = endpoint.message(&rails[rail], layout, place);
-        let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
-        let last = endpoint.sender.last();
-        let grant = match endpoint.credits.is_stale(packet.sequence) {
-            true => None,
-            false => {
-                let grant = endpoint.credits.grant(last, packet.grant);
-                Some(grant.ok_or_else(|| nonsense(GRANTS.into()))?)
-            }
-        };
-        let granted = endpoint.credits.window.granted();
-        let check = endpoint.receiver.check_message(packet.sequence, granted);
-        check.map_err(nonsense)?;
-        if packet.len > 0 {
-            charges.charge(&mut **node, Effort::Copy(packet.len));
-        }
-        let body = memory.block.bytes(range.start, packet.len);
-        let more = handler(from, packet.head, body);
-        charges.charge(&mut **node, Effort::Receive);
-        if let Some(grant) = grant {
-            endpoint.credits.accept(grant);
-        }
-        endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
-        let pool = endpoint.link_on(rail).pool;
-        let window = &mut endpoint.credits.window;
-        if let MessagePlace::Pool(_) = place {
-            let pool = rails[rail].pool_mut(pool);
-            window.resize(pool.resize(window.size()));
-        }
-        endpoint.receiver.consume_message();
-        window.consumed(packet.sequence);
-        if window.owes() && !std::mem::replace(&mut window.listed, true) {
-            srq_path.owe(from);
-        }
-        self.peer_ready(from)?;
-        Ok(more)
+    let sequence = endpoint.sender.claim_message();
+    let info = SlotInfo {
+        content: SlotContent::Packet,
+        len: len as u32,
+        tail: endpoint.credits.window.tell(),
+    };
+    let words = [head[0], head[1], head[2], info.encode(), sequence];
+    for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
+        buffers.memory.block.store(at, word);
     }
+    buffers.fill(number, end - start);
+    let link = endpoint.home_mut();
+    let slices: [Slice; 1] = [buffers.memory.slice(link.rail(), start..end)];
+    let operation = Operation::Send { immediate: None };
+    let inline = link.control.takes_inline(end - start);
+    let note = Note::SendBuffer(number);
+    link.control
+        .post(node, operation, &slices, inline, true, note)?;
+    let polls_now = sequence == endpoint.credits.allowed();
+    Ok(match polls_now {
+        _ if local.needs_polls && endpoint.home().control.is_corked(node) => Put::Corked,
+        true => Put::AcceptedPollNow,
+        false => Put::Accepted,
+    })
+}
 
-    /// Sends grant-only messages to peers that no packet has told of their grants.
-    ///
-    /// That is done a poll later than the grants are made: an answer may follow, and carry them.
-    pub(super) fn send_grants(&mut self) -> Result<()> {
-        let Rdma {
-            endpoints,
-            node,
-            charges,
-            srq_path,
-            ..
-        } = self;
-        let mut result = Ok(());
-        srq_path.retain_owed(|to| {
-            let endpoint = endpoints.of(to);
-            let owes = endpoint.credits.window.owes() && !endpoint.connection.is_over();
-            // The peer may have something to send yet, and its goodbye waits for that.
-            let by_word = endpoint.connection.has_said_bye();
-            let may_write = endpoint.connection.may_write();
-            if owes && !(by_word || may_write && endpoint.home().control.has_room()) {
-                return true;
-            }
-            endpoint.credits.window.listed = false;
-            if owes && result.is_ok() {
-                charges.charge(&mut **node, Effort::Control);
-                let grant = endpoint.credits.window.tell_alone();
-                result = match by_word {
-                    true => {
-                        let word = HandshakeMessage::Grant(grant).encode();
-                        node.oob_send(to, &word).map_err(Into::into)
-                    }
-                    false => endpoint.home_mut().send_grant(&mut **node, grant),
-                };
-            }
-            false
-        });
-        result
+/// Hands one packet to `handler`, and posts its buffer again.
+pub(super) fn handle(
+    messages: &mut SrqPath,
+    local: &mut Local,
+    endpoint: &mut Endpoint,
+    message: ArrivedMessage,
+    handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+) -> Result<More> {
+    let Local {
+        rails,
+        node,
+        charges,
+        layout,
+        ..
+    } = local;
+    let ArrivedMessage {
+        from,
+        rail,
+        place,
+        bytes,
+    } = message;
+    let nonsense = |what| Error::broken(from, what);
+    let (memory, range) = endpoint.message(&rails[rail], layout, place);
+    let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
+    let last = endpoint.sender.last();
+    let grant = match endpoint.credits.is_stale(packet.sequence) {
+        true => None,
+        false => {
+            let grant = endpoint.credits.grant(last, packet.grant);
+            Some(grant.ok_or_else(|| nonsense(GRANTS.into()))?)
+        }
+    };
+    let granted = endpoint.credits.window.granted();
+    let check = endpoint.receiver.check_message(packet.sequence, granted);
+    check.map_err(nonsense)?;
+    if packet.len > 0 {
+        charges.charge(&mut **node, Effort::Copy(packet.len));
     }
-
-    /// A peer grants messages without one of its own.
-    pub(super) fn hear_grant(&mut self, from: usize, lower: u32) -> Result<()> {
-        let endpoint = self.endpoints.of(from);
-        let last = endpoint.sender.last();
-        let grant = endpoint.credits.grant(last, lower);
-        let grant = grant.ok_or_else(|| broken(from, GRANTS))?;
+    let body = memory.block.bytes(range.start, packet.len);
+    let more = handler(from, packet.head, body);
+    charges.charge(&mut **node, Effort::Receive);
+    if let Some(grant) = grant {
         endpoint.credits.accept(grant);
-        Ok(())
     }
+    endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
+    let pool = endpoint.link_on(rail).pool;
+    let window = &mut endpoint.credits.window;
+    if let MessagePlace::Pool(_) = place {
+        let pool = rails[rail].pool_mut(pool);
+        window.resize(pool.resize(window.size()));
+    }
+    endpoint.receiver.consume_message();
+    window.consumed(packet.sequence);
+    if window.owes() && !std::mem::replace(&mut window.listed, true) {
+        messages.owe(from);
+    }
+    Ok(more)
+}
 
-    /// A peer grants messages by a grant-only message, which used up the receive at `place`.
-    pub(super) fn granted(
-        &mut self,
-        from: usize,
-        rail: usize,
-        place: MessagePlace,
-        lower: u32,
-    ) -> Result<()> {
-        self.hear_grant(from, lower)?;
-        let endpoint = self.endpoints.of(from);
-        let rail = &self.rails[rail];
-        endpoint.post_again(&mut *self.node, rail, &self.layout, from, place)
-    }
+/// Sends grant-only messages to peers that no packet has told of their grants.
+///
+/// That is done a poll later than the grants are made: an answer may follow, and carry them.
+pub(super) fn send_grants(
+    messages: &mut SrqPath,
+    local: &mut Local,
+    endpoints: &mut Endpoints,
+) -> Result<()> {
+    let Local { node, charges, .. } = local;
+    let mut result = Ok(());
+    messages.retain_owed(|to| {
+        let endpoint = endpoints.of(to);
+        let owes = endpoint.credits.window.owes() && !endpoint.connection.is_over();
+        // The peer may have something to send yet, and its goodbye waits for that.
+        let by_word = endpoint.connection.has_said_bye();
+        let may_write = endpoint.connection.may_write();
+        if owes && !(by_word || may_write && endpoint.home().control.has_room()) {
+            return true;
+        }
+        endpoint.credits.window.listed = false;
+        if owes && result.is_ok() {
+            charges.charge(&mut **node, Effort::Control);
+            let grant = endpoint.credits.window.tell_alone();
+            result = match by_word {
+                true => {
+                    let word = HandshakeMessage::Grant(grant).encode();
+                    node.oob_send(to, &word).map_err(Into::into)
+                }
+                false => endpoint.home_mut().send_grant(&mut **node, grant),
+            };
+        }
+        false
+    });
+    result
+}
+
+/// A peer grants messages without one of its own.
+pub(super) fn hear_grant(endpoint: &mut Endpoint, from: usize, lower: u32) -> Result<()> {
+    let last = endpoint.sender.last();
+    let grant = endpoint.credits.grant(last, lower);
+    let grant = grant.ok_or_else(|| Error::broken(from, GRANTS))?;
+    endpoint.credits.accept(grant);
+    Ok(())
 }
 
 /// A packet in a message.

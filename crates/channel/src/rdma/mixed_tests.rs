@@ -104,7 +104,12 @@ fn zero_copy_keeps_its_promises() {
         super::tests::put(&mut a, &mut b, [1, 0, 0]);
         super::tests::put(&mut b, &mut a, [2, 0, 0]);
         for end in [&a, &b] {
-            let links = end.endpoints.get(1 - end.rank()).unwrap().links();
+            let links = end
+                .connections
+                .endpoints
+                .get(1 - end.rank())
+                .unwrap()
+                .links();
             let rails: Vec<_> = links
                 .iter()
                 .map(|link| (link.rail(), link.peer_rail()))

@@ -11,22 +11,26 @@
 //! and to buffers that they share (`srq_path`): each of 10,000 peers then costs two queue pairs and
 //! 2.7 buffers of the longest packet (44 KiB), and not two rings.
 //!
-//! [`Rdma`] is a composition of machines with private state:
+//! [`Rdma`] is a composition of machines with private state, and of drivers, which are functions
+//! over all connections of a rank or over one of them (`peer`):
+//! - `local`: this rank's side of all connections: its node and its rails;
 //! - `rail`: a device port with its queues; `pairing`: the links between the rails of two hosts;
 //!   `schedule`: the choice of links for packets and transfers;
-//! - `registrations`: exposed memory, registered once for all rails of a protection domain, and the
-//!   cache of it;
 //! - `endpoint`: the connection to one peer, of `connection` (its state), `ring_sender`,
 //!   `ring_receiver`, `credit` and a `link` for each rail;
-//! - `bulk`: the account of zero-copy transfers;
-//! - `outage`: the patience with a peer that no link reaches;
-//! - `probe`: the schedule of probes.
+//! - `transfers`: zero-copy transfers, of `bulk` (their account) and `registrations` (exposed
+//!   memory, registered once for all rails of a protection domain, and the cache of it);
+//! - `last_path`, `failover`, `revival`: a link or peer fails, or works again; `outage`: the
+//!   patience with a peer that no link reaches;
+//! - `completions`: the reports of devices; above it `recovery` and `silence`, which go on with
+//!   failed links and silent peers, and `probe`, the schedule of probes;
+//! - `connect`: the handshake; `put`: the path of a packet.
 //!
 //! Invariants beyond those of every transport:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
 //! - memory is written to, or given back, only when no request that needs it is posted;
 //! - no request that consumes a receive leaves without a receive for it at the peer (`credit`,
-//!   `transfers`, and `receives` of `connect`): a peer that computes and does not poll never makes
+//!   `transfers`, and `receives` of `local`): a peer that computes and does not poll never makes
 //!   a device retry;
 //! - every number that comes back from a device names its rail (`wr_id`), and means something on
 //!   that rail only;
@@ -35,15 +39,17 @@
 //!   (`last_path`); every other failure ends it at once. The error names peer, device and what to
 //!   check.
 
+mod attention;
 mod awaited;
 mod bulk;
 mod coalesce;
-mod complete;
+mod completions;
 mod config;
 mod connect;
 mod connection;
 mod credit;
 mod endpoint;
+mod endpoints;
 mod explain;
 mod failover;
 mod fence;
@@ -54,11 +60,11 @@ mod immediate;
 mod in_flight;
 mod inbound;
 mod interface;
-mod known;
 mod last_path;
 mod layout;
 mod lifecycle;
 mod link;
+mod local;
 mod messages;
 mod notice;
 mod outage;
@@ -66,347 +72,417 @@ mod outbound;
 mod packet_write;
 pub mod pairing;
 mod paths;
+mod peer;
+mod polled;
 mod pool;
 mod probe;
 mod put;
 mod qp_link;
 mod rail;
 mod rail_set;
+mod recovery;
 mod registered;
 mod registrations;
+mod reported_packets;
+mod reports;
+mod revival;
 mod ring_receiver;
 mod ring_sender;
 mod ring_watch;
+mod room;
 mod schedule;
+mod silence;
 mod srq_path;
 mod transfer;
 mod transfers;
 mod waiting;
 mod wr_id;
 
-use device::{Charges, Node};
+use std::ops::Range;
 
-use crate::{Error, Fault, Head, More, Result};
+use device::Node;
+
+use crate::{
+    Error, Exposure, Fault, Head, More, PathCosts, RailChoice, RemoteKey, Result, Token, Transfer,
+};
+use attention::Attention;
 use awaited::AwaitedPeers;
 use bulk::BulkEngine;
-use complete::{PolledCompletions, no_completions};
 pub use config::{Config, Design, QueuePairs, RailPolicy, RailSettings};
-use endpoint::{Endpoint, Endpoints};
-pub use last_path::Outages;
-use layout::Layout;
-pub use outage::Patience;
+use endpoint::Endpoint;
+use endpoints::Endpoints;
+use handshake::HandshakeMessage;
+use local::Local;
+pub use outage::{Outages, Patience};
 pub use packet_write::PacketWrite;
 use paths::Paths;
+use peer::Connections;
+use polled::PolledCompletions;
 use probe::Probes;
-use put::TOO_MANY;
-use rail::Rail;
-use rail_set::{MAX_RAILS, RailSet};
 pub use registrations::RegistrationCounts;
 use registrations::Registrations;
+use ring_receiver::BATCH;
 use ring_watch::RingWatch;
 use srq_path::SrqPath;
+use transfer::Direction;
+use transfers::{Request, Transfers};
 
-/// Packets taken from one ring before the next gets its turn.
-const BATCH: usize = 32;
 /// Polls of the rings from one poll of completions and handshake messages to the next, while the
 /// rings are empty.
 const IDLE_POLLS: u32 = 64;
 /// As `IDLE_POLLS`, while the rings are not empty.
 const BUSY_POLLS: u32 = 256;
 
-/// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this
-/// rank, and the ring.
-const TAIL: usize = 0;
-const OWN: usize = 8;
-const RING: usize = 64;
-
 /// The RDMA transport of one rank.
 pub struct Rdma {
-    rank: usize,
     /// The word for the rails in use.
     transport: &'static str,
-    node: Box<dyn Node>,
-    charges: Charges,
-    config: Config,
-    layout: Layout,
-    rails: Box<[Rail]>,
-    /// The rails that endpoints use.
-    in_use: RailSet,
-    /// Packets may arrive that only completions report.
-    by_completion: bool,
-    /// A device in use works only while its owner polls it, and each post to it costs much.
-    needs_polls: bool,
-    endpoints: Endpoints,
-    /// The rings with news. `None`: the node does not know them, or packets arrive that only
-    /// completions report.
-    watch: Option<Box<RingWatch>>,
-    /// Peers for which this rank has memory for rings.
-    rings: usize,
-    bulk: BulkEngine,
-    registrations: Registrations,
-    srq_path: SrqPath,
-    polled: PolledCompletions,
-    attention: Attention,
+    connections: Connections,
     awaited: AwaitedPeers,
     probes: Probes,
-    /// The node knows when no path to a peer carries anything.
-    knows_cuts: bool,
     paths: Paths,
-}
-
-/// The events that a rank has to poll for besides its rings.
-#[derive(Default)]
-struct Attention {
-    /// Polls of the rings so far.
-    polls: u32,
-    /// Connections that are not ready.
-    connecting: usize,
-    /// Peers whose queue pairs a device is connecting.
-    in_progress: Vec<usize>,
-    /// Writes that wait for a completion: coalesced packets and head pointers.
-    deferred: usize,
-    /// Receives that are to be posted again.
-    receives_due: u32,
-    /// The next poll covers everything.
-    all: bool,
-    /// Polls of the rings that found nothing.
-    idle_polls: u32,
-    /// The time of the last poll of completions while transfers over several rails are under way,
-    /// in nanoseconds.
-    polled_at: u64,
-    /// The most by which completions were found late then, in nanoseconds, as far as it is known.
-    late: Option<u64>,
-    /// Peers with links that are not live.
-    impaired: Vec<usize>,
-    /// Links are being given up, or something that they carried is not written again yet.
-    fencing: bool,
-    /// Peers whose silence is counted, and lost ones whose links are not drained.
-    silent: Vec<usize>,
-    /// The outages that have ended.
-    outages: Outages,
-    /// Rails whose failure has been reported.
-    reported: [bool; MAX_RAILS],
-    /// Reports for the user: a topic, and the words.
-    reports: Vec<(String, String)>,
 }
 
 impl Rdma {
     /// The transport of rank `rank` of `ranks` ranks, over the rails of `node`.
     pub fn attach(node: Box<dyn Node>, rank: usize, ranks: usize, config: Config) -> Result<Rdma> {
-        let mut node = device::with_immediates(node);
-        let config = config.on(&*node);
+        let node = device::with_immediates(node);
         if rank >= ranks {
             return Err(Fault::Mismatch(format!(
                 "rank {rank} does not exist in a job of {ranks} ranks"
             ))
             .into());
         }
-        let count = node.rails().min(MAX_RAILS);
-        let in_use = RailSet::below(match config.design {
-            Design::ZeroCopy => count.min(config.rails.most.max(1)),
-            // The other designs are those of one rail.
-            _ => 1,
-        });
-        let rails: Box<[Rail]> = (0..count)
-            .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
-            .collect::<Result<_>>()?;
-        let by_completion = in_use.iter().any(|rail| rails[rail].by_completion());
-        let needs_polls = in_use.iter().any(|rail| rails[rail].polled());
-        let layout = Layout::of(&config);
-        let of = (config.design, layout.max_body());
-        let paths = Paths::of(&mut *node, (rank, in_use), of);
-        let layers = in_use.iter().map(|rail| rails[rail].network().link_layer);
-        Ok(Rdma {
-            rank,
-            transport: explain::transport(layers),
-            layout,
-            paths,
-            by_completion,
-            needs_polls,
-            watch: RingWatch::on(&mut *node).filter(|_| !by_completion),
-            rails,
-            in_use,
-            endpoints: Endpoints::new(ranks),
-            rings: 0,
+        let mut local = Local::open(node, rank, config)?;
+        let of = (local.config.design, local.layout.max_body());
+        let (node, in_use) = (&mut *local.node, local.in_use);
+        let paths = Paths::of(node, (rank, in_use), of);
+        let watch = RingWatch::on(node).filter(|_| !local.unordered);
+        let keeps = local.config.keep_registrations;
+        let transfers = Transfers {
             bulk: BulkEngine::default(),
-            registrations: Registrations::new(&mut *node, in_use, config.keep_registrations),
-            srq_path: SrqPath::default(),
-            polled: no_completions(),
-            attention: Attention::default(),
+            registrations: Registrations::new(node, in_use, keeps),
+        };
+        let layers = local.rails_in_use().map(|rail| rail.network().link_layer);
+        Ok(Rdma {
+            transport: explain::transport(layers),
+            connections: Connections {
+                endpoints: Endpoints::new(ranks),
+                transfers,
+                messages: SrqPath::default(),
+                attention: Attention::default(),
+                watch,
+                polled: PolledCompletions::none(),
+                local,
+            },
             awaited: AwaitedPeers::default(),
             probes: Probes::default(),
-            charges: Charges::of(&mut *node),
-            knows_cuts: node.knows_cuts(),
-            config,
-            node,
+            paths,
         })
     }
 
     /// The rank of this end.
     pub fn rank(&self) -> usize {
-        self.rank
+        self.connections.local.rank
     }
 
     /// The user's choices.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.connections.local.config
     }
 
     /// The rank's place in its machine.
     pub fn node(&mut self) -> &mut dyn Node {
-        &mut *self.node
+        &mut *self.connections.local.node
     }
 
     /// The work of the registration cache so far.
     pub fn registration_counts(&self) -> RegistrationCounts {
-        self.registrations.counts()
+        self.connections.transfers.registrations.counts()
     }
 
     /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
     /// found nothing to do.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
-        let attention = &mut self.attention;
+        let attention = &mut self.connections.attention;
         attention.all = true;
         attention.idle_polls = attention.idle_polls.wrapping_add(put::IDLE);
         self.send_grants()?;
-        if !self.node.is_virtual() {
-            self.probe()?;
+        if !self.connections.local.node.is_virtual() {
+            self.probes.probe(&mut self.connections)?;
         }
         self.tend_last_paths()?;
-        let [urgent, retry] = self.next_retries();
-        let judged = [self.next_judgement(), self.end_of_awaited()];
+        let all = &mut self.connections;
+        let [urgent, retry] = recovery::next_retries(all);
+        let patience = all.local.config.patience;
+        let awaited = self.awaited.end_of_wait(patience);
+        let judged = [silence::next_judgement(all), awaited];
         let due = judged.into_iter().flatten().chain(urgent).min();
+        let node = &mut all.local.node;
         if due.is_none() && retry.is_none() {
-            self.node.wait(nanos)?;
-            self.note_wake();
+            node.wait(nanos)?;
+            completions::note_wake(all);
             return Ok(());
         }
-        let now = self.node.now();
+        let now = node.now();
         let until = |at: u64| at.saturating_sub(now).max(1);
         let (due, retry) = (due.map(until), retry.map(until));
         let longest = [due, retry].into_iter().flatten().fold(nanos, u64::min);
         // While another link works, an attempt to take one back is no progress.
         match due.is_none() && longest < nanos {
-            true => self.node.wait_idle(longest)?,
-            false => self.node.wait(longest)?,
+            true => node.wait_idle(longest)?,
+            false => node.wait(longest)?,
         }
-        self.note_wake();
+        completions::note_wake(all);
         Ok(())
+    }
+
+    /// This rank waits for `peer`. To be called again and again in a wait.
+    #[cold]
+    pub(crate) fn contact(&mut self, peer: usize) -> Result<()> {
+        self.awaited.contact(&mut self.connections, peer)
     }
 
     /// Judges silent peers. An error: a peer is lost.
     pub(crate) fn tend_last_paths(&mut self) -> Result<()> {
-        if self.knows_cuts {
-            self.find_cuts();
-        }
-        match self.attention.silent.is_empty() {
-            true => Ok(()),
-            false => self.tend_silence(),
-        }
+        silence::tend(&mut self.connections)
+    }
+
+    /// Another part of this rank has given up a peer.
+    pub(crate) fn give_up_peer(&mut self, peer: usize) {
+        silence::give_up(&mut self.connections, peer);
     }
 
     /// The node knows when no path to a peer carries anything.
     pub(crate) fn knows_cuts(&self) -> bool {
-        self.knows_cuts
+        self.connections.local.knows_cuts
     }
 
     /// The outages that have ended so far.
     pub(crate) fn outages(&self) -> Outages {
-        self.attention.outages
+        self.connections.attention.outages
     }
 
     /// The next poll must not be left out: this rank is about to sleep, or moves long messages.
     #[inline]
     pub(crate) fn must_poll(&self) -> bool {
-        self.attention.all || self.bulk.is_moving()
+        self.connections.attention.all || self.connections.transfers.bulk.is_moving()
     }
 
     /// A device in use works only while its owner polls it.
     pub(crate) fn needs_polls(&self) -> bool {
-        self.needs_polls
-    }
-
-    /// Requests for devices to which a post costs much leave together from now on, or leave now.
-    #[inline(never)]
-    fn cork(&mut self, on: bool) {
-        for rail in self.in_use.iter().filter(|rail| self.rails[*rail].polled()) {
-            match on {
-                true => self.node.rail(rail).cork(),
-                false => self.node.rail(rail).uncork(),
-            }
-        }
+        self.connections.local.needs_polls
     }
 
     /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
     pub fn needs_processors(&self) -> bool {
-        let mut in_use = self.in_use.iter();
-        in_use.any(|rail| self.rails[rail].by_processor())
+        let mut in_use = self.connections.local.rails_in_use();
+        in_use.any(|rail| rail.by_processor())
     }
 
     /// Zero-copy transfers of this rank are under way, or notices of peers are expected.
     #[inline(always)]
     pub fn is_moving(&self) -> bool {
-        self.bulk.is_active()
+        self.connections.transfers.bulk.is_active()
+    }
+
+    /// The costs of the paths to other hosts, and within this one.
+    pub(crate) fn paths(&self) -> [PathCosts; 2] {
+        self.paths.both()
+    }
+
+    /// The choice of rails for a message of `len` bytes to `peer`, and the choices not taken.
+    pub(crate) fn explain_rails(&mut self, peer: usize, len: usize) -> RailChoice {
+        let Connections {
+            local, endpoints, ..
+        } = &mut self.connections;
+        explain::rails(local, endpoints.get(peer), len)
+    }
+
+    /// The names of the devices in use, in the order of rails. In virtual time they have none.
+    pub(crate) fn rail_names(&mut self) -> Vec<String> {
+        let local = &mut self.connections.local;
+        if local.node.is_virtual() {
+            return Vec::new();
+        }
+        let in_use = local.in_use;
+        in_use.iter().map(|rail| local.device(rail)).collect()
+    }
+
+    /// Takes the reports about rails since the last call: a topic, and the words.
+    pub fn take_reports(&mut self) -> Vec<(String, String)> {
+        let failed = self.connections.attention.take_reports().into_iter();
+        let warnings = self.connections.local.node.warnings().into_iter();
+        let warnings = warnings.map(|(rail, words)| (format!("stranger-{rail}"), words));
+        failed.chain(warnings).collect()
+    }
+
+    /// The rails to which strangers have connected: number, device, number of connections.
+    pub fn strangers(&mut self) -> Vec<(usize, String, u64)> {
+        let local = &mut self.connections.local;
+        let counts = local.node.strangers().into_iter().enumerate();
+        let visited: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
+        let named = visited.into_iter();
+        let named = named.map(|(rail, count)| (rail, local.device(rail), count));
+        named.collect()
     }
 
     /// The number of packets that have left for a peer, at most: a slot of coalesced packets counts
     /// as one.
     pub fn sent(&self, peer: usize) -> u64 {
-        self.endpoints.get(peer).map_or(0, |endpoint| {
+        self.connections.endpoints.get(peer).map_or(0, |endpoint| {
             endpoint.sender.last() + u64::from(endpoint.sender.is_coalescing())
         })
     }
 
     /// The number of a peer's packets that have been handed on, as the peer counts them.
     pub fn taken(&self, peer: usize) -> u64 {
-        let endpoint = self.endpoints.get(peer);
+        let endpoint = self.connections.endpoints.get(peer);
         endpoint.map_or(0, |endpoint| endpoint.receiver.consumed())
     }
 
     /// Some of the packets that a peer coalesced in one slot have been handed on, and some not.
     pub fn is_amid(&self, peer: usize) -> bool {
-        let endpoint = self.endpoints.get(peer);
+        let endpoint = self.connections.endpoints.get(peer);
         endpoint.is_some_and(|endpoint| endpoint.receiver.is_amid_slot())
+    }
+
+    /// Starts a transfer between exposed memory of this rank and of a peer.
+    fn start(
+        &mut self,
+        peer: usize,
+        direction: Direction,
+        remote: &RemoteKey,
+        local: &Exposure,
+        at: Range<usize>,
+        token: Token,
+    ) -> Result<Transfer> {
+        let request = Request {
+            peer,
+            direction,
+            remote,
+            local,
+            at,
+            token,
+        };
+        let all = &mut self.connections;
+        all.transfers
+            .start(&mut all.local, &mut all.endpoints, request)
     }
 
     /// Does what must be done before the rings are polled.
     #[inline]
     fn attend(&mut self) -> Result<()> {
-        if self.attention.connecting > 0 {
-            self.listen()?;
+        let all = &mut self.connections;
+        if all.attention.connecting > 0 {
+            connect::listen(all)?;
         }
-        if self.by_completion
-            || self.attention.deferred > 0
-            || self.bulk.is_active()
-            || self.srq_path.is_active()
+        if all.local.unordered
+            || all.attention.deferred > 0
+            || all.transfers.bulk.is_active()
+            || all.messages.is_active()
         {
-            self.poll()?;
+            completions::poll(all)?;
         }
-        if self.attention.deferred > 0 {
-            self.send_deferred()?;
+        if all.attention.deferred > 0 {
+            coalesce::send_deferred(all)?;
         }
-        match self.attention.fencing {
+        match all.attention.fencing {
             true => self.tend_fences(),
             false => Ok(()),
         }
+    }
+
+    /// Goes on with links that are being given up. To be called while there are some.
+    #[cold]
+    #[inline(never)]
+    fn tend_fences(&mut self) -> Result<()> {
+        let all = &mut self.connections;
+        completions::poll_all(all)?;
+        connect::listen(all)?;
+        recovery::tend_fences(all)
     }
 
     /// Does what need be done only now and then: hears new peers, and finds requests that have
     /// failed.
     #[inline(never)]
     fn attend_to_all(&mut self) -> Result<()> {
-        self.attention.all = false;
-        self.listen()?;
-        self.poll_all()?;
-        if !self.attention.silent.is_empty() {
-            self.tend_silence()?;
+        let all = &mut self.connections;
+        all.attention.all = false;
+        connect::listen(all)?;
+        completions::poll_all(all)?;
+        if !all.attention.silent.is_empty() {
+            silence::tend_silent(all)?;
             // A program that computes between its polls makes few of them.
-            self.attention.all = !self.attention.silent.is_empty();
+            all.attention.all = !all.attention.silent.is_empty();
         }
-        match self.attention.impaired.is_empty() {
+        match all.attention.impaired.is_empty() {
             true => Ok(()),
-            false => self.tend_dead(),
+            false => recovery::tend_dead(all),
         }
+    }
+
+    /// Sends grants that no packet has carried.
+    fn send_grants(&mut self) -> Result<()> {
+        let all = &mut self.connections;
+        messages::send_grants(&mut all.messages, &mut all.local, &mut all.endpoints)
+    }
+
+    /// Hands packets that have come as messages to `handler`.
+    #[inline(never)]
+    fn drain_messages(
+        &mut self,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
+        if self.connections.messages.has_owed() {
+            self.send_grants()?;
+        }
+        let all = &mut self.connections;
+        let mut packets = 0;
+        while packets < BATCH
+            && let Some(message) = all.messages.next_arrived()
+        {
+            packets += 1;
+            let mut peer = all.peer(message.from);
+            let (messages, local) = (&mut *peer.messages, &mut *peer.local);
+            let more = messages::handle(messages, local, peer.endpoint, message, handler)?;
+            peer.peer_ready()?;
+            if more == More::Enough {
+                break;
+            }
+        }
+        Ok(packets)
+    }
+
+    /// Ends all connections. True: every packet that was put is in its peer's memory, and every
+    /// peer has been told what it must know. The caller repeats the call until then. Only after
+    /// that may this end be dropped.
+    fn end_connections(&mut self) -> Result<bool> {
+        connect::listen(&mut self.connections)?;
+        completions::poll(&mut self.connections)?;
+        // A link may fail with the last requests of the job.
+        if self.connections.attention.fencing {
+            self.tend_fences()?;
+        }
+        let all = &mut self.connections;
+        let mut ended = true;
+        for at in 0..all.endpoints.known().len() {
+            let to = all.endpoints.known()[at];
+            let connection = all.endpoints.of(to).connection;
+            if !connection.is_ready() {
+                ended &= connection.is_over();
+                continue;
+            }
+            coalesce::write_coalesced(all, to)?;
+            let mut peer = all.peer(to);
+            if !peer.endpoint.connection.has_said_bye() && connect::is_settled(&mut peer)? {
+                peer.endpoint.connection.say_bye();
+                peer.tell(&HandshakeMessage::Bye)?;
+                last_path::await_word(&mut peer);
+            }
+            ended &= peer.endpoint.connection.is_over();
+        }
+        Ok(ended)
     }
 
     /// Takes packets out of all rings that may hold some.
@@ -415,12 +491,12 @@ impl Rdma {
         &mut self,
         handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
-        if self.watch.is_some() {
+        if self.connections.watch.is_some() {
             return self.drain_watched(handler);
         }
         let mut packets = 0;
-        for ring in 0..self.endpoints.ringed().len() {
-            packets += self.drain(self.endpoints.ringed()[ring], handler)?;
+        for ring in 0..self.connections.endpoints.ringed().len() {
+            packets += self.drain(self.connections.endpoints.ringed()[ring], handler)?;
         }
         Ok(packets)
     }
@@ -432,24 +508,28 @@ impl Rdma {
         handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
         let mut packets = 0;
-        let is_whole = self.attention.impaired.is_empty() && !self.attention.fencing;
-        let due = match &mut self.watch {
-            Some(watch) => watch.take_due(&mut *self.node).filter(|_| is_whole),
+        let is_whole =
+            self.connections.attention.impaired.is_empty() && !self.connections.attention.fencing;
+        let due = match &mut self.connections.watch {
+            Some(watch) => watch
+                .take_due(&mut *self.connections.local.node)
+                .filter(|_| is_whole),
             None => None,
         };
-        let due = due.unwrap_or_else(|| (0..self.endpoints.ringed().len()).collect());
+        let due = due.unwrap_or_else(|| (0..self.connections.endpoints.ringed().len()).collect());
         for &ring in &due {
-            let from = self.endpoints.ringed()[ring];
+            let from = self.connections.endpoints.ringed()[ring];
             let taken = self.drain(from, handler)?;
             packets += taken;
-            let may_hold_more = taken > 0 || self.endpoints.of(from).receiver.tail_due();
-            if let Some(watch) = &mut self.watch
+            let may_hold_more =
+                taken > 0 || self.connections.endpoints.of(from).receiver.tail_due();
+            if let Some(watch) = &mut self.connections.watch
                 && may_hold_more
             {
                 watch.demand(ring);
             }
         }
-        if let Some(watch) = &mut self.watch {
+        if let Some(watch) = &mut self.connections.watch {
             watch.recycle(due);
         }
         Ok(packets)
@@ -462,45 +542,38 @@ impl Rdma {
         from: usize,
         handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
     ) -> Result<usize> {
-        let Rdma {
-            endpoints, node, ..
-        } = self;
-        let endpoint = endpoints.of(from);
+        let all = &mut self.connections;
+        let endpoint = all.endpoints.of(from);
         let Endpoint {
             receiver, sender, ..
         } = endpoint;
         let packets = receiver
-            .drain(sender, &mut **node, from, handler)
-            .map_err(|what| broken(from, what))?;
+            .drain(sender, &mut *all.local.node, from, handler)
+            .map_err(|what| Error::broken(from, what))?;
         let (is_due, is_ready) = (receiver.tail_due(), endpoint.connection.is_ready());
         if packets > 0 && !is_ready {
-            self.peer_ready(from)?;
+            all.peer(from).peer_ready()?;
         }
         if is_due {
-            self.endpoints.of(from).write_tail(&mut *self.node, false)?;
+            let endpoint = all.endpoints.of(from);
+            endpoint.write_tail(&mut *all.local.node, false)?;
         }
         Ok(packets)
     }
 }
 
-/// The error of a peer that breaks the protocol.
-#[cold]
-fn broken(peer: usize, what: impl Into<String>) -> Error {
-    let what = what.into();
-    Fault::Broken { peer, what }.into()
-}
-
 impl Drop for Rdma {
     fn drop(&mut self) {
-        let node = &mut *self.node;
-        for endpoint in self.endpoints.drain() {
+        let all = &mut self.connections;
+        let node = &mut *all.local.node;
+        for endpoint in all.endpoints.drain() {
             endpoint.end(node);
         }
-        self.registrations.end(node);
-        for rail in &mut self.rails {
+        all.transfers.registrations.end(node);
+        for rail in &mut all.local.rails {
             rail.end(node);
         }
-        self.srq_path.end(node);
+        all.messages.end(node);
     }
 }
 

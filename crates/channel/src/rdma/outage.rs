@@ -10,14 +10,14 @@ use device::Signs;
 /// An attempt to take a link back counts from this time before the peer's answer on, at most, in
 /// nanoseconds: before that the peer may have computed.
 const ATTEMPT: u64 = 2_000_000_000;
-/// The longest time between two looks that counts as silence of the peer, in nanoseconds. For
-/// longer this rank computed, or was stopped, and heard nobody.
-const BETWEEN_LOOKS: u64 = 2_000_000_000;
-/// The time after which the user is told of an outage, in nanoseconds. A shorter one is noise.
-const TELL_AFTER: u64 = 1_000_000_000;
-/// The silence after which the user is told of a peer that gives no sign, though no link has
+/// The longest time between two checks that counts as silence of the peer, in nanoseconds. In a
+/// longer one this rank computed, or was stopped, and received nothing.
+const BETWEEN_CHECKS: u64 = 2_000_000_000;
+/// The time after which an outage is reported to the user, in nanoseconds. A shorter one is noise.
+const REPORT_AFTER: u64 = 1_000_000_000;
+/// The silence after which a peer that gives no sign is reported to the user, though no link has
 /// failed, in nanoseconds. Its host is asked meanwhile.
-const TELL_SILENCE: u64 = 5_000_000_000;
+const REPORT_SILENCE: u64 = 5_000_000_000;
 /// The time for which a host refuses datagrams to a process that has ended, in nanoseconds, before
 /// its silence counts as its death. A program that restarts a firewall refuses for a short time.
 const DEATH: u64 = 3_000_000_000;
@@ -69,10 +69,10 @@ pub(super) struct Outage {
     /// The end of the last of them, and the peer's answer to the present one.
     attempted: u64,
     answered: Option<u64>,
-    /// The last look of this rank.
-    looked: u64,
-    told: bool,
-    told_of_answers: bool,
+    /// Time of this rank's last check for signs of life.
+    checked: u64,
+    reported: bool,
+    answers_reported: bool,
 }
 
 impl Outage {
@@ -84,9 +84,9 @@ impl Outage {
             failing: 0,
             attempted: now,
             answered: None,
-            looked: now,
-            told: false,
-            told_of_answers: false,
+            checked: now,
+            reported: false,
+            answers_reported: false,
         }
     }
 
@@ -95,13 +95,13 @@ impl Outage {
         self.silent_since = self.silent_since.max(at);
     }
 
-    /// This rank looks for signs. The time for which it did not is no silence of the peer.
-    pub(super) fn look(&mut self, now: u64) {
+    /// This rank checks for signs of life. A long time without a check is no silence of the peer.
+    pub(super) fn check_signs(&mut self, now: u64) {
         let away = now
-            .saturating_sub(self.looked)
-            .saturating_sub(BETWEEN_LOOKS);
+            .saturating_sub(self.checked)
+            .saturating_sub(BETWEEN_CHECKS);
         self.silent_since = self.silent_since.saturating_add(away).min(now);
-        self.looked = now;
+        self.checked = now;
     }
 
     /// No path has carried anything since this time.
@@ -151,34 +151,51 @@ impl Outage {
         now.saturating_sub(self.began)
     }
 
-    /// The user is to be told now. True once. `is_cut_off`: no link works; otherwise the peer only
-    /// gives no sign.
-    pub(super) fn is_news(&mut self, is_cut_off: bool, now: u64) -> bool {
-        let is_due = self.news_at(is_cut_off).is_some_and(|at| now >= at);
-        self.told |= is_due;
+    /// A report to the user is due now. True once. `is_cut_off`: no link works; otherwise the peer
+    /// only gives no sign.
+    pub(super) fn report_is_due(&mut self, is_cut_off: bool, now: u64) -> bool {
+        let is_due = self.report_at(is_cut_off).is_some_and(|at| now >= at);
+        self.reported |= is_due;
         is_due
     }
 
     /// The outage lasts longer than the patience, though the peer's host answers. True once.
     pub(super) fn outlasts(&mut self, patience: Patience, now: u64) -> bool {
         let longest = patience.silence.unwrap_or(u64::MAX);
-        let is_due = !self.told_of_answers && self.lasts(now) >= longest;
-        self.told_of_answers |= is_due;
+        let is_due = !self.answers_reported && self.lasts(now) >= longest;
+        self.answers_reported |= is_due;
         is_due
     }
 
-    /// The user has been told.
-    pub(super) fn was_told(&self) -> bool {
-        self.told
+    /// The user has got a report.
+    pub(super) fn was_reported(&self) -> bool {
+        self.reported
     }
 
-    /// The time at which the user is to be told. None: that is done.
-    pub(super) fn news_at(&self, is_cut_off: bool) -> Option<u64> {
+    /// The time at which a report to the user is due. None: the user has got it.
+    pub(super) fn report_at(&self, is_cut_off: bool) -> Option<u64> {
         let at = match is_cut_off {
-            true => self.began.saturating_add(TELL_AFTER),
-            false => self.silent_since.saturating_add(TELL_SILENCE),
+            true => self.began.saturating_add(REPORT_AFTER),
+            false => self.silent_since.saturating_add(REPORT_SILENCE),
         };
-        (!self.told).then_some(at)
+        (!self.reported).then_some(at)
+    }
+}
+
+/// The outages of a rank that have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outages {
+    /// Their number.
+    pub count: u64,
+    /// Their time, in nanoseconds.
+    pub nanos: u64,
+}
+
+impl Outages {
+    /// One more outage has ended, after this time.
+    pub(super) fn add(&mut self, nanos: u64) {
+        self.count += 1;
+        self.nanos += nanos;
     }
 }
 
@@ -228,14 +245,14 @@ mod tests {
     fn the_time_of_a_rank_that_computes_is_no_silence_of_its_peer() {
         let none = Signs::default();
         let mut outage = Outage::begin(0);
-        outage.look(SECOND);
+        outage.check_signs(SECOND);
         // For five minutes it does not look.
-        outage.look(301 * SECOND);
+        outage.check_signs(301 * SECOND);
         assert_eq!(outage.loss(&none, patience(10), 301 * SECOND), None);
         let mut now = 301 * SECOND;
         while outage.loss(&none, patience(10), now).is_none() {
             now += SECOND;
-            outage.look(now);
+            outage.check_signs(now);
         }
         assert_eq!(now, 308 * SECOND);
     }
@@ -312,20 +329,20 @@ mod tests {
     #[test]
     fn the_user_is_told_once_and_not_of_a_hiccup() {
         let mut outage = Outage::begin(0);
-        assert!(!outage.is_news(true, TELL_AFTER - 1) && !outage.was_told());
-        assert_eq!(outage.news_at(true), Some(TELL_AFTER));
-        assert!(outage.is_news(true, TELL_AFTER) && outage.was_told());
-        assert!(!outage.is_news(true, 2 * TELL_AFTER));
-        assert_eq!((outage.news_at(true), outage.lasts(7)), (None, 7));
+        assert!(!outage.report_is_due(true, REPORT_AFTER - 1) && !outage.was_reported());
+        assert_eq!(outage.report_at(true), Some(REPORT_AFTER));
+        assert!(outage.report_is_due(true, REPORT_AFTER) && outage.was_reported());
+        assert!(!outage.report_is_due(true, 2 * REPORT_AFTER));
+        assert_eq!((outage.report_at(true), outage.lasts(7)), (None, 7));
     }
 
     #[test]
     fn the_user_is_told_of_a_peer_that_is_silent_and_not_of_one_that_computes() {
         let mut outage = Outage::begin(0);
         outage.sign(SECOND);
-        assert!(!outage.is_news(false, SECOND + TELL_SILENCE - 1));
+        assert!(!outage.report_is_due(false, SECOND + REPORT_SILENCE - 1));
         outage.sign(3 * SECOND);
-        assert!(!outage.is_news(false, SECOND + TELL_SILENCE));
-        assert!(outage.is_news(false, 3 * SECOND + TELL_SILENCE));
+        assert!(!outage.report_is_due(false, SECOND + REPORT_SILENCE));
+        assert!(outage.report_is_due(false, 3 * SECOND + REPORT_SILENCE));
     }
 }

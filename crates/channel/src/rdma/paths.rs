@@ -2,7 +2,8 @@
 
 use device::{Attributes, Node};
 
-use super::{Design, RailSet, Rdma};
+use super::config::Design;
+use super::rail_set::RailSet;
 use crate::PathCosts;
 
 /// Additional time of a read where a processor must be interrupted for the answer, or the peer must
@@ -40,20 +41,17 @@ impl Paths {
             within: within.map(|path| path.with_limit(packet, can_read)),
         }
     }
-}
 
-impl Rdma {
     /// The costs of the path to `peer`.
-    pub(super) fn costs_to(&mut self, peer: usize) -> PathCosts {
-        match self.paths.within {
-            Some(within) if self.node.store_costs(peer).is_some() => within,
-            _ => self.paths.across,
+    pub(super) fn to(&self, node: &mut dyn Node, peer: usize) -> PathCosts {
+        match self.within {
+            Some(within) if node.store_costs(peer).is_some() => within,
+            _ => self.across,
         }
     }
 
     /// The costs of the paths to other hosts, and within this one.
-    pub(crate) fn paths(&self) -> [PathCosts; 2] {
-        let Paths { across, within } = self.paths;
-        [across, within.unwrap_or(across)]
+    pub(super) fn both(&self) -> [PathCosts; 2] {
+        [self.across, self.within.unwrap_or(self.across)]
     }
 }

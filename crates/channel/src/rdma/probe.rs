@@ -12,7 +12,12 @@
 
 use device::{Operation, Status};
 
-use super::Rdma;
+use super::completions;
+use super::endpoint::Endpoint;
+use super::failover;
+use super::last_path;
+use super::local::Local;
+use super::peer::Connections;
 use super::qp_link::Note;
 use crate::Result;
 
@@ -53,83 +58,88 @@ impl Probes {
     }
 }
 
-impl Rdma {
+impl Probes {
     /// Probes the next peer, if it is time. To be called whenever the rank is about to sleep.
-    pub(super) fn probe(&mut self) -> Result<()> {
-        let now = self.node.now();
-        let known = self.endpoints.known().len();
-        let Some(turn) = self.probes.next(now, known) else {
+    pub(super) fn probe(&mut self, all: &mut Connections) -> Result<()> {
+        let now = all.local.node.now();
+        let known = all.endpoints.known();
+        let Some(turn) = self.next(now, known.len()) else {
             return Ok(());
         };
-        let to = self.endpoints.known()[turn];
-        if self.endpoints.of(to).is_cut_off() {
+        let to = known[turn];
+        if all.endpoints.of(to).is_cut_off() {
             return Ok(());
         }
-        self.find_stalled(to, now)?;
-        let probed = self.endpoints.of(to).home().probed;
+        find_stalled(all, to, now)?;
+        let probed = all.endpoints.of(to).home().probed;
         if probed.is_some_and(|probed| now > probed + ANSWER) {
             // After a long time of computing the answer may be here already.
-            self.poll()?;
-            let endpoint = self.endpoints.of(to);
-            let link = endpoint.home();
-            if link.probed.is_some() && !endpoint.connection.has_said_bye() {
+            completions::poll(all)?;
+            let mut peer = all.peer(to);
+            let link = peer.endpoint.home();
+            if link.probed.is_some() && !peer.endpoint.connection.has_said_bye() {
                 let rail = link.rail();
-                let error = self.lost(to, rail, Status::RetryExceeded);
-                return self.lose(to, error);
+                let error = peer.local.lost(to, rail, Status::RetryExceeded);
+                return last_path::lose(&mut peer, error);
             }
         }
-        let endpoint = self.endpoints.of(to);
-        let answered = self.rails[endpoint.home().rail()].answered();
-        let memory = endpoint.sender.remote_memory(endpoint.home());
-        let note = Note::Ring(endpoint.sender.last());
-        let may_write = endpoint.connection.may_write();
-        let link = endpoint.home_mut();
-        // An expected completion would report the loss of the path.
-        let is_quiet = match answered {
-            true => !link.control.awaits() && !link.bulk.awaits(),
-            false => link.probed.is_none(),
-        };
-        if !may_write || !is_quiet || !link.control.has_room() {
-            return Ok(());
-        }
-        let operation = match answered {
-            true => Operation::Write {
-                to: memory,
-                immediate: None,
-            },
-            false => Operation::Read { from: memory },
-        };
-        link.probed = (!answered).then_some(now);
-        link.control
-            .post(&mut *self.node, operation, &[], false, true, note)?;
-        Ok(())
+        send(&mut all.local, all.endpoints.of(to), now)
     }
+}
 
-    /// Gives up the links to `peer` whose requests the device has forgotten, except the only one.
-    fn find_stalled(&mut self, peer: usize, now: u64) -> Result<()> {
-        if self.endpoints.of(peer).links().len() < 2 {
-            return Ok(());
-        }
-        for index in 0..self.endpoints.of(peer).links().len() {
-            let link = &mut self.endpoints.of(peer).links_mut()[index];
-            let rail = link.rail();
-            if !link.life.is_live() || !link.is_stalled(now, ANSWER) {
-                continue;
-            }
-            // After a long time of computing the completions may be here already.
-            self.poll_rail(rail)?;
-            let endpoint = self.endpoints.of(peer);
-            let is_only = endpoint.live_rails().len() < 2;
-            let link = &mut endpoint.links_mut()[index];
-            let is_stalled = link.life.is_live() && link.is_stalled(now, ANSWER);
-            // A device that is polled answers when its owner polls, however late.
-            let answers = self.rails[rail].answered() && !self.rails[rail].polled();
-            if is_stalled && !is_only && answers {
-                self.request_failed(peer, rail, Status::RetryExceeded)?;
-            }
-        }
-        Ok(())
+/// Sends a probe, unless an expected completion tells as much.
+fn send(local: &mut Local, endpoint: &mut Endpoint, now: u64) -> Result<()> {
+    let answered = local.rails[endpoint.home().rail()].answered();
+    let memory = endpoint.sender.remote_memory(endpoint.home());
+    let note = Note::Ring(endpoint.sender.last());
+    let may_write = endpoint.connection.may_write();
+    let link = endpoint.home_mut();
+    // An expected completion would report the loss of the path.
+    let is_quiet = match answered {
+        true => !link.control.awaits() && !link.bulk.awaits(),
+        false => link.probed.is_none(),
+    };
+    if !may_write || !is_quiet || !link.control.has_room() {
+        return Ok(());
     }
+    let operation = match answered {
+        true => Operation::Write {
+            to: memory,
+            immediate: None,
+        },
+        false => Operation::Read { from: memory },
+    };
+    link.probed = (!answered).then_some(now);
+    link.control
+        .post(&mut *local.node, operation, &[], false, true, note)?;
+    Ok(())
+}
+
+/// Gives up the links to a peer whose requests the device has forgotten, except the only one.
+fn find_stalled(all: &mut Connections, to: usize, now: u64) -> Result<()> {
+    if all.endpoints.of(to).links().len() < 2 {
+        return Ok(());
+    }
+    for index in 0..all.endpoints.of(to).links().len() {
+        let link = &mut all.endpoints.of(to).links_mut()[index];
+        let rail = link.rail();
+        if !link.life.is_live() || !link.is_stalled(now, ANSWER) {
+            continue;
+        }
+        // After a long time of computing the completions may be here already.
+        completions::poll_rail(all, rail)?;
+        let mut peer = all.peer(to);
+        let is_only = peer.endpoint.live_rails().len() < 2;
+        let link = &mut peer.endpoint.links_mut()[index];
+        let is_stalled = link.life.is_live() && link.is_stalled(now, ANSWER);
+        // A device that is polled answers when its owner polls, however late.
+        let rails = &peer.local.rails;
+        let answers = rails[rail].answered() && !rails[rail].polled();
+        if is_stalled && !is_only && answers {
+            failover::request_failed(&mut peer, rail, Status::RetryExceeded)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

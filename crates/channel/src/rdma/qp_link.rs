@@ -11,8 +11,9 @@ use device::{
     Address, Cq, Ending, Node, Operation, Qp, QpWanted, ReceiveQueue, Slice, Srq, Transport, Work,
 };
 
-use super::rail::{Rail, Reports};
-use super::wr_id::{Subject, WrId};
+use super::rail::Rail;
+use super::reports::Reports;
+use super::wr_id::{QpRole, Subject, WrId};
 use crate::Result;
 
 /// Requests from one completion to the next, at most.
@@ -22,15 +23,6 @@ pub(super) const DEPTH: u32 = 128;
 
 /// The longest request whose payload travels inline, where the device allows it.
 pub(super) const INLINE: usize = 256;
-
-/// The use of a queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QpRole {
-    /// Packets, tails and grants.
-    Control = 0,
-    /// Zero-copy transfers.
-    Bulk = 1,
-}
 
 /// The meaning of a completion in a send queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

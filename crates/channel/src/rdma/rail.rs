@@ -9,8 +9,6 @@
 //! - a queue pair's number means something on its own rail only.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use device::{Cq, Node, Placement, Qp, ReceiveQueue, Srq};
 
@@ -18,9 +16,9 @@ use super::handshake::LinkAddress;
 use super::layout::Layout;
 use super::pairing::Network;
 use super::pool::Pool;
-use super::qp_link::QpRole;
+use super::reports::Reports;
 use super::schedule::LinkTraits;
-use super::wr_id::{Subject, WrId};
+use super::wr_id::{QpRole, Subject, WrId};
 use crate::Result;
 
 /// Completions that one completion queue holds.
@@ -39,34 +37,6 @@ struct NoticeQueue {
     expected: usize,
 }
 
-/// The number of completions that the send queues of one rail will report. A rail that will report
-/// nothing need not be polled.
-///
-/// Every queue pair of the rail counts here. The rank that owns them runs in one thread at a time:
-/// no access is a read-modify-write.
-#[derive(Clone, Default)]
-pub(super) struct Reports(Arc<AtomicU32>);
-
-impl Reports {
-    /// One more completion is expected.
-    #[inline(always)]
-    pub(super) fn expect(&self) {
-        self.0.store(self.due() + 1, Ordering::Relaxed);
-    }
-
-    /// `count` expected completions have come, or will not come any more.
-    #[inline(always)]
-    pub(super) fn come(&self, count: u32) {
-        self.0.store(self.due() - count, Ordering::Relaxed);
-    }
-
-    /// The number of completions that are expected.
-    #[inline(always)]
-    fn due(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// The properties of a rail that schedules depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RailTraits {
@@ -82,7 +52,7 @@ pub(super) struct Rail {
     network: Network,
     traits: RailTraits,
     reports: Reports,
-    by_completion: bool,
+    unordered: bool,
     answered: bool,
     by_processor: bool,
     polled: bool,
@@ -123,7 +93,7 @@ impl Rail {
                 card: attributes.card,
             },
             reports: Reports::default(),
-            by_completion: attributes.placement == Placement::Completion,
+            unordered: attributes.placement == Placement::Completion,
             answered: attributes.answered,
             by_processor: attributes.by_processor,
             polled: attributes.polled,
@@ -173,7 +143,7 @@ impl Rail {
     /// The rail's completion queues may contain something that this rank waits for.
     #[inline(always)]
     pub(super) fn is_awaited(&self) -> bool {
-        self.by_completion
+        self.unordered
             || self.reports.due() > 0
             || !self.pools.is_empty()
             || self
@@ -182,9 +152,9 @@ impl Rail {
                 .is_some_and(|notices| notices.expected > 0)
     }
 
-    /// Only a completion tells that a write to this rank is whole.
-    pub(super) fn by_completion(&self) -> bool {
-        self.by_completion
+    /// Writes to this rank are placed in no order: only a completion shows that one is whole.
+    pub(super) fn is_unordered(&self) -> bool {
+        self.unordered
     }
 
     /// A write completes only after the peer's device has answered.
@@ -232,14 +202,14 @@ impl Rail {
         }
     }
 
-    /// Notes that queue pair `qp` of this rail leads to `peer`, in this role.
-    pub(super) fn belongs(&mut self, qp: Qp, peer: usize, role: QpRole) {
+    /// Adds a queue pair of this rail, which leads to `peer`, in this role.
+    pub(super) fn add_queue_pair(&mut self, qp: Qp, peer: usize, role: QpRole) {
         let before = self.queue_pairs.insert(qp, (peer, role));
         debug_assert!(before.is_none(), "queue pair {qp:?} is known");
     }
 
     /// Queue pair `qp` of this rail is gone.
-    pub(super) fn forget(&mut self, qp: Qp) {
+    pub(super) fn remove_queue_pair(&mut self, qp: Qp) {
         self.queue_pairs.remove(&qp);
     }
 
@@ -357,8 +327,8 @@ mod tests {
         let mut node = strict::nodes(1, &setup).remove(0);
         let mut open = |index| Rail::open(&mut *node, index, true).unwrap();
         let (mut first, mut second) = (open(0), open(1));
-        first.belongs(Qp(7), 1, QpRole::Control);
-        second.belongs(Qp(7), 2, QpRole::Bulk);
+        first.add_queue_pair(Qp(7), 1, QpRole::Control);
+        second.add_queue_pair(Qp(7), 2, QpRole::Bulk);
         assert_eq!(first.peer_of(Qp(7), QpRole::Control), 1);
         assert_eq!(second.peer_of(Qp(7), QpRole::Bulk), 2);
     }

@@ -109,7 +109,7 @@ fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
         }
     }
     for peer in [1, 2] {
-        let endpoint = hub.endpoints.get(peer).unwrap();
+        let endpoint = hub.connections.endpoints.get(peer).unwrap();
         assert_eq!(endpoint.links().len(), 2);
         let numbers = |link: &link::Link| (link.control.qp(), link.bulk.qp());
         let [one, other] = endpoint.links() else {
@@ -117,12 +117,12 @@ fn queue_pairs_with_equal_numbers_on_two_rails_lead_to_their_own_peers() {
         };
         assert_eq!(numbers(one), numbers(other), "equal numbers");
         for link in endpoint.links() {
-            let rail = &hub.rails[link.rail()];
+            let rail = &hub.connections.local.rails[link.rail()];
             assert_eq!(
-                rail.peer_of(link.control.qp(), qp_link::QpRole::Control),
+                rail.peer_of(link.control.qp(), wr_id::QpRole::Control),
                 peer
             );
-            assert_eq!(rail.peer_of(link.bulk.qp(), qp_link::QpRole::Bulk), peer);
+            assert_eq!(rail.peer_of(link.bulk.qp(), wr_id::QpRole::Bulk), peer);
         }
     }
 }
@@ -147,7 +147,10 @@ fn ranks_with_unequal_numbers_of_rails_use_those_that_pair() {
         put(&mut b, &mut a, [2, 0, 0]);
         for end in [&a, &b] {
             let peer = 1 - end.rank();
-            assert_eq!(end.endpoints.get(peer).unwrap().links().len(), 1);
+            assert_eq!(
+                end.connections.endpoints.get(peer).unwrap().links().len(),
+                1
+            );
         }
         suite::zero_copy_promises(a, b);
     }

@@ -3,15 +3,17 @@
 
 use device::{Charges, Effort, Node, Remote};
 
-use super::endpoint::Wire;
 use super::immediate::Immediate;
 use super::inbound::{Inbound, Nonsense};
-use super::layout::WORD;
+use super::layout::{OWN, TAIL, WORD};
+use super::link::Wire;
 use super::qp_link::{Note, RingWrite};
 use super::registered::{Block, Registered};
-use super::ring_sender::RingSender;
-use super::{BATCH, OWN, TAIL, TOO_MANY};
+use super::ring_sender::{RingSender, TOO_MANY};
 use crate::{Head, More, Result};
+
+/// Packets taken from one ring before the next gets its turn.
+pub(super) const BATCH: usize = 32;
 
 /// The receiver's end of the ring from one peer.
 pub(super) struct RingReceiver {
@@ -167,14 +169,14 @@ impl RingReceiver {
         let tail = self.inbound.report_tail();
         memory.block.store(OWN, tail);
         // Where bytes are placed in any order, the tail travels in the immediate alone.
-        let by_completion = link.peer_by_completion();
+        let unordered = link.peer_is_unordered();
         let write = RingWrite {
-            from: match by_completion {
+            from: match unordered {
                 true => &[],
                 false => &[own],
             },
             to,
-            immediate: by_completion.then_some(Immediate::Tail(tail as u32).encode()),
+            immediate: unordered.then_some(Immediate::Tail(tail as u32).encode()),
             signaled,
             note,
         };

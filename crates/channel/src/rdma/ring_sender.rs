@@ -13,17 +13,18 @@ use std::collections::VecDeque;
 
 use device::{Charges, Effort, Node, Remote, Slice};
 
-use super::endpoint::Wire;
 use super::immediate::Immediate;
 use super::layout::{
-    Layout, SUBHEAD, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, padded, subhead,
+    Layout, RING, SUBHEAD, SlotContent, SlotInfo, TAIL, TRAILER, WORD, completion_flag, padded,
+    subhead,
 };
-use super::link::Link;
+use super::link::{Link, Wire};
 use super::outbound::{ClaimedSlot, Outbound, SlotPlace};
 use super::qp_link::{Note, RingWrite};
 use super::registered::Registered;
-use super::{RING, TAIL};
 use crate::{Head, Result};
+
+pub(super) const TOO_MANY: &str = "it says that it has consumed packets that were not sent";
 
 /// The sender's end of the ring to one peer. Where the peer has no ring it only numbers the
 /// messages.
@@ -429,7 +430,7 @@ impl RingSender {
 /// The flag of packet `sequence` on this link.
 #[inline(always)]
 fn flag(sequence: u64, link: &Link) -> u64 {
-    match link.peer_by_completion() {
+    match link.peer_is_unordered() {
         true => completion_flag(sequence),
         false => sequence,
     }
@@ -441,7 +442,7 @@ fn flag(sequence: u64, link: &Link) -> u64 {
 fn immediate(sequence: u64, class: usize, link: &Link) -> Option<u32> {
     let lower = sequence as u32;
     let whole = Immediate::Whole { class, lower };
-    link.peer_by_completion().then(|| whole.encode())
+    link.peer_is_unordered().then(|| whole.encode())
 }
 
 /// The staging memory of a sender with a ring.

@@ -3,13 +3,16 @@
 use device::{Access, Completion};
 use testdevice::strict::{self, Setup};
 
-use super::complete::no_completions;
 use super::connection::Announced;
 use super::credit::Credits;
 use super::handshake::LinkAddress;
 use super::inbound::Inbound;
+use super::layout::{Layout, RING};
 use super::link::{Link, LinkQueues};
+use super::polled::PolledCompletions;
 use super::qp_link::Note;
+use super::rail::Rail;
+use super::rail_set::RailSet;
 use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::RingSender;
@@ -96,7 +99,7 @@ impl End {
 
     /// Takes completions. True: the data of a packet of design `Basic` has been written.
     fn complete(&mut self) -> bool {
-        let mut completions = no_completions();
+        let mut completions = PolledCompletions::none().found;
         let mut data = false;
         for &cq in self.rail.cqs() {
             let count = self.node.rail(0).poll(cq, &mut *completions).unwrap();

@@ -4,6 +4,7 @@
 use device::Placement;
 use testdevice::strict::{self, Setup};
 
+use super::layout::RING;
 use super::*;
 use crate::{Put, Transport, suite};
 
@@ -155,12 +156,12 @@ fn what_a_peer_writes_is_not_believed() {
         let (mut a, mut b) = two(Config::default(), &Setup::default());
         put(&mut a, &mut b, [1, 0, 0]);
         suite::take(&mut b, |_, _, _| ()).unwrap();
-        spoil(&b, b.endpoints.get(0).unwrap().receiver.block());
+        spoil(&b, b.connections.endpoints.get(0).unwrap().receiver.block());
         let error = suite::take(&mut b, |_, _, _| panic!("handed on")).unwrap_err();
         error.to_string()
     };
     // The end of the second slot of the small class.
-    let end = |b: &Rdma| RING + b.layout.classes()[0].end(1);
+    let end = |b: &Rdma| RING + b.connections.local.layout.classes()[0].end(1);
     let from_nowhere = fails(&|b, block| block.store(end(b) - layout::WORD, 1 << 20));
     assert!(
         from_nowhere.contains("rank 0") && from_nowhere.contains("1048576"),
@@ -241,7 +242,7 @@ fn short_packets_are_coalesced_while_the_queue_pair_is_busy() {
             suite::take(&mut a, |_, _, _| ()).unwrap();
         }
         assert_eq!(heard, sent);
-        let writes = a.endpoints.of(1).sender.last();
+        let writes = a.connections.endpoints.of(1).sender.last();
         assert_eq!(
             writes < sent / 4,
             fewer,
@@ -406,8 +407,10 @@ fn a_rank_with_rings_talks_to_one_without() {
 
 /// The bytes of registered memory for rings, and the number of peers with rings.
 fn cost(rank: &Rdma) -> (usize, usize) {
-    let peers = rank.endpoints.known().iter();
-    let endpoints: Vec<&Endpoint> = peers.filter_map(|&peer| rank.endpoints.get(peer)).collect();
+    let peers = rank.connections.endpoints.known().iter();
+    let endpoints: Vec<&Endpoint> = peers
+        .filter_map(|&peer| rank.connections.endpoints.get(peer))
+        .collect();
     let memory = endpoints.iter().flat_map(|endpoint| {
         let staging = endpoint.sender.staging_memory();
         endpoint.receiver.memory().into_iter().chain(staging)

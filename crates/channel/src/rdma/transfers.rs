@@ -14,80 +14,78 @@ use std::ops::Range;
 use device::Node;
 
 use super::bulk::{BulkEngine, Noticed, Reserved, TransferQueue};
+use super::config::QueuePairs;
+use super::endpoint::Endpoint;
+use super::endpoints::Endpoints;
 use super::link::Link;
+use super::local::Local;
 use super::notice::NoticeWord;
-use super::qp_link::{Note, PieceId};
+use super::qp_link::Note;
 use super::rail::Rail;
-use super::rail_set::{RailKeys, RailSet};
-use super::registrations::ExposedRange;
+use super::rail_set::RailSet;
+use super::registrations::Registrations;
 use super::schedule::{Assignment, Schedule};
 use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
-use super::{Attention, QueuePairs, Rdma, broken};
-use crate::{Exposure, RemoteKey, Result, Token, Transfer as Started};
+use crate::{Error, Exposure, RemoteKey, Result, Token, Transfer as Started};
 
-impl Rdma {
-    /// Registers memory on every rail in use, unless it is registered.
-    ///
-    /// The caller keeps the memory until it has called `retract_range` as often.
-    pub(super) fn expose_range(&mut self, range: ExposedRange) -> Result<RailKeys> {
-        self.registrations.expose(&mut *self.node, range)
-    }
+/// The zero-copy transfers of a rank.
+pub(super) struct Transfers {
+    pub bulk: BulkEngine,
+    pub registrations: Registrations,
+}
 
-    /// Ends one use of exposed memory.
-    pub(super) fn retract_range(&mut self, range: ExposedRange) -> Result<()> {
-        self.registrations.retract(&mut *self.node, range)
-    }
+/// A transfer as the layer above asks for it.
+pub(super) struct Request<'a> {
+    pub peer: usize,
+    pub direction: Direction,
+    pub remote: &'a RemoteKey,
+    pub local: &'a Exposure,
+    pub at: Range<usize>,
+    pub token: Token,
+}
 
+impl Transfers {
     /// Starts a transfer between exposed memory of this rank and of a peer.
     pub(super) fn start(
         &mut self,
-        peer: usize,
-        direction: Direction,
-        remote: &RemoteKey,
-        local: &Exposure,
-        at: Range<usize>,
-        token: Token,
+        local: &mut Local,
+        endpoints: &mut Endpoints,
+        request: Request,
     ) -> Result<Started> {
-        local.check(peer, &at)?;
-        let part = remote.part_for(peer, &at)?;
-        if self.endpoints.get(peer).is_none() {
-            return Err(broken(peer, "a transfer without a connection"));
+        let Request { peer, at, .. } = request;
+        request.local.check(peer, &at)?;
+        let part = request.remote.part_for(peer, &at)?;
+        if endpoints.get(peer).is_none() {
+            return Err(Error::broken(peer, "a transfer without a connection"));
         }
-        let range = (local.key.address, local.len, local.exposed);
+        let own = &request.local;
+        let range = (own.key.address, own.len, own.exposed);
         let keys = *self.registrations.keys(range);
-        let endpoint = self.endpoints.of(peer);
-        let closed = |link: &&Link| remote.rail(link.peer_rail()).is_none();
+        let endpoint = endpoints.of(peer);
+        let closed = |link: &&Link| request.remote.rail(link.peer_rail()).is_none();
         if let Some(link) = endpoint.links().iter().find(closed) {
             let rail = link.peer_rail();
             let what = format!("a key that opens no memory to its rail {rail}");
-            return Err(broken(peer, what));
+            return Err(Error::broken(peer, what));
         }
         let transfer = BulkTransfer {
             peer,
-            direction,
+            direction: request.direction,
             local: LocalMemory {
-                address: local.key.address + at.start as u64,
+                address: own.key.address + at.start as u64,
                 keys,
             },
             remote: part,
             len: at.len() as u64,
-            token,
+            token: request.token,
         };
         self.bulk.start(&mut endpoint.transfers, transfer);
-        self.post_transfers(peer)?;
+        self.post(local, endpoint)?;
         Ok(Started::Started)
     }
 
     /// Posts the pieces of a peer's transfers for which its queue pairs have room.
-    pub(super) fn post_transfers(&mut self, peer: usize) -> Result<()> {
-        let Rdma {
-            endpoints,
-            node,
-            bulk,
-            rails,
-            ..
-        } = self;
-        let endpoint = endpoints.of(peer);
+    pub(super) fn post(&mut self, local: &mut Local, endpoint: &mut Endpoint) -> Result<()> {
         if !endpoint.connection.is_ready() {
             return Ok(());
         }
@@ -97,15 +95,15 @@ impl Rdma {
             return Ok(());
         }
         let mut posting = Posting {
-            now: schedule.as_ref().map_or(0, |_| node.now()),
-            node: &mut **node,
-            rails,
+            now: schedule.as_ref().map_or(0, |_| local.node.now()),
+            node: &mut *local.node,
+            rails: &local.rails,
             links,
             schedule,
         };
         while let Some(number) = queue.first() {
-            posting.post(bulk, number)?;
-            if !bulk.unfinished(number).is_posted() {
+            posting.post(&mut self.bulk, number)?;
+            if !self.bulk.unfinished(number).is_posted() {
                 break;
             }
             queue.advance();
@@ -113,95 +111,37 @@ impl Rdma {
         Ok(())
     }
 
-    /// A piece of a transfer that link `link` has carried is complete.
-    pub(super) fn transferred(&mut self, peer: usize, link: usize, piece: &PieceId) -> Result<()> {
-        self.bulk.completed(peer, piece);
-        let endpoint = self.endpoints.of(peer);
-        if let Some(schedule) = &mut endpoint.schedule {
-            let Attention {
-                polled_at, late, ..
-            } = self.attention;
-            schedule.completed(link, piece.len.into(), polled_at, late);
-        }
-        self.post_transfers(peer)
-    }
-
     /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be
     /// receives for.
-    pub(super) fn expect_notice(&mut self, peer: usize, token: Token) -> Result<Option<u32>> {
-        let is_shared = self.config.rails.queue_pairs == QueuePairs::Shared;
-        let reserved = match self.endpoints.get(peer) {
+    pub(super) fn expect_notice(
+        &mut self,
+        local: &mut Local,
+        endpoints: &mut Endpoints,
+        (peer, token): (usize, Token),
+    ) -> Result<Option<u32>> {
+        let is_shared = local.config.rails.queue_pairs == QueuePairs::Shared;
+        let reserved = match endpoints.get(peer) {
             // The queue pair of the notice is known once the peer's hello is.
             Some(endpoint) if is_shared && !endpoint.connection.is_ready() => None,
             None if is_shared => None,
-            Some(endpoint) if endpoint.notices_in_control() => {
-                let endpoint = self.endpoints.of(peer);
-                endpoint.reserve_shared_notices(&mut *self.node)?
-            }
-            Some(endpoint) => {
-                let rails = endpoint.connected_rails();
-                self.reserve_notices(rails)?
-            }
-            None => self.reserve_notices(self.in_use)?,
+            Some(_) => reserve(local, endpoints.of(peer))?,
+            None => local.reserve_notices(local.in_use)?,
         };
         Ok(reserved.map(|reserved| self.bulk.expect(peer, reserved, token)))
     }
 
-    /// Reserves a receive for a notice on each of `rails`. None: one of them has none.
-    fn reserve_notices(&mut self, rails: RailSet) -> Result<Option<Reserved>> {
-        let mut reserved = RailSet::default();
-        for rail in rails.iter() {
-            if !self.rails[rail].reserve_notice(&mut *self.node)? {
-                for rail in reserved.iter() {
-                    self.rails[rail].release_notice();
-                }
-                return Ok(None);
-            }
-            reserved = reserved.with(rail);
-        }
-        Ok(Some(Reserved::Rails(reserved)))
-    }
-
-    /// Frees the receives of a notice of `peer`.
-    fn release_notices(&mut self, peer: usize, reserved: Reserved) {
-        match reserved {
-            Reserved::Rails(rails) => {
-                for rail in rails.iter() {
-                    self.rails[rail].release_notice();
-                }
-            }
-            Reserved::Links(links) => {
-                let endpoint = self.endpoints.of(peer);
-                for link in links.iter() {
-                    endpoint.links_mut()[link].release_shared_notice();
-                }
-            }
-        }
-    }
-
-    fn release_all(&mut self, peer: usize, first: Reserved, again: Vec<Reserved>) {
-        self.release_notices(peer, first);
-        for reserved in again {
-            self.release_notices(peer, reserved);
-        }
-    }
-
     /// Reserves a receive on each live link to `peer` for every notice that the peer owes: a link
     /// fails, and other links may carry its shares.
-    pub(super) fn reserve_notices_again(&mut self, peer: usize) -> Result<()> {
+    pub(super) fn reserve_notices_again(
+        &mut self,
+        local: &mut Local,
+        endpoint: &mut Endpoint,
+        peer: usize,
+    ) -> Result<()> {
         let expected = self.bulk.expected_of(peer);
         for (number, _) in expected {
-            let endpoint = self.endpoints.of(peer);
-            let is_shared = endpoint.notices_in_control();
-            let reserved = match is_shared {
-                true => endpoint.reserve_shared_notices(&mut *self.node)?,
-                false => {
-                    let rails = endpoint.connected_rails();
-                    self.reserve_notices(rails)?
-                }
-            };
             // Without a free receive the peer's device waits and tries again: nothing is lost.
-            if let Some(reserved) = reserved {
+            if let Some(reserved) = reserve(local, endpoint)? {
                 self.bulk.reserved_again(number, reserved);
             }
         }
@@ -210,12 +150,16 @@ impl Rdma {
 
     /// Reserves a receive on link `index` to `peer`, which the peer may use again, for every notice
     /// that has none there.
-    pub(super) fn reserve_notices_on(&mut self, peer: usize, index: usize) -> Result<()> {
+    pub(super) fn reserve_notices_on(
+        &mut self,
+        local: &mut Local,
+        endpoint: &mut Endpoint,
+        (peer, index): (usize, usize),
+    ) -> Result<()> {
+        let is_shared = endpoint.notices_in_control();
+        let link = &mut endpoint.links_mut()[index];
+        let rail = link.rail();
         for (number, _) in self.bulk.expected_of(peer) {
-            let endpoint = self.endpoints.of(peer);
-            let is_shared = endpoint.notices_in_control();
-            let link = &mut endpoint.links_mut()[index];
-            let rail = link.rail();
             let wanted = match is_shared {
                 true => Reserved::Links(RailSet::only(index)),
                 false => Reserved::Rails(RailSet::only(rail)),
@@ -224,8 +168,8 @@ impl Rdma {
                 continue;
             }
             let is_reserved = match is_shared {
-                true => link.reserve_shared_notice(&mut *self.node)?,
-                false => self.rails[rail].reserve_notice(&mut *self.node)?,
+                true => link.reserve_shared_notice(&mut *local.node)?,
+                false => local.rails[rail].reserve_notice(&mut *local.node)?,
             };
             if is_reserved {
                 self.bulk.reserved_again(number, wanted);
@@ -235,40 +179,71 @@ impl Rdma {
     }
 
     /// Stops expecting a notice.
-    pub(super) fn forget_notice(&mut self, notice: u32) {
+    pub(super) fn forget_notice(
+        &mut self,
+        local: &mut Local,
+        endpoints: &mut Endpoints,
+        notice: u32,
+    ) {
         if let Some((peer, reserved, again)) = self.bulk.forget(notice) {
-            self.release_all(peer, reserved, again);
+            // A notice of a peer without a connection has its receives on rails.
+            release_all(local, endpoints.get_mut(peer), reserved, again);
         }
     }
 
-    /// A peer's write with a notice is whole, on `rail`.
-    pub(super) fn notice(
-        &mut self,
-        peer: usize,
-        rail: usize,
-        immediate: Option<u32>,
-    ) -> Result<()> {
-        self.rails[rail].post_notice_receive(&mut *self.node)?;
-        self.noticed(peer, immediate)
-    }
-
     /// A notice of a peer has arrived. The receive that it used up is posted again.
-    pub(super) fn noticed(&mut self, peer: usize, immediate: Option<u32>) -> Result<()> {
+    pub(super) fn noticed(
+        &mut self,
+        local: &mut Local,
+        endpoint: &mut Endpoint,
+        (peer, immediate): (usize, Option<u32>),
+    ) -> Result<()> {
         let Some(word) = immediate.map(NoticeWord::decode) else {
-            return Err(broken(
+            return Err(Error::broken(
                 peer,
                 "it has written with a notice without a number",
             ));
         };
         match self.bulk.notice(peer, word) {
             Noticed::Part => (),
-            Noticed::Whole(reserved, again) => self.release_all(peer, reserved, again),
+            Noticed::Whole(reserved, again) => {
+                release_all(local, Some(endpoint), reserved, again);
+            }
             Noticed::Unexpected => {
                 let what = format!("it has written with {word:?}, which it was not given");
-                return Err(broken(peer, what));
+                return Err(Error::broken(peer, what));
             }
         }
         Ok(())
+    }
+}
+
+/// Reserves a receive for a notice on each link that the peer may use. None: one of them has none.
+fn reserve(local: &mut Local, endpoint: &mut Endpoint) -> Result<Option<Reserved>> {
+    match endpoint.notices_in_control() {
+        true => endpoint.reserve_shared_notices(&mut *local.node),
+        false => local.reserve_notices(endpoint.connected_rails()),
+    }
+}
+
+/// Frees the receives of a notice. Those of links are an endpoint's.
+fn release_all(
+    local: &mut Local,
+    mut endpoint: Option<&mut Endpoint>,
+    first: Reserved,
+    again: Vec<Reserved>,
+) {
+    for reserved in [first].into_iter().chain(again) {
+        match reserved {
+            Reserved::Rails(rails) => local.release_notices(rails),
+            Reserved::Links(links) => {
+                let endpoint = endpoint.as_deref_mut();
+                let endpoint = endpoint.expect("links are an endpoint's");
+                for link in links.iter() {
+                    endpoint.links_mut()[link].release_shared_notice();
+                }
+            }
+        }
     }
 }
 

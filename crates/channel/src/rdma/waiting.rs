@@ -18,14 +18,14 @@ impl Waitable for Rdma {
     }
 
     fn arm(&mut self) -> Result<Wakes> {
-        self.attention.all = true;
+        self.connections.attention.all = true;
         self.send_grants()?;
-        self.probe()?;
+        self.probes.probe(&mut self.connections)?;
         Rdma::tend_last_paths(self)?;
-        self.node.arm()?;
-        let mut in_use = self.in_use.iter();
-        let raises = |rail: &Rail| rail.by_completion() || rail.polled();
-        let is_sure = self.by_completion || in_use.all(|rail| raises(&self.rails[rail]));
+        let local = &mut self.connections.local;
+        local.node.arm()?;
+        let raises = |rail: &Rail| rail.is_unordered() || rail.polled();
+        let is_sure = local.unordered || local.rails_in_use().all(raises);
         Ok(match is_sure {
             true => Wakes::ByEvent,
             false => Wakes::NotAlways,
@@ -33,7 +33,7 @@ impl Waitable for Rdma {
     }
 
     fn events(&mut self) -> Result<Option<OwnedFd>> {
-        Ok(self.node.events()?)
+        Ok(self.connections.local.node.events()?)
     }
 
     #[inline]

@@ -5,8 +5,6 @@
 //!      kind    zero    rail    marker, peer and role; peer and buffer; or buffer
 //! ```
 
-use super::qp_link::QpRole;
-
 const KIND_SHIFT: u32 = 62;
 const RAIL_SHIFT: u32 = 48;
 const PAYLOAD: u64 = (1 << RAIL_SHIFT) - 1;
@@ -14,6 +12,15 @@ const PAYLOAD: u64 = (1 << RAIL_SHIFT) - 1;
 const MARKER: u64 = 1 << (RAIL_SHIFT - 1);
 /// Bits of the number of a buffer in the memory of an endpoint.
 const BUFFER_BITS: u32 = 8;
+
+/// The use of a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QpRole {
+    /// Packets, tails and grants.
+    Control = 0,
+    /// Zero-copy transfers.
+    Bulk = 1,
+}
 
 /// A work-request id: its rail and its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! The policy that chooses by predicted arrival.
 
+use super::assignment::{Assignment, SHORTEST_PIECE};
 use super::estimate::duration;
-use super::link_state::Links;
+use super::links::Links;
 use super::pace::Pace;
 use super::split::{self, NEXT_LINK, Split};
-use super::{Assignment, RailSet, SHORTEST_PIECE};
 use crate::rdma::config::QueuePairs;
+use crate::rdma::rail_set::RailSet;
 
 /// Packets that leave the home link in less time always take it, in nanoseconds: a processor needs
 /// about as long for each, so they never wait for one another.

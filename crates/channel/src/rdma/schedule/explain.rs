@@ -1,8 +1,10 @@
 //! Predictions for the user: the choice of a policy, and the choices not taken.
 
-use super::link_state::Links;
+use super::assignment::Shares;
+use super::links::Links;
+use super::split;
 use super::static_policy::equal_shares;
-use super::{MAX_RAILS, Policy, RailSet, Schedule, Shares, split};
+use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
 /// A choice of links for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,26 +27,21 @@ pub(in crate::rdma) struct Prediction {
     pub arrival_ns: u64,
 }
 
-/// The predictions for a message of `len` bytes on an idle endpoint, the choice of the policy
-/// first.
-pub(super) fn predictions(schedule: &Schedule, len: u64) -> Vec<Prediction> {
-    let links = schedule.links.idle();
-    let split = split::best(&links, len, 0);
-    let taken = match &schedule.policy {
-        Policy::Static(policy) => policy.clone().shares(&links, len),
-        Policy::Adaptive(_) => split.shares,
-    };
-    let mut choices: Vec<Shares> = vec![taken];
+/// The predictions for a message of `len` bytes on idle links, the choice of the policy first.
+/// `taken`: the choice of a static policy. The adaptive one takes the split that ends first.
+pub(super) fn predictions(links: &Links, taken: Option<Shares>, len: u64) -> Vec<Prediction> {
+    let split = split::best(links, len, 0);
+    let mut choices: Vec<Shares> = vec![taken.unwrap_or(split.shares)];
     let singles = links.alive.iter().map(|link| split::single(link, len));
-    for shares in singles.chain([equal_shares(&links, len), split.shares]) {
+    for shares in singles.chain([equal_shares(links, len), split.shares]) {
         if !choices.contains(&shares) {
             choices.push(shares);
         }
     }
     let prediction = |shares: Shares| Prediction {
-        choice: name(&links, &shares, len),
+        choice: name(links, &shares, len),
         shares,
-        arrival_ns: arrival(&links, &shares),
+        arrival_ns: arrival(links, &shares),
     };
     choices.into_iter().map(prediction).collect()
 }

@@ -4,22 +4,26 @@
 //! choices.
 //! - `static_policy`: `single`, `stripe`, `round-robin` and `fixed`, which never read the clock;
 //! - `adaptive`: the choice by predicted arrival; `split`: the shares of one transfer;
-//! - `link_state`: the work posted on a link; `estimate`: the bandwidth learned from completions;
-//!   `slot`: the total of links that share a card;
+//! - `links`: the links of an endpoint; `link_state`: the work posted on one of them;
+//!   `estimate`: the bandwidth learned from completions; `slot`: the total of links that share a
+//!   card;
+//! - `assignment`: the answer to a transfer;
 //! - `pace`: the time of packets with few readings of the clock;
 //! - `explain`: predictions for the user.
 //!
 //! Invariants:
 //! - shares sum to the bytes to be assigned, and only live links get any;
-//! - a link is given at most [`HORIZON`] of predicted work, or that of some round trips, beyond
-//!   one shortest piece, so that a slow link can be left;
+//! - a link is given at most `HORIZON` of predicted work, or that of some round trips, beyond one
+//!   shortest piece, so that a slow link can be left;
 //! - [`Assignment::Wait`] is given only while a live link has bulk work, whose completion ends the
 //!   wait.
 
 mod adaptive;
+mod assignment;
 mod estimate;
 mod explain;
 mod link_state;
+mod links;
 mod pace;
 mod slot;
 mod split;
@@ -30,42 +34,12 @@ mod tests;
 pub(super) use explain::{Choice, Prediction};
 
 use super::config::{RailPolicy, RailSettings};
-use super::rail_set::{MAX_RAILS, RailSet};
 use adaptive::Adaptive;
-use link_state::Links;
+use assignment::SHORTEST_PIECE;
+pub(super) use assignment::{Assignment, Shares};
+pub(super) use link_state::LinkTraits;
+use links::Links;
 use static_policy::StaticPolicy;
-
-/// The most predicted work that a link of a short latency holds, in nanoseconds.
-const HORIZON: u64 = 100_000;
-/// The shortest piece that is worth a request of its own, in bytes.
-const SHORTEST_PIECE: u64 = 4 << 10;
-
-/// The bytes of a transfer for each link.
-pub(super) type Shares = [u64; MAX_RAILS];
-
-/// The attributes of a link from which predictions start.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LinkTraits {
-    /// Payload in one direction, in bytes per second. 0: unknown.
-    pub bandwidth: u64,
-    /// Time from the post of a short write to its arrival, in nanoseconds.
-    pub latency_ns: u64,
-    /// The number of the local card. Links of one card share its slot.
-    pub card: usize,
-    /// Work completes only while the peer's process polls, and not by the peer's hardware.
-    pub polled: bool,
-}
-
-/// The links of the next bytes of a bulk transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Assignment {
-    /// All bytes that are left.
-    Final(Shares),
-    /// The next `len` bytes.
-    Piece { link: usize, len: u64 },
-    /// Every useful link holds its horizon of work.
-    Wait,
-}
 
 /// The schedule of one endpoint.
 pub(super) struct Schedule {
@@ -180,7 +154,12 @@ impl Schedule {
     /// Predictions for a message of `len` bytes on an idle endpoint. The choice of the policy comes
     /// first.
     pub(super) fn explain(&self, len: u64) -> Vec<Prediction> {
-        explain::predictions(self, len)
+        let links = self.links.idle();
+        let taken = match &self.policy {
+            Policy::Static(policy) => Some(policy.clone().shares(&links, len)),
+            Policy::Adaptive(_) => None,
+        };
+        explain::predictions(&links, taken, len)
     }
 
     /// The resource that bounds long messages with these shares, where the schedule knows it.

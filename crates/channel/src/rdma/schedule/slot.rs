@@ -1,8 +1,9 @@
 //! The slot of a card that several links share.
 
+use super::assignment::{HORIZON, SHORTEST_PIECE};
 use super::estimate::{Estimate, capacity, duration};
-use super::link_state::{LinkState, Run};
-use super::{HORIZON, LinkTraits, MAX_RAILS, RailSet, SHORTEST_PIECE};
+use super::link_state::{LinkState, LinkTraits, Run};
+use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
 /// A slot with two links or more.
 #[derive(Clone)]

@@ -1,7 +1,8 @@
 //! The split of one transfer over links, such that all of them end together.
 
-use super::link_state::Links;
-use super::{MAX_RAILS, RailSet, SHORTEST_PIECE, Shares};
+use super::assignment::{SHORTEST_PIECE, Shares};
+use super::links::Links;
+use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
 /// The time from the post on one link to the post on the next: 300 ns of processor time for a
 /// request and its completion, and 30 ns for another queue pair.

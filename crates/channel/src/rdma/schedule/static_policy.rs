@@ -1,8 +1,10 @@
 //! The policies that choose without predictions.
 
-use super::link_state::Links;
+use super::assignment::Shares;
+use super::links::Links;
 use super::split::single;
-use super::{MAX_RAILS, RailPolicy, RailSettings, Shares};
+use crate::rdma::config::{RailPolicy, RailSettings};
+use crate::rdma::rail_set::MAX_RAILS;
 
 /// A policy other than `adaptive`.
 #[derive(Clone)]

@@ -7,18 +7,19 @@
 
 use super::immediate::NUMBER_BITS;
 
-/// A set of the numbers from the last consumed packet to the end of the ring behind it.
-pub(super) struct Known {
+/// The packets that completions have reported, among those from the last consumed packet to the end
+/// of the ring behind it.
+pub(super) struct ReportedPackets {
     /// The size class of each packet that is known, by the remainder of its number.
     places: Box<[Option<u8>]>,
     /// The largest distance of a number from the last consumed packet.
     most: u64,
 }
 
-impl Known {
+impl ReportedPackets {
     /// The set for a ring with `slots` slots.
-    pub(super) fn new(slots: usize) -> Known {
-        Known {
+    pub(super) fn new(slots: usize) -> ReportedPackets {
+        ReportedPackets {
             places: vec![None; (slots + 1).next_power_of_two()].into(),
             most: slots as u64,
         }
@@ -65,7 +66,7 @@ mod tests {
 
     #[test]
     fn numbers_come_in_any_order_and_more_than_once() {
-        let mut known = Known::new(4);
+        let mut known = ReportedPackets::new(4);
         let base = u64::from(NUMBER_BITS) - 1;
         let lower = |number: u64| number as u32 & NUMBER_BITS;
         for number in [base + 3, base + 1, base + 3] {

@@ -1,0 +1,91 @@
+//! The endpoints of a rank, by peer.
+
+use super::endpoint::Endpoint;
+use crate::PeerTable;
+
+/// The endpoints of a rank, by peer.
+pub(super) struct Endpoints {
+    all: PeerTable<Box<Endpoint>>,
+    /// Peers with an endpoint, in the order in which the endpoints were made.
+    known: Vec<usize>,
+    /// Peers with rings, in the order in which the rings were made.
+    ringed: Vec<usize>,
+    /// Peers for which this rank has memory for rings.
+    with_memory: usize,
+}
+
+impl Endpoints {
+    /// Room for the endpoints to `ranks` ranks.
+    pub(super) fn new(ranks: usize) -> Endpoints {
+        Endpoints {
+            all: PeerTable::new(ranks),
+            known: Vec::new(),
+            ringed: Vec::new(),
+            with_memory: 0,
+        }
+    }
+
+    /// The number of ranks of the job.
+    pub(super) fn ranks(&self) -> usize {
+        self.all.peers()
+    }
+
+    /// The endpoint to `peer`, if there is one.
+    #[inline(always)]
+    pub(super) fn get(&self, peer: usize) -> Option<&Endpoint> {
+        self.all.get(peer).map(|endpoint| &**endpoint)
+    }
+
+    /// As [`get`](Endpoints::get).
+    pub(super) fn get_mut(&mut self, peer: usize) -> Option<&mut Endpoint> {
+        self.all.get_mut(peer).map(|endpoint| &mut **endpoint)
+    }
+
+    /// The endpoint to `peer`, which must exist.
+    #[inline(always)]
+    pub(super) fn of(&mut self, peer: usize) -> &mut Endpoint {
+        match self.all.get_mut(peer) {
+            Some(endpoint) => endpoint,
+            None => no_endpoint(peer),
+        }
+    }
+
+    /// The next endpoint has memory for rings: at most `most` have. Counts it.
+    pub(super) fn takes_memory(&mut self, most: usize) -> bool {
+        let takes = self.with_memory < most;
+        self.with_memory += usize::from(takes);
+        takes
+    }
+
+    /// Adds the endpoint to `peer`.
+    pub(super) fn add(&mut self, peer: usize, endpoint: Endpoint) {
+        let before = self.all.entry(peer).replace(Box::new(endpoint));
+        assert!(before.is_none(), "rank {peer} has an endpoint");
+        self.known.push(peer);
+    }
+
+    /// Notes that the endpoint to `peer` has rings; returns their number.
+    pub(super) fn has_rings_now(&mut self, peer: usize) -> usize {
+        self.ringed.push(peer);
+        self.ringed.len() - 1
+    }
+
+    pub(super) fn known(&self) -> &[usize] {
+        &self.known
+    }
+
+    #[inline(always)]
+    pub(super) fn ringed(&self) -> &[usize] {
+        &self.ringed
+    }
+
+    /// Removes all endpoints.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<Endpoint>> {
+        self.all.drain()
+    }
+}
+
+#[cold]
+fn no_endpoint(peer: usize) -> ! {
+    panic!("there is no endpoint to rank {peer}");
+}

@@ -1,0 +1,176 @@
+//! This rank's side of all its connections: its node, its rails, and the values that are alike for
+//! every peer.
+
+use device::{Charges, LinkLayer, Node, Status};
+
+use super::bulk::Reserved;
+use super::config::{Config, Design};
+use super::layout::Layout;
+use super::rail::Rail;
+use super::rail_set::{MAX_RAILS, RailSet};
+use crate::{Error, Fault, Result};
+
+/// Receives of one link that are used up and not yet posted again, at most.
+pub(super) const LATE: u32 = 16;
+
+/// This rank's side of all connections.
+pub(super) struct Local {
+    pub rank: usize,
+    pub node: Box<dyn Node>,
+    pub rails: Box<[Rail]>,
+    /// The rails that endpoints use.
+    pub in_use: RailSet,
+    /// A rail in use places writes in no order: only completions report packets on it.
+    pub unordered: bool,
+    /// A device in use works only while its owner polls it, and each post to it costs much.
+    pub needs_polls: bool,
+    /// The node knows when no path to a peer carries anything.
+    pub knows_cuts: bool,
+    pub config: Config,
+    pub layout: Layout,
+    pub charges: Charges,
+}
+
+impl Local {
+    /// Opens the rails of `node` for rank `rank`.
+    pub(super) fn open(mut node: Box<dyn Node>, rank: usize, config: Config) -> Result<Local> {
+        let config = config.on(&*node);
+        let count = node.rails().min(MAX_RAILS);
+        let in_use = RailSet::below(match config.design {
+            Design::ZeroCopy => count.min(config.rails.most.max(1)),
+            // The other designs are those of one rail.
+            _ => 1,
+        });
+        let rails: Box<[Rail]> = (0..count)
+            .map(|index| Rail::open(&mut *node, index, in_use.contains(index)))
+            .collect::<Result<_>>()?;
+        Ok(Local {
+            rank,
+            unordered: in_use.iter().any(|rail| rails[rail].is_unordered()),
+            needs_polls: in_use.iter().any(|rail| rails[rail].polled()),
+            knows_cuts: node.knows_cuts(),
+            layout: Layout::of(&config),
+            charges: Charges::of(&mut *node),
+            rails,
+            in_use,
+            config,
+            node,
+        })
+    }
+
+    /// The rails in use.
+    pub(super) fn rails_in_use(&self) -> impl Iterator<Item = &Rail> {
+        self.in_use.iter().map(|rail| &self.rails[rail])
+    }
+
+    /// Requests for devices to which a post costs much leave together from now on, or leave now.
+    #[inline(never)]
+    pub(super) fn cork(&mut self, on: bool) {
+        for rail in self.in_use.iter().filter(|rail| self.rails[*rail].polled()) {
+            match on {
+                true => self.node.rail(rail).cork(),
+                false => self.node.rail(rail).uncork(),
+            }
+        }
+    }
+
+    /// The receives without memory of one link on a rail: the number of writes with immediate that
+    /// may arrive between two polls of this rank.
+    ///
+    /// Packets: one for each slot, because no slot is used again before its packet is consumed.
+    /// Tails: each reports one more packet of this rank as consumed, and this rank sends none
+    /// before it polls. While a connection ends, a tail behind any of these may ask for a
+    /// completion. `LATE` receives may be used up and not posted again.
+    pub(super) fn receives(&self, rail: usize) -> usize {
+        match self.rails[rail].is_unordered() {
+            true => 4 * self.layout.slots() + LATE as usize,
+            false => 0,
+        }
+    }
+
+    /// Reserves a receive for a notice on each of `rails`. None: one of them has none.
+    pub(super) fn reserve_notices(&mut self, rails: RailSet) -> Result<Option<Reserved>> {
+        let mut reserved = RailSet::default();
+        for rail in rails.iter() {
+            if !self.rails[rail].reserve_notice(&mut *self.node)? {
+                self.release_notices(reserved);
+                return Ok(None);
+            }
+            reserved = reserved.with(rail);
+        }
+        Ok(Some(Reserved::Rails(reserved)))
+    }
+
+    /// Frees one receive for a notice on each of `rails`.
+    pub(super) fn release_notices(&mut self, rails: RailSet) {
+        rails
+            .iter()
+            .for_each(|rail| self.rails[rail].release_notice());
+    }
+
+    /// The name of a rail's device.
+    pub(super) fn device(&mut self, rail: usize) -> String {
+        self.node.rail(rail).attributes().name.clone()
+    }
+
+    /// A peer with its place.
+    pub(super) fn name_of(&mut self, peer: usize) -> String {
+        match self.node.place_of(peer) {
+            place if place.is_empty() => format!("rank {peer}"),
+            place => format!("rank {peer} on {place}"),
+        }
+    }
+
+    /// The place of this rank, for a sentence about another one.
+    pub(super) fn place_here(&mut self) -> String {
+        match self.node.place_of(self.rank) {
+            place if place.is_empty() => "this rank".into(),
+            place => format!("this rank on {place}"),
+        }
+    }
+
+    /// The error of a request that has failed on a rail, and with it the connection.
+    #[cold]
+    pub(super) fn lost(&mut self, peer: usize, rail: usize, status: Status) -> Error {
+        let mut device = self.device(rail);
+        // The devices' own notes may tell why.
+        let notes = self.node.notes();
+        if !notes.is_empty() {
+            device = format!("{device} ({})", notes.join("; "));
+        }
+        Fault::Lost {
+            peer,
+            device,
+            status: status.words().into(),
+            check: advice(status, self.rails[rail].network().link_layer),
+            may_be_death: !self.node.is_virtual(),
+        }
+        .into()
+    }
+}
+
+/// The advice for a request that failed with `status` on such a link.
+pub(super) fn advice(status: Status, link: LinkLayer) -> &'static str {
+    match status {
+        Status::RetryExceeded if link == LinkLayer::Internet => {
+            "is that rank still alive, and are interface, cable and route between the two hosts up (ip link, ping)?"
+        }
+        // The second is what some devices report that have no path to the peer any more.
+        Status::RetryExceeded | Status::LocalQpOperation => {
+            "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
+        }
+        Status::RnrRetryExceeded => {
+            "is that rank stopped, so that it takes nothing, or is its host overloaded?"
+        }
+        Status::RemoteAccess | Status::RemoteInvalidRequest | Status::RemoteOperation => {
+            "do all ranks use the same version of the library, and did the program leave buffers alone that \
+             were still in use?"
+        }
+        Status::LocalProtection | Status::LocalLength => {
+            "did the program free or unmap a buffer that was still in use?"
+        }
+        Status::Flushed | Status::BadResponse | Status::Success => {
+            "has that rank ended, or was there an earlier error on this connection?"
+        }
+    }
+}

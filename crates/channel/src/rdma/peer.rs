@@ -1,0 +1,85 @@
+//! The connections of a rank, and one of them with everything that its changes concern.
+
+use super::attention::Attention;
+use super::endpoint::Endpoint;
+use super::endpoints::Endpoints;
+use super::fence::{LinkMessage, LinkWord};
+use super::handshake::HandshakeMessage;
+use super::local::Local;
+use super::polled::PolledCompletions;
+use super::ring_watch::RingWatch;
+use super::srq_path::SrqPath;
+use super::transfers::Transfers;
+use crate::{Error, Result};
+
+/// The connections of a rank.
+pub(super) struct Connections {
+    pub local: Local,
+    pub endpoints: Endpoints,
+    pub transfers: Transfers,
+    pub messages: SrqPath,
+    pub attention: Attention,
+    /// The rings with news. `None`: the node does not know them, or packets arrive that only
+    /// completions report.
+    pub watch: Option<Box<RingWatch>>,
+    pub polled: PolledCompletions,
+}
+
+/// The connection to one peer, with the parts of the rank that its changes concern.
+pub(super) struct Peer<'a> {
+    pub rank: usize,
+    pub endpoint: &'a mut Endpoint,
+    pub local: &'a mut Local,
+    pub transfers: &'a mut Transfers,
+    pub messages: &'a mut SrqPath,
+    pub attention: &'a mut Attention,
+}
+
+impl Connections {
+    /// The connection to `rank`, which has an endpoint.
+    pub(super) fn peer(&mut self, rank: usize) -> Peer<'_> {
+        Peer {
+            rank,
+            endpoint: self.endpoints.of(rank),
+            local: &mut self.local,
+            transfers: &mut self.transfers,
+            messages: &mut self.messages,
+            attention: &mut self.attention,
+        }
+    }
+}
+
+impl Peer<'_> {
+    /// Sends the peer a message out of band.
+    pub(super) fn tell(&mut self, message: &HandshakeMessage) -> Result<()> {
+        Ok(self.local.node.oob_send(self.rank, &message.encode())?)
+    }
+
+    /// Sends the peer a word about link `index`.
+    pub(super) fn tell_of_link(&mut self, index: usize, word: LinkWord) -> Result<()> {
+        let link = &self.endpoint.links()[index];
+        let rails = (link.rail() as u8, link.peer_rail() as u8);
+        self.tell(&HandshakeMessage::Link(LinkMessage { rails, word }))
+    }
+
+    /// Posts the pieces of transfers for which there is room.
+    pub(super) fn post_transfers(&mut self) -> Result<()> {
+        self.transfers.post(self.local, self.endpoint)
+    }
+
+    /// The peer's end is connected: the peer has said so, or has written to this rank.
+    #[inline]
+    pub(super) fn peer_ready(&mut self) -> Result<()> {
+        match self.endpoint.connection.peer_ready() {
+            Ok(true) => self.now_ready(),
+            Ok(false) => Ok(()),
+            Err(what) => Err(Error::broken(self.rank, what)),
+        }
+    }
+
+    /// The connection has become ready.
+    pub(super) fn now_ready(&mut self) -> Result<()> {
+        self.attention.connecting -= 1;
+        self.post_transfers()
+    }
+}

@@ -1,0 +1,459 @@
+//! The order of a crate's modules, read from its sources: which module imports which, and which
+//! import each other. No compiler is needed. Tests of a module do not count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The imports of each module of a folder.
+pub type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// The name of a folder's own module in its graph.
+pub const PARENT: &str = "mod";
+
+/// An import that closes a circle and is allowed for now: the folder, the module, and the module
+/// that it imports.
+pub type Allowed = (&'static str, &'static str, &'static str);
+
+/// The modules of a crate, by their paths: `rdma::schedule`. The path of the crate's root is empty.
+pub struct Modules {
+    all: BTreeMap<String, Module>,
+}
+
+/// One module that has a file.
+struct Module {
+    text: String,
+    /// Names that the module has from others, with their paths as they are written.
+    names: BTreeMap<String, Vec<String>>,
+    children: BTreeSet<String>,
+}
+
+impl Modules {
+    /// The modules of the crate whose sources lie in `src`.
+    pub fn of(src: &Path) -> Modules {
+        let mut modules = Modules {
+            all: BTreeMap::new(),
+        };
+        modules.add("", &src.join("lib.rs"), src);
+        modules
+    }
+
+    /// Adds the module `path`, whose file is `file` and whose children lie in `folder`.
+    fn add(&mut self, path: &str, file: &Path, folder: &Path) {
+        let text = fs::read_to_string(file);
+        let text = code(&text.unwrap_or_else(|why| panic!("{}: {why}", file.display())));
+        let children: BTreeSet<String> = children(&text).map(str::to_string).collect();
+        let names = paths(&text, true).filter_map(|mut path| {
+            let name = path.pop()?;
+            Some((name, path))
+        });
+        let module = Module {
+            names: names.collect(),
+            children: children.clone(),
+            text,
+        };
+        self.all.insert(path.to_string(), module);
+        for child in children {
+            let inside = folder.join(&child);
+            let files = [folder.join(format!("{child}.rs")), inside.join("mod.rs")];
+            let file = files.iter().find(|file| file.is_file());
+            let file: &PathBuf = file.unwrap_or_else(|| panic!("{path}::{child} has no file"));
+            self.add(&join(path, &child), file, &inside);
+        }
+    }
+
+    /// The folders that hold modules, by the paths of their own modules.
+    pub fn folders(&self) -> impl Iterator<Item = &str> {
+        let folders = self.all.iter();
+        let folders = folders.filter(|(_, module)| !module.children.is_empty());
+        folders.map(|(path, _)| path.as_str())
+    }
+
+    /// The imports among the modules of `folder`, each with all modules below it, and
+    /// [`PARENT`], the folder's own file. The root of a crate has no such file.
+    pub fn graph(&self, folder: &str) -> Graph {
+        let mut graph = Graph::new();
+        for from in self.all.keys() {
+            let Some(importer) = self.part(folder, from) else {
+                continue;
+            };
+            let imports = self.imports(from);
+            let imports = imports.iter().filter_map(|to| self.part(folder, to));
+            let imports: BTreeSet<String> = imports.filter(|to| *to != importer).collect();
+            graph.entry(importer).or_default().extend(imports);
+        }
+        graph
+    }
+
+    /// The modules that import each other, with their files' own modules: each set has at least
+    /// two.
+    pub fn circles(&self) -> Vec<BTreeSet<String>> {
+        let mut graph = Graph::new();
+        for from in self.all.keys().filter(|from| !from.is_empty()) {
+            let mut imports = self.imports(from);
+            imports.retain(|to| to != from && !to.is_empty());
+            graph.insert(from.clone(), imports);
+        }
+        let below = |from: &str| {
+            let mut found = BTreeSet::new();
+            let mut left = vec![from];
+            while let Some(module) = left.pop() {
+                let imports = graph[module].iter();
+                left.extend(
+                    imports
+                        .filter(|to| found.insert(to.to_string()))
+                        .map(|to| &**to),
+                );
+            }
+            found
+        };
+        let below: BTreeMap<&String, BTreeSet<String>> =
+            graph.keys().map(|from| (from, below(from))).collect();
+        let circles = graph.keys().filter(|from| below[from].contains(*from));
+        let circles = circles.map(|from| {
+            let others = below[from].iter().filter(|to| below[to].contains(from));
+            others.cloned().collect()
+        });
+        circles.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The types whose own methods lie in other modules than the type, with these modules. Calls of
+    /// such methods are no imports, so they could hide a circle.
+    pub fn scattered(&self) -> BTreeSet<(String, String)> {
+        let mut found = BTreeSet::new();
+        for (path, module) in &self.all {
+            let lines = module.text.lines();
+            for name in lines.filter_map(own_methods_of) {
+                let is_here = defines(&module.text, name);
+                if !is_here {
+                    found.insert((path.clone(), name.to_string()));
+                }
+            }
+        }
+        found
+    }
+
+    /// The part of `folder` that the module is, or is in.
+    fn part(&self, folder: &str, module: &str) -> Option<String> {
+        if module == folder {
+            return (!folder.is_empty()).then(|| PARENT.to_string());
+        }
+        let below = match folder {
+            "" => module,
+            _ => module.strip_prefix(folder)?.strip_prefix("::")?,
+        };
+        below.split("::").next().map(str::to_string)
+    }
+
+    /// The paths of the modules that a module names.
+    fn imports(&self, of: &str) -> BTreeSet<String> {
+        let module = &self.all[of];
+        let found = paths(&module.text, false).filter_map(|path| self.resolve(of, &path, 0));
+        found.collect()
+    }
+
+    /// The module that a path, written in module `from`, leads to.
+    fn resolve(&self, from: &str, path: &[String], depth: usize) -> Option<String> {
+        let mut at = match path.first()?.as_str() {
+            "crate" => String::new(),
+            "self" => from.to_string(),
+            "super" => above(from)?,
+            first if self.all[from].children.contains(first) => join(from, first),
+            _ => return None,
+        };
+        for name in &path[1..] {
+            let module = &self.all[&at];
+            if name == "super" {
+                at = above(&at)?;
+            } else if module.children.contains(name) {
+                at = join(&at, name);
+            } else if let Some(to) = module.names.get(name).filter(|_| depth < 8) {
+                return self.resolve(&at, to, depth + 1).or(Some(at));
+            } else {
+                break;
+            }
+        }
+        Some(at)
+    }
+}
+
+/// Checks that no modules of a folder import each other, in any folder of the crate, but for the
+/// imports that are allowed; and that each of these is still needed.
+pub fn check(modules: &Modules, allowed: &[Allowed]) -> Result<(), String> {
+    for folder in modules.folders() {
+        let whole = modules.graph(folder);
+        let here: Vec<_> = allowed.iter().filter(|(of, ..)| *of == folder).collect();
+        let without = |but: Option<&Allowed>| {
+            let mut graph = whole.clone();
+            for &&(_, from, to) in here.iter().filter(|one| Some(**one) != but) {
+                let imports = graph.get_mut(from);
+                imports.map(|imports| imports.remove(to));
+            }
+            graph
+        };
+        if let Some(cycle) = cycle(&without(None)) {
+            let cycle = cycle.join(" -> ");
+            return Err(format!("modules of `{folder}` import each other: {cycle}"));
+        }
+        if let Some(one) = here.iter().find(|one| cycle(&without(Some(one))).is_none()) {
+            return Err(format!("{one:?} need not be allowed any more"));
+        }
+    }
+    let folders: BTreeSet<&str> = modules.folders().collect();
+    match allowed
+        .iter()
+        .find(|(folder, ..)| !folders.contains(folder))
+    {
+        Some(one) => Err(format!("{one:?} names no folder")),
+        None => Ok(()),
+    }
+}
+
+/// Modules each of which imports the next, the last of which is the first.
+pub fn cycle(graph: &Graph) -> Option<Vec<&str>> {
+    let mut done = BTreeSet::new();
+    let mut modules = graph.keys();
+    modules.find_map(|module| cycle_from(graph, module, &mut Vec::new(), &mut done))
+}
+
+fn cycle_from<'a>(
+    graph: &'a Graph,
+    module: &'a str,
+    path: &mut Vec<&'a str>,
+    done: &mut BTreeSet<&'a str>,
+) -> Option<Vec<&'a str>> {
+    if let Some(at) = path.iter().position(|&above| above == module) {
+        let mut cycle = path[at..].to_vec();
+        cycle.push(module);
+        return Some(cycle);
+    }
+    if done.contains(module) {
+        return None;
+    }
+    path.push(module);
+    let imports = graph.get(module).into_iter().flatten();
+    let found = imports
+        .map(String::as_str)
+        .find_map(|next| cycle_from(graph, next, path, done));
+    path.pop();
+    done.insert(module);
+    found
+}
+
+fn join(path: &str, child: &str) -> String {
+    match path {
+        "" => child.to_string(),
+        _ => format!("{path}::{child}"),
+    }
+}
+
+fn above(path: &str) -> Option<String> {
+    match path.rsplit_once("::") {
+        Some((above, _)) => Some(above.to_string()),
+        None => (!path.is_empty()).then(String::new),
+    }
+}
+
+/// A file without comments, and without the tests at its end.
+fn code(text: &str) -> String {
+    let end = [
+        "mod tests {",
+        "pub(super) mod tests {",
+        "pub(crate) mod tests {",
+    ]
+    .iter()
+    .filter_map(|tests| text.find(&format!("#[cfg(test)]\n{tests}")))
+    .min();
+    let lines = text[..end.unwrap_or(text.len())].lines();
+    let code = lines.filter(|line| !line.trim_start().starts_with("//"));
+    code.collect::<Vec<_>>().join("\n")
+}
+
+/// The modules of a file that have files of their own, without tests.
+fn children(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_test = false;
+    text.lines().filter_map(move |line| {
+        if line.starts_with("#[") {
+            is_test |= line.starts_with("#[cfg(") && line.contains("test");
+            return None;
+        }
+        let counts = !std::mem::take(&mut is_test);
+        let line = line.strip_prefix("pub").unwrap_or(line);
+        let line = match line.strip_prefix('(') {
+            Some(rest) => rest.split_once(')')?.1,
+            None => line,
+        };
+        let name = line.trim_start().strip_prefix("mod ")?.strip_suffix(';')?;
+        counts.then_some(name)
+    })
+}
+
+/// The text defines the type `name`.
+fn defines(text: &str, name: &str) -> bool {
+    ["struct", "enum", "union"].iter().any(|kind| {
+        let definition = format!("{kind} {name}");
+        let mut all = text.match_indices(&definition);
+        all.any(|(at, _)| {
+            let next = text[at + definition.len()..].bytes().next();
+            !next.is_some_and(is_of_a_name)
+        })
+    })
+}
+
+/// The type whose own methods begin on this line. Implementations of traits have none.
+fn own_methods_of(line: &str) -> Option<&str> {
+    let mut rest = line.strip_prefix("impl")?;
+    if rest.starts_with('<') {
+        let mut depth = 0;
+        let end = rest.char_indices().find(|(_, c)| {
+            depth += i32::from(*c == '<') - i32::from(*c == '>');
+            depth == 0
+        })?;
+        rest = &rest[end.0 + 1..];
+    }
+    let rest = rest.strip_prefix(' ')?;
+    if rest.contains(" for ") {
+        return None;
+    }
+    let end = rest.bytes().take_while(|c| is_of_a_name(*c)).count();
+    Some(&rest[..end])
+}
+
+/// The paths in a text, each in one piece: `a::{b, c::d}` is `a::b` and `a::c::d`. `used`: only
+/// those of `use`, each with the name that it gives to the module.
+fn paths(text: &str, used: bool) -> impl Iterator<Item = Vec<String>> {
+    let mut found = Vec::new();
+    if used {
+        for at in text.match_indices("use ").map(|(at, _)| at) {
+            if text[..at]
+                .chars()
+                .next_back()
+                .is_none_or(|c| c.is_whitespace())
+            {
+                tree(&text[at + 4..], &[], &mut found);
+            }
+        }
+        return found.into_iter();
+    }
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < text.len() {
+        let is_name = is_of_a_name(bytes[at]);
+        let begins = is_name && (at == 0 || !is_of_a_name(bytes[at - 1]) && bytes[at - 1] != b':');
+        if !begins {
+            at += 1;
+            continue;
+        }
+        // A visibility names a module without importing it.
+        let is_import = !text[..at].ends_with("(in ");
+        let end = at + text[at..].bytes().take_while(|c| is_of_a_name(*c)).count();
+        at = match text[end..].starts_with("::") && is_import {
+            true => text.len() - tree(&text[at..], &[], &mut found).len(),
+            false => end,
+        };
+    }
+    found.into_iter()
+}
+
+/// Reads a path with its branches in braces. Returns the text behind it.
+fn tree<'a>(text: &'a str, above: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
+    let mut path = above.to_vec();
+    let mut text = text.trim_start();
+    loop {
+        if let Some(mut list) = text.strip_prefix('{') {
+            loop {
+                list = list.trim_start();
+                if let Some(rest) = list.strip_prefix('}') {
+                    return rest;
+                }
+                let rest = tree(list, &path, found).trim_start();
+                let rest = rest.strip_prefix(',').unwrap_or(rest);
+                if rest.len() == list.len() {
+                    return rest;
+                }
+                list = rest;
+            }
+        }
+        let len = text.bytes().take_while(|c| is_of_a_name(*c)).count();
+        if len > 0 {
+            path.push(text[..len].to_string());
+        }
+        text = text[len..].strip_prefix('*').unwrap_or(&text[len..]);
+        match text.strip_prefix("::") {
+            Some(rest) => text = rest,
+            None => break,
+        }
+    }
+    let text = match text.strip_prefix(" as ") {
+        Some(rest) => &rest[rest.bytes().take_while(|c| is_of_a_name(*c)).count()..],
+        None => text,
+    };
+    found.push(path);
+    text
+}
+
+fn is_of_a_name(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all_paths(text: &str) -> Vec<String> {
+        paths(text, false).map(|path| path.join("::")).collect()
+    }
+
+    #[test]
+    fn paths_are_found_with_their_branches() {
+        assert_eq!(
+            all_paths("use super::{a::{B, C as D}, e, self};\nlet x: f::G<h::I> = 1;"),
+            [
+                "super::a::B",
+                "super::a::C",
+                "super::e",
+                "super::self",
+                "f::G",
+                "h::I"
+            ]
+        );
+        assert_eq!(
+            all_paths("use a::{\n    b,\n    c::*,\n};"),
+            ["a::b", "a::c"]
+        );
+    }
+
+    #[test]
+    fn modules_of_tests_do_not_count() {
+        let text = "mod a;\npub(crate) mod b;\n#[cfg(test)]\nmod c;\n#[cfg(unix)]\npub mod d;";
+        assert_eq!(children(text).collect::<Vec<_>>(), ["a", "b", "d"]);
+    }
+
+    #[test]
+    fn own_methods_are_told_from_those_of_traits() {
+        assert_eq!(own_methods_of("impl Wide<'_> {"), Some("Wide"));
+        assert_eq!(
+            own_methods_of("impl<'a, T: Into<U>> Wide<'a, T> {"),
+            Some("Wide")
+        );
+        assert_eq!(own_methods_of("impl<T> Clone for Wide<T> {"), None);
+        assert_eq!(own_methods_of("implement"), None);
+    }
+
+    #[test]
+    fn a_cycle_is_found_and_a_diamond_is_none() {
+        let graph = |edges: &[(&str, &str)]| {
+            let mut graph = Graph::new();
+            for (from, to) in edges {
+                graph.entry(to.to_string()).or_default();
+                let imports = graph.entry(from.to_string()).or_default();
+                imports.insert(to.to_string());
+            }
+            graph
+        };
+        let diamond = graph(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]);
+        assert_eq!(cycle(&diamond), None);
+        let ring = graph(&[("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")]);
+        assert_eq!(cycle(&ring).unwrap(), ["b", "c", "d", "b"]);
+    }
+}
