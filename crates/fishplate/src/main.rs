@@ -36,6 +36,7 @@ mod pages;
 #[cfg(feature = "whole")]
 mod perf;
 mod run;
+mod scratch;
 mod settings;
 mod summary;
 

@@ -60,6 +60,11 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
     compute: ComputeOption,
 
+    /// Run in a temporary folder with links to what is in the current one, and remove it with all
+    /// that the program has written there
+    #[arg(long, requires = "fabric")]
+    scratch: bool,
+
     /// Write a trace of ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
@@ -144,6 +149,11 @@ impl ModelledArguments {
     /// Whether the job runs on a modelled machine.
     pub(crate) fn is_wanted(&self) -> bool {
         self.fabric.is_some()
+    }
+
+    /// Whether the ranks get a folder of their own.
+    pub(crate) fn wants_scratch(&self) -> bool {
+        self.scratch
     }
 
     /// The name or file of the modelled machine.
