@@ -1,7 +1,7 @@
 //! Jobs of `fishplate run`: the recording ones alone, replays two at a time.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
@@ -38,6 +38,8 @@ pub struct Runner {
     /// The longest time of a recording run.
     recorded_in: Duration,
     input: Input,
+    /// Remarks of recording runs that the user has seen.
+    said: HashSet<String>,
 }
 
 /// A trace to replay: what the recordings with a number of ranks give, for one processor.
@@ -120,6 +122,7 @@ impl Runner {
             known: HashMap::new(),
             recorded_in: Duration::ZERO,
             input: Input::default(),
+            said: HashSet::new(),
         }
     }
 
@@ -181,6 +184,15 @@ impl Runner {
         }
         self.recorded_in = self.recorded_in.max(start.elapsed());
         self.console.print(&String::from_utf8_lossy(&ended.stdout));
+        let remarks = String::from_utf8_lossy(&ended.stderr);
+        for remark in remarks
+            .lines()
+            .filter_map(|line| line.strip_prefix("fishplate: "))
+        {
+            if self.said.insert(remark.to_owned()) {
+                self.console.say(remark);
+            }
+        }
         self.console.step();
         let trace = ComputeTrace::parse(&file.text()?);
         trace.map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))
