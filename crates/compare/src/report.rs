@@ -98,8 +98,8 @@ impl Row {
         self.summary()?.virtual_s
     }
 
-    /// The difference of the longest and the shortest time without one of the recordings, as a share
-    /// of the time. `None`: nobody knows, because there is one recording.
+    /// The difference of the longest and the shortest time without one of the recordings, as a
+    /// share of the time. `None`: nobody knows, because there is one recording.
     pub fn spread(&self) -> Option<f64> {
         spread(&self.without, self.time()?)
     }

@@ -1,8 +1,8 @@
 //! Compute traces: the time that ranks compute between their MPI calls, as a file. For every call
 //! with a result it has the call's name and the nanoseconds before it. Polls that found nothing and
 //! readings of the clock have lines of their own, one for equal calls in a row, because their
-//! number depends on the machine. A run with a trace is deterministic. Several traces of one program
-//! combine to one that a disturbance of one run does not spoil ([`ComputeTrace::middle`]).
+//! number depends on the machine. A run with a trace is deterministic. Several traces of one
+//! program combine to one that a disturbance of one run does not spoil ([`ComputeTrace::middle`]).
 //!
 //! Invariant: a file is used only if its version, program, number of ranks and the name of each
 //! call with a result match.
