@@ -1,7 +1,9 @@
 """`fishplate compare`, and the replay of programs that poll."""
 
 import json
+import os
 import re
+import subprocess
 
 from harness import Problem
 from job import Job
@@ -58,6 +60,82 @@ def prices_count(world):
     advice = found["advice"]
     if (advice["best"], advice["fastest"], advice["by"]) != ("cheap", "dear", "price times time"):
         raise Problem(f"the advice is {advice}")
+
+
+def threads_count_once(world):
+    """Two threads that compute side by side take the time of one of them, and the user hears of it."""
+    (world.work / "threads.c").write_text(THREADS)
+    subprocess.run([world.mpiexec.parent / "mpicc", "-O1", "-pthread", world.work / "threads.c", "-o", world.work / "threads"], check=True)
+    words = [world.mpiexec.parent / "fishplate", "run", "-n", 1, "--fabric", "qdr", "--compute", "measured", "--summary", "none",
+             world.work / "threads"]
+    with Job(world.work, words) as job:
+        if (ended := job.end(60)) != 0:
+            raise Problem(f"exit status {ended}: {job.err[-800:]}")
+        job.check_gone()
+        all_threads, virtual = map(float, job.out.split())
+        said = job.err
+    if not 0.3 < virtual / all_threads < 0.8:
+        raise Problem(f"two threads computed for {all_threads} s in all, and {virtual} s were charged")
+    if "computes with 2 threads side by side" not in said:
+        raise Problem(f"the user does not hear of the threads: {said}")
+
+
+# Two threads compute for 50 ms of processor time each, while the first one sleeps. Then they wait for the end.
+THREADS = """
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+static pthread_barrier_t done, end;
+static double used(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec + time.tv_nsec * 1e-9;
+}
+static void *work(void *unused) {
+    while (used(CLOCK_THREAD_CPUTIME_ID) < 0.05) {}
+    pthread_barrier_wait(&done);
+    pthread_barrier_wait(&end);
+    return unused;
+}
+int main(int argc, char **argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    double before = used(CLOCK_PROCESS_CPUTIME_ID), start = MPI_Wtime();
+    pthread_t threads[2];
+    pthread_barrier_init(&done, 0, 3);
+    pthread_barrier_init(&end, 0, 3);
+    for (int at = 0; at < 2; at++) pthread_create(&threads[at], 0, work, 0);
+    pthread_barrier_wait(&done);
+    double all = used(CLOCK_PROCESS_CPUTIME_ID) - before;
+    printf("%f %f\\n", all, MPI_Wtime() - start);
+    pthread_barrier_wait(&end);
+    for (int at = 0; at < 2; at++) pthread_join(threads[at], 0);
+    MPI_Finalize();
+}
+"""
+
+
+def input_and_folders(world):
+    """Every run reads the same standard input, and files that the program writes stay out of the user's folder."""
+    program = world.work / "reads"
+    program.write_text(f"#!/bin/sh\n[ $FISHPLATE_RANK != 0 ] || {{ read size; echo $size >> trace; echo $size >> {world.work}/sizes; }}\n"
+                       f"exec {world.work}/heat 48 3\n")
+    program.chmod(0o755)
+    before = set(os.listdir(world.work))
+    words = [world.mpiexec.parent / "fishplate", "compare", "--fabrics", "qdr", "-n", "2", "--recordings", "3", "--json", program]
+    ran = subprocess.run(list(map(str, words)), cwd=world.work, input="48\n", capture_output=True, text=True, timeout=120, check=False)
+    if ran.returncode:
+        raise Problem(f"exit status {ran.returncode}: {ran.stderr[-800:]}")
+    sizes = (world.work / "sizes").read_text().split()
+    if len(sizes) != 3 + 1 + 4 + 3 or set(sizes) != {"48"}:
+        raise Problem(f"runs read {sizes}")
+    if left := set(os.listdir(world.work)) - before - {"sizes"}:
+        raise Problem(f"left in the folder: {left}")
+    ran = subprocess.run(list(map(str, [*words[:-1], "--in", ".", program])), cwd=world.work, input="48\n", capture_output=True, text=True,
+                         timeout=120, check=False)
+    if ran.returncode or (world.work / "trace").read_text().split() != ["48"] * len(sizes):
+        raise Problem(f"--in: exit status {ran.returncode}: {ran.stderr[-800:]}")
 
 
 def polls(world, *arguments, options, fabric="qdr", code=0):
@@ -131,6 +209,8 @@ def tests() -> list:
     return [
         ("a comparison is the same again", same_record_same_bytes),
         ("a comparison with prices", prices_count),
+        ("threads are charged once", threads_count_once),
+        ("every run has its input and its folder", input_and_folders),
         ("a program that polls is replayed on other machines", polling_replays),
         ("a program whose calls depend on time is refused", branching_is_reported),
         ("a comparison refuses other records", other_records),

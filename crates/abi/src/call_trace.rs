@@ -9,6 +9,7 @@
 //! announced call, and calls of others that begin meanwhile are not announced.
 
 use crate::call_profile::CallProfile;
+use crate::compute_clock::ComputeClock;
 use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
@@ -24,10 +25,10 @@ struct Inner {
     profile: Option<CallProfile>,
     /// The number of announced calls under way.
     depth: u32,
-    /// The processor time at which the last call returned.
-    since: u64,
-    /// The processor time that one reading of the clock takes.
-    reading: u64,
+    /// The computing since the last call returned.
+    clock: ComputeClock,
+    /// The user knows that the program has threads.
+    threads_said: bool,
 }
 
 /// The source of the time that computing takes.
@@ -43,16 +44,12 @@ pub enum Time {
 impl Watch {
     /// A trace before the first call. A profile counts the calls too.
     pub fn new(time: Time, profile: Option<CallProfile>) -> Watch {
-        let readings = (0..32).map(|_| {
-            let before = processor_time();
-            processor_time() - before
-        });
         Watch(Mutex::new(Inner {
-            reading: readings.min().unwrap_or(0),
             time,
             profile,
             depth: 0,
-            since: 0,
+            clock: ComputeClock::new(),
+            threads_said: false,
         }))
     }
 
@@ -112,17 +109,17 @@ impl Watch {
 
 impl Inner {
     fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind) {
-        let (since, reading) = (self.since, self.reading);
         let computed = match &mut self.time {
             Time::None => 0,
             Time::Measured(scale) => {
-                let time = processor_time().saturating_sub(since + reading);
+                let time = self.clock.computed();
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
             }
             Time::Replayed(replay) => replay
                 .enter(call, kind)
                 .unwrap_or_else(|why| another_run(rank, call, &why)),
         };
+        self.say_threads(rank);
         if rank.in_virtual_time {
             rank.mpi.enter(call, computed);
         }
@@ -149,9 +146,29 @@ impl Inner {
     /// The program computes from now on.
     fn computes(&mut self) {
         if let Time::Measured(_) = self.time {
-            self.since = processor_time();
+            self.clock.start();
         }
     }
+
+    /// Rank 0 says once that the program has threads, and how they are charged.
+    #[inline]
+    fn say_threads(&mut self, rank: &Rank) {
+        let threads = self.clock.most_threads();
+        if threads > 1 && !self.threads_said {
+            self.threads_said = true;
+            if rank.rank() == 0 {
+                say_threads(threads);
+            }
+        }
+    }
+}
+
+#[cold]
+fn say_threads(threads: usize) {
+    raise::say(&format!(
+        "rank 0 computes with {threads} threads side by side: the longest time of one thread counts, as if each had a core; \
+         idle threads should sleep, for which OMP_WAIT_POLICY=passive is set unless you set it (docs/modelled.md)"
+    ));
 }
 
 /// The program makes other calls than in the recorded run.
@@ -163,16 +180,4 @@ fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
         rank.rank()
     );
     raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
-}
-
-/// Processor time of all threads of this process, in nanoseconds. Wall-clock time would include
-/// other ranks that share the core.
-pub(crate) fn processor_time() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the structure is a local variable, and the clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

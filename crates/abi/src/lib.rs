@@ -30,6 +30,7 @@ pub mod call_guard;
 mod call_profile;
 mod call_trace;
 pub mod callback;
+mod compute_clock;
 pub mod constants;
 mod cost_file;
 mod counts;

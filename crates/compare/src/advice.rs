@@ -1,4 +1,7 @@
-//! The answer: one sentence, and how sure it is.
+//! The answer: how many ranks, which machines, and how sure that is.
+//!
+//! Machines that are equally good are named together, the cheapest first, or the user's first where
+//! nobody knows prices: a buyer takes the old machine if it does the work.
 
 use crate::machine::Machine;
 use crate::report::Row;
@@ -7,33 +10,49 @@ use crate::sensitivity::Sensitivity;
 /// Times that differ by less than this share count as equal.
 pub const EQUAL: f64 = 0.02;
 
-/// The answer for the most ranks.
+/// The answer of a comparison.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// The number of ranks.
+    /// The best number of ranks; of equally good ones the fewest.
     pub ranks: usize,
-    /// The number of the best machine; `None` if the program ran on none.
-    pub best: Option<usize>,
-    /// The next best.
+    /// The machines that are equally good with so many ranks, the first of them to be taken. Empty
+    /// if the program ran on none.
+    pub equals: Vec<usize>,
+    /// The best of the other machines.
     pub rival: Option<usize>,
     /// Price times time decides; otherwise time alone.
     pub by_money: bool,
-    /// The number of the fastest machine.
+    /// The number of the machine that is fastest with so many ranks.
     pub fastest: Option<usize>,
-    /// The rival's time, or price times time, over that of the best.
+    /// The rival's time, or price times time, over that of the very best.
     pub lead: f64,
-    /// The last machine's time, or price times time, over that of the best.
+    /// The last equal machine's time, or price times time, over that of the very best.
     pub spread: f64,
-    /// The assumptions that decide between best and rival.
+    /// The other numbers of ranks, each with its best time, or price times time, over that of
+    /// [`ranks`](Advice::ranks).
+    pub counts: Vec<(usize, f64)>,
+    /// The number of recordings without which another machine is better than the taken one, and of
+    /// all recordings.
+    pub recordings: (usize, usize),
+    /// The assumptions that decide between the best machine and its challenger.
     pub sensitivity: Option<Sensitivity>,
     names: Vec<String>,
 }
 
+/// The value that decides for each machine, the least first; the user's order between equal ones.
+fn ordered(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Vec<(f64, usize)> {
+    let valued = rows
+        .iter()
+        .filter_map(|row| Some((value(row)?, row.machine)));
+    let mut order: Vec<(f64, usize)> = valued.collect();
+    order.sort_by(|one, other| one.0.total_cmp(&other.0));
+    order
+}
+
 impl Advice {
-    /// The best machine and its rival. Price times time decides if every machine has a price in one
-    /// currency, otherwise time.
-    pub fn of(rows: &[Row], machines: &[Machine], ranks: usize) -> Advice {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.ranks == ranks).collect();
+    /// The best number of ranks and the best machines with it. Price times time decides if every
+    /// row has a price in one currency, otherwise time.
+    pub fn of(rows: &[Row], machines: &[Machine]) -> Advice {
         let prices: Vec<_> = rows
             .iter()
             .filter_map(|row| row.price.as_ref().ok())
@@ -42,28 +61,59 @@ impl Advice {
             && prices
                 .windows(2)
                 .all(|two| two[0].currency() == two[1].currency());
-        let order = |value: fn(&Row) -> Option<f64>| {
-            let mut order: Vec<(f64, usize)> = rows
-                .iter()
-                .filter_map(|row| Some((value(row)?, row.machine)))
-                .collect();
-            // The sort is stable, so the user's order decides between equal ones.
-            order.sort_by(|one, other| one.0.total_cmp(&other.0));
-            order
-        };
-        let best = order(match by_money {
+        let value = match by_money {
             true => Row::money,
             false => Row::time,
-        });
-        let over_best = |at: usize| best.get(at).map_or(1.0, |other| other.0 / best[0].0);
+        };
+        let sweep = results::table::distinct(rows.iter().map(|row| row.ranks));
+        let best_of = |ranks: &usize| {
+            let values = rows
+                .iter()
+                .filter(|row| row.ranks == *ranks)
+                .filter_map(value);
+            Some((*ranks, values.reduce(f64::min)?))
+        };
+        let bests: Vec<(usize, f64)> = sweep.iter().filter_map(best_of).collect();
+        let least = bests
+            .iter()
+            .map(|best| best.1)
+            .fold(f64::INFINITY, f64::min);
+        // Fewer ranks need fewer hosts.
+        let equal = bests.iter().filter(|best| best.1 < least * (1.0 + EQUAL));
+        let (ranks, value_there) = equal
+            .copied()
+            .min_by_key(|best| best.0)
+            .unwrap_or((sweep.iter().copied().max().unwrap_or(1), least));
+        let others = bests.iter().filter(|best| best.0 != ranks);
+        let counts = others.map(|best| (best.0, best.1 / value_there));
+        let here: Vec<&Row> = rows.iter().filter(|row| row.ranks == ranks).collect();
+        let order = ordered(&here, value);
+        let is_equal = |of: &(f64, usize)| of.0 < order[0].0 * (1.0 + EQUAL);
+        let number = order.iter().take_while(|of| is_equal(of)).count();
+        let over_best = |at: usize| order.get(at).map_or(1.0, |other| other.0 / order[0].0);
+        let mut equals: Vec<usize> = order[..number].iter().map(|of| of.1).collect();
+        equals.sort_unstable();
+        let price = |machine: &usize| {
+            let row = here.iter().find(|row| row.machine == *machine)?;
+            row.price.as_ref().ok().map(|price| price.amount())
+        };
+        if by_money {
+            equals.sort_by(|one, other| {
+                price(one)
+                    .partial_cmp(&price(other))
+                    .unwrap_or(std::cmp::Ordering::Equal)
+            });
+        }
         Advice {
             ranks,
-            best: best.first().map(|best| best.1),
-            rival: best.get(1).map(|rival| rival.1),
+            rival: order.get(number).map(|rival| rival.1),
             by_money,
-            fastest: order(Row::time).first().map(|fastest| fastest.1),
-            lead: over_best(1),
-            spread: over_best(best.len().saturating_sub(1)),
+            fastest: ordered(&here, Row::time).first().map(|fastest| fastest.1),
+            lead: over_best(number),
+            spread: over_best(number.saturating_sub(1)),
+            counts: counts.collect(),
+            recordings: recordings(&here, &order, &equals, number),
+            equals,
             sensitivity: None,
             names: machines
                 .iter()
@@ -72,69 +122,196 @@ impl Advice {
         }
     }
 
+    /// The machine to take.
+    pub fn best(&self) -> Option<usize> {
+        self.equals.first().copied()
+    }
+
+    /// The machine that may be better after all: the best one that is not equally good, or else
+    /// another of the equal ones.
+    pub fn challenger(&self) -> Option<usize> {
+        let other = |machine: &&usize| Some(**machine) != self.best();
+        self.rival
+            .or_else(|| self.fastest.filter(|fastest| Some(*fastest) != self.best()))
+            .or_else(|| self.equals.iter().find(other).copied())
+    }
+
+    /// The answer stays while the taken machine's time is at most this many times the challenger's:
+    /// where all machines are equal, a small difference changes nothing.
+    pub fn margin(&self) -> f64 {
+        match self.rival {
+            Some(_) => 1.0,
+            None => 1.0 + 2.0 * EQUAL,
+        }
+    }
+
     fn name(&self, machine: Option<usize>) -> &str {
         machine.map_or("none", |at| &self.names[at])
     }
 
-    /// The sentence.
-    pub fn sentence(&self) -> String {
-        let (best, rival) = (self.name(self.best), self.name(self.rival));
-        let ranks = self.ranks;
-        if self.best.is_none() {
-            return "The program ran on none of the machines.".into();
-        }
-        if self.rival.is_none() {
-            return format!(
-                "{best} is the only machine on which the program ran with {ranks} ranks."
-            );
-        }
-        let what = match self.by_money {
+    fn what(&self) -> &'static str {
+        match self.by_money {
             true => "price times time",
             false => "time",
+        }
+    }
+
+    /// The names of the equal machines, joined by commas and `last`.
+    fn equal_names(&self, last: &str) -> String {
+        let names: Vec<&str> = self.equals.iter().map(|at| self.name(Some(*at))).collect();
+        match names.as_slice() {
+            [] => String::new(),
+            [one] => (*one).to_owned(),
+            [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
+        }
+    }
+
+    /// The sentences.
+    pub fn sentence(&self) -> String {
+        let Some(best) = self.best() else {
+            return "The program ran on none of the machines.".into();
         };
-        let percent = (self.lead - 1.0) * 100.0;
-        let mut sentence = if self.spread < 1.0 + EQUAL {
-            format!(
-                "The choice hardly matters for {ranks} ranks: in {what} all machines are within {:.1} % of {best}",
-                (self.spread - 1.0) * 100.0
-            )
-        } else if self.lead < 1.0 + EQUAL {
-            format!(
-                "Take {best} or {rival} for {ranks} ranks: they are best in {what}, and differ by {percent:.1} %"
-            )
-        } else {
-            format!(
-                "Take {best} for {ranks} ranks: {rival}, the next best, needs {percent:.0} % more {what}"
-            )
+        let (best, ranks) = (self.name(Some(best)), self.ranks);
+        let what = self.what();
+        let mut sentence = match (self.equals.as_slice(), self.rival) {
+            ([_], None) => {
+                let counts = self.counts_sentence();
+                return format!(
+                    "{counts}{best} is the only machine on which the program ran with {ranks} ranks."
+                );
+            }
+            (_, None) => format!(
+                "With {ranks} ranks the choice hardly matters: in {what} {} are within {:.1} %; take {best}, {}",
+                self.equal_names("and"),
+                (self.spread - 1.0) * 100.0,
+                match self.by_money {
+                    true => "the cheapest",
+                    false => "the first, unless another costs less",
+                }
+            ),
+            ([_], Some(rival)) => format!(
+                "Take {best} with {ranks} ranks: {}, the next best, needs {:.0} % more {what}",
+                self.name(Some(rival)),
+                (self.lead - 1.0) * 100.0
+            ),
+            (_, Some(rival)) => format!(
+                "Take {} with {ranks} ranks, whichever costs least: in {what} they are within {:.1} %; {}, the next best, needs {:.0} % more",
+                self.equal_names("or"),
+                (self.spread - 1.0) * 100.0,
+                self.name(Some(rival)),
+                (self.lead - 1.0) * 100.0
+            ),
         };
-        if self.by_money && self.fastest != self.best {
+        if self.by_money
+            && self
+                .fastest
+                .is_some_and(|fastest| !self.equals.contains(&fastest))
+        {
             sentence += &format!(" (the fastest is {})", self.name(self.fastest));
         }
-        sentence + "; " + &self.certainty() + "."
+        format!(
+            "{}{sentence}; {}.",
+            self.counts_sentence(),
+            self.certainty()
+        )
+    }
+
+    /// The other numbers of ranks; empty if there are none.
+    fn counts_sentence(&self) -> String {
+        if self.counts.is_empty() {
+            return String::new();
+        }
+        let other = |(ranks, over): &(usize, f64)| match (over - 1.0).abs() < EQUAL {
+            true => format!("{ranks} need as much"),
+            false => format!("{ranks} need {:.0} % more", (over - 1.0) * 100.0),
+        };
+        let others: Vec<String> = self.counts.iter().map(other).collect();
+        format!(
+            "{} ranks are best, each number on its best machine: {} {}. ",
+            self.ranks,
+            others.join(", "),
+            self.what()
+        )
     }
 
     /// The certainty of the answer.
     fn certainty(&self) -> String {
-        let best = self.name(self.best);
+        let best = self.name(self.best());
+        let recordings = match self.recordings {
+            (0, 0 | 1) => ", beside one recording, whose spread nobody knows",
+            (0, _) => "",
+            (some, all) => {
+                return format!(
+                    "this is unsure: without one of the recordings the answer is another one ({some} of {all}); record on a quieter computer"
+                );
+            }
+        };
         let Some(found) = &self.sensitivity else {
             return "nothing is known about its assumptions".into();
         };
         let count = found.assumptions;
-        match (found.holds_for_all, found.deciding.as_slice()) {
-            (true, _) => format!(
+        let matters = match self.rival {
+            Some(_) => None,
+            None => Some(2.0 * EQUAL * 100.0),
+        };
+        let said = match (found.holds_for_all, found.deciding.as_slice(), matters) {
+            (true, _, None) => format!(
                 "this is sure: {best} stays ahead even if all {count} assumed or inferred values are off by 20 % at once"
             ),
-            (false, []) => format!(
+            (true, _, Some(percent)) => format!(
+                "this is sure: the difference stays below {percent:.0} % even if all {count} assumed or inferred values are off by 20 % at once"
+            ),
+            (false, [], None) => format!(
                 "this is fairly sure: none of the {count} assumed or inferred values changes it by being off by 20 %, but several at once do"
             ),
-            (false, [one]) => format!(
+            (false, [], Some(percent)) => format!(
+                "this is fairly sure: none of the {count} assumed or inferred values makes a difference of {percent:.0} % by being off by 20 %, but several at once do"
+            ),
+            (false, [one], None) => format!(
                 "this is unsure: it changes if {} is off by 20 %",
                 one.assumption.name
             ),
-            (false, many) => format!(
+            (false, many, None) => format!(
                 "this is unsure: it changes if one of {} values is off by 20 %",
                 many.len()
             ),
-        }
+            (false, [one], Some(percent)) => format!(
+                "it would matter, by more than {percent:.0} %, if {} were off by 20 %",
+                one.assumption.name
+            ),
+            (false, many, Some(percent)) => format!(
+                "it would matter, by more than {percent:.0} %, if one of {} values were off by 20 %",
+                many.len()
+            ),
+        };
+        said + recordings
     }
+}
+
+/// The number of recordings without which a machine that is not among the equal ones is better than
+/// all of these, and the number of all recordings.
+fn recordings(
+    rows: &[&Row],
+    order: &[(f64, usize)],
+    equals: &[usize],
+    number: usize,
+) -> (usize, usize) {
+    let all = rows.iter().map(|row| row.without.len()).min().unwrap_or(0);
+    // Prices do not depend on recordings: the value that decides changes as the time does.
+    let value = |machine: usize, at: usize| {
+        let row = rows.iter().find(|row| row.machine == machine)?;
+        let usual = order.iter().find(|of| of.1 == machine)?.0;
+        Some(usual * row.without.get(at)? / row.time()?)
+    };
+    let least = |machines: &mut dyn Iterator<Item = usize>, at: usize| {
+        machines
+            .filter_map(|machine| value(machine, at))
+            .fold(f64::INFINITY, f64::min)
+    };
+    let changed = (0..all).filter(|at| {
+        let ours = least(&mut equals.iter().copied(), *at);
+        let theirs = least(&mut order[number..].iter().map(|of| of.1), *at);
+        theirs < ours
+    });
+    (changed.count(), all)
 }

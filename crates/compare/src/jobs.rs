@@ -1,27 +1,29 @@
 //! Jobs of `fishplate run`: the recording ones alone, replays two at a time.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use model::compute_trace::ComputeTrace;
 use profile::Summary;
 use results::console::Console;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::Request;
 use crate::bounds::Ideal;
 use crate::machine::{Change, Machine};
 use crate::record::Record;
+use crate::surroundings::Input;
+use crate::{Request, RunFolder};
 
 /// Replays that run at once.
 const AT_ONCE: usize = 2;
@@ -30,12 +32,24 @@ const AT_ONCE: usize = 2;
 pub struct Runner {
     /// The executable that has the subcommand `run`.
     command: PathBuf,
-    /// The traces to replay, by their numbers of ranks.
-    replayed: HashMap<usize, MemoryFile>,
+    replayed: HashMap<Played, MemoryFile>,
     console: Console,
     known: HashMap<Task, Outcome>,
     /// The longest time of a recording run.
     recorded_in: Duration,
+    input: Input,
+    /// Remarks of recording runs that the user has seen.
+    said: HashSet<String>,
+}
+
+/// A trace to replay: what the recordings with a number of ranks give, for one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Played {
+    ranks: usize,
+    /// The number of the recording that is left out.
+    without: Option<usize>,
+    /// The time of computing over that on this computer, in thousandths.
+    scale: u64,
 }
 
 /// A summary, or the reason why there is none.
@@ -48,6 +62,8 @@ pub(crate) struct Task {
     pub(crate) machine: usize,
     pub(crate) ranks: usize,
     pub(crate) ideal: Option<Ideal>,
+    /// The number of the recording that is left out.
+    pub(crate) without: Option<usize>,
     changes: Vec<Change>,
 }
 
@@ -63,7 +79,16 @@ impl Task {
             machine,
             ranks,
             ideal: None,
+            without: None,
             changes,
+        }
+    }
+
+    /// A replay on the machine of all recordings but one.
+    pub(crate) fn without(machine: usize, ranks: usize, recording: usize) -> Task {
+        Task {
+            without: Some(recording),
+            ..Task::plain(machine, ranks)
         }
     }
 
@@ -73,7 +98,16 @@ impl Task {
             machine,
             ranks,
             ideal: Some(ideal),
+            without: None,
             changes: ideal.changes(&request.machines[machine]),
+        }
+    }
+
+    fn played(&self, request: &Request) -> Played {
+        Played {
+            ranks: self.ranks,
+            without: self.without,
+            scale: request.machines[self.machine].compute_scale,
         }
     }
 }
@@ -87,7 +121,18 @@ impl Runner {
             console: Console::new(0),
             known: HashMap::new(),
             recorded_in: Duration::ZERO,
+            input: Input::default(),
+            said: HashSet::new(),
         }
+    }
+
+    /// Reads standard input, which every run gets.
+    pub(crate) fn read_input(&mut self) -> Result<()> {
+        let console = &mut self.console;
+        self.input = Input::read(|| {
+            console.say("waiting for the end of standard input, which every run gets; `< /dev/null` gives none");
+        })?;
+        Ok(())
     }
 
     /// Prints a line about the comparison.
@@ -118,16 +163,17 @@ impl Runner {
         request: &Request,
         machine: &Machine,
         ranks: usize,
-    ) -> Result<String> {
+    ) -> Result<ComputeTrace> {
         let file = MemoryFile::new()?;
         let jobs = Jobs {
             command: &self.command,
             replayed: &self.replayed,
+            input: &self.input,
             request,
         };
         let activity = format!("recording {ranks} ranks on {}", machine.name);
         let start = Instant::now();
-        let mut run = jobs.command(machine, ranks, &[]);
+        let mut run = jobs.command(machine, ranks, &[])?;
         run.args(["--summary", "none", "--compute"]);
         run.arg(word("record:", &file.path()))
             .arg("--")
@@ -138,8 +184,24 @@ impl Runner {
         }
         self.recorded_in = self.recorded_in.max(start.elapsed());
         self.console.print(&String::from_utf8_lossy(&ended.stdout));
+        let remarks = String::from_utf8_lossy(&ended.stderr);
+        for remark in remarks
+            .lines()
+            .filter_map(|line| line.strip_prefix("fishplate: "))
+        {
+            if self.said.insert(remark.to_owned()) {
+                self.console.say(remark);
+            }
+        }
         self.console.step();
-        file.text()
+        let trace = ComputeTrace::parse(&file.text()?);
+        trace.map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))
+    }
+
+    /// Forgets the replays with a number of ranks, of which there is another recording now.
+    pub(crate) fn forget(&mut self, ranks: usize) {
+        self.known.retain(|task, _| task.ranks != ranks);
+        self.replayed.retain(|played, _| played.ranks != ranks);
     }
 
     /// Replays; the outcomes come in the order of the tasks.
@@ -155,10 +217,16 @@ impl Runner {
                 new.push(task);
             }
         }
-        for (ranks, trace) in &record.traces {
-            if let Entry::Vacant(place) = self.replayed.entry(*ranks) {
+        for task in &new {
+            let played = task.played(request);
+            if let Entry::Vacant(place) = self.replayed.entry(played) {
+                let trace = record
+                    .of(played.ranks)
+                    .and_then(|of| of.middle(played.without));
+                let trace = trace.context("there is no record of so many ranks")?;
                 let file = MemoryFile::new()?;
-                let written = (&file.0).write_all(trace.as_bytes());
+                let text = trace.scaled(played.scale).text();
+                let written = (&file.0).write_all(text.as_bytes());
                 written.context("cannot write a record for the replays")?;
                 place.insert(file);
             }
@@ -168,11 +236,16 @@ impl Runner {
         let jobs = Jobs {
             command: &self.command,
             replayed: &self.replayed,
+            input: &self.input,
             request,
+        };
+        let at_once = match request.folder {
+            RunFolder::Scratch => AT_ONCE,
+            RunFolder::Here(_) => 1,
         };
         let (new, next, jobs) = (&new, &next, &jobs);
         thread::scope(|scope| -> Result<()> {
-            for _ in 0..AT_ONCE {
+            for _ in 0..at_once {
                 let done = done.clone();
                 scope.spawn(move || {
                     while let Some(task) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -197,16 +270,18 @@ impl Runner {
 /// The parts of a runner that threads share.
 struct Jobs<'a> {
     command: &'a Path,
-    replayed: &'a HashMap<usize, MemoryFile>,
+    replayed: &'a HashMap<Played, MemoryFile>,
+    input: &'a Input,
     request: &'a Request,
 }
 
 impl Jobs<'_> {
     fn replay(&self, task: &Task) -> Result<Outcome> {
         let machine = &self.request.machines[task.machine];
-        let (summary, trace) = (MemoryFile::new()?, self.replayed.get(&task.ranks));
+        let summary = MemoryFile::new()?;
+        let trace = self.replayed.get(&task.played(self.request));
         let trace = trace.context("there is no record of so many ranks")?;
-        let mut run = self.command(machine, task.ranks, &task.changes);
+        let mut run = self.command(machine, task.ranks, &task.changes)?;
         run.arg("--summary").arg(word("json=", &summary.path()));
         run.arg("--compute");
         run.arg(word("replay:", &trace.path()));
@@ -220,17 +295,21 @@ impl Jobs<'_> {
         Ok(Ok(summary))
     }
 
-    fn command(&self, machine: &Machine, ranks: usize, changes: &[Change]) -> Command {
+    fn command(&self, machine: &Machine, ranks: usize, changes: &[Change]) -> Result<Command> {
         let request = self.request;
         let mut run = Command::new(self.command);
-        run.stdin(Stdio::null());
+        run.stdin(self.input.stdio()?);
         run.args(["run", "-n", &ranks.to_string()]);
         run.args(["--ppn", &request.per_host.to_string()]);
         run.args(["--fabric", &machine.word]).args(&request.options);
         for Change { path, value } in changes {
             run.args(["--set", &format!("{path}={value}")]);
         }
-        run
+        match &request.folder {
+            RunFolder::Scratch => run.arg("--scratch"),
+            RunFolder::Here(folder) => run.arg("--wdir").arg(folder),
+        };
+        Ok(run)
     }
 }
 
@@ -260,16 +339,16 @@ fn last_words(ended: &Output) -> String {
 
 /// A file in memory that jobs open by its path, so that nothing is left behind however this process
 /// ends.
-struct MemoryFile(File);
+pub(crate) struct MemoryFile(pub(crate) File);
 
 impl MemoryFile {
-    fn new() -> Result<MemoryFile> {
+    pub(crate) fn new() -> Result<MemoryFile> {
         let made = memfd_create("fishplate-compare", MemfdFlags::CLOEXEC);
         let made = made.context("cannot create a file in memory for a job")?;
         Ok(MemoryFile(File::from(made)))
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         let (process, number) = (std::process::id(), self.0.as_raw_fd());
         format!("/proc/{process}/fd/{number}").into()
     }

@@ -15,6 +15,8 @@ pub struct Machine {
     pub name: String,
     /// All its values.
     pub sheet: Sheet,
+    /// The time of computing on its processor over that on this computer, in thousandths.
+    pub compute_scale: u64,
     system: System,
 }
 
@@ -62,6 +64,8 @@ pub struct Facts {
     pub uncertain: usize,
     /// The number of all its values.
     pub values: usize,
+    /// The time of computing on its processor over that on this computer.
+    pub compute_scale: f64,
 }
 
 impl Machine {
@@ -74,7 +78,14 @@ impl Machine {
             name: file.replace(".toml", ""),
             system: system.map_err(|why| anyhow!("{word}: {why}"))?,
             sheet,
+            compute_scale: 1000,
         })
+    }
+
+    /// The machine with processors that compute `speed` times as fast as this computer's.
+    pub fn with_speed(mut self, speed: f64) -> Machine {
+        self.compute_scale = ((1000.0 / speed).round() as u64).max(1);
+        self
     }
 
     /// Checks that the machine can have as many hosts as the ranks need.
@@ -118,6 +129,7 @@ impl Machine {
             word: self.word.clone(),
             uncertain: uncertain.count(),
             values: values.len(),
+            compute_scale: self.compute_scale as f64 / 1000.0,
         }
     }
 }

@@ -1,22 +1,59 @@
-//! The record of a program's computing: one compute trace for each number of ranks, in one file.
+//! The record of a program's computing: several compute traces for each number of ranks, in one
+//! file.
+//!
+//! One run may be disturbed, by other work on this computer or by chance, and nobody can tell a
+//! disturbed rank from one that has more to do. So the program is recorded several times, each call
+//! counts with its median, and the times without one of the recordings show how much is chance.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use model::compute_trace::ComputeTrace;
 
-/// The compute traces of one program.
-#[derive(Clone, Debug, PartialEq)]
+/// The recordings of one program.
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct Record {
-    /// The traces as text, with their numbers of ranks.
-    pub traces: Vec<(usize, String)>,
+    /// By number of ranks, in the user's order.
+    pub counts: Vec<Recordings>,
+}
+
+/// The recordings with one number of ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recordings {
+    /// The number of ranks.
+    pub ranks: usize,
+    /// One compute trace for each run.
+    pub traces: Vec<ComputeTrace>,
 }
 
 /// The program and its arguments as one line, as compute traces name it.
 pub fn words(program: &[OsString]) -> String {
     let words: Vec<_> = program.iter().map(|word| word.to_string_lossy()).collect();
     words.join(" ").replace(char::is_control, "?")
+}
+
+impl Recordings {
+    /// No recording yet.
+    pub fn new(ranks: usize) -> Recordings {
+        Recordings {
+            ranks,
+            traces: Vec::new(),
+        }
+    }
+
+    /// The trace to replay: each call's median of all recordings, or of all but one.
+    pub fn middle(&self, without: Option<usize>) -> Option<ComputeTrace> {
+        let numbered = self.traces.iter().enumerate();
+        let others = numbered.filter(|(number, _)| Some(*number) != without);
+        let others: Vec<&ComputeTrace> = others.map(|(_, trace)| trace).collect();
+        ComputeTrace::middle(&others)
+    }
+
+    /// Whether all recordings have the same calls, so that each call has a median.
+    pub fn are_aligned(&self) -> bool {
+        ComputeTrace::median(&self.traces.iter().collect::<Vec<_>>()).is_some()
+    }
 }
 
 impl Record {
@@ -31,7 +68,7 @@ impl Record {
 
     /// Parses the traces of `program`.
     fn parse(text: &str, program: &str) -> Result<Record, String> {
-        let mut traces = Vec::new();
+        let mut record = Record::default();
         let mut rest = text;
         let mut before = 0;
         while !rest.trim().is_empty() {
@@ -46,25 +83,32 @@ impl Record {
             let trace = ComputeTrace::parse(one).map_err(in_file)?;
             let ranks = trace.ranks();
             trace.check(program, ranks).map_err(in_file)?;
-            traces.push((ranks, one.to_owned()));
+            record.add(trace);
             before += one.lines().count();
             rest = others;
         }
-        match traces.is_empty() {
+        match record.counts.is_empty() {
             true => Err("it is empty".into()),
-            false => Ok(Record { traces }),
+            false => Ok(record),
         }
     }
 
-    /// The traces for these numbers of ranks, in their order.
+    fn add(&mut self, trace: ComputeTrace) {
+        let ranks = trace.ranks();
+        match self.counts.iter_mut().find(|of| of.ranks == ranks) {
+            Some(of) => of.traces.push(trace),
+            None => self.counts.push(Recordings {
+                ranks,
+                traces: vec![trace],
+            }),
+        }
+    }
+
+    /// The recordings with these numbers of ranks, in their order.
     fn choose(self, ranks: &[usize]) -> Result<Record, String> {
-        let has: Vec<String> = self
-            .traces
-            .iter()
-            .map(|(ranks, _)| ranks.to_string())
-            .collect();
+        let has: Vec<String> = self.counts.iter().map(|of| of.ranks.to_string()).collect();
         let one = |wanted: &usize| {
-            let found = self.traces.iter().find(|(ranks, _)| ranks == wanted);
+            let found = self.counts.iter().find(|of| of.ranks == *wanted);
             found.cloned().ok_or_else(|| {
                 format!(
                     "it has no record of {wanted} ranks, but of {}; record again with --record",
@@ -72,22 +116,20 @@ impl Record {
                 )
             })
         };
-        let traces: Result<Vec<_>, String> = ranks.iter().map(one).collect();
-        Ok(Record { traces: traces? })
+        let counts: Result<Vec<_>, String> = ranks.iter().map(one).collect();
+        Ok(Record { counts: counts? })
     }
 
     /// Writes the file.
     pub fn write(&self, file: &Path) -> Result<()> {
-        let text: String = self.traces.iter().map(|(_, text)| text.as_str()).collect();
+        let traces = self.counts.iter().flat_map(|of| &of.traces);
+        let text: String = traces.map(ComputeTrace::text).collect();
         std::fs::write(file, text).with_context(|| format!("--record {}", file.display()))
     }
 
-    /// The trace for a number of ranks.
-    pub fn trace(&self, ranks: usize) -> Result<&str> {
-        match self.traces.iter().find(|(of, _)| *of == ranks) {
-            Some((_, text)) => Ok(text),
-            None => bail!("there is no record of {ranks} ranks"),
-        }
+    /// The recordings with a number of ranks.
+    pub fn of(&self, ranks: usize) -> Option<&Recordings> {
+        self.counts.iter().find(|of| of.ranks == ranks)
     }
 }
 
@@ -106,17 +148,32 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_one_trace_for_each_number_of_ranks() {
-        let text = trace(2) + &trace(4);
+    fn a_file_has_the_recordings_of_each_number_of_ranks() {
+        let text = trace(2) + &trace(4) + &trace(2);
         let record = Record::parse(&text, "./a 1").unwrap();
-        assert_eq!(record.traces, [(2, trace(2)), (4, trace(4))]);
+        let counts = record.counts.iter().map(|of| (of.ranks, of.traces.len()));
+        assert_eq!(counts.collect::<Vec<_>>(), [(2, 2), (4, 1)]);
         let chosen = record.clone().choose(&[4]).unwrap();
-        assert_eq!(chosen.trace(4).unwrap(), trace(4));
+        assert_eq!(chosen.of(4).unwrap().traces[0].text(), trace(4));
+        assert_eq!(chosen.of(2), None);
         let why = record.choose(&[4, 8]).unwrap_err();
         assert!(
             why.starts_with("it has no record of 8 ranks, but of 2, 4"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn one_recording_can_be_left_out() {
+        let with =
+            |nanos: u64| trace(1).replace("MPI_Finalize 5", &format!("MPI_Finalize {nanos}"));
+        let text: String = [5, 900, 7].into_iter().map(with).collect();
+        let record = Record::parse(&text, "./a 1").unwrap();
+        let of = record.of(1).unwrap();
+        assert!(of.are_aligned());
+        let total = |without| of.middle(without).unwrap().total();
+        assert_eq!([None, Some(0), Some(1)].map(total), [7, 453, 6]);
+        assert_eq!(Recordings::new(3).middle(None), None);
     }
 
     #[test]

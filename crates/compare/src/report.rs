@@ -19,8 +19,24 @@ pub struct Comparison {
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.
     pub rows: Vec<Row>,
+    /// The recordings, by number of ranks.
+    pub recorded: Vec<Recorded>,
     /// The answer.
     pub advice: Advice,
+}
+
+/// The recordings with one number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Recorded {
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The number of recordings.
+    pub recordings: usize,
+    /// All recordings have the same calls, so each call counts with its median; otherwise the
+    /// recording in the middle counts as a whole.
+    pub aligned: bool,
+    /// The computing of all ranks together, in seconds.
+    pub computing: f64,
 }
 
 /// The program on one machine with one number of ranks.
@@ -36,6 +52,8 @@ pub struct Row {
     pub bounds: Option<Bounds>,
     /// The price of the hosts and their network.
     pub price: Result<Price, PriceGap>,
+    /// The times in seconds without each of the recordings; empty where there is one recording.
+    pub without: Vec<f64>,
 }
 
 /// The outcome of a run.
@@ -62,6 +80,7 @@ impl Row {
                 Err(why) => Outcome::Refused(why),
             },
             bounds: None,
+            without: Vec::new(),
             price: request.machines[machine].price(ranks, request.per_host),
         }
     }
@@ -79,11 +98,24 @@ impl Row {
         self.summary()?.virtual_s
     }
 
+    /// The difference of the longest and the shortest time without one of the recordings, as a
+    /// share of the time. `None`: nobody knows, because there is one recording.
+    pub fn spread(&self) -> Option<f64> {
+        spread(&self.without, self.time()?)
+    }
+
     /// Price times time, in units of money times seconds.
     pub fn money(&self) -> Option<f64> {
         let price = self.price.as_ref().ok()?;
         Some(price.amount() * self.time()?)
     }
+}
+
+/// The difference of the longest and the shortest time as a share of `time`.
+pub(crate) fn spread(times: &[f64], time: f64) -> Option<f64> {
+    let longest = times.iter().copied().reduce(f64::max)?;
+    let shortest = times.iter().copied().reduce(f64::min)?;
+    Some((longest - shortest) / time)
 }
 
 impl Comparison {

@@ -23,6 +23,8 @@ pub struct Duel<'a> {
     pub rival: &'a Machine,
     /// The number of ranks and of ranks on a host, if price times time decides.
     pub by_money: Option<(usize, usize)>,
+    /// The answer stays while the best machine's time is at most this many times the rival's.
+    pub margin: f64,
 }
 
 /// The changes of best and rival for one comparison.
@@ -156,8 +158,10 @@ impl Duel<'_> {
             price(self.rival, &changes[1]),
         );
         match prices {
-            (Some(of_best), Some(of_rival)) => rival * of_rival.amount() < best * of_best.amount(),
-            _ => rival < best,
+            (Some(of_best), Some(of_rival)) => {
+                self.margin * rival * of_rival.amount() < best * of_best.amount()
+            }
+            _ => self.margin * rival < best,
         }
     }
 }
@@ -343,6 +347,7 @@ mod tests {
             best,
             rival,
             by_money: None,
+            margin: 1.0,
         }
     }
 

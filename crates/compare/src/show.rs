@@ -11,8 +11,9 @@ use crate::report::{Comparison, Outcome, Row};
 /// The comparison as text, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
     let mut text = format!(
-        "{}: recorded once for each number of ranks, replayed on {} machines, {} a host\n\n",
+        "{}: {}, replayed on {} machines, {} a host\n\n",
         comparison.program,
+        recordings(comparison),
         comparison.machines.len(),
         match comparison.per_host {
             1 => "1 rank".into(),
@@ -21,6 +22,9 @@ pub fn text(comparison: &Comparison) -> String {
     );
     text += &times(comparison).text();
     text += &refused(comparison);
+    for remark in remarks(comparison) {
+        text += &format!("\n{}\n", wrapped(&remark));
+    }
     text += &money(comparison);
     text += &format!("\nShares of the time:\n\n{}", shares(comparison).text());
     if let Some((title, table)) = sizes(comparison) {
@@ -30,6 +34,85 @@ pub fn text(comparison: &Comparison) -> String {
         text += &format!("\n{}", table.text());
     }
     text + "\n" + &wrapped(&comparison.advice.sentence()) + "\n"
+}
+
+/// The number of recordings.
+fn recordings(comparison: &Comparison) -> String {
+    let numbers = comparison.recorded.iter().map(|of| of.recordings);
+    let numbers = results::table::distinct(numbers);
+    match numbers.as_slice() {
+        [1] => "recorded once for each number of ranks".into(),
+        [number] => format!("recorded {number} times for each number of ranks"),
+        many => {
+            let (least, most) = (many.iter().min(), many.iter().max());
+            let [least, most] = [least, most].map(|number| number.copied().unwrap_or(0));
+            format!("recorded {least} to {most} times for each number of ranks")
+        }
+    }
+}
+
+/// Remarks about the recordings and about efficiencies that look impossible.
+pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let unaligned = comparison
+        .recorded
+        .iter()
+        .filter(|of| !of.aligned && of.recordings > 1);
+    let unaligned: Vec<String> = unaligned.map(|of| of.ranks.to_string()).collect();
+    if !unaligned.is_empty() {
+        remarks.push(format!(
+            "The calls of {} ranks differ from recording to recording (polling, MPI_ANY_SOURCE), so the recording in the middle \
+             counts as a whole.",
+            unaligned.join(" and of ")
+        ));
+    }
+    if comparison.recorded.iter().any(|of| of.recordings == 1) {
+        remarks.push(
+            "One recording shows no spread: a disturbed one cannot be told from the program."
+                .into(),
+        );
+    }
+    let scaled = comparison
+        .machines
+        .iter()
+        .filter(|machine| machine.compute_scale != 1.0);
+    let scaled: Vec<String> = scaled
+        .map(|machine| format!("{} takes {:.3} times", machine.name, machine.compute_scale))
+        .collect();
+    if !scaled.is_empty() {
+        remarks.push(format!(
+            "Computing on {} the time that it takes on this computer (--speed).",
+            scaled.join(", on ")
+        ));
+    }
+    let fewest = comparison.sweep().into_iter().min().unwrap_or(1);
+    let computing = |ranks: usize| {
+        let of = comparison.recorded.iter().find(|of| of.ranks == ranks)?;
+        Some(of.computing)
+    };
+    for ranks in comparison.sweep() {
+        let rows = comparison.rows.iter().filter(|row| row.ranks == ranks);
+        let efficiencies = rows.filter_map(|row| comparison.efficiency(row));
+        let highest = efficiencies.reduce(f64::max).unwrap_or(0.0);
+        let (Some(here), Some(there)) = (computing(ranks), computing(fewest)) else {
+            continue;
+        };
+        if highest <= 1.0 + crate::advice::EQUAL || there <= 0.0 {
+            continue;
+        }
+        let change = (here / there - 1.0) * 100.0;
+        let why = match change < 0.0 {
+            true => format!(
+                "all {ranks} ranks together compute {:.0} % less than {fewest} ranks do, perhaps because smaller parts fit into caches",
+                -change
+            ),
+            false => "the ranks compute no less, so they wait less for each other".into(),
+        };
+        remarks.push(format!(
+            "The efficiency of {ranks} ranks is above 100 %: {why}."
+        ));
+    }
+    remarks
 }
 
 /// The widest line of running text, in columns.
@@ -84,7 +167,7 @@ fn busiest(summary: &Summary) -> Option<String> {
 /// The table of times.
 pub(crate) fn times(comparison: &Comparison) -> Table {
     let sweeps = comparison.sweep().len() > 1;
-    let mut header = vec!["machine", "ranks", "time", "speed-up"];
+    let mut header = vec!["machine", "ranks", "time", "spread", "speed-up"];
     if sweeps {
         header.push("eff.");
     }
@@ -95,6 +178,10 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
             comparison.machines[row.machine].name.clone(),
             row.ranks.to_string(),
             or_dash(row.time().map(time)),
+            or_dash(
+                row.spread()
+                    .map(|spread| format!("{:.1} %", spread * 100.0)),
+            ),
             ratio(comparison.speed_up(row)),
         ];
         if sweeps {
@@ -107,7 +194,7 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
         cells.push(or_dash(summary.and_then(busiest)));
         cells
     });
-    let last = 5 + usize::from(sweeps);
+    let last = 6 + usize::from(sweeps);
     let header: Vec<String> = header.into_iter().map(String::from).collect();
     let is_left = |column: &usize| [0, last, last + 1].contains(column);
     Table {
@@ -288,11 +375,25 @@ pub fn json(comparison: &Comparison) -> Value {
             "fabric": machine.word,
             "values": machine.values,
             "assumed_or_inferred": machine.uncertain,
+            "compute_scale": machine.compute_scale,
         })).collect::<Vec<_>>(),
+        "recordings": comparison.recorded.iter().map(|of| json!({
+            "ranks": of.ranks,
+            "number": of.recordings,
+            "aligned": of.aligned,
+            "computing_seconds": of.computing,
+        })).collect::<Vec<_>>(),
+        "remarks": remarks(comparison),
         "rows": rows.collect::<Vec<_>>(),
         "advice": {
             "ranks": advice.ranks,
-            "best": name(advice.best),
+            "best": name(advice.best()),
+            "equal": advice.equals.iter().map(|at| name(Some(*at))).collect::<Vec<_>>(),
+            "other_ranks": advice.counts.iter().map(|(ranks, over)| json!({
+                "ranks": ranks,
+                "over": over,
+            })).collect::<Vec<_>>(),
+            "recordings_that_change_it": advice.recordings.0,
             "rival": name(advice.rival),
             "fastest": name(advice.fastest),
             "by": if advice.by_money { "price times time" } else { "time" },
@@ -317,6 +418,7 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
         Outcome::Refused(why) => json!({ "not_replayed": why }),
         Outcome::Ran(summary) => json!({
             "seconds": row.time(),
+            "spread": row.spread(),
             "speed_up": comparison.speed_up(row),
             "efficiency": comparison.efficiency(row),
             "mpi_share": summary.mpi_share,

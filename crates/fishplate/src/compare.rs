@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::compare::{Comparison, Machine, Request, Runner};
+use ::compare::{Comparison, Machine, Request, RunFolder, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, report_failure, whole_number};
 use results::output::OutputFile;
@@ -40,6 +40,25 @@ pub(crate) struct CompareArguments {
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
     ppn: usize,
 
+    /// Speed of a machine's processors in computing, over this computer's: 1.5 for half as fast
+    /// again. Without NAME for all machines; may be repeated
+    #[arg(long, value_name = "[NAME=]FACTOR", value_parser = speed)]
+    speed: Vec<Speed>,
+
+    /// Recordings with each number of ranks [default: 3 to 9, until their spread is known]
+    #[arg(long, value_name = "COUNT", conflicts_with = "replay",
+        value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
+    recordings: Option<usize>,
+
+    /// Run the program in FOLDER, one run at a time, instead of in a temporary folder for each run
+    /// with links to what is in the current one
+    #[arg(long = "in", value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+
+    /// Say how often the program would run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+
     /// Set an environment variable for the ranks; NAME alone passes on the launcher's value
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     variables: Vec<OsString>,
@@ -68,15 +87,47 @@ pub(crate) struct CompareArguments {
 const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 ./heat 512 100
   fishplate compare --fabrics qdr,mine.toml -n 16 --record heat.computing ./heat
-  fishplate compare --fabrics qdr,fdr -n 16 --replay heat.computing --json ./heat";
+  fishplate compare --fabrics qdr,fdr -n 16 --replay heat.computing --json ./heat
+  fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt";
+
+/// The value of `--speed`.
+#[derive(Clone)]
+struct Speed {
+    /// `None`: all machines.
+    machine: Option<String>,
+    factor: f64,
+}
+
+fn speed(word: &str) -> Result<Speed, String> {
+    let (machine, number) = match word.rsplit_once('=') {
+        Some((machine, number)) => (Some(machine.to_owned()), number),
+        None => (None, word),
+    };
+    match number.parse::<f64>() {
+        Ok(factor) if (0.01..=100.0).contains(&factor) => Ok(Speed { machine, factor }),
+        _ => Err(format!(
+            "'{number}' is not a speed; valid are 0.01 to 100, and MACHINE=0.01 to MACHINE=100"
+        )),
+    }
+}
 
 pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     let json = arguments.json;
     let report = arguments.report.clone();
+    let dry = arguments.dry_run;
     let request = match request(arguments) {
         Ok(request) => request,
         Err(why) => return refuse(&why),
     };
+    if dry {
+        return match request.dry_run() {
+            Ok(text) => {
+                tell!("{text}");
+                ExitCode::SUCCESS
+            }
+            Err(why) => report_failure(&why),
+        };
+    }
     let compared = compared(&request, report.as_deref());
     match compared {
         Ok(comparison) => {
@@ -123,7 +174,22 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
             let checked = machine.check(*ranks, arguments.ppn);
             checked.map_err(|why| format!("--fabrics: {why}"))?;
         }
+        let own = |speed: &&Speed| speed.machine.as_ref().is_none_or(|name| name == word);
+        // The last one that the user wrote counts.
+        let machine = match arguments.speed.iter().rev().find(own) {
+            Some(speed) => machine.with_speed(speed.factor),
+            None => machine,
+        };
         machines.push(machine);
+    }
+    let named = arguments
+        .speed
+        .iter()
+        .filter_map(|speed| speed.machine.as_ref());
+    if let Some(name) = { named }.find(|name| !arguments.fabrics.contains(name)) {
+        return Err(format!(
+            "--speed {name}: it is none of the machines of --fabrics"
+        ));
     }
     let mut ranks = arguments.ranks.clone();
     ranks.sort_unstable();
@@ -139,5 +205,10 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
         program: arguments.program,
         keep: arguments.record,
         reuse: arguments.replay,
+        recordings: arguments.recordings,
+        folder: match arguments.folder {
+            Some(folder) => RunFolder::Here(folder),
+            None => RunFolder::Scratch,
+        },
     })
 }

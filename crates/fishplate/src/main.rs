@@ -37,6 +37,7 @@ mod pages;
 mod perf;
 mod run;
 mod saved_costs;
+mod scratch;
 mod settings;
 mod summary;
 

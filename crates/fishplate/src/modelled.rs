@@ -60,6 +60,11 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
     compute: ComputeOption,
 
+    /// Run in a temporary folder with links to what is in the current one, and remove it with all
+    /// that the program has written there
+    #[arg(long, requires = "fabric")]
+    scratch: bool,
+
     /// Write a trace of ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
@@ -126,6 +131,14 @@ impl FromStr for ComputeOption {
     }
 }
 
+/// OpenMP of any compiler; that of LLVM and Intel, and with it MKL; OpenBLAS with threads of its
+/// own, in powers of two of processor cycles.
+const SLEEPING: [(&str, &str); 3] = [
+    ("OMP_WAIT_POLICY", "passive"),
+    ("KMP_BLOCKTIME", "0"),
+    ("OPENBLAS_THREAD_TIMEOUT", "4"),
+];
+
 /// The modelled machine of a job, and the files to write after it. Empty for a job on this machine.
 #[derive(Default)]
 pub(crate) struct ModelledJob {
@@ -133,6 +146,8 @@ pub(crate) struct ModelledJob {
     pub(crate) launched: Option<launch::ModelledMachine>,
     /// Settings with which the ranks behave like the library to predict.
     pub(crate) settings: Vec<(&'static str, String)>,
+    /// Computing is charged, so idle threads of the program should sleep.
+    sleeping: bool,
     trace: Option<Output>,
     record: Option<(Output, String)>,
     ranks: usize,
@@ -144,6 +159,11 @@ impl ModelledArguments {
     /// Whether the job runs on a modelled machine.
     pub(crate) fn is_wanted(&self) -> bool {
         self.fabric.is_some()
+    }
+
+    /// Whether the ranks get a folder of their own.
+    pub(crate) fn wants_scratch(&self) -> bool {
+        self.scratch
     }
 
     /// The name or file of the modelled machine.
@@ -211,6 +231,7 @@ impl ModelledArguments {
         let world = sim::memory::Memory::create()
             .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
         Ok(ModelledJob {
+            sleeping: !matches!(self.compute, ComputeOption::None),
             launched: Some(launch::ModelledMachine {
                 hosts: pmi::Hosts::new(scene.hosts.clone()),
                 scene: scene.encode(),
@@ -273,6 +294,20 @@ impl ModelledJob {
         };
         let free = self.settings.iter().filter(|(name, _)| is_free(name));
         free.map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
+    /// Variables with which idle threads of a program sleep instead of polling: a model charges
+    /// processor time, and polling is none of the program's work. The user's own settings count.
+    pub(crate) fn sleeping_threads(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
+        let is_free = |name: &str| {
+            std::env::var_os(name).is_none() && !set.iter().any(|(variable, _)| variable == name)
+        };
+        let wanted = SLEEPING
+            .iter()
+            .filter(|(name, _)| self.sleeping && is_free(name));
+        wanted
+            .map(|(name, value)| (name.into(), value.into()))
             .collect()
     }
 

@@ -17,6 +17,7 @@ use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
 use crate::refuse;
 use crate::saved_costs::SavedCosts;
+use crate::scratch::ScratchFolder;
 use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
@@ -318,6 +319,8 @@ struct PreparedJob {
     options: launch::Options,
     modelled: ModelledJob,
     summary: WantedSummary,
+    /// The folder of the ranks, until the job has ended.
+    scratch: Option<ScratchFolder>,
 }
 
 impl PreparedJob {
@@ -328,8 +331,9 @@ impl PreparedJob {
             options,
             modelled,
             summary,
+            scratch,
         } = self;
-        drop(options);
+        drop((options, scratch));
         let checked = |outcome: Result<(), String>, code| match outcome {
             Ok(()) => code,
             Err(why) => {
@@ -369,7 +373,15 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let (ranks, placed) = hosts.place(wanted, modelled.is_wanted(), &binding)?;
     let mut first = arguments.program.program(&inherited)?;
     first.ranks = ranks - others;
-    let programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
+    let mut programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
+    let scratch = modelled.wants_scratch().then(ScratchFolder::new);
+    let scratch = scratch.transpose()?;
+    if let Some(folder) = &scratch {
+        let here = folder.path();
+        for program in &mut programs {
+            program.directory.get_or_insert_with(|| here.to_owned());
+        }
+    }
     let input = arguments.streams.stdin;
     check_input(input, ranks, placed.len())?;
     let of_ranks = environment::of_ranks(&programs, &variables);
@@ -377,7 +389,9 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
 
     let command = command_line(&programs);
     let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1), command.clone())?;
-    let defaults = modelled_job.defaults(&of_ranks.concat());
+    let of_ranks = of_ranks.concat();
+    let mut defaults = modelled_job.defaults(&of_ranks);
+    defaults.extend(modelled_job.sleeping_threads(&of_ranks));
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
@@ -411,6 +425,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         options,
         modelled: modelled_job,
         summary,
+        scratch,
     })
 }
 

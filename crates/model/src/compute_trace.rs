@@ -1,7 +1,8 @@
 //! Compute traces: the time that ranks compute between their MPI calls, as a file. For every call
 //! with a result it has the call's name and the nanoseconds before it. Polls that found nothing and
 //! readings of the clock have lines of their own, one for equal calls in a row, because their
-//! number depends on the machine. A run with a trace is deterministic.
+//! number depends on the machine. A run with a trace is deterministic. Several traces of one
+//! program combine to one that a disturbance of one run does not spoil ([`ComputeTrace::middle`]).
 //!
 //! Invariant: a file is used only if its version, program, number of ranks and the name of each
 //! call with a result match.
@@ -150,6 +151,81 @@ impl ComputeTrace {
         Ok(())
     }
 
+    /// The computing of all ranks together, in nanoseconds.
+    pub fn total(&self) -> u64 {
+        let entries = self.ranks.iter().flat_map(|lines| lines.lines());
+        let nanos = entries.filter_map(Entry::read).map(|entry| entry.nanos);
+        nanos.fold(0, u64::saturating_add)
+    }
+
+    /// The trace in which all computing takes `thousandths` / 1000 of its time.
+    pub fn scaled(&self, thousandths: u64) -> ComputeTrace {
+        let scaled = |entry: Entry| {
+            let nanos = u128::from(entry.nanos) * u128::from(thousandths) / 1000;
+            nanos.min(u64::MAX.into()) as u64
+        };
+        let ranks = self.ranks.iter().map(|lines| {
+            let mut text = String::new();
+            for entry in lines.lines().filter_map(Entry::read) {
+                let nanos = scaled(entry);
+                Entry { nanos, ..entry }.write(&mut text);
+            }
+            text
+        });
+        ComputeTrace {
+            program: self.program.clone(),
+            ranks: ranks.collect(),
+        }
+    }
+
+    /// One trace of several of the same program: the median of each call's time. `None` if not all
+    /// of them have the same calls, or if there is none.
+    pub fn median(traces: &[&ComputeTrace]) -> Option<ComputeTrace> {
+        let first = traces.first()?;
+        let mut ranks = Vec::new();
+        for rank in 0..first.ranks.len() {
+            let lines = traces
+                .iter()
+                .map(|trace| Some(trace.ranks.get(rank)?.lines().map(Entry::read)));
+            let mut lines = lines.collect::<Option<Vec<_>>>()?;
+            let (mut text, mut nanos) = (String::new(), Vec::new());
+            while let Some(entry) = lines[0].next() {
+                let entry = entry?;
+                nanos.clear();
+                nanos.push(entry.nanos);
+                for others in &mut lines[1..] {
+                    let other = others.next()??;
+                    if (other.name, other.times) != (entry.name, entry.times) {
+                        return None;
+                    }
+                    nanos.push(other.nanos);
+                }
+                let nanos = median(&mut nanos);
+                Entry { nanos, ..entry }.write(&mut text);
+            }
+            if lines.iter_mut().any(|others| others.next().is_some()) {
+                return None;
+            }
+            ranks.push(text);
+        }
+        let fits = |trace: &&ComputeTrace| trace.ranks.len() == ranks.len();
+        traces.iter().all(fits).then(|| ComputeTrace {
+            program: first.program.clone(),
+            ranks,
+        })
+    }
+
+    /// One trace for several of the same program: their [`median`](ComputeTrace::median), or where
+    /// their calls differ, the one whose total computing is in the middle. `None` if there is none.
+    pub fn middle(traces: &[&ComputeTrace]) -> Option<ComputeTrace> {
+        ComputeTrace::median(traces).or_else(|| {
+            let mut ordered = traces.to_vec();
+            ordered.sort_by_key(|trace| trace.total());
+            let middle = ordered.get(ordered.len().saturating_sub(1) / 2)?;
+            Some((*middle).clone())
+        })
+    }
+
     /// The form that ranks read: the offsets of the ranks' parts, then the parts. Each rank reads
     /// its own.
     pub fn pack(&self) -> Vec<u8> {
@@ -162,6 +238,13 @@ impl ComputeTrace {
         bytes.extend(self.ranks.iter().flat_map(|lines| lines.bytes()));
         bytes
     }
+}
+
+/// The median; of an even number the mean of the two in the middle.
+fn median(numbers: &mut [u64]) -> u64 {
+    numbers.sort_unstable();
+    let [low, high] = [(numbers.len() - 1) / 2, numbers.len() / 2].map(|at| numbers[at]);
+    low.midpoint(high)
 }
 
 fn number(line: &str, before: &str) -> Option<usize> {
@@ -229,6 +312,56 @@ mod tests {
             let why = ComputeTrace::parse(&text.replace(right, wrong)).unwrap_err();
             assert!(why.contains("wanted is a call's name"), "{why}");
         }
+    }
+
+    fn of(lines: &[&str]) -> ComputeTrace {
+        ComputeTrace {
+            program: "./pi 7".into(),
+            ranks: lines.iter().map(|lines| (*lines).into()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_median_of_each_call_leaves_out_a_disturbance() {
+        let quiet = of(&["MPI_Send 10\nMPI_Test 70 x7\n", "MPI_Recv 5\n"]);
+        let disturbed = of(&["MPI_Send 9000\nMPI_Test 72 x7\n", "MPI_Recv 1\n"]);
+        let third = of(&["MPI_Send 12\nMPI_Test 90 x7\n", "MPI_Recv 6\n"]);
+        let wanted = of(&["MPI_Send 12\nMPI_Test 72 x7\n", "MPI_Recv 5\n"]);
+        let all = [&quiet, &disturbed, &third];
+        assert_eq!(ComputeTrace::median(&all), Some(wanted.clone()));
+        assert_eq!(ComputeTrace::middle(&all), Some(wanted));
+        // Of two the mean.
+        let wanted = of(&["MPI_Send 11\nMPI_Test 80 x7\n", "MPI_Recv 5\n"]);
+        assert_eq!(ComputeTrace::median(&[&quiet, &third]), Some(wanted));
+        assert_eq!(ComputeTrace::median(&[]), None);
+    }
+
+    #[test]
+    fn where_calls_differ_one_whole_trace_is_taken() {
+        let short = of(&["MPI_Test 10 x1\nMPI_Recv 5\n"]);
+        let middle = of(&["MPI_Test 20 x2\nMPI_Recv 5\n"]);
+        let long = of(&["MPI_Test 90 x9\nMPI_Recv 5\n"]);
+        let more = of(&["MPI_Test 10 x1\nMPI_Recv 5\nMPI_Send 1\n"]);
+        let wider = of(&["MPI_Test 10 x1\nMPI_Recv 5\n", "MPI_Recv 5\n"]);
+        for other in [&middle, &more, &wider] {
+            assert_eq!(ComputeTrace::median(&[&short, other]), None, "{other:?}");
+            assert_eq!(ComputeTrace::median(&[other, &short]), None, "{other:?}");
+        }
+        let found = ComputeTrace::middle(&[&long, &short, &middle]);
+        assert_eq!(found, Some(middle));
+    }
+
+    #[test]
+    fn a_faster_processor_shortens_every_time() {
+        let trace = of(&["MPI_Send 1000\nMPI_Test 70 x7\n"]);
+        assert_eq!(trace.scaled(500), of(&["MPI_Send 500\nMPI_Test 35 x7\n"]));
+        assert_eq!((trace.total(), trace.scaled(1000)), (1070, trace.clone()));
+        assert_eq!(
+            of(&["MPI_Send 18446744073709551615\n"])
+                .scaled(2000)
+                .total(),
+            u64::MAX
+        );
     }
 
     #[test]

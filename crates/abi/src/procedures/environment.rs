@@ -3,7 +3,7 @@
 use super::Done;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::{Call, Running};
-use crate::call_trace::processor_time;
+use crate::compute_clock::processor_time;
 use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::info::host_name;
 use crate::state::{LIBRARY, Rank};
