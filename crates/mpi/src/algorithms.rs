@@ -1,7 +1,7 @@
 //! Algorithms of collective operations: one table, whose choices the knob `collectives` overrides.
 //!
-//! The rows of a collective are algorithms, each with the condition under which it works and its
-//! cost in nanoseconds. The cheapest row that works is taken; ties go to the earlier row. Within
+//! The rows of a collective are algorithms, each with the restrictions under which it works; its
+//! cost is in nanoseconds. The cheapest row that works is taken; ties go to the earlier row. Within
 //! the shared memory of one host, where times depend on caches and cores, rows are taken by
 //! measured sizes instead.
 //!
@@ -31,51 +31,82 @@ pub use network::Network;
 pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 pub(crate) use recent::RecentChoices;
 
-use crate::shape::Spread;
 use crate::{Class, Error, Result};
 
-/// A condition without which an algorithm does not work.
+/// Restrictions without which an algorithm does not work: a set of conditions on the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Needs {
+pub struct Restrictions(u16);
+
+impl Restrictions {
     /// No condition.
-    Nothing,
+    const NONE: Restrictions = Restrictions(0);
     /// A commutative operation.
-    Commutative,
+    const COMMUTATIVE: Restrictions = Restrictions(1 << 0);
     /// An equal number of bytes from and to every member, and not in place.
-    Even,
-    /// An equal number of bytes from every member, and a power of two of members.
-    EvenPowerOfTwo,
-    /// One host whose ranks reach each other through a device, and a commutative operation.
-    Copying,
+    const EVEN: Restrictions = Restrictions(1 << 1);
+    /// A power of two of members.
+    const POWER_OF_TWO: Restrictions = Restrictions(1 << 2);
+    /// One host whose ranks reach each other through a device.
+    const DEVICE_WITHIN: Restrictions = Restrictions(1 << 3);
     /// Several hosts, one of them with several ranks.
-    Hosts,
-    /// [`Needs::Hosts`], and a commutative operation or consecutive ranks on each host.
-    HostsInOrder,
-    /// [`Needs::Hosts`], and several ranks on every host.
-    HostsFull,
-    /// [`Needs::Hosts`], a commutative operation, and several ranks on every host.
-    HostsCommutative,
-    /// [`Needs::Hosts`], and blocks of one size.
-    HostsEven,
-    /// [`Needs::Hosts`], and consecutive ranks on each host.
-    HostsBlocks,
-    /// [`Needs::HostsEven`], and an equal number of consecutive ranks on every host.
-    HostsUniform,
-    /// Shared memory, blocks of one size, and a predefined operation if any.
-    SharedMemory,
-    /// Several members that share memory, more than two.
-    Crowd,
-    /// Shared memory, and access of each member to the memory of all.
-    SingleCopy,
+    const LEVELS: Restrictions = Restrictions(1 << 4);
+    /// A commutative operation, or consecutive ranks on each host.
+    const IN_ORDER: Restrictions = Restrictions(1 << 5);
+    /// Several ranks on every host.
+    const SEVERAL_EACH: Restrictions = Restrictions(1 << 6);
+    /// Consecutive ranks on each host.
+    const CONTIGUOUS: Restrictions = Restrictions(1 << 7);
+    /// An equal number of ranks on every host.
+    const EQUAL_HOSTS: Restrictions = Restrictions(1 << 8);
+    /// Members that share memory.
+    const SHARED: Restrictions = Restrictions(1 << 9);
+    /// Vectors that a member can publish: blocks of one size, a predefined operation if any.
+    const PUBLISHED: Restrictions = Restrictions(1 << 10);
+    /// More than two members.
+    const MORE_THAN_TWO: Restrictions = Restrictions(1 << 11);
+    /// Access of each member to the memory of all.
+    const SINGLE_COPY: Restrictions = Restrictions(1 << 12);
+
+    /// These and others.
+    const fn and(self, others: Restrictions) -> Restrictions {
+        Restrictions(self.0 | others.0)
+    }
+
+    /// Those that a call meets.
+    fn met_by(case: &Case) -> Restrictions {
+        let spread = &case.spread;
+        let conditions = [
+            (R::COMMUTATIVE, case.commutative),
+            (R::EVEN, case.even),
+            (R::POWER_OF_TWO, case.ranks.is_power_of_two()),
+            (R::DEVICE_WITHIN, spread.hosts <= 1 && !case.network.memory),
+            (R::LEVELS, spread.has_levels()),
+            (R::IN_ORDER, case.keeps_order()),
+            (R::SEVERAL_EACH, spread.least > 1),
+            (R::CONTIGUOUS, spread.contiguous),
+            (R::EQUAL_HOSTS, spread.least == spread.most),
+            (R::SHARED, case.shared),
+            (R::PUBLISHED, case.published < usize::MAX),
+            (R::MORE_THAN_TWO, case.ranks > 2),
+            (R::SINGLE_COPY, case.direct),
+        ];
+        let met = conditions.into_iter().filter(|(_, is_met)| *is_met);
+        met.fold(R::NONE, |all, (restriction, _)| all.and(restriction))
+    }
+
+    /// All of them are among the `met` ones.
+    fn are_among(self, met: Restrictions) -> bool {
+        self.0 & !met.0 == 0
+    }
 }
 
-/// A row of the table: an algorithm, its condition, and its cost.
+/// A row of the table: an algorithm with its restrictions.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The algorithm that the row is for.
     pub algorithm: Algorithm,
-    /// The condition on the call.
-    pub needs: Needs,
+    /// The conditions on the call.
+    pub restrictions: Restrictions,
     /// Within shared memory: the least bytes for which the row is taken. Of the rows that fit a
     /// call, the last counts.
     pub from: usize,
@@ -88,18 +119,18 @@ const ALWAYS_SHARED: usize = 8 << 10;
 /// Least bytes of a row that is not taken within shared memory unless the knob selects it.
 const NEVER: usize = usize::MAX;
 
-const fn row(algorithm: Algorithm, from: usize, ranks: usize, needs: Needs) -> Row {
+const fn row(algorithm: Algorithm, from: usize, ranks: usize, restrictions: Restrictions) -> Row {
     Row {
         algorithm,
-        needs,
+        restrictions,
         from,
         ranks,
     }
 }
 
 /// A row for several hosts.
-const fn hosts(algorithm: Algorithm, needs: Needs) -> Row {
-    row(algorithm, NEVER, 0, needs)
+const fn hosts(algorithm: Algorithm, restrictions: Restrictions) -> Row {
+    row(algorithm, NEVER, 0, R::LEVELS.and(restrictions))
 }
 
 /// The rows of a collective.
@@ -150,152 +181,136 @@ fn cheapest_flat(of: Collective, case: &Case) -> Option<Algorithm> {
 }
 
 use trees::Ends;
-use {Algorithm as A, Needs as N};
+use {Algorithm as A, Restrictions as R};
+
+/// The restrictions of collective buffers.
+const BUFFER: Restrictions = R::SHARED.and(R::PUBLISHED);
 
 const BARRIER: &[Row] = &[
-    row(A::Dissemination, 0, 0, N::Nothing),
-    hosts(A::TwoLevel, N::Hosts),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Dissemination, 0, 0, R::NONE),
+    hosts(A::TwoLevel, R::NONE),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 const BCAST: &[Row] = &[
-    row(A::Chain, NEVER, 0, N::Nothing),
-    row(A::Linear, NEVER, 0, N::Nothing),
-    row(A::KAry, NEVER, 0, N::Nothing),
-    row(A::Binomial, 0, 0, N::Nothing),
-    row(A::ScatterAllgather, 64 << 10, 8, N::Nothing),
-    hosts(A::TwoLevel, N::Hosts),
-    hosts(A::TwoLevelParts, N::HostsFull),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Chain, NEVER, 0, R::NONE),
+    row(A::Linear, NEVER, 0, R::NONE),
+    row(A::KAry, NEVER, 0, R::NONE),
+    row(A::Binomial, 0, 0, R::NONE),
+    row(A::ScatterAllgather, 64 << 10, 8, R::NONE),
+    hosts(A::TwoLevel, R::NONE),
+    hosts(A::TwoLevelParts, R::SEVERAL_EACH),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 const GATHER: &[Row] = &[
-    row(A::Linear, 0, 0, N::Nothing),
-    row(A::Binomial, 0, 0, N::Even),
-    row(A::Linear, 4 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::Hosts),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Linear, 0, 0, R::NONE),
+    row(A::Binomial, 0, 0, R::EVEN),
+    row(A::Linear, 4 << 10, 0, R::NONE),
+    hosts(A::TwoLevel, R::NONE),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 const SCATTER: &[Row] = &[
-    row(A::Linear, 0, 0, N::Nothing),
-    row(A::Binomial, 0, 0, N::Even),
-    row(A::Linear, 4 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::Hosts),
-    row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Linear, 32 << 10, 3, N::Crowd),
+    row(A::Linear, 0, 0, R::NONE),
+    row(A::Binomial, 0, 0, R::EVEN),
+    row(A::Linear, 4 << 10, 0, R::NONE),
+    hosts(A::TwoLevel, R::NONE),
+    row(A::Shared, 0, 2, BUFFER),
+    row(A::Linear, 32 << 10, 3, R::SHARED.and(R::MORE_THAN_TWO)),
 ];
 
 const ALLGATHER: &[Row] = &[
-    row(A::CachedRing, NEVER, 0, N::Copying),
-    row(A::Linear, NEVER, 0, N::Nothing),
-    row(A::Bruck, 0, 0, N::Nothing),
-    row(A::RecursiveDoubling, 0, 0, N::EvenPowerOfTwo),
-    row(A::Ring, 64 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::Hosts),
-    hosts(A::TwoLevelParts, N::HostsUniform),
-    row(A::Direct, 512 << 10, 3, N::SingleCopy),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(
+        A::CachedRing,
+        NEVER,
+        0,
+        R::DEVICE_WITHIN.and(R::COMMUTATIVE),
+    ),
+    row(A::Linear, NEVER, 0, R::NONE),
+    row(A::Bruck, 0, 0, R::NONE),
+    row(A::RecursiveDoubling, 0, 0, R::EVEN.and(R::POWER_OF_TWO)),
+    row(A::Ring, 64 << 10, 0, R::NONE),
+    hosts(A::TwoLevel, R::NONE),
+    hosts(
+        A::TwoLevelParts,
+        R::EVEN.and(R::CONTIGUOUS).and(R::EQUAL_HOSTS),
+    ),
+    row(A::Direct, 512 << 10, 3, R::SINGLE_COPY),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 const ALLTOALL: &[Row] = &[
-    row(A::Linear, 0, 0, N::Nothing),
-    row(A::Bruck, 0, 8, N::Even),
-    row(A::Linear, 256, 0, N::Nothing),
-    row(A::Pairwise, 32 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::HostsEven),
-    row(A::Shared, 0, 2, N::SharedMemory),
-    row(A::Direct, 512 << 10, 3, N::SingleCopy),
+    row(A::Linear, 0, 0, R::NONE),
+    row(A::Bruck, 0, 8, R::EVEN),
+    row(A::Linear, 256, 0, R::NONE),
+    row(A::Pairwise, 32 << 10, 0, R::NONE),
+    hosts(A::TwoLevel, R::EVEN),
+    row(A::Shared, 0, 2, BUFFER),
+    row(A::Direct, 512 << 10, 3, R::SINGLE_COPY),
 ];
 
 const REDUCE: &[Row] = &[
-    row(A::KAry, NEVER, 0, N::Nothing),
-    row(A::Binomial, 0, 0, N::Nothing),
-    row(A::Rabenseifner, 32 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::HostsInOrder),
-    row(A::Direct, 8 << 10, 3, N::SingleCopy),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::KAry, NEVER, 0, R::NONE),
+    row(A::Binomial, 0, 0, R::NONE),
+    row(A::Rabenseifner, 32 << 10, 0, R::NONE),
+    hosts(A::TwoLevel, R::IN_ORDER),
+    row(A::Direct, 8 << 10, 3, R::SINGLE_COPY),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 const ALLREDUCE: &[Row] = &[
-    row(A::Ring, NEVER, 0, N::Commutative),
-    row(A::ReduceBcast, NEVER, 0, N::Nothing),
-    row(A::RecursiveDoubling, 0, 0, N::Nothing),
-    row(A::Rabenseifner, 8 << 10, 0, N::Nothing),
-    hosts(A::TwoLevel, N::HostsInOrder),
-    hosts(A::TwoLevelParts, N::HostsCommutative),
-    row(A::Direct, 8 << 10, 3, N::SingleCopy),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Ring, NEVER, 0, R::COMMUTATIVE),
+    row(A::ReduceBcast, NEVER, 0, R::NONE),
+    row(A::RecursiveDoubling, 0, 0, R::NONE),
+    row(A::Rabenseifner, 8 << 10, 0, R::NONE),
+    hosts(A::TwoLevel, R::IN_ORDER),
+    hosts(A::TwoLevelParts, R::COMMUTATIVE.and(R::SEVERAL_EACH)),
+    row(A::Direct, 8 << 10, 3, R::SINGLE_COPY),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 const REDUCE_SCATTER: &[Row] = &[
-    row(A::CachedRing, NEVER, 0, N::Copying),
-    row(A::Linear, NEVER, 0, N::Nothing),
-    row(A::ReduceScatter, 0, 0, N::Nothing),
-    row(A::RecursiveHalving, 0, 0, N::Commutative),
-    row(A::Pairwise, 256 << 10, 0, N::Commutative),
-    hosts(A::TwoLevel, N::HostsBlocks),
-    row(A::Direct, 8 << 10, 3, N::SingleCopy),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(
+        A::CachedRing,
+        NEVER,
+        0,
+        R::DEVICE_WITHIN.and(R::COMMUTATIVE),
+    ),
+    row(A::Linear, NEVER, 0, R::NONE),
+    row(A::ReduceScatter, 0, 0, R::NONE),
+    row(A::RecursiveHalving, 0, 0, R::COMMUTATIVE),
+    row(A::Pairwise, 256 << 10, 0, R::COMMUTATIVE),
+    hosts(A::TwoLevel, R::CONTIGUOUS),
+    row(A::Direct, 8 << 10, 3, R::SINGLE_COPY),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 const SCAN: &[Row] = &[
-    row(A::Chain, NEVER, 0, N::Nothing),
-    row(A::RecursiveDoubling, 0, 0, N::Nothing),
-    hosts(A::TwoLevel, N::HostsBlocks),
-    row(A::Shared, 0, 2, N::SharedMemory),
+    row(A::Chain, NEVER, 0, R::NONE),
+    row(A::RecursiveDoubling, 0, 0, R::NONE),
+    hosts(A::TwoLevel, R::CONTIGUOUS),
+    row(A::Shared, 0, 2, BUFFER),
 ];
 
 impl Row {
     /// The row is for several hosts only.
     fn has_levels(&self) -> bool {
-        matches!(
-            self.needs,
-            Needs::Hosts
-                | Needs::HostsInOrder
-                | Needs::HostsFull
-                | Needs::HostsCommutative
-                | Needs::HostsEven
-                | Needs::HostsBlocks
-                | Needs::HostsUniform
-        )
+        R::LEVELS.are_among(self.restrictions)
     }
 
     /// The algorithm works in this case.
     pub(crate) fn can(&self, case: &Case) -> bool {
-        match self.needs {
-            Needs::Nothing => true,
-            Needs::Commutative => case.commutative,
-            Needs::Even => case.even,
-            Needs::EvenPowerOfTwo => case.even && case.ranks.is_power_of_two(),
-            Needs::Copying => case.spread.hosts <= 1 && !case.network.memory && case.commutative,
-            Needs::Hosts => case.spread.has_levels(),
-            Needs::HostsInOrder => case.spread.has_levels() && case.keeps_order(),
-            Needs::HostsFull => case.spread.has_levels() && case.spread.least > 1,
-            Needs::HostsCommutative => {
-                case.spread.has_levels() && case.spread.least > 1 && case.commutative
-            }
-            Needs::HostsEven => case.spread.has_levels() && case.even,
-            Needs::HostsBlocks => case.spread.has_levels() && case.spread.contiguous,
-            Needs::HostsUniform => {
-                let Spread {
-                    least,
-                    most,
-                    contiguous,
-                    ..
-                } = case.spread;
-                case.spread.has_levels() && case.even && contiguous && least == most
-            }
-            Needs::SharedMemory => case.shared && case.published < usize::MAX,
-            Needs::Crowd => case.shared && case.ranks > 2,
-            Needs::SingleCopy => case.direct,
-        }
+        self.restrictions.are_among(Restrictions::met_by(case))
     }
 }
 
 /// The row for ranks that share memory, by measured sizes.
 fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
-    let fits = |row: &&Row| row.from <= case.bytes && row.ranks <= case.ranks && row.can(case);
+    let met = Restrictions::met_by(case);
+    let fits = |row: &&Row| {
+        row.from <= case.bytes && row.ranks <= case.ranks && row.restrictions.are_among(met)
+    };
     let last = rows(collective).iter().rev().find(fits);
     last.map(|row| row.algorithm)
 }
@@ -429,6 +444,7 @@ mod chosen_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shape::Spread;
     use knobs::KnobValue;
 
     const CASE: Case = Case {

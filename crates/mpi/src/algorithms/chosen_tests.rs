@@ -2,6 +2,7 @@
 //! call for which it is chosen by default.
 
 use super::*;
+use crate::shape::Spread;
 use channel::PathCosts;
 
 /// A path over a device: flight, read, post and poll in nanoseconds, copies and stores in
