@@ -5,6 +5,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+use crate::cells::Cells;
 use crate::doorbell::Doorbell;
 use crate::ring::{Arenas, Contents, Memory, Receiver, Sender, Slot, Which};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -48,6 +49,9 @@ impl Memory for Arc<Loom> {
     }
     fn arenas(&self) -> Arenas {
         Arenas::of(ARENAS)
+    }
+    fn first_cells(&self) -> Cells {
+        Cells::default()
     }
     fn tail(&self) -> &AtomicU64 {
         &self.tail
@@ -121,7 +125,7 @@ fn stream(count: u64, len: usize) {
         }
         receiver
             .take(
-                |_, _| {},
+                |_| {},
                 |head, body| {
                     assert_eq!(head[0], next);
                     assert!(body.len() == len && body.iter().all(|&byte| byte == next as u8 + 1));

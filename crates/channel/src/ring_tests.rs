@@ -30,7 +30,7 @@ fn put(sender: &mut Sender<impl Memory>, number: u64, len: usize) -> Put {
 /// Takes the next packet, which must be the one that `put` has put.
 fn take(receiver: &mut Receiver<impl Memory>, number: u64, len: usize) -> Published {
     assert_eq!(receiver.next_head(), [number, !number, 3]);
-    let hear = |_, ours| assert_eq!(ours as u64, number + 1);
+    let hear = |heard: Heard| assert_eq!(heard.ours as u64, number + 1);
     let taken = receiver.take(hear, |head, body| {
         assert_eq!((head, body.len()), ([number, !number, 3], len));
         assert!(
@@ -40,6 +40,15 @@ fn take(receiver: &mut Receiver<impl Memory>, number: u64, len: usize) -> Publis
         );
     });
     taken.unwrap().1
+}
+
+/// The report that the peer has taken this number of packets.
+fn all_taken(theirs: u32) -> Heard {
+    Heard {
+        theirs,
+        ours: 0,
+        cell: None,
+    }
 }
 
 /// Every length under a usual run, some under Miri.
@@ -123,7 +132,7 @@ fn short_bodies_begin_again_once_the_peer_has_taken_all() {
         assert_eq!(sender.handed_out[Which::Small as usize].offset, 128);
         take(&mut receiver, number, 100);
         // The other direction says that everything has been taken.
-        sender.hear(number as u32 + 1, 0);
+        sender.hear(all_taken(number as u32 + 1));
     }
 }
 
@@ -146,7 +155,7 @@ fn impossible_packets_are_refused() {
             contents.len = len;
             elsewhere(offset).write(&mut contents.inline);
         });
-        let taken = receiver.take(|_, _| {}, |_, _| panic!("handed on"));
+        let taken = receiver.take(|_| {}, |_, _| panic!("handed on"));
         taken.map(|_| ()).unwrap_err()
     };
     assert!(matches!(spoil(u32::MAX, 0), Bad::Length(u32::MAX)));
@@ -198,7 +207,7 @@ fn the_used_part_of_the_wide_arena_grows_with_slow_long_bodies() {
         for number in 0..messages {
             assert_ne!(put(&mut sender, number, len), Put::Full);
             take(&mut receiver, number, len);
-            sender.hear(number as u32 + 1, 0);
+            sender.hear(all_taken(number as u32 + 1));
         }
         let used = sender.used[Which::Wide as usize] / 4096;
         assert!(
