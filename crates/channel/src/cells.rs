@@ -74,6 +74,13 @@ impl Cells {
         }
     }
 
+    pub(crate) fn has(&self, size: CellSize) -> bool {
+        match size {
+            CellSize::Short => self.short.count > 0,
+            CellSize::Long => self.long.count > 0,
+        }
+    }
+
     #[inline(always)]
     fn stack(&mut self, size: CellSize) -> &mut Stack {
         match size {

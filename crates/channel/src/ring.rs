@@ -494,6 +494,12 @@ impl<M: Memory> Sender<M> {
         self.in_cells >= 2 * CellSize::Long.bytes() || self.growth.is_settled(used, unused)
     }
 
+    /// A body of `len` bytes would go to a cell.
+    pub(crate) fn has_cell(&self, len: usize) -> bool {
+        let (_, size) = self.arenas.of_body(len);
+        len > INLINE && len <= size.longest() && self.cells.has(size)
+    }
+
     /// Adds cells that the peer gave before this ring was open.
     pub(crate) fn gain(&mut self, cells: Cells) {
         self.cells.append(cells);

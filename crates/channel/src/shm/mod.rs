@@ -216,7 +216,12 @@ impl Shm {
         if len >= ASKED {
             to.reach.look(|| to.ring.tail_has_changed());
         }
-        BodyStores::non_temporal_from(to.reach.non_temporal_from())
+        let non_temporal_from = to.reach.non_temporal_from();
+        let stores = BodyStores::non_temporal_from(non_temporal_from);
+        match len >= non_temporal_from && to.ring.has_cell(len) {
+            true => stores.through_cache(),
+            false => stores,
+        }
     }
 
     /// The cores of this rank and `peer` share a cache, so long messages are best moved through the

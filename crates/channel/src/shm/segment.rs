@@ -31,7 +31,8 @@ const PAGE: usize = 4096;
 /// Bytes of the file for one ring. They take memory only where the ring is used.
 const RING_ROOM: usize = 4 << 20;
 /// Bytes of the cells of a pair of ranks, at the end of the room of one of its rings.
-const CELLS_ROOM: usize = (CellSize::Long.bytes() + CellSize::Short.bytes()).next_multiple_of(PAGE);
+pub(super) const CELLS_ROOM: usize =
+    (CellSize::Long.bytes() + CellSize::Short.bytes()).next_multiple_of(PAGE);
 const MAGIC: u64 = 0x4649_5348_504c_5403;
 
 /// The shape of every ring of a job, on which all ranks must agree.
