@@ -200,8 +200,8 @@ pub(crate) trait Memory {
     fn now() -> u64;
     /// Measures a copy within the caches of this core, in picoseconds a byte.
     fn own_copy() -> u64;
-    /// Gives access to `len` bytes of an arena or of the cells. The protocol of the ring decides who
-    /// may use them.
+    /// Gives access to `len` bytes of an arena or of the cells. The protocol of the ring decides
+    /// who may use them.
     fn arena<R>(
         &self,
         which: Which,
