@@ -11,7 +11,7 @@ const BACKWARD_UP_TO: usize = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStores {
     /// Smallest body to write with non-temporal stores, in bytes; `usize::MAX`: the peer shares a
-    /// cache.
+    /// cache; one less: it does not, and the stores go through the cache all the same.
     non_temporal_from: usize,
 }
 
@@ -23,6 +23,11 @@ impl BodyStores {
     #[inline(always)]
     pub(crate) const fn non_temporal_from(non_temporal_from: usize) -> BodyStores {
         BodyStores { non_temporal_from }
+    }
+
+    /// Stores through the cache, also to a peer without a common one.
+    pub(crate) fn through_cache(self) -> BodyStores {
+        BodyStores::non_temporal_from(self.non_temporal_from.max(usize::MAX - 1))
     }
 
     #[inline(always)]

@@ -79,9 +79,9 @@ fn take(
     }
     let due = honest.map(|honest| honest.pop_front());
     let reports = script.is_one_in(2);
-    let hear = |theirs, ours| {
+    let hear = |heard| {
         if reports {
-            sender.hear(theirs, ours);
+            sender.hear(heard);
         }
     };
     let taken = receiver.take(hear, |head, body| {

@@ -13,6 +13,7 @@
 #![cfg_attr(loom, allow(dead_code))]
 
 mod arena_growth;
+mod cells;
 mod doorbell;
 mod error;
 mod exposed_entry;

@@ -5,6 +5,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+use crate::cells::{CellSize, Cells, Half};
 use crate::doorbell::Doorbell;
 use crate::ring::{Arenas, Contents, Memory, Receiver, Sender, Slot, Which};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -20,14 +21,21 @@ struct Place {
 
 struct Loom {
     tail: AtomicU64,
+    /// The cells of the pair, of which a body uses the first line, and this sender's part of them.
+    cells: Option<(Arc<Vec<UnsafeCell<[u8; 64]>>>, Half)>,
     slots: [Place; SLOTS],
     lines: Vec<UnsafeCell<[u8; 64]>>,
 }
 
 impl Loom {
     fn new() -> Arc<Loom> {
+        Loom::with_cells(None)
+    }
+
+    fn with_cells(cells: Option<(Arc<Vec<UnsafeCell<[u8; 64]>>>, Half)>) -> Arc<Loom> {
         Arc::new(Loom {
             tail: AtomicU64::new(0),
+            cells,
             slots: std::array::from_fn(|_| Place {
                 flag: AtomicU32::new(0),
                 contents: UnsafeCell::new(Contents {
@@ -47,7 +55,16 @@ impl Memory for Arc<Loom> {
         SLOTS as u32
     }
     fn arenas(&self) -> Arenas {
-        Arenas::of(ARENAS)
+        match self.cells {
+            Some(_) => Arenas::of(ARENAS).with_cells(),
+            None => Arenas::of(ARENAS),
+        }
+    }
+    fn first_cells(&self) -> Cells {
+        match &self.cells {
+            Some((_, half)) => Cells::of(*half),
+            None => Cells::default(),
+        }
     }
     fn tail(&self) -> &AtomicU64 {
         &self.tail
@@ -69,6 +86,11 @@ impl Memory for Arc<Loom> {
         access: impl FnOnce(&mut [u8]) -> R,
     ) -> R {
         assert!(offset % 64 == 0 && len <= 64);
+        if let (Some((cells, _)), Which::ShortCells) = (&self.cells, which) {
+            let line = &cells[offset / CellSize::Short.longest()];
+            // SAFETY: as for slots.
+            return line.with_mut(|line| access(unsafe { &mut (&mut *line)[..len] }));
+        }
         let offset = offset + which as usize * self.arenas().len(Which::Small);
         // SAFETY: as for slots.
         self.lines[offset / 64].with_mut(|line| access(unsafe { &mut (&mut *line)[..len] }))
@@ -121,7 +143,7 @@ fn stream(count: u64, len: usize) {
         }
         receiver
             .take(
-                |_, _| {},
+                |_| {},
                 |head, body| {
                     assert_eq!(head[0], next);
                     assert!(body.len() == len && body.iter().all(|&byte| byte == next as u8 + 1));
@@ -141,6 +163,43 @@ fn slots_are_handed_over_and_reused_without_a_race() {
 #[test]
 fn arena_lines_are_handed_over_and_reused_without_a_race() {
     loom::model(|| stream(3, 40));
+}
+
+/// Two ranks send each other one body, and then another in the cell that the peer gave.
+#[test]
+fn cells_change_hands_without_a_race() {
+    loom::model(|| {
+        let cells = Arc::new(
+            (0..16)
+                .map(|_| UnsafeCell::new([0; 64]))
+                .collect::<Vec<_>>(),
+        );
+        let ring = |half| Loom::with_cells(Some((cells.clone(), half)));
+        let (there, back) = (ring(Half::First), ring(Half::Second));
+        let other = {
+            let (out, inward) = (back.clone(), there.clone());
+            thread::spawn(move || exchange(Sender::new(out), Receiver::new(inward)))
+        };
+        exchange(Sender::new(there), Receiver::new(back));
+        other.join().unwrap();
+    });
+}
+
+fn exchange(mut sender: Sender<Arc<Loom>>, mut receiver: Receiver<Arc<Loom>>) {
+    for number in 1..=2 {
+        let put = sender.put([number, 0, 0], 40, |body| body.fill(number as u8));
+        assert_ne!(put, Put::Full);
+        while receiver.is_empty() {
+            thread::yield_now();
+        }
+        let hear = |heard| sender.hear(heard);
+        receiver
+            .take(hear, |head, body| {
+                assert_eq!(head[0], number);
+                assert!(body.iter().all(|byte| u64::from(*byte) == number));
+            })
+            .unwrap();
+    }
 }
 
 #[test]

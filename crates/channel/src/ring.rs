@@ -1,9 +1,10 @@
 //! The ring: one sender, one receiver, packets in order.
 //!
 //! A ring is an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of
-//! body, and two arenas for longer bodies, a small one and a wide one. The flag of a slot holds the
-//! sequence number of the packet in it, and so the lap: stale contents never look like a new
-//! packet, and nothing is ever zeroed.
+//! body, and two arenas for longer bodies, a small one and a wide one. Beside it are the cells of
+//! the pair of ranks ([`cells`](crate::cells)). The flag of a slot holds the sequence number of the
+//! packet in it, and so the lap: stale contents never look like a new packet, and nothing is ever
+//! zeroed.
 //!
 //! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail
 //! (receiver to sender: the packets, and the lines of each arena, that it has consumed). The sender
@@ -12,21 +13,24 @@
 //! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its
 //!   last use;
 //! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has
-//!   been consumed, so a packet of at most a quarter of its arena always finds room in the end.
+//!   been consumed, so a packet of at most a quarter of its arena always finds room in the end;
+//! - a cell belongs to one rank, and goes over to the receiver with its packet.
 //!
-//! The place of a body decides how fast it goes from core to core. Lines that both cores hold in
-//! their first-level caches change hands quickly, and so do lines that no cache holds; lines in a
-//! second-level cache are slow. So once the peer has taken everything (its packets say so), a short
-//! body goes to the start of the small arena again; long bodies walk through the wide arena, which
-//! is larger than a second-level cache.
+//! The place of a body decides how fast it goes from core to core. A rank writes fast to lines that
+//! it has just read, so a body goes to a cell if the rank has one. A rank that sends more than it
+//! receives has none. Then lines that both cores hold in their first-level caches change hands
+//! quickly, and so do lines that no cache holds; lines in a second-level cache are slow. So once
+//! the peer has taken everything (its packets say so), a short body goes to the start of the small
+//! arena again; long bodies walk through the wide arena, which is larger than a second-level cache.
 
 use crate::arena_growth::{Growth, Step};
+use crate::cells::{CellSize, Cells};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Head, Put};
 
 /// Bodies up to this many bytes travel in the slot itself.
 pub(crate) const INLINE: usize = 32;
-/// Bodies shorter than this lie in the small arena.
+/// Bodies shorter than this lie in the small arena, or in short cells.
 const SHORT: usize = 2 << 10;
 /// Bytes of the small arena, where there is room for a wide one beside it.
 const SMALL_ARENA: usize = 256 << 10;
@@ -45,13 +49,13 @@ pub(crate) struct Contents {
     pub(crate) inline: [u8; INLINE],
 }
 
-/// The reference in a slot to a body in an arena.
+/// The reference in a slot to a body in an arena or a cell.
 #[derive(Clone, Copy)]
 struct Elsewhere {
     which: Which,
-    /// Offset of the body in its arena, in bytes.
+    /// Offset of the body in its arena, or among the cells of its size, in bytes.
     offset: u32,
-    /// Lines of the arena that are allocated once this body is.
+    /// Lines of the arena that are allocated once this body is; 0 in a cell.
     lines: u16,
     /// Number of packets of the other direction that the sender had taken.
     taken: u32,
@@ -77,9 +81,11 @@ impl Elsewhere {
             u32::from_ne_bytes([inline[at], inline[at + 1], inline[at + 2], inline[at + 3]])
         };
         Elsewhere {
-            which: match word(8) >> 16 & 1 {
+            which: match word(8) >> 16 & 3 {
                 0 => Which::Small,
-                _ => Which::Wide,
+                1 => Which::Wide,
+                2 => Which::ShortCells,
+                _ => Which::LongCells,
             },
             offset: word(0),
             taken: word(4),
@@ -106,52 +112,64 @@ impl Contents {
     }
 }
 
-/// The two arenas of a ring.
+/// The memory of bodies: the two arenas of a ring, and the cells of its pair of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     Small,
     Wide,
+    ShortCells,
+    LongCells,
 }
 
-/// Bytes of the two arenas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arenas {
-    small: usize,
-    wide: usize,
+impl Which {
+    /// The size of the cells, if these are cells.
+    #[inline(always)]
+    fn cells(self) -> Option<CellSize> {
+        match self {
+            Which::Small | Which::Wide => None,
+            Which::ShortCells => Some(CellSize::Short),
+            Which::LongCells => Some(CellSize::Long),
+        }
+    }
 }
+
+/// Bytes of the memory of bodies, by [`Which`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arenas([usize; 4]);
 
 impl Arenas {
-    /// Two arenas of `bytes` bytes together, a multiple of eight lines.
+    /// Two arenas of `bytes` bytes together, a multiple of eight lines, without cells.
     pub(crate) fn of(bytes: usize) -> Arenas {
         assert!(bytes.is_multiple_of(8 * LINE) && bytes / LINE < 1 << 16);
         let small = (bytes / 2).min(SMALL_ARENA);
-        Arenas {
-            small,
-            wide: bytes - small,
-        }
+        Arenas([small, bytes - small, 0, 0])
+    }
+
+    /// The arenas, and cells beside them.
+    pub(crate) fn with_cells(self) -> Arenas {
+        let Arenas([small, wide, ..]) = self;
+        let [short, long] = [CellSize::Short, CellSize::Long].map(CellSize::bytes);
+        Arenas([small, wide, short, long])
     }
 
     #[inline(always)]
     pub(crate) fn len(&self, which: Which) -> usize {
-        match which {
-            Which::Small => self.small,
-            Which::Wide => self.wide,
-        }
+        self.0[which as usize]
     }
 
-    /// The arena for a body that is too long for a slot.
+    /// The arena for a body that is too long for a slot, and the cells.
     #[inline(always)]
-    fn of_body(&self, len: usize) -> Which {
-        if len < SHORT && len <= self.small / 4 {
-            Which::Small
+    fn of_body(&self, len: usize) -> (Which, CellSize) {
+        if len < SHORT && len <= self.len(Which::Small) / 4 {
+            (Which::Small, CellSize::Short)
         } else {
-            Which::Wide
+            (Which::Wide, CellSize::Long)
         }
     }
 
     /// Bytes of the wide arena in use, if it is one half to the power of `unused`.
     fn used(&self, unused: u8) -> usize {
-        (self.wide >> unused) / LINE * LINE
+        (self.len(Which::Wide) >> unused) / LINE * LINE
     }
 
     /// The fraction of the wide arena that a sender uses at first.
@@ -163,7 +181,7 @@ impl Arenas {
 
     /// The longest body of one packet.
     pub(crate) fn max_body(&self) -> usize {
-        self.wide / 4
+        self.len(Which::Wide) / 4
     }
 }
 
@@ -173,6 +191,8 @@ pub(crate) trait Memory {
     /// Number of slots, a power of two.
     fn slots(&self) -> u32;
     fn arenas(&self) -> Arenas;
+    /// The cells that the sender owns at first.
+    fn first_cells(&self) -> Cells;
     fn tail(&self) -> &AtomicU64;
     /// The slot of the packet after the first `packets`.
     fn slot(&self, packets: u32) -> &Self::Slot;
@@ -180,7 +200,8 @@ pub(crate) trait Memory {
     fn now() -> u64;
     /// Measures a copy within the caches of this core, in picoseconds a byte.
     fn own_copy() -> u64;
-    /// Gives access to `len` bytes of an arena. The protocol of the ring decides who may use them.
+    /// Gives access to `len` bytes of an arena or of the cells. The protocol of the ring decides
+    /// who may use them.
     fn arena<R>(
         &self,
         which: Which,
@@ -188,8 +209,8 @@ pub(crate) trait Memory {
         len: usize,
         access: impl FnOnce(&mut [u8]) -> R,
     ) -> R;
-    /// Gives access to a packet's body of `len` bytes, at `at` in an arena, or in its slot. The
-    /// protocol of the ring decides who may use it.
+    /// Gives access to a packet's body of `len` bytes, at `at` in an arena or a cell, or in its
+    /// slot. The protocol of the ring decides who may use it.
     fn body<R>(
         &self,
         slot: &Self::Slot,
@@ -260,6 +281,38 @@ impl Tail {
     }
 }
 
+/// The place of a body that is about to be written.
+struct Place {
+    which: Which,
+    offset: usize,
+    /// See [`Elsewhere`].
+    lines: u16,
+    /// The time at which the writing begins, if it is to be timed, otherwise 0.
+    begun: u64,
+}
+
+/// The report of a packet whose body lies in an arena or a cell, to the other direction of the
+/// pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// Packets of the other direction that the sender had taken.
+    theirs: u32,
+    /// Packets taken of this ring.
+    ours: u32,
+    /// The cell that goes over to the receiver: its size, and the offset of the body.
+    cell: Option<(CellSize, usize)>,
+}
+
+impl Heard {
+    /// Adds the cell to those that the receiver owns.
+    #[inline(always)]
+    pub(crate) fn gain(self, cells: &mut Cells) {
+        if let Some((size, offset)) = self.cell {
+            cells.gain(size, offset);
+        }
+    }
+}
+
 /// The sending side of a ring.
 pub(crate) struct Sender<M> {
     memory: M,
@@ -268,6 +321,10 @@ pub(crate) struct Sender<M> {
     /// Sequence number of the last packet put.
     head: u32,
     handed_out: [Arena; 2],
+    /// The cells of the pair that this side owns.
+    cells: Cells,
+    /// Bytes of long bodies that went to cells since the last one that did not.
+    in_cells: usize,
     arenas: Arenas,
     /// Bytes of each arena that are in use.
     used: [usize; 2],
@@ -296,8 +353,10 @@ impl<M: Memory> Sender<M> {
             slots,
             head: 0,
             handed_out: Default::default(),
+            cells: memory.first_cells(),
+            in_cells: 0,
             arenas,
-            used: [arenas.small, arenas.used(unused)],
+            used: [arenas.len(Which::Small), arenas.used(unused)],
             unused,
             growth: Growth::default(),
             own_copy: 0,
@@ -330,46 +389,88 @@ impl<M: Memory> Sender<M> {
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             slot.write(head, len, len, fill);
         } else {
-            let which = self.arenas.of_body(len);
-            assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
-            if which == Which::Small && self.tail.packets == packets {
-                self.handed_out[which as usize].offset = 0;
-            }
-            let arena = self.handed_out[which as usize];
-            let mut begun = 0;
-            if arena.offset + len > self.used[which as usize] {
-                begun = self.end_lap(which, len);
-            }
-            let (mut offset, mut after) = self.place(which, len);
-            if !self.has_room(self.tail, which, after.lines) {
-                put = self.look_at_tail(Some((which, after.lines)));
-                if put == Put::Full {
-                    if which == Which::Small || !self.grow() {
-                        return put;
-                    }
-                    (offset, after) = self.place(which, len);
-                    put = Put::AcceptedPollNow;
-                }
-            }
-            self.memory.arena(which, offset, len, fill);
-            if begun != 0 {
-                self.first_of_lap_written(which, len, begun);
+            let (arena, size) = self.arenas.of_body(len);
+            let cell = match len <= size.longest() {
+                true => self.cells.take(size),
+                false => None,
+            };
+            let place = match cell {
+                Some(offset) => self.place_in_cell(size, offset, len),
+                None => match self.place_in_arena(arena, len, &mut put) {
+                    Some(place) => place,
+                    None => return put,
+                },
+            };
+            self.memory.arena(place.which, place.offset, len, fill);
+            if place.begun != 0 {
+                self.first_of_lap_written(place.which, len, place.begun);
             }
             (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
             let elsewhere = Elsewhere {
-                which,
-                offset: offset as u32,
-                lines: after.lines,
+                which: place.which,
+                offset: place.offset as u32,
+                lines: place.lines,
                 taken: self.taken,
                 unused: self.unused,
             };
             slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
-            self.handed_out[which as usize] = after;
         }
         self.head = sequence;
         slot.flag().store(sequence, Ordering::Release);
         next.will_be_written();
         put
+    }
+
+    /// The place of a body of `len` bytes in the cell at `offset`.
+    #[inline(always)]
+    fn place_in_cell(&mut self, size: CellSize, offset: usize, len: usize) -> Place {
+        let which = match size {
+            CellSize::Short => Which::ShortCells,
+            CellSize::Long => {
+                self.in_cells = self.in_cells.saturating_add(len);
+                Which::LongCells
+            }
+        };
+        Place {
+            which,
+            offset,
+            lines: 0,
+            begun: 0,
+        }
+    }
+
+    /// Allocates the place of a body of `len` bytes in an arena. None: there is no room.
+    #[inline(always)]
+    fn place_in_arena(&mut self, which: Which, len: usize, put: &mut Put) -> Option<Place> {
+        assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
+        if which == Which::Wide {
+            self.in_cells = 0;
+        } else if self.tail.packets == self.head {
+            self.handed_out[which as usize].offset = 0;
+        }
+        let arena = self.handed_out[which as usize];
+        let mut begun = 0;
+        if arena.offset + len > self.used[which as usize] {
+            begun = self.end_lap(which, len);
+        }
+        let (mut offset, mut after) = self.place(which, len);
+        if !self.has_room(self.tail, which, after.lines) {
+            *put = self.look_at_tail(Some((which, after.lines)));
+            if *put == Put::Full {
+                if which == Which::Small || !self.grow() {
+                    return None;
+                }
+                (offset, after) = self.place(which, len);
+                *put = Put::AcceptedPollNow;
+            }
+        }
+        self.handed_out[which as usize] = after;
+        Some(Place {
+            which,
+            offset,
+            lines: after.lines,
+            begun,
+        })
     }
 
     /// The first body of a lap has been written, which began at this time.
@@ -385,14 +486,26 @@ impl<M: Memory> Sender<M> {
             .written(self.used[which as usize], len, took, copy);
     }
 
-    /// Long bodies go as fast as they will: the wide arena does not grow any more.
+    /// Long bodies go as fast as they will: they find cells, or the wide arena does not grow any
+    /// more.
     pub(crate) fn is_settled(&self) -> bool {
         let used = self.used[Which::Wide as usize];
         let unused = self.arenas.len(Which::Wide) - used;
-        self.growth.is_settled(used, unused)
+        self.in_cells >= 2 * CellSize::Long.bytes() || self.growth.is_settled(used, unused)
     }
 
-    /// The place of a body of `len` bytes, and its arena after it.
+    /// A body of `len` bytes would go to a cell.
+    pub(crate) fn has_cell(&self, len: usize) -> bool {
+        let (_, size) = self.arenas.of_body(len);
+        len > INLINE && len <= size.longest() && self.cells.has(size)
+    }
+
+    /// Adds cells that the peer gave before this ring was open.
+    pub(crate) fn gain(&mut self, cells: Cells) {
+        self.cells.append(cells);
+    }
+
+    /// The offset for a body of `len` bytes in an arena, and the arena after it.
     #[inline(always)]
     fn place(&self, which: Which, len: usize) -> (usize, Arena) {
         self.handed_out[which as usize].place(len, self.used[which as usize])
@@ -444,19 +557,19 @@ impl<M: Memory> Sender<M> {
         true
     }
 
-    /// Reports from the other direction of this pair: the peer had taken `theirs` packets of this
-    /// ring, and this side has taken `ours` of the other one.
+    /// A packet of the other direction of this pair has a body elsewhere.
     #[inline(always)]
-    pub(crate) fn hear(&mut self, theirs: u32, ours: u32) {
-        self.taken = ours;
-        self.reported = theirs;
-        if theirs == self.head {
+    pub(crate) fn hear(&mut self, heard: Heard) {
+        self.taken = heard.ours;
+        self.reported = heard.theirs;
+        if heard.theirs == self.head {
             // The peer has taken everything, so all lines are free too.
             self.tail = Tail {
-                packets: theirs,
+                packets: heard.theirs,
                 lines: self.handed_out.map(|arena| arena.lines),
             };
         }
+        heard.gain(&mut self.cells);
     }
 
     /// The receiver has published a tail since the last call.
@@ -519,7 +632,7 @@ pub(crate) struct Receiver<M> {
 pub(crate) enum Bad {
     /// The length is beyond the longest body.
     Length(u32),
-    /// The body would begin at this offset and end beyond its arena.
+    /// The body would begin at this offset and end beyond its arena or the cells.
     Place(u32),
 }
 
@@ -555,13 +668,13 @@ impl<M: Memory> Receiver<M> {
 
     /// Hands the next packet to `handler`, and returns the handler's answer and whether the tail
     /// was published; if so, the sender must be woken, which may sleep for want of room. `hear`
-    /// gets two numbers of packets: those of the other direction that the sender had taken, if the
-    /// packet says it, and those taken of this ring. So `handler` must be done with the body before
-    /// anything is put into the other direction. The ring must not be empty.
+    /// gets the packet's report, if it has one. From then on the sender of the other direction may
+    /// reuse the body's cell, so `handler` must be done with the body before anything is put into
+    /// the other direction. The ring must not be empty.
     #[inline(always)]
     pub(crate) fn take<R>(
         &mut self,
-        hear: impl FnOnce(u32, u32),
+        hear: impl FnOnce(Heard),
         handler: impl FnOnce(Head, &[u8]) -> R,
     ) -> Result<(R, Published), Bad> {
         let slot = self.memory.slot(self.head);
@@ -581,12 +694,19 @@ impl<M: Memory> Receiver<M> {
             if offset > arena_len - len {
                 return Err(Bad::Place(elsewhere.offset));
             }
-            let before = self.published.lines[which as usize];
-            self.lines[which as usize] = elsewhere.lines;
-            published |= usize::from(elsewhere.lines.wrapping_sub(before))
-                >= (arena_len >> elsewhere.unused) / (4 * LINE);
+            let cell = which.cells().map(|size| (size, offset));
+            if cell.is_none() {
+                let before = self.published.lines[which as usize];
+                self.lines[which as usize] = elsewhere.lines;
+                published |= usize::from(elsewhere.lines.wrapping_sub(before))
+                    >= (arena_len >> elsewhere.unused) / (4 * LINE);
+            }
             at = Some((which, offset));
-            hear(elsewhere.taken, sequence);
+            hear(Heard {
+                theirs: elsewhere.taken,
+                ours: sequence,
+                cell,
+            });
         }
         let answer = self.memory.body(
             slot,

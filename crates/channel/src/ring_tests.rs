@@ -30,7 +30,7 @@ fn put(sender: &mut Sender<impl Memory>, number: u64, len: usize) -> Put {
 /// Takes the next packet, which must be the one that `put` has put.
 fn take(receiver: &mut Receiver<impl Memory>, number: u64, len: usize) -> Published {
     assert_eq!(receiver.next_head(), [number, !number, 3]);
-    let hear = |_, ours| assert_eq!(ours as u64, number + 1);
+    let hear = |heard: Heard| assert_eq!(heard.ours as u64, number + 1);
     let taken = receiver.take(hear, |head, body| {
         assert_eq!((head, body.len()), ([number, !number, 3], len));
         assert!(
@@ -40,6 +40,15 @@ fn take(receiver: &mut Receiver<impl Memory>, number: u64, len: usize) -> Publis
         );
     });
     taken.unwrap().1
+}
+
+/// The report that the peer has taken this number of packets.
+fn all_taken(theirs: u32) -> Heard {
+    Heard {
+        theirs,
+        ours: 0,
+        cell: None,
+    }
 }
 
 /// Every length under a usual run, some under Miri.
@@ -123,7 +132,7 @@ fn short_bodies_begin_again_once_the_peer_has_taken_all() {
         assert_eq!(sender.handed_out[Which::Small as usize].offset, 128);
         take(&mut receiver, number, 100);
         // The other direction says that everything has been taken.
-        sender.hear(number as u32 + 1, 0);
+        sender.hear(all_taken(number as u32 + 1));
     }
 }
 
@@ -146,7 +155,7 @@ fn impossible_packets_are_refused() {
             contents.len = len;
             elsewhere(offset).write(&mut contents.inline);
         });
-        let taken = receiver.take(|_, _| {}, |_, _| panic!("handed on"));
+        let taken = receiver.take(|_| {}, |_, _| panic!("handed on"));
         taken.map(|_| ()).unwrap_err()
     };
     assert!(matches!(spoil(u32::MAX, 0), Bad::Length(u32::MAX)));
@@ -198,7 +207,7 @@ fn the_used_part_of_the_wide_arena_grows_with_slow_long_bodies() {
         for number in 0..messages {
             assert_ne!(put(&mut sender, number, len), Put::Full);
             take(&mut receiver, number, len);
-            sender.hear(number as u32 + 1, 0);
+            sender.hear(all_taken(number as u32 + 1));
         }
         let used = sender.used[Which::Wide as usize] / 4096;
         assert!(
@@ -231,4 +240,123 @@ fn a_stream_uses_the_whole_arena() {
         }
     }
     assert!(cfg!(miri) || sender.unused == 0);
+}
+
+/// Both ranks' ends of the two rings of a pair with cells: sender and receiver of each rank.
+fn pair_with_cells(shape: Shape) -> [Ends; 2] {
+    let [(to_second, at_second), (to_first, at_first)] = heap::pair(shape);
+    [
+        (Sender::new(to_second), Receiver::new(at_first)),
+        (Sender::new(to_first), Receiver::new(at_second)),
+    ]
+}
+
+/// The rank takes the next packet of its peer, and hears its report.
+fn take_and_hear((sender, receiver): &mut Ends, number: u64, len: usize) {
+    let hear = |heard| sender.hear(heard);
+    let taken = receiver.take(hear, |head, body| {
+        assert_eq!((head, body.len()), ([number, !number, 3], len));
+        let mut bytes = body.iter().enumerate();
+        assert!(bytes.all(|(at, got)| *got == byte(number, at)));
+    });
+    taken.unwrap();
+}
+
+/// The place of the packet that this sender has put last.
+fn last_place(sender: &Sender<crate::shm::SharedRing>) -> (Which, u32) {
+    let slot = sender.memory.slot(sender.head.wrapping_sub(1));
+    let elsewhere = slot.contents(|contents| Elsewhere::read(&contents.inline));
+    (elsewhere.which, elsewhere.offset)
+}
+
+#[test]
+fn an_answer_goes_to_the_memory_of_the_question() {
+    let [mut first, mut second] = pair_with_cells(Shape::new(8, 128 << 10).unwrap());
+    for (number, len) in [100, 2000, 2048, 9000, 16 << 10].into_iter().enumerate() {
+        let number = number as u64;
+        assert_eq!(put(&mut first.0, number, len), Put::Accepted);
+        let question = last_place(&first.0);
+        assert!(question.0.cells().is_some());
+        take_and_hear(&mut second, number, len);
+        assert_eq!(put(&mut second.0, number, len), Put::Accepted);
+        assert_eq!(last_place(&second.0), question);
+        take_and_hear(&mut first, number, len);
+        // The lines of arenas have never been used.
+        assert!(first.0.handed_out.iter().all(|arena| arena.lines == 0));
+    }
+}
+
+/// A rank that only sends runs out of cells, and an answer brings one back.
+#[test]
+fn bodies_without_a_cell_go_to_the_arenas() {
+    let [mut first, mut second] = pair_with_cells(Shape::new(64, 2 << 20).unwrap());
+    for (len, arena) in [(100, Which::Small), (16 << 10, Which::Wide)] {
+        let begin = u64::from(first.0.head);
+        let mut number = begin;
+        let mut cells = Vec::new();
+        loop {
+            assert_ne!(put(&mut first.0, number, len), Put::Full);
+            number += 1;
+            let (which, offset) = last_place(&first.0);
+            if which == arena {
+                break;
+            }
+            assert!(!cells.contains(&offset));
+            cells.push(offset);
+        }
+        assert_eq!(cells.len(), 8);
+        (begin..number).for_each(|number| take_and_hear(&mut second, number, len));
+        let answer = u64::from(second.0.head);
+        assert_eq!(put(&mut second.0, answer, len), Put::Accepted);
+        take_and_hear(&mut first, answer, len);
+        assert_eq!(put(&mut first.0, number, len), Put::Accepted);
+        assert_eq!(last_place(&first.0).1, cells[7]);
+        take_and_hear(&mut second, number, len);
+    }
+    // A body longer than a cell goes to the wide arena, whatever the cells.
+    let number = u64::from(second.0.head);
+    assert_ne!(put(&mut second.0, number, (16 << 10) + 1), Put::Full);
+    assert_eq!(last_place(&second.0).0, Which::Wide);
+}
+
+#[test]
+fn messages_in_turn_are_settled_once_they_find_cells() {
+    let [mut first, mut second] = pair_with_cells(Shape::new(64, 2 << 20).unwrap());
+    assert!(!first.0.is_settled());
+    for number in 0..if cfg!(miri) { 32 } else { 100 } {
+        assert_eq!(put(&mut first.0, number, 16 << 10), Put::Accepted);
+        take_and_hear(&mut second, number, 16 << 10);
+        assert_eq!(put(&mut second.0, number, 16 << 10), Put::Accepted);
+        take_and_hear(&mut first, number, 16 << 10);
+    }
+    assert!(first.0.is_settled() && second.0.is_settled());
+    // One that finds none says so at once.
+    assert_ne!(put(&mut first.0, 0, 20 << 10), Put::Full);
+    assert!(!first.0.is_settled());
+}
+
+#[test]
+fn a_place_beyond_the_cells_is_refused() {
+    let [mut first, mut second] = pair_with_cells(Shape::new(8, 128 << 10).unwrap());
+    assert_eq!(put(&mut first.0, 0, 100), Put::Accepted);
+    for (which, size) in [
+        (Which::ShortCells, CellSize::Short),
+        (Which::LongCells, CellSize::Long),
+    ] {
+        for offset in [size.bytes() - 99, size.bytes(), u32::MAX as usize] {
+            let slot = second.1.memory.slot(0);
+            slot.contents(|contents| {
+                let elsewhere = Elsewhere {
+                    which,
+                    offset: offset as u32,
+                    lines: 0,
+                    taken: 0,
+                    unused: 0,
+                };
+                elsewhere.write(&mut contents.inline);
+            });
+            let taken = second.1.take(|_| {}, |_, _| panic!("handed on"));
+            assert!(matches!(taken.map(|_| ()), Err(Bad::Place(_))));
+        }
+    }
 }

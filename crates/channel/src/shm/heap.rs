@@ -4,7 +4,11 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::Arc;
 
+#[cfg(test)]
+use super::segment::{CELLS_ROOM, CellMemory};
 use super::segment::{Shape, SharedRing};
+#[cfg(test)]
+use crate::cells::Half;
 
 const PAGE: usize = 4096;
 
@@ -42,7 +46,20 @@ impl Drop for Heap {
     }
 }
 
-/// One ring, as its sender and as its receiver map it.
+/// The two rings of a pair of ranks with its cells, each as its sender and as its receiver map it.
+#[cfg(test)]
+pub(crate) fn pair(shape: Shape) -> [(SharedRing, SharedRing); 2] {
+    let heap = Heap::new(CELLS_ROOM);
+    // SAFETY: the memory has these bytes, is kept, and serves this pair only.
+    let cells = unsafe { CellMemory::over(heap.base(), heap.clone()) };
+    [Half::First, Half::Second].map(|half| {
+        let (sending, receiving) = ring(shape);
+        let end = |ring: SharedRing| ring.with_cells(cells.clone(), half);
+        (end(sending), end(receiving))
+    })
+}
+
+/// One ring without cells, as its sender and as its receiver map it.
 pub(crate) fn ring(shape: Shape) -> (SharedRing, SharedRing) {
     let heap = Heap::new(shape.bytes());
     // SAFETY: the memory is zeroed, as long as the shape says, and kept by both.

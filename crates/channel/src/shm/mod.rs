@@ -26,10 +26,11 @@ use std::ops::Range;
 use datatype::Buffer;
 
 use crate::body::BodyStores;
+use crate::cells::{self, Cells};
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
 use crate::piece_counter::PieceCounter;
-use crate::ring::{Bad, Receiver, Sender};
+use crate::ring::{Bad, Heard, Receiver, Sender};
 use crate::sync::Ordering;
 use crate::wait::{Waitable, Wakes};
 use crate::zero_copy::Origin;
@@ -49,8 +50,8 @@ use single_copy::SingleCopy;
 const HOT: usize = 4;
 /// Most packets taken from one ring in one poll.
 const BATCH: usize = 32;
-/// Length of the pieces of a message in several packets, in bytes.
-const PIECE: usize = 16 << 10;
+/// Length of the pieces of a message in several packets, in bytes: each fits in a cell.
+const PIECE: usize = cells::LONG;
 /// Cost estimates of two ranks of one host.
 const COST: CostHints = CostHints {
     latency_ns: 200,
@@ -62,6 +63,9 @@ const COST: CostHints = CostHints {
 };
 /// Panic message: callers pass only peers on this host.
 const HERE: &str = "a peer that shares memory";
+
+/// `Shm::connect` opens the ring.
+const OPEN: &str = "an open ring";
 
 /// Shared memory as one rank uses it.
 pub(crate) struct Shm {
@@ -116,6 +120,8 @@ struct Inbound {
     peer: usize,
     ring: Receiver<SharedRing>,
     bell: Bell,
+    /// Cells that the peer has given while this rank has no ring to it.
+    early_cells: Cells,
 }
 
 impl Shm {
@@ -202,7 +208,12 @@ impl Shm {
         if len >= ASKED {
             to.reach.look(|| to.ring.tail_has_changed());
         }
-        BodyStores::non_temporal_from(to.reach.non_temporal_from())
+        let non_temporal_from = to.reach.non_temporal_from();
+        let stores = BodyStores::non_temporal_from(non_temporal_from);
+        match len >= non_temporal_from && to.ring.has_cell(len) {
+            true => stores.through_cache(),
+            false => stores,
+        }
     }
 
     /// The cores of this rank and `peer` share a cache, so long messages are best moved through the
@@ -241,11 +252,16 @@ impl Shm {
                         "it says that its rank is beyond the last of the host",
                     ));
                 };
-                let ring = Receiver::new(self.segment.ring(place, self.place)?);
+                let cells = match &self.outbound[peer] {
+                    Some(back) => back.ring.memory().cell_memory(),
+                    None => None,
+                };
+                let ring = self.segment.ring(place, self.place, cells)?;
                 self.inbound.push(Inbound {
                     peer,
-                    ring,
+                    ring: Receiver::new(ring),
                     bell: self.segment.bell(place),
+                    early_cells: Cells::default(),
                 });
             }
         }
@@ -253,23 +269,31 @@ impl Shm {
     }
 }
 
-/// Opens the ring from one place to another.
-#[cold]
-#[inline(never)]
-fn connect(
-    segment: &Segment,
-    from: usize,
-    to: Option<usize>,
-    cores: Cores,
-) -> Result<Box<Outbound>> {
-    let to = to.expect(HERE);
-    let ring = Sender::new(segment.ring(from, to)?);
-    segment.callers(to)[from / 64].fetch_or(1 << (from % 64), Ordering::Release);
-    let arrivals = &segment.board(to).arrivals;
-    arrivals.fetch_add(1, Ordering::AcqRel);
-    let bell = segment.bell(to);
-    let reach = CacheDistance::new(cores.near, cores.non_temporal_from);
-    Ok(Box::new(Outbound { ring, bell, reach }))
+impl Shm {
+    /// Opens the ring to `peer`.
+    #[cold]
+    #[inline(never)]
+    fn connect(&mut self, peer: usize) -> Result<()> {
+        let (segment, from) = (&self.segment, self.place);
+        let to = self.local.of(peer).expect(HERE);
+        let mut known = self.inbound.iter_mut().filter(|known| known.peer == peer);
+        let back = known.next();
+        let cells = match &back {
+            Some(back) => back.ring.memory().cell_memory(),
+            None => None,
+        };
+        let mut ring = Sender::new(segment.ring(from, to, cells)?);
+        if let Some(back) = back {
+            ring.gain(std::mem::take(&mut back.early_cells));
+        }
+        segment.callers(to)[from / 64].fetch_or(1 << (from % 64), Ordering::Release);
+        let arrivals = &segment.board(to).arrivals;
+        arrivals.fetch_add(1, Ordering::AcqRel);
+        let bell = segment.bell(to);
+        let reach = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
+        self.outbound[peer] = Some(Box::new(Outbound { ring, bell, reach }));
+        Ok(())
+    }
 }
 
 impl Waitable for Shm {
@@ -351,15 +375,10 @@ impl Transport for Shm {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put> {
-        let to = match &mut self.outbound[peer] {
-            Some(to) => to,
-            none => none.insert(connect(
-                &self.segment,
-                self.place,
-                self.local.of(peer),
-                self.cores,
-            )?),
-        };
+        if self.outbound[peer].is_none() {
+            self.connect(peer)?;
+        }
+        let to = self.outbound[peer].as_mut().expect(OPEN);
         Ok(to.put(head, len, fill))
     }
 
@@ -530,10 +549,10 @@ impl Inbound {
         outbound: &mut Senders,
         handler: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<T> {
-        let hear = |theirs, ours| {
-            if let Some(back) = &mut outbound[self.peer] {
-                back.ring.hear(theirs, ours);
-            }
+        let early_cells = &mut self.early_cells;
+        let hear = |heard: Heard| match &mut outbound[self.peer] {
+            Some(back) => back.ring.hear(heard),
+            None => heard.gain(early_cells),
         };
         match self.ring.take(hear, handler) {
             Ok((answer, published)) => {

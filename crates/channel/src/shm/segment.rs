@@ -21,6 +21,7 @@ use datatype::Buffer;
 use super::affinity::Affinity;
 use super::collective_buffer::{self, AREA, BUFFERS};
 use super::exposures::Table;
+use crate::cells::{CellSize, Cells, Half};
 use crate::core_counts::{CoreCounts, CoreWatch};
 use crate::doorbell::{Bell, Doorbell};
 use crate::piece_counter::PieceCounter;
@@ -31,7 +32,10 @@ use crate::{Fault, Head, Result};
 const PAGE: usize = 4096;
 /// Bytes of the file for one ring. They take memory only where the ring is used.
 const RING_ROOM: usize = 4 << 20;
-const MAGIC: u64 = 0x4649_5348_504c_5404;
+/// Bytes of the cells of a pair of ranks, at the end of the room of one of its rings.
+pub(super) const CELLS_ROOM: usize =
+    (CellSize::Long.bytes() + CellSize::Short.bytes()).next_multiple_of(PAGE);
+const MAGIC: u64 = 0x4649_5348_504c_5405;
 
 /// The shape of every ring of a job, on which all ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +53,10 @@ impl Shape {
             slots: slots.clamp(4, 1 << 15).next_power_of_two() as u32,
             arena: arena.next_multiple_of(PAGE),
         };
-        if shape.arena == 0 || shape.bytes() > RING_ROOM {
+        if shape.arena == 0 || shape.bytes() > RING_ROOM - CELLS_ROOM {
             return Err(Fault::Mismatch(format!(
-                "a ring of {slots} slots and {arena} bytes does not fit: at least one byte, and at most {RING_ROOM} bytes with its slots"
+                "a ring of {slots} slots and {arena} bytes does not fit: at least one byte, and at most {} bytes with its slots",
+                RING_ROOM - CELLS_ROOM
             )).into());
         }
         Ok(shape)
@@ -223,13 +228,41 @@ impl Segment {
         }
     }
 
-    /// Maps the ring by which `from` sends to `to`.
-    pub(crate) fn ring(&self, from: usize, to: usize) -> Result<SharedRing> {
-        let at = rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM;
-        let mapping = Mapping::new(&self.file, at, self.shape.bytes())?;
+    /// Maps the ring by which `from` sends to `to`, and the cells of the two ranks unless this rank
+    /// has mapped them for the other direction.
+    pub(crate) fn ring(
+        &self,
+        from: usize,
+        to: usize,
+        cells: Option<CellMemory>,
+    ) -> Result<SharedRing> {
+        let cells = match cells {
+            Some(cells) => cells,
+            None => self.cells(from, to)?,
+        };
+        let mapping = Mapping::new(&self.file, self.ring_at(from, to), self.shape.bytes())?;
+        let half = match from < to {
+            true => Half::First,
+            false => Half::Second,
+        };
         // SAFETY: the mapping has the bytes of the shape; ranks use this part of the file as a ring
         // only.
-        Ok(unsafe { SharedRing::over(mapping.base, self.shape, Arc::new(mapping)) })
+        let ring = unsafe { SharedRing::over(mapping.base, self.shape, Arc::new(mapping)) };
+        Ok(ring.with_cells(cells, half))
+    }
+
+    /// Maps the cells of two ranks.
+    fn cells(&self, one: usize, other: usize) -> Result<CellMemory> {
+        let room = self.ring_at(one.min(other), one.max(other));
+        let mapping = Mapping::new(&self.file, room + RING_ROOM - CELLS_ROOM, CELLS_ROOM)?;
+        // SAFETY: the mapping has the bytes of the cells; ranks use this part of the file as cells
+        // only.
+        Ok(unsafe { CellMemory::over(mapping.base, Arc::new(mapping)) })
+    }
+
+    /// The offset in the file of the ring by which `from` sends to `to`.
+    fn ring_at(&self, from: usize, to: usize) -> usize {
+        rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM
     }
 
     /// Maps a collective buffer: an area for each rank.
@@ -328,16 +361,40 @@ fn buffers_at(ranks: usize) -> usize {
     rings_at(ranks) + ranks * ranks * RING_ROOM
 }
 
+/// The cells of a pair of ranks in shared memory, kept mapped.
+#[derive(Clone)]
+pub(crate) struct CellMemory {
+    base: *mut u8,
+    _memory: Arc<dyn Send + Sync>,
+}
+
+impl CellMemory {
+    /// The cells at `base`, in memory that `memory` keeps.
+    ///
+    /// # Safety
+    /// The memory has [`CELLS_ROOM`] bytes, begins at a page, and is used as the cells of one pair
+    /// only.
+    pub(super) unsafe fn over(base: *mut u8, memory: Arc<dyn Send + Sync>) -> CellMemory {
+        CellMemory {
+            base,
+            _memory: memory,
+        }
+    }
+}
+
 /// A ring in shared memory: one page with the tail, the slots, the arenas.
 pub(crate) struct SharedRing {
     tail: *const AtomicU64,
     slots: *const Slot,
     /// One less than the slots.
     mask: u32,
-    /// Begin of each arena.
-    bases: [*mut u8; 2],
+    /// Begin of each arena, and of the cells of each size.
+    bases: [*mut u8; 4],
     arenas: Arenas,
+    /// The cells that the sender owns at first.
+    first_cells: Cells,
     _memory: Arc<dyn Send + Sync>,
+    cells: Option<CellMemory>,
 }
 
 // SAFETY: the pointers lead into memory that goes along; the ring's protocol decides who may touch
@@ -368,7 +425,9 @@ impl SharedRing {
         let (slots, bases) = unsafe {
             let slots = base.add(PAGE);
             let small = slots.add(shape.slots as usize * 64);
-            (slots.cast(), [small, small.add(arenas.len(Which::Small))])
+            let wide = small.add(arenas.len(Which::Small));
+            let none = std::ptr::null_mut();
+            (slots.cast(), [small, wide, none, none])
         };
         SharedRing {
             tail: base.cast(),
@@ -376,8 +435,29 @@ impl SharedRing {
             mask: shape.slots - 1,
             bases,
             arenas,
+            first_cells: Cells::default(),
             _memory: memory,
+            cells: None,
         }
+    }
+
+    /// The ring with the cells of its pair, of which the sender owns one half at first.
+    pub(super) fn with_cells(self, cells: CellMemory, half: Half) -> SharedRing {
+        let [small, wide, ..] = self.bases;
+        // SAFETY: the memory holds the cells of both sizes.
+        let short = unsafe { cells.base.add(CellSize::Long.bytes()) };
+        SharedRing {
+            bases: [small, wide, short, cells.base],
+            arenas: self.arenas.with_cells(),
+            first_cells: Cells::of(half),
+            cells: Some(cells),
+            ..self
+        }
+    }
+
+    /// The cells of this ring's pair of ranks.
+    pub(crate) fn cell_memory(&self) -> Option<CellMemory> {
+        self.cells.clone()
     }
 
     /// The piece counter of cooperative copies from this ring's sender to its receiver.
@@ -399,6 +479,10 @@ impl Memory for SharedRing {
     #[inline(always)]
     fn arenas(&self) -> Arenas {
         self.arenas
+    }
+
+    fn first_cells(&self) -> Cells {
+        self.first_cells
     }
 
     #[inline(always)]
@@ -455,7 +539,8 @@ impl Memory for SharedRing {
     ) -> R {
         assert!(offset + len <= self.arenas.len(which));
         let base = self.bases[which as usize];
-        // SAFETY: within the arena; turns are taken as for slots, and bytes have no invalid values.
+        // SAFETY: within the arena or the cells; turns are taken as for slots, and bytes have no
+        // invalid values.
         access(unsafe { std::slice::from_raw_parts_mut(base.add(offset), len) })
     }
 
@@ -475,11 +560,12 @@ impl Memory for SharedRing {
             }
             Some((which, offset)) => {
                 assert!(offset + len <= self.arenas.len(which));
-                // SAFETY: within the arena.
+                // SAFETY: within the arena or the cells.
                 unsafe { self.bases[which as usize].add(offset) }
             }
         };
-        // SAFETY: within the slot's bytes or the arena, as asserted; turns are taken as for slots.
+        // SAFETY: within the slot's bytes, the arena or the cells, as asserted; turns are taken as
+        // for slots.
         access(unsafe { std::slice::from_raw_parts(start, len) })
     }
 }

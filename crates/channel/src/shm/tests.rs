@@ -80,7 +80,7 @@ fn a_peer_that_claims_an_impossible_length_is_named() {
     assert_eq!(a.put(1, [0; 3], 0, |_| {}).unwrap(), Put::Accepted);
     use crate::ring::{Memory, Slot};
     b.segment
-        .ring(0, 1)
+        .ring(0, 1, None)
         .unwrap()
         .slot(0)
         .contents(|contents| contents.len = u32::MAX);
