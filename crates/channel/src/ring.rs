@@ -722,6 +722,40 @@ impl<M: Memory> Receiver<M> {
         Ok((answer, Published(published)))
     }
 
+    /// The length of the next packet's body if it lies in its slot; the ring must not be empty.
+    #[inline(always)]
+    pub(crate) fn next_inline(&self) -> Option<usize> {
+        let slot = self.memory.slot(self.head);
+        let len = slot.contents(|contents| contents.len as usize);
+        (len <= INLINE).then_some(len)
+    }
+
+    /// [`take`](Receiver::take) of a packet whose body of this length lies in its slot: there is no
+    /// report.
+    #[inline(always)]
+    pub(crate) fn take_inline<R>(
+        &mut self,
+        len: usize,
+        handler: impl FnOnce(Head, &[u8]) -> R,
+    ) -> (R, Published) {
+        let slot = self.memory.slot(self.head);
+        let sequence = self.head.wrapping_add(1);
+        let head = slot.contents(|contents| contents.head);
+        let published = sequence.wrapping_sub(self.published.packets) >= self.quarter;
+        let answer = self.memory.body(
+            slot,
+            None,
+            len,
+            #[inline(always)]
+            |body| handler(head, body),
+        );
+        self.head = sequence;
+        if published {
+            self.publish();
+        }
+        (answer, Published(published))
+    }
+
     #[inline(never)]
     fn publish(&mut self) {
         self.published = Tail {

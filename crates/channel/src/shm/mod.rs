@@ -549,6 +549,24 @@ impl Inbound {
         outbound: &mut Senders,
         handler: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<T> {
+        let Some(len) = self.ring.next_inline() else {
+            return self.take_elsewhere(outbound, handler);
+        };
+        let (answer, published) = self.ring.take_inline(len, handler);
+        if published.0 {
+            self.bell.ring();
+        }
+        Ok(answer)
+    }
+
+    /// [`take`](Inbound::take) of a packet whose body lies in a cell or an arena. A call of its own,
+    /// so that packets in slots do not pay for its registers.
+    #[inline(never)]
+    fn take_elsewhere<T>(
+        &mut self,
+        outbound: &mut Senders,
+        handler: impl FnOnce(Head, &[u8]) -> T,
+    ) -> Result<T> {
         let early_cells = &mut self.early_cells;
         let hear = |heard: Heard| match &mut outbound[self.peer] {
             Some(back) => back.ring.hear(heard),
