@@ -68,8 +68,16 @@ impl<'a> Direct<'a> {
             None => self.read_all(signature).await,
         };
         if self.is_left.load(Relaxed) {
-            // A member leaves where calls differ: then some record says which.
-            self.memories().await?;
+            // A member leaves where calls differ: then the record of some member that publishes
+            // one says which.
+            let publishers = match (signature.combines, signature.root) {
+                (Some(_), _) => 0..self.call.size(),
+                (None, Root::Gets(root)) => root as usize..root as usize + 1,
+                (None, _) => signature.sources(self.me(), self.call.size()),
+            };
+            for member in publishers {
+                self.memory(member).await?;
+            }
         }
         done
     }
