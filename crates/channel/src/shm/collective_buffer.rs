@@ -25,6 +25,8 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Number of collective buffers of a host. A buffer takes memory once it is used.
 pub const BUFFERS: usize = 64;
+// An operation that copies directly exposes two users' buffers while it has its turn.
+const _: () = assert!(2 * BUFFERS <= super::exposures::FOR_COLLECTIVES as usize);
 /// Rounds by which a member may be ahead of the slowest.
 pub const ROUNDS_AHEAD: u64 = SLOTS as u64;
 /// The longest vector, in bytes.

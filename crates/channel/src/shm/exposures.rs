@@ -9,7 +9,6 @@
 //! - the entries of collectives suffice for all operations that can be under way: one in each
 //!   collective buffer, with two buffers of the user.
 
-use super::collective_buffer::BUFFERS;
 use crate::exposed_entry::ExposedEntry;
 use crate::{Exposed, Family};
 
@@ -17,7 +16,7 @@ use crate::{Exposed, Family};
 pub(super) const ENTRIES: usize = 1 << ENTRY_BITS;
 const ENTRY_BITS: u32 = 10;
 /// Entries for collective operations: the first ones.
-const FOR_COLLECTIVES: u16 = 2 * BUFFERS as u16;
+pub(super) const FOR_COLLECTIVES: u16 = 128;
 
 /// The table of one rank in shared memory.
 pub(super) type Table = [ExposedEntry; ENTRIES];
@@ -181,8 +180,8 @@ mod tests {
         };
         let mut messages = fill(Family::Messages);
         let collectives = fill(Family::Collectives);
-        assert_eq!(collectives.len(), 2 * BUFFERS);
-        assert_eq!(messages.len(), ENTRIES - 2 * BUFFERS);
+        assert_eq!(collectives.len(), usize::from(FOR_COLLECTIVES));
+        assert_eq!(messages.len(), ENTRIES - usize::from(FOR_COLLECTIVES));
         assert!(fill(Family::Messages).is_empty());
         // What ends makes room for one of its family.
         exposures.close(&table, collectives[5]);

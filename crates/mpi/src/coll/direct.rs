@@ -70,10 +70,9 @@ impl<'a> Direct<'a> {
         if self.is_left.load(Relaxed) {
             // A member leaves where calls differ: then the record of some member that publishes
             // one says which.
-            let publishers = match (signature.combines, signature.root) {
-                (Some(_), _) => 0..self.call.size(),
-                (None, Root::Gets(root)) => root as usize..root as usize + 1,
-                (None, _) => signature.sources(self.me(), self.call.size()),
+            let publishers = match signature.combines {
+                Some(_) => 0..self.call.size(),
+                None => signature.sources(self.me(), self.call.size()),
             };
             for member in publishers {
                 self.memory(member).await?;

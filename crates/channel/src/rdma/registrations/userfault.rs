@@ -9,6 +9,8 @@
 //!   program's call returns, the mark is set, and whoever then takes the lock finds the range;
 //! - neither the thread nor `take_changes` allocates or frees memory under the lock: the program's
 //!   call may come from an allocator that holds its own lock;
+//! - for the same reason the thread allocates and frees nothing while memory is watched: it has
+//!   started before anything is watched, and closes the descriptor before it ends;
 //! - pages are watched for write protection, and none is ever protected: no access faults.
 
 use std::ops::Range;
@@ -71,7 +73,8 @@ const STACK: usize = 64 << 10;
 
 /// A watch by `userfaultfd`, with the thread that reads its reports.
 pub(super) struct UserfaultWatch {
-    fd: Arc<OwnedFd>,
+    /// `None` at the end, when the thread alone has it.
+    fd: Option<Arc<OwnedFd>>,
     seen: Arc<Seen>,
     /// Written to when the watch ends.
     end: Arc<OwnedFd>,
@@ -89,9 +92,9 @@ impl UserfaultWatch {
     pub(super) fn start() -> Result<UserfaultWatch, String> {
         let fd = Arc::new(open()?);
         let no = |error| format!("the thread that watches memory cannot start: {error}");
-        let end = Arc::new(
-            eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| no(std::io::Error::from(error)))?,
-        );
+        let event = || eventfd(0, EventfdFlags::CLOEXEC).map(Arc::new);
+        let system = |error| no(std::io::Error::from(error));
+        let (end, begun) = (event().map_err(system)?, event().map_err(system)?);
         let seen = Arc::new(Seen {
             pending: AtomicBool::new(false),
             changes: Mutex::new(Changes::NONE),
@@ -100,12 +103,15 @@ impl UserfaultWatch {
             .name("fishplate memory".into())
             .stack_size(STACK)
             .spawn({
-                let (fd, end, seen) = (fd.clone(), end.clone(), seen.clone());
-                move || seen.follow(&fd, &end)
+                let (fd, seen) = (fd.clone(), seen.clone());
+                let (end, begun) = (end.clone(), begun.clone());
+                move || seen.follow(fd, &begun, &end)
             })
             .map_err(no)?;
+        let mut number = [0; 8];
+        while rustix::io::read(&begun, &mut number) == Err(rustix::io::Errno::INTR) {}
         Ok(UserfaultWatch {
-            fd,
+            fd: Some(fd),
             seen,
             end,
             thread: Some(thread),
@@ -145,17 +151,19 @@ impl Seen {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads reports until the end.
-    fn follow(&self, fd: &OwnedFd, end: &OwnedFd) {
+    /// Reads reports until the end. Then it closes the descriptor, of which it has the last
+    /// reference: from then on no call of the program waits for this thread.
+    fn follow(&self, fd: Arc<OwnedFd>, begun: &OwnedFd, end: &OwnedFd) {
         block_signals();
+        let _ = rustix::io::write(begun, &1u64.to_ne_bytes());
         loop {
-            let mut files = [fd, end].map(|file| PollFd::new(file, PollFlags::IN));
+            let mut files = [&*fd, end].map(|file| PollFd::new(file, PollFlags::IN));
             // Whatever the answer, the descriptor is read: the program waits for that.
             let _ = poll(&mut files, None);
             if !files[1].revents().is_empty() {
                 return;
             }
-            self.read(fd);
+            self.read(&fd);
         }
     }
 
@@ -194,6 +202,13 @@ fn block_signals() {
     }
 }
 
+impl UserfaultWatch {
+    fn raw(&self) -> i32 {
+        // Only `drop` takes it away.
+        self.fd.as_ref().map_or(-1, |fd| fd.as_raw_fd())
+    }
+}
+
 impl Watch for UserfaultWatch {
     fn watch(&mut self, pages: Range<u64>) -> bool {
         let mut register = UffdioRegister {
@@ -205,7 +220,7 @@ impl Watch for UserfaultWatch {
             ioctls: 0,
         };
         // SAFETY: the call reads and writes this structure, and changes no memory of the range.
-        unsafe { libc::ioctl(self.fd.as_raw_fd(), CALL_REGISTER, &mut register) == 0 }
+        unsafe { libc::ioctl(self.raw(), CALL_REGISTER, &mut register) == 0 }
     }
 
     fn unwatch(&mut self, pages: Range<u64>) {
@@ -215,7 +230,7 @@ impl Watch for UserfaultWatch {
         };
         // The kernel refuses pages that are not mapped any more: nothing watches them.
         // SAFETY: the call reads this structure, and changes no memory of the range.
-        unsafe { libc::ioctl(self.fd.as_raw_fd(), CALL_UNREGISTER, &range) };
+        unsafe { libc::ioctl(self.raw(), CALL_UNREGISTER, &range) };
     }
 
     #[inline]
@@ -234,6 +249,7 @@ impl Watch for UserfaultWatch {
 
 impl Drop for UserfaultWatch {
     fn drop(&mut self) {
+        self.fd = None;
         let _ = rustix::io::write(&self.end, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
