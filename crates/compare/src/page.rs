@@ -17,6 +17,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
         .iter()
         .filter_map(|row| refusal(comparison, row));
     results.extend(refused);
+    results.extend(show::remarks(comparison).into_iter().map(Block::Text));
     let mut sections = vec![
         Section::new("Time", results),
         Section::new("What bounds the program", bounds(comparison)),
