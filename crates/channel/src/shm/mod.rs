@@ -559,8 +559,8 @@ impl Inbound {
         Ok(answer)
     }
 
-    /// [`take`](Inbound::take) of a packet whose body lies in a cell or an arena. A call of its own,
-    /// so that packets in slots do not pay for its registers.
+    /// [`take`](Inbound::take) of a packet whose body lies in a cell or an arena. A call of its
+    /// own, so that packets in slots do not pay for its registers.
     #[inline(never)]
     fn take_elsewhere<T>(
         &mut self,
