@@ -19,7 +19,7 @@ mod cost;
 mod names;
 mod network;
 mod pieces;
-mod recent;
+pub(crate) mod recent;
 mod rooted;
 mod trees;
 
@@ -29,7 +29,6 @@ pub use case::Case;
 pub use names::{Algorithm, Collective};
 pub use network::Network;
 pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
-pub(crate) use recent::RecentChoices;
 
 use crate::{Class, Error, Result};
 

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::algorithms::{Network, RecentChoices};
+use crate::algorithms::Network;
+use crate::algorithms::recent::RecentChoices;
 use crate::attributes::Attributes;
 use crate::collective_buffers::CommBuffer;
 use crate::errhandler;

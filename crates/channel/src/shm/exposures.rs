@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(collectives.len(), usize::from(FOR_COLLECTIVES));
         assert_eq!(messages.len(), ENTRIES - usize::from(FOR_COLLECTIVES));
         assert!(fill(Family::Messages).is_empty());
-        // What ends makes room for one of its family.
+        // The end of an exposure makes room for one of its family.
         exposures.close(&table, collectives[5]);
         let mut open = |family| exposures.open(&table, AT, Exposed::ToRead, family);
         assert_eq!(open(Family::Messages), None);

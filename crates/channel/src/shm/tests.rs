@@ -228,7 +228,7 @@ fn a_key_that_is_made_up_or_old_opens_no_memory() {
     let behind = key_of(number, 8192).part(4096..4100).unwrap();
     let why = error(&behind, 4);
     assert!(why.contains("beyond the memory"), "{why}");
-    // What is exposed to be read is not written to.
+    // A buffer exposed for reads refuses a write.
     let write = b.write(0, &to, &from.key(), 0..64, token(0)).unwrap_err();
     assert!(write.to_string().contains("not exposed"), "{write}");
     // The key ends with its exposure, though the entry is used again.
