@@ -41,9 +41,24 @@ pub(crate) struct JobOutcome {
     pub(crate) ranks: Vec<RankConditions>,
     /// Wall-clock time from the start of the launcher to its end.
     pub(crate) wall: Duration,
+    /// Lines of the library and its launcher.
+    words: Vec<String>,
 }
 
 impl JobOutcome {
+    /// Adds the outcome of a job of another size.
+    fn add(&mut self, other: JobOutcome) {
+        self.version = other.version.or(self.version.take());
+        self.samples.extend(other.samples);
+        self.ranks = other.ranks;
+        self.wall += other.wall;
+        for text in other.words {
+            if !self.words.contains(&text) {
+                self.words.push(text);
+            }
+        }
+    }
+
     /// The hardware threads that each rank could use. Empty on modelled machines.
     pub(crate) fn binding(&self) -> Vec<String> {
         self.ranks.iter().map(|rank| rank.cpus.clone()).collect()
@@ -81,7 +96,35 @@ impl Job<'_> {
         Ok((outcome, disturbances))
     }
 
+    /// Runs the plan: in one job, or with a job for each size where
+    /// [`WorkerPlan::sizes_apart`] asks for that. A file that the launcher writes holds one job.
     pub(crate) fn run(&self, console: &mut Console) -> Result<JobOutcome> {
+        let apart = self.plan.sizes_apart() && !self.library.launcher.writes();
+        let outcome = match apart && self.plan.sizes.len() > 1 {
+            false => self.run_once(console)?,
+            true => {
+                let mut all = JobOutcome::default();
+                for &size in &self.plan.sizes {
+                    let plan = self.plan.of_size(size);
+                    all.add(
+                        Job {
+                            plan: &plan,
+                            ..*self
+                        }
+                        .run_once(console)?,
+                    );
+                }
+                all
+            }
+        };
+        // After a failure, these lines are part of the error.
+        for text in &outcome.words {
+            console.library_says(&self.library.label, text);
+        }
+        Ok(outcome)
+    }
+
+    fn run_once(&self, console: &mut Console) -> Result<JobOutcome> {
         self.try_run(console).with_context(|| {
             let benchmark = self.plan.benchmark.name();
             let launcher = self.library.launcher.text();
@@ -148,13 +191,10 @@ impl Job<'_> {
                 quote(&words)
             );
         }
-        let outcome = self
+        let mut outcome = self
             .complete(outcome)
             .map_err(|error| anyhow!("{error}{}", quote(&words)))?;
-        // After a failure, these lines are part of the error.
-        for text in &words {
-            console.library_says(&self.library.label, text);
-        }
+        outcome.words = words;
         Ok(outcome)
     }
 

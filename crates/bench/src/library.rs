@@ -96,6 +96,15 @@ impl Launcher {
         self.0.push(option);
     }
 
+    /// True if the launcher writes a file about the job, which holds one job alone.
+    pub(crate) fn writes(&self) -> bool {
+        let files = ["--trace", "--explain=", "--save-costs="];
+        self.0.iter().any(|word| {
+            let word = word.to_string_lossy();
+            files.iter().any(|file| word.starts_with(file))
+        })
+    }
+
     pub(crate) fn text(&self) -> String {
         self.0
             .iter()

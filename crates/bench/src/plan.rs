@@ -118,6 +118,9 @@ pub(crate) enum Family {
 /// Above this size in bytes, a message counts as large.
 pub(crate) const LARGE: usize = 8192;
 
+/// Above this size in bytes, the windows of a stream take equal times on a modelled machine.
+const VERY_LARGE: usize = 256 << 10;
+
 /// Time limit for one size in seconds where the user chose neither iterations nor a limit.
 const USUAL_SECONDS_PER_SIZE: f64 = 1.0;
 
@@ -145,8 +148,8 @@ pub(crate) struct WorkerPlan {
     pub(crate) inspect: bool,
     /// The percentiles to report.
     pub(crate) percentiles: Vec<f64>,
-    /// Whether the machine is modelled: in virtual time all iterations take equally long, so few
-    /// are enough.
+    /// Whether the machine is modelled: in virtual time all iterations but those of streams take
+    /// equally long, so few are enough.
     pub(crate) modelled: bool,
     /// Time limit for one size in seconds; the number of iterations is reduced to fit. `None`: the
     /// usual limit, which does not apply to iterations that the user chose.
@@ -183,6 +186,22 @@ impl WorkerPlan {
         })
     }
 
+    /// This plan for one of its sizes.
+    pub(crate) fn of_size(&self, size: usize) -> WorkerPlan {
+        WorkerPlan {
+            sizes: vec![size],
+            ..self.clone()
+        }
+    }
+
+    /// Whether each size has a job of its own. In virtual time a stream takes the time that
+    /// follows from the slots of a packet ring in which it begins; after other sizes that is
+    /// another one. Nothing disturbs a modelled machine, so such a difference never averages out.
+    pub(crate) fn sizes_apart(&self) -> bool {
+        let pairs = matches!(self.benchmark.family(), Family::Latency | Family::Bandwidth);
+        self.modelled && pairs
+    }
+
     pub(crate) fn repeats(&self, size: usize) -> Repeats {
         let (skip, iterations) = match (self.benchmark.family(), size > LARGE) {
             (Family::Latency, false) => (100, 10_000),
@@ -194,9 +213,12 @@ impl WorkerPlan {
             (Family::Start | Family::FirstTouch, _) => (0, 1),
             (Family::Kernel, _) => (3, 100),
         };
-        let (skip, iterations) = match self.modelled {
-            true => (skip.min(10), iterations / 50 + 3),
-            false => (skip, iterations),
+        let (skip, iterations) = match (self.modelled, self.benchmark.family()) {
+            (false, _) => (skip, iterations),
+            // The windows of a stream do not take equal times, but those of long messages do.
+            (true, Family::Bandwidth) if size <= LARGE => (skip, iterations),
+            (true, Family::Bandwidth) if size <= VERY_LARGE => (10, iterations),
+            (true, _) => (skip.min(10), iterations / 50 + 3),
         };
         Repeats {
             skip: self.skip.unwrap_or(skip),

@@ -61,11 +61,19 @@ pub(crate) trait Iteration {
 pub(crate) trait Procedure {
     /// Repeats messages of `size` bytes and returns the seconds that this rank measured: one value
     /// for all timed iterations together, or with `each` one for each.
-    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>>;
+    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Timed>;
 
     /// Repeats messages of `size` bytes with computing for `pure` seconds during each; `None` if
     /// the benchmark has no such iterations.
     fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>>;
+}
+
+/// The times of a size's timed iterations on one rank.
+pub(crate) struct Timed {
+    /// Seconds of all iterations together, or of each.
+    pub(crate) seconds: Vec<f64>,
+    /// The clock before the first timed iteration and after the last.
+    pub(crate) span: (f64, f64),
 }
 
 pub(crate) struct Repeated<'a, I> {
@@ -75,14 +83,14 @@ pub(crate) struct Repeated<'a, I> {
 }
 
 impl<I: Iteration> Procedure for Repeated<'_, I> {
-    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Vec<f64>> {
+    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Timed> {
         self.iteration.prepare(size)?;
-        let seconds = match each || self.validate || I::TIMED_EACH {
+        let timed = match each || self.validate || I::TIMED_EACH {
             true => self.one_by_one(size, repeats),
             false => self.together(size, repeats),
         }?;
         self.iteration.finish()?;
-        Ok(seconds)
+        Ok(timed)
     }
 
     fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>> {
@@ -91,7 +99,7 @@ impl<I: Iteration> Procedure for Repeated<'_, I> {
 }
 
 impl<I: Iteration> Repeated<'_, I> {
-    fn together(&mut self, size: usize, repeats: Repeats) -> Result<Vec<f64>> {
+    fn together(&mut self, size: usize, repeats: Repeats) -> Result<Timed> {
         for _ in 0..repeats.skip {
             self.iteration.step(size)?;
         }
@@ -100,10 +108,15 @@ impl<I: Iteration> Repeated<'_, I> {
         for _ in 0..repeats.iterations {
             self.iteration.step(size)?;
         }
-        Ok(vec![self.mpi.seconds() - start])
+        let end = self.mpi.seconds();
+        Ok(Timed {
+            seconds: vec![end - start],
+            span: (start, end),
+        })
     }
 
-    fn one_by_one(&mut self, size: usize, repeats: Repeats) -> Result<Vec<f64>> {
+    fn one_by_one(&mut self, size: usize, repeats: Repeats) -> Result<Timed> {
+        let mut span = (0.0, 0.0);
         let mut seconds = Vec::with_capacity(repeats.iterations);
         for iteration in 0..repeats.skip + repeats.iterations {
             if self.validate {
@@ -116,9 +129,13 @@ impl<I: Iteration> Repeated<'_, I> {
             }
             let start = self.mpi.seconds();
             self.iteration.step(size)?;
-            let elapsed = self.mpi.seconds() - start;
+            let end = self.mpi.seconds();
             if iteration >= repeats.skip {
-                seconds.push(elapsed);
+                if seconds.is_empty() {
+                    span.0 = start;
+                }
+                span.1 = end;
+                seconds.push(end - start);
             }
             if self.validate {
                 let checked = self.iteration.check(size, iteration);
@@ -126,7 +143,7 @@ impl<I: Iteration> Repeated<'_, I> {
             }
             self.iteration.between()?;
         }
-        Ok(seconds)
+        Ok(Timed { seconds, span })
     }
 }
 

@@ -171,7 +171,7 @@ fn first_touch(runner: &mut Runner) -> Result<()> {
     mpi.barrier()?;
     let before = memory::of_data()?;
     mpi.barrier()?;
-    let seconds = runner.procedure.repeat(size, repeats, false)?;
+    let seconds = runner.procedure.repeat(size, repeats, false)?.seconds;
     // Pages are divided by the processes that have them: the other rank must still run.
     mpi.barrier()?;
     let after = memory::of_data()?;
@@ -223,14 +223,14 @@ impl<'a> Runner<'a> {
         let repeats = self.afford(size)?;
         let each = !self.plan.percentiles.is_empty();
         synchronise(self.mpi)?;
-        let mut seconds = self.procedure.repeat(size, repeats, each)?;
+        let timed = self.procedure.repeat(size, repeats, each)?;
+        let mut seconds = timed.seconds;
         let mine = seconds.iter().sum::<f64>();
-        // Percentiles are those of rank 0; the mean is over all ranks. On a modelled machine the
-        // length of these messages would show in the next size's figures.
-        let all: Vec<f64> = gather(self.mpi, &[mine])?
-            .into_iter()
-            .map(|rank| rank[0])
-            .collect();
+        // Percentiles are those of rank 0; the mean is over all ranks.
+        let all = match self.plan.benchmark {
+            Benchmark::MbwMr if self.plan.modelled => self.first_to_last(timed.span)?,
+            _ => gather(self.mpi, &[mine])?.into_iter().flatten().collect(),
+        };
         let pure = mine / repeats.iterations as f64;
         let overlapped = self.procedure.overlap(size, repeats, pure)?;
         let overlap = match overlapped {
@@ -248,6 +248,20 @@ impl<'a> Runner<'a> {
         };
         let overlap = overlapped.map(|_| Overlap::new(mean(0), mean(1), sample.value));
         Ok(Sample { overlap, ..sample })
+    }
+
+    /// The time from the first rank's start to the last one's end, for each rank. In virtual time
+    /// all ranks have one clock. Pairs begin and end at different times, so the longest time of a
+    /// pair is too short for the sum of their messages: while one begins, others already fill the
+    /// link.
+    fn first_to_last(&self, span: (f64, f64)) -> Result<Vec<f64>> {
+        let spans = gather(self.mpi, &[span.0, span.1])?;
+        let first = spans
+            .iter()
+            .map(|span| span[0])
+            .fold(f64::INFINITY, f64::min);
+        let last = spans.iter().map(|span| span[1]).fold(0.0, f64::max);
+        Ok(vec![last - first; spans.len()])
     }
 
     /// Converts seconds to the benchmark's unit.
@@ -299,7 +313,8 @@ impl<'a> Runner<'a> {
             skip: 1,
             iterations: 4,
         };
-        let seconds: f64 = self.procedure.repeat(size, pilot, false)?.iter().sum();
+        let timed = self.procedure.repeat(size, pilot, false)?;
+        let seconds: f64 = timed.seconds.iter().sum();
         let repeats = self
             .plan
             .affordable(size, seconds / pilot.iterations as f64);
