@@ -1,6 +1,6 @@
 //! The machine on which a rank lives, and its time: virtual on a modelled one.
 
-use device::VirtualTime;
+use device::{Effort, VirtualTime};
 
 use crate::Router;
 use crate::rdma::Rdma;
@@ -29,6 +29,14 @@ impl Machine<'_> {
     pub fn leave(&mut self, has_result: bool) {
         if let Some(rdma) = &mut self.0 {
             rdma.node().leave(has_result);
+        }
+    }
+
+    /// The messages that follow are those of a blocking send, or not, for a modelled machine whose
+    /// library tells the two apart.
+    pub fn begin_send(&mut self, is_blocking: bool) {
+        if let Some(rdma) = &mut self.0 {
+            rdma.node().charge(Effort::Blocking(is_blocking));
         }
     }
 

@@ -20,6 +20,9 @@ pub enum Effort {
     Copy(usize),
     /// A short call: a test, a reading of the clock.
     Call,
+    /// No work: the messages that follow are those of a blocking send, or not. Libraries may move
+    /// the two in different ways.
+    Blocking(bool),
 }
 
 /// Charges a rank's processor for work, in virtual time.

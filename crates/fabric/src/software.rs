@@ -13,6 +13,8 @@ part! {
         value control: Nanos, "Processor: a protocol step that is not part of a packet, such as writing a ring's tail to the peer.";
         value eager: Option<Bytes>, "Longest message that it sends eagerly; \"none\": no library in particular.";
         value buffers: Option<u32>, "Receive buffers, each for one of the longest eager messages, that a peer may fill; \"none\": as this library.";
+        optional segment: Option<Bytes>, "Longest packet of an eager message, which leaves in several if it is longer; may be left out: an eager message is one packet.";
+        optional blocking: Option<Bytes>, "Longest eager message of a blocking send, which its sender copies, whatever its length; may be left out: as other sends. Needs segment.";
         value copied: Option<Bytes>, "Longest eager message that its sender copies; a longer one leaves from the program's memory. \"none\": any.";
         value zero_copy: ZeroCopy, "Movement of messages above the eager limit: read, write or none.";
         value header: Option<Bytes>, "Bytes that it adds to an eager message; \"none\": as this library.";
@@ -27,6 +29,12 @@ part! {
         })?;
         InvalidValue::unless(software.buffers.is_none_or(|count| (2..=1024).contains(&count)), "buffers", || {
             "that is not a number of buffers; valid are 2 to 1024".into()
+        })?;
+        InvalidValue::unless(software.segment.is_none_or(|size| (1 << 10..=16 << 20).contains(&size.0)), "segment", || {
+            "that is not a length of packets; valid are 1 KiB to 16 MiB".into()
+        })?;
+        InvalidValue::unless(software.blocking.is_none() || software.segment.is_some(), "blocking", || {
+            "a message of that length leaves in several packets: give their length as segment".into()
         })?;
         InvalidValue::unless(software.header.is_none_or(|header| header.0 <= 256), "header", || {
             "more than 256 B of header are not possible".into()
@@ -45,6 +53,8 @@ impl Software {
         Software {
             eager: None,
             buffers: None,
+            segment: None,
+            blocking: None,
             copied: None,
             zero_copy: ZeroCopy::Read,
             header: None,

@@ -167,6 +167,16 @@ knobs! {
     rdma_chunk: Bytes = Bytes::kib(16), "FISHPLATE_RDMA_CHUNK",
         also "MV2_VBUF_TOTAL_SIZE", within Bytes::kib(1), Bytes::mib(16);
 
+    /// The longest message that is sent eagerly in several packets over RDMA; 0 for none. A message
+    /// that fits one packet needs no such limit.
+    rdma_pieces_limit: Bytes = Bytes(0), "FISHPLATE_RDMA_PIECES_LIMIT",
+        within Bytes(0), Bytes::mib(64);
+
+    /// FISHPLATE_RDMA_PIECES_LIMIT for messages of `MPI_Send`, which can return once they are
+    /// copied; 0 for the limit of other sends.
+    rdma_blocking_limit: Bytes = Bytes(0), "FISHPLATE_RDMA_BLOCKING_LIMIT",
+        within Bytes(0), Bytes::mib(64);
+
     /// The fraction of an RDMA ring's slots, as its denominator, whose consumption a rank reports
     /// to the peer in a message of its own. It is reported earlier if any other message goes to
     /// that peer.

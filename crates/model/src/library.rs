@@ -49,8 +49,17 @@ pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
         ("FISHPLATE_EAGER_LIMIT", eager.0.to_string()),
         ("FISHPLATE_RTR", "off".to_owned()),
     ];
-    let packet = eager.0.max(PACKET);
+    let packet = match software.segment {
+        Some(segment) => segment.0,
+        None => eager.0.max(PACKET),
+    };
     set.push(("FISHPLATE_RDMA_CHUNK", packet.to_string()));
+    if software.segment.is_some() {
+        set.push(("FISHPLATE_RDMA_PIECES_LIMIT", eager.0.to_string()));
+    }
+    if let Some(longest) = software.blocking {
+        set.push(("FISHPLATE_RDMA_BLOCKING_LIMIT", longest.0.to_string()));
+    }
     if let Some(buffers) = software.buffers {
         // The longest packets get a little more than half of a ring.
         let ring = (2 * packet * u64::from(buffers)).min(LONGEST_RING);
@@ -102,11 +111,25 @@ mod tests {
             let knobs = Knobs::parse(variables).unwrap();
             if let Some(eager) = software.eager {
                 assert_eq!(knobs.eager_limit.get() as u64, eager.0, "{name}");
-                assert!(knobs.rdma_chunk.get() as u64 >= eager.0, "{name}");
+                let longest = software.segment.unwrap_or(eager);
+                assert!(knobs.rdma_chunk.get() as u64 >= longest.0, "{name}");
                 assert!(knobs.rdma_ring_bytes.get() >= 16 * knobs.rdma_chunk.get());
             }
         }
         assert!(libraries >= 6, "{libraries}");
+    }
+
+    #[test]
+    fn libraries_that_cut_eager_messages_have_limits_of_pieces() {
+        let limits = |name: &str| {
+            let set = settings(&software(name)).into_iter();
+            let limits = set.filter(|(name, _)| name.ends_with("_LIMIT"));
+            limits.map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        assert_eq!(limits("mvapich"), ["12288"]);
+        assert_eq!(limits("ucx"), ["17297", "17297"]);
+        assert_eq!(limits("hpcx"), ["17297", "17297", "262143"]);
+        assert_eq!(limits("intelmpi-verbs"), ["131072", "131072"]);
     }
 
     #[test]

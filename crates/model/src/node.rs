@@ -30,6 +30,7 @@ pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
         Effort::Receive => software.receive,
         Effort::Control => software.control,
         Effort::Call => Nanos::from_picos(CALL),
+        Effort::Blocking(_) => Nanos::ZERO,
         Effort::Copy(len) => {
             let parts = (0..len).step_by(SHARE).map(|from| {
                 let part = Bytes((len - from).min(SHARE) as u64);
@@ -57,6 +58,8 @@ pub struct ModelNode {
     rails: Vec<ModelDevice>,
     /// The last charge was for the preparation of a packet: a copy follows that is its body's.
     prepared: bool,
+    /// Messages are those of a blocking send.
+    is_blocking: bool,
     /// The program's current MPI call.
     call: Option<Current>,
     /// Equal calls in a row that returned without a result.
@@ -96,6 +99,7 @@ impl ModelNode {
             turn,
             rails,
             prepared: false,
+            is_blocking: false,
             call: None,
             unsuccessful: None,
             waited: 0,
@@ -120,10 +124,14 @@ impl ModelNode {
     }
 
     /// True if the modelled library sends a message of this length from the program's memory, so
-    /// that the copy into its packet, which this library makes, takes no time.
+    /// that the copy into its packet, which this library makes, takes no time. A library that
+    /// treats blocking sends otherwise copies their messages, so that the call can return.
     fn leaves_uncopied(&self, len: usize) -> bool {
-        let copied = self.turn.with(|net, _| net.system.software.copied);
-        copied.is_some_and(|longest| len as u64 > longest.0)
+        let software = self.turn.with(|net, _| net.system.software);
+        let uncopied = software
+            .copied
+            .is_some_and(|longest| len as u64 > longest.0);
+        uncopied && !(self.is_blocking && software.blocking.is_some())
     }
 
     /// Waits until something has changed, at most `nanos`.
@@ -335,13 +343,17 @@ impl Node for ModelNode {
 
 impl Accounting for ModelNode {
     fn charge(&mut self, effort: Effort) {
+        if let Effort::Blocking(is_blocking) = effort {
+            self.is_blocking = is_blocking;
+            return;
+        }
         let rank = self.turn.rank();
         let prepared = std::mem::replace(&mut self.prepared, effort == Effort::Send);
         let activity = match effort {
             Effort::Send => Activity::Send,
             Effort::Receive => Activity::Receive,
             Effort::Control => Activity::Control,
-            Effort::Call => Activity::Short,
+            Effort::Call | Effort::Blocking(_) => Activity::Short,
             Effort::Copy(len) if prepared && self.leaves_uncopied(len) => return,
             Effort::Copy(len) => return copy(&self.turn, len),
         };

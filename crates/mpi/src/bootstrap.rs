@@ -42,6 +42,8 @@ pub(crate) fn limits(knobs: &Knobs) -> Limits {
     let usual = Knobs::default();
     Limits {
         eager: (knobs.eager_limit != usual.eager_limit).then_some(knobs.eager_limit.0),
+        pieces: knobs.rdma_pieces_limit.0,
+        blocking_pieces: knobs.rdma_blocking_limit.0.max(knobs.rdma_pieces_limit.0),
         single_copy: knobs.single_copy_limit.0,
         cooperative: knobs.together_limit.0,
         unexpected: knobs.unexpected_limit.0,

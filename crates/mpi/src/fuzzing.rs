@@ -20,6 +20,8 @@ pub fn packets(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let limits = Limits {
         eager: None,
+        pieces: 0,
+        blocking_pieces: 0,
         single_copy: 128 << 10,
         cooperative: 128 << 10,
         unexpected: 1 << 10,

@@ -251,6 +251,10 @@ impl Rank {
         tag: i32,
         comm: impl Into<u32>,
     ) -> Result<()> {
+        let mode = match mode {
+            Mode::Standard => Mode::Blocking,
+            other => other,
+        };
         let mut state = self.lock();
         let buffer = buffer.resolve(&state.types)?;
         let id = state.send(mode, &buffer, dest, tag, comm.into())?;

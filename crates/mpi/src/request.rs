@@ -19,6 +19,8 @@ pub struct RequestId(pub u32);
 pub enum Mode {
     /// The send completes when its buffer can be reused.
     Standard,
+    /// A standard send whose call waits for its completion.
+    Blocking,
     /// The send completes at once: a standard send of a copy.
     Buffered,
     /// The send completes after the match.

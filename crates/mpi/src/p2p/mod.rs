@@ -129,7 +129,10 @@ impl Messages {
         let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
         let tries_short = limits.announces && (limits.announces_all || rails > Some(1));
         let whole = |peer| limits.whole(&router.capabilities(peer));
-        let send_queue = SendQueue::new((0..ranks).map(whole));
+        let mut send_queue = SendQueue::new((0..ranks).map(whole));
+        if limits.tells_blocking() {
+            send_queue.hide_one_puts();
+        }
         Messages {
             requests: Requests::default(),
             posted: Posted::default(),

@@ -13,6 +13,8 @@ const PEER: usize = 1;
 
 fn messages() -> Messages {
     let limits = Limits {
+        pieces: 0,
+        blocking_pieces: 0,
         eager: None,
         single_copy: 128 << 10,
         cooperative: 128 << 10,

@@ -87,6 +87,11 @@ pub struct Limits {
     /// The user's longest message that is sent eagerly, in bytes. `None`: as each peer's transport
     /// says.
     pub eager: Option<usize>,
+    /// Longest message that is sent eagerly in several packets where packets are not
+    /// [pipelined](Capabilities::pipelined), in bytes.
+    pub pieces: usize,
+    /// [`pieces`](Limits::pieces) for blocking sends, in bytes.
+    pub blocking_pieces: usize,
     /// Shortest message that is copied straight from another process's memory, in bytes.
     pub single_copy: usize,
     /// Shortest message that both ranks copy, in bytes.
@@ -106,6 +111,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Blocking sends move in another way than nonblocking ones.
+    pub fn tells_blocking(&self) -> bool {
+        self.blocking_pieces != self.pieces
+    }
+
     /// Longest message that is sent eagerly to `peer`, in bytes.
     pub fn eager_to(&self, peer: &Capabilities) -> usize {
         self.eager.unwrap_or(peer.eager)
@@ -129,6 +139,8 @@ pub(crate) struct Case<'a> {
     pub len: usize,
     /// The sender waits for the match.
     pub synchronous: bool,
+    /// The call waits until the program can use the buffer again.
+    pub blocking: bool,
     /// The receiver has no room for unexpected bytes.
     pub headers_only: bool,
     /// The receiver has announced a buffer for this message.
@@ -159,6 +171,7 @@ impl Case<'_> {
             end: End::Sender,
             len,
             synchronous: false,
+            blocking: false,
             headers_only: false,
             has_rtr: false,
             announced: false,
@@ -167,6 +180,15 @@ impl Case<'_> {
             exposable: true,
             peer,
             limits,
+        }
+    }
+
+    /// Longest message that is sent eagerly in several packets, in bytes.
+    fn longest_in_pieces(&self) -> usize {
+        match (self.peer.pipelined, self.blocking) {
+            (true, _) => self.limits.eager_to(self.peer),
+            (false, true) => self.limits.blocking_pieces,
+            (false, false) => self.limits.pieces,
         }
     }
 
@@ -276,8 +298,7 @@ fn eager_pieces(case: &Case) -> bool {
         && !case.headers_only
         && !case.synchronous
         && !case.whole()
-        && case.peer.pipelined
-        && case.len <= case.limits.eager_to(case.peer)
+        && case.len <= case.longest_in_pieces()
 }
 
 fn read(case: &Case) -> bool {
@@ -431,6 +452,8 @@ pub(crate) mod tests {
 
     const LIMITS: Limits = Limits {
         eager: None,
+        pieces: 0,
+        blocking_pieces: 0,
         single_copy: 128 << 10,
         cooperative: 256 << 10,
         unexpected: 16 << 20,
@@ -508,6 +531,36 @@ pub(crate) mod tests {
             zero_copy: None,
             cooperative: false,
             ..peer
+        }
+    }
+
+    #[test]
+    fn a_blocking_send_may_have_a_longer_limit_of_pieces() {
+        let limits = Limits {
+            eager: Some(17_000),
+            pieces: 17_000,
+            blocking_pieces: 256 << 10,
+            ..LIMITS
+        };
+        let of = |blocking, len| {
+            choose(&Case {
+                blocking,
+                ..Case::of_sender(len, &RDMA, &limits)
+            })
+        };
+        use Protocol::*;
+        for (len, nonblocking, blocking) in [
+            (16 << 10, Eager, Eager),
+            (17_000, EagerPieces, EagerPieces),
+            (17_001, ReadRendezvous, EagerPieces),
+            (256 << 10, ReadRendezvous, EagerPieces),
+            ((256 << 10) + 1, ReadRendezvous, ReadRendezvous),
+        ] {
+            assert_eq!(
+                (of(false, len), of(true, len)),
+                (nonblocking, blocking),
+                "{len}"
+            );
         }
     }
 
@@ -605,7 +658,7 @@ pub(crate) mod tests {
             let limits = Limits { eager, single_copy, cooperative, ..LIMITS };
             let case = Case {
                 end: if sender { End::Sender } else { End::Receiver },
-                len, synchronous, headers_only, has_rtr: false, announced: false,
+                len, synchronous, blocking: false, headers_only, has_rtr: false, announced: false,
                 one_run: [source, target], readable, exposable,
                 peer: &peers[which], limits: &limits,
             };

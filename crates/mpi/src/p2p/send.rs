@@ -117,6 +117,9 @@ impl Messages {
         key: Key,
     ) -> Result<RequestId> {
         let step = self.send_queue.next_step(peer, buffer.len());
+        if self.limits.tells_blocking() {
+            router.machine().begin_send(mode == Mode::Blocking);
+        }
         if let Some(profile) = &self.profile
             && step != Step::Fail
         {
@@ -165,6 +168,7 @@ impl Messages {
         let (capabilities, limits) = (router.capabilities(peer), self.limits);
         let mut case = Case {
             synchronous: mode == Mode::Synchronous,
+            blocking: mode == Mode::Blocking,
             headers_only: self.send_queue.is(peer, PeerState::HeadersOnly),
             has_rtr: target.is_some(),
             ..Case::of_sender(buffer.len(), &capabilities, &limits)
