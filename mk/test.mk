@@ -107,7 +107,7 @@ mutants:
 bench: stage
 	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/performance.md
 
-# The table of docs/simulator.md, measured here and now. Some minutes; `HUGE=--huge` adds 16,384 ranks.
+# The table of docs/simulator.md, measured here and now. Some minutes; `HUGE=--huge` adds 11,664 ranks, the most of three levels of switches with 36 ports.
 bench-simulator: stage
 	$(CARGO) build --release -p mpi --example simulated
 	python3 tests/simulator/run.py $(HUGE) --write docs/simulator.md

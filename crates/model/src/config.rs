@@ -268,6 +268,16 @@ mod tests {
     use fabric::catalogue::Catalogue;
 
     #[test]
+    fn more_hosts_than_the_network_connects_are_an_error_with_its_limit() {
+        let system = Catalogue::builtin().system("edr").unwrap();
+        assert!(MachineConfig::new(&system, 11_664, 1, 1).is_ok());
+        let why = MachineConfig::new(&system, 16_384, 1, 1).unwrap_err();
+        assert!(why.contains("16384 hosts"), "{why}");
+        assert!(why.contains("2 to 11664"), "{why}");
+        assert!(MachineConfig::new(&system, 16_384, 2, 1).is_ok());
+    }
+
+    #[test]
     fn a_scene_comes_back_as_it_was_and_nothing_else_does() {
         let system = Catalogue::builtin().system("qdr").unwrap();
         let mut config = MachineConfig::new(&system, 10, 3, 77).unwrap();

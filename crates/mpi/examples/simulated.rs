@@ -48,7 +48,10 @@ fn main() {
 
 /// Runs a program on all ranks, one on a host, and prints its virtual time and its events.
 fn run(ranks: usize, keep: Keep, program: impl Fn(&Arc<Rank>) + 'static) {
-    let scene = MachineConfig::new(&system("edr"), ranks, 1, 1).unwrap();
+    let scene = MachineConfig::new(&system("edr"), ranks, 1, 1).unwrap_or_else(|why| {
+        eprintln!("simulated: {why}");
+        std::process::exit(2)
+    });
     let run = play(scene, Vec::new(), keep, program);
     let last = run.times.iter().max().copied().unwrap_or(0);
     println!("{last} ns of virtual time, {} events", run.events);
