@@ -178,13 +178,16 @@ macro_rules! part {
 pub(crate) use part;
 
 part! {
-    /// A generation of InfiniBand links: the signalling of one lane.
+    /// A generation of links, of InfiniBand or Ethernet: the signalling of one lane.
     Link "link" {
         value lane: GbPerSec, "Signalling rate of one lane.";
         value encoding: Ratio, "Share of the signalling rate that line coding and error correction leave for packets.";
         value correction: Nanos, "Latency that error correction adds to each cable.";
+        optional framing: Option<Bytes>, "Bytes of a packet beyond those of an InfiniBand packet, the gap between packets included; may be left out: none.";
     }
-    check |_| Ok(())
+    check |link| InvalidValue::unless(link.framing.is_none_or(|bytes| bytes.0 <= 512), "framing", || {
+        "more than 512 B for each packet are not possible".into()
+    })
 }
 
 impl Link {
@@ -278,6 +281,7 @@ part! {
         value work_request: Bytes, "Size of a work request without inline payload.";
         value completion: Bytes, "Size of a completion queue entry.";
         value reads: u32, "Outstanding RDMA reads of one queue pair.";
+        optional queue_rate: Option<GbPerSec>, "Throughput of one queue pair, in one direction: for sockets, of the core that serves a connection; may be left out: no limit.";
         value read_engine: Option<GbPerSec>, "Throughput of the engine that reads host memory.";
         value internal: Option<GbPerSec>, "Throughput of the internal buffer, the sum of both directions.";
         optional price: Option<Price>, "Price of one; may be left out.";

@@ -66,6 +66,8 @@ pub struct Costs {
     system: System,
     rail: Rail,
     link: GbPerSec,
+    /// Bytes that the link adds to each packet.
+    framing: u64,
     bus: GbPerSec,
     /// One-way latency between sockets, if this rail's HCA is attached to the other socket.
     crossing: Nanos,
@@ -79,6 +81,7 @@ impl Costs {
         let rail = system.rail(rail);
         let mut costs = Costs {
             link: rail.link_rate(),
+            framing: rail.link().framing.map_or(0, |bytes| bytes.0),
             bus: rail.bus_rate(),
             // Ranks run on socket 0.
             crossing: if rail.socket > 0 {
@@ -278,9 +281,16 @@ impl Costs {
         self.wire(packet::wire(payload, operation, transport, first, last))
     }
 
-    /// Link: `bytes` with all headers, such as those of an acknowledgement.
+    /// Link: `bytes` with all headers of InfiniBand, such as those of an acknowledgement, and what
+    /// the link adds to each packet.
     pub fn wire(&self, bytes: u64) -> Nanos {
-        self.link.time(bytes)
+        self.link.time(bytes + self.framing)
+    }
+
+    /// Least time from the start of one packet of a queue pair to the start of the next.
+    pub fn pace(&self, payload: Bytes) -> Nanos {
+        let rate = self.rail.hca.queue_rate;
+        rate.map_or(Nanos::ZERO, |rate| rate.time(payload.0))
     }
 
     /// Latency of cables and `hops` cut-through switches.

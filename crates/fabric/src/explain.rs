@@ -202,10 +202,15 @@ impl Chain {
         }
     }
 
-    fn then(mut self, stage: usize, time: Nanos) -> Chain {
+    fn then(self, stage: usize, time: Nanos) -> Chain {
+        let mut chain = self.wait(stage, time);
+        chain.shares[stage].count += 1;
+        chain
+    }
+
+    fn wait(mut self, stage: usize, time: Nanos) -> Chain {
         self.moment += time;
         self.shares[stage].time += time;
-        self.shares[stage].count += 1;
         self
     }
 }
@@ -220,6 +225,7 @@ fn critical_path(
     let flight = costs.flight(hops) + costs.receive();
     let (packets, mtu) = (packet::packets(payload, costs.mtu()), costs.mtu().0);
     let mut ends = [Chain::default(); 3];
+    let mut wait = Nanos::ZERO;
     for number in 0..packets {
         let piece = Bytes((payload.0 - number * mtu).min(mtu));
         let (first, last) = (number == 0, number + 1 == packets);
@@ -229,6 +235,10 @@ fn critical_path(
         } else {
             costs.read(piece).max(internal)
         };
+        if number > 0 {
+            ends[0] = ends[0].wait(0, wait);
+        }
+        wait = costs.pace(piece).saturating_sub(read);
         ends[0] = ends[0].then(0, read);
         let link = costs.link(piece, operation, Transport::Rc, first, last);
         ends[1] = Chain::later(ends[0], ends[1]).then(1, link);

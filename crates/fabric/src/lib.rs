@@ -34,6 +34,7 @@ pub mod components;
 pub mod cost;
 pub mod dragonfly;
 pub mod explain;
+pub mod family;
 pub mod figures;
 pub mod kernel;
 pub mod limits;
@@ -49,6 +50,7 @@ pub mod units;
 
 pub use components::{Bus, Cable, Hca, Host, Link, Switch};
 pub use cost::{Costs, Resource};
+pub use family::Family;
 pub use kernel::Kernel;
 pub use network::{Network, Topology};
 pub use packet::{Operation, Transport};

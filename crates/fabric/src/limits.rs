@@ -66,7 +66,10 @@ pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nan
     match (resource, out) {
         (Resource::Cpu, true) => costs.post(),
         (Resource::Cpu, false) => Nanos::ZERO,
-        (Resource::Engine, true) => costs.turn(payload, inline),
+        (Resource::Engine, true) => {
+            let paced = costs.pieces(payload, |piece| costs.pace(piece));
+            costs.turn(payload, inline).max(paced)
+        }
         (Resource::Engine, false) => Nanos::ZERO,
         (Resource::BusDown | Resource::BusUp, true) if shared => down() + asking(),
         (Resource::BusDown | Resource::BusUp, false) if shared => up(),

@@ -3,6 +3,7 @@
 use crate::components::{
     Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Switch, part,
 };
+use crate::family::Family;
 use crate::kernel::Kernel;
 use crate::network::{Network, Topology};
 use crate::quantity::Quantity;
@@ -25,6 +26,7 @@ part! {
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
         part software: Software, "The MPI library.";
         part kernel: Kernel, "The kernel's network path, of sockets.";
+        optional family: Option<Family>, "Family under which lists show it; may be left out.";
     }
     check |system| {
         system.rails.check()?;

@@ -428,6 +428,13 @@ impl MachineModel {
                 self.stream(stream).joined = false;
                 continue;
             };
+            let paced = self.qps[stream as usize / 2].paced;
+            if paced > now {
+                self.stream(stream).joined = false;
+                clock.at(paced, Event::Paced { stream });
+                continue;
+            }
+            self.qps[stream as usize / 2].paced = now + self.timing(adapter).pace(len);
             let end = self.read(adapter, now, len, stream);
             self.adapters[adapter as usize].reading = stream;
             clock.at(end, Event::Pump { adapter });

@@ -16,6 +16,9 @@ pub enum Event {
     Payload { qp: u32, life: u32 },
     /// An adapter has read a packet from memory, or may read the next.
     Pump { adapter: u32 },
+    /// A queue pair whose rate is bounded may read its next packet.
+    #[allow(missing_docs)]
+    Paced { stream: u32 },
     /// A packet of a request has reached the peer, whose queue pair was in this life when it left.
     Arrive {
         message: u32,

@@ -217,7 +217,9 @@ impl MachineModel {
             | Event::Answered { message, .. }
             | Event::Acknowledged { message }
             | Event::Refused { message, .. } => self.messages[message].from,
-            Event::Pump { .. } | Event::Wake { .. } | Event::Port { .. } => return false,
+            Event::Pump { .. } | Event::Paced { .. } | Event::Wake { .. } | Event::Port { .. } => {
+                return false;
+            }
         };
         self.qps[q as usize].probing
     }
@@ -255,6 +257,7 @@ impl Model for MachineModel {
             }
             Event::Payload { qp, .. } => self.payload_comes(qp, clock),
             Event::Pump { adapter } => self.pump(adapter, clock),
+            Event::Paced { stream } => self.join(stream, clock),
             Event::Arrive {
                 message,
                 packet,

@@ -39,6 +39,8 @@ pub(super) struct QueuePair {
     /// The latency to the peer and through the peer's chip.
     pub latency: Time,
     pub streams: [Stream; 2],
+    /// The time before which no further packet is read, where the rate of a queue pair is bounded.
+    pub paced: Time,
 
     // Requester.
     /// The number of its connections so far.
@@ -167,6 +169,7 @@ impl MachineModel {
             peer: NONE,
             latency: 0,
             streams: [stream; 2],
+            paced: 0,
             life: 0,
             first: NONE,
             last: NONE,

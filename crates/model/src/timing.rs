@@ -248,6 +248,11 @@ impl Timing {
         piece
     }
 
+    /// The least time between the starts of two packets of a queue pair.
+    pub(crate) fn pace(&self, len: u32) -> Time {
+        self.costs.pace(Bytes(len.into())).picos()
+    }
+
     /// The time of `bytes` bytes on the link, headers included.
     #[inline]
     pub(crate) fn wire(&mut self, bytes: u64) -> Time {

@@ -68,6 +68,11 @@ fn links_carry_what_the_specification_says() {
         ("edr", 25.0),
         ("hdr", 50.0),
         ("ndr", 100.0),
+        ("xdr", 200.0),
+        ("ethernet-10g", 10.0),
+        ("ethernet-25g", 25.0),
+        ("ethernet-50g", 50.0),
+        ("ethernet-100g-tcp", 100.0),
     ];
     for (name, gb) in lanes {
         for width in [1, 2, 4, 8, 12] {

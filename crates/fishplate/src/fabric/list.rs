@@ -1,9 +1,9 @@
 //! `fishplate fabric list`: systems with their key figures, and the parts that they consist of.
 
-use ::fabric::System;
 use ::fabric::catalogue::{Catalogue, CatalogueEntry, KINDS};
 use ::fabric::components::Part;
 use ::fabric::figures::Figures;
+use ::fabric::{Family, System};
 use serde_json::{Value, json};
 
 use super::print;
@@ -24,22 +24,28 @@ pub(super) fn list(kind: Option<&str>, json: bool) {
     let (systems, parts): (Vec<_>, Vec<_>) = chosen
         .into_iter()
         .partition(|entry| entry.kind == System::KIND);
-    let rows: Vec<[String; 8]> = systems
-        .iter()
-        .filter_map(|entry| row(&catalogue, entry))
-        .collect();
-    if !rows.is_empty() {
+    for family in Family::ALL {
+        let members = systems.iter().filter(|entry| {
+            let system = catalogue.system(entry.name);
+            system.is_ok_and(|system| system.family.unwrap_or(Family::Testbed) == family)
+        });
+        let rows: Vec<[String; 8]> = members.filter_map(|entry| row(&catalogue, entry)).collect();
         let header = [
             "kind",
             "name",
-            "what it is",
+            family.title(),
             "year",
             "Gb/s",
             "8 B, µs",
             "MB/s",
             "M/s",
         ];
-        print(header, rows, 3);
+        if !rows.is_empty() {
+            print(header, rows, 3);
+            say!();
+        }
+    }
+    if !systems.is_empty() {
         let legend = "Gb/s: link. 8 B: RDMA write between the hosts furthest apart. MB/s: long writes, one way. \
              M/s: requests of one queue pair, and of the chip. Of several rails, the first.";
         tell!("{legend}");
@@ -80,6 +86,11 @@ fn row(catalogue: &Catalogue, entry: &CatalogueEntry) -> Option<[String; 8]> {
 
 fn object(catalogue: &Catalogue, entry: &CatalogueEntry) -> Value {
     let mut object = json!({"kind": entry.kind, "name": entry.name, "about": entry.about});
+    if let Some(system) = (entry.kind == System::KIND).then(|| catalogue.system(entry.name))
+        && let Some(family) = system.ok().and_then(|system| system.family)
+    {
+        object["family"] = family.name().into();
+    }
     let figures = (entry.kind == System::KIND).then(|| figures(catalogue, entry));
     if let Some(figures) = figures.flatten() {
         object["year"] = figures.year.into();

@@ -38,6 +38,11 @@ fn systems_are_listed() {
         "fdr",
         "edr",
         "hdr",
+        "xdr",
+        "100gbe-roce",
+        "100gbe-tcp",
+        "hdr-vm",
+        "edr-2port",
         "mpich2-2003",
         "c6320-edr",
         "r620-fdr",
@@ -47,6 +52,22 @@ fn systems_are_listed() {
         let listed = |line: &str| line.split_whitespace().nth(1) == Some(name);
         assert!(list.lines().any(listed), "{name} in\n{list}");
     }
+    let place = |text: &str| {
+        list.find(text)
+            .unwrap_or_else(|| panic!("{text} in\n{list}"))
+    };
+    let order = [
+        "InfiniBand in virtual",
+        " edr-vm ",
+        "with RoCEv2",
+        " 10gbe-roce ",
+        "with TCP",
+        " 10gbe-tcp ",
+    ];
+    assert!(
+        order.windows(2).all(|pair| place(pair[0]) < place(pair[1])),
+        "{list}"
+    );
     assert!(!list.contains("connectx-3 "));
     let lines = good(&["list", "--json"]);
     let names = lines.lines().map(|line| object(line)["name"].clone());

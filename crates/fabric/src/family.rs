@@ -1,0 +1,76 @@
+//! Families of systems, under which lists show them.
+
+use crate::quantity::{Quantity, Raw};
+
+/// A family of systems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// A generation of InfiniBand, one port of a host.
+    InfiniBand,
+    /// InfiniBand with several ports of a host.
+    Rails,
+    /// InfiniBand in virtual machines.
+    Virtual,
+    /// Ethernet with RoCEv2.
+    Roce,
+    /// Ethernet with TCP.
+    Tcp,
+    /// The machine of a publication.
+    Testbed,
+}
+
+impl Family {
+    /// All families, in the order of lists.
+    pub const ALL: [Family; 6] = [
+        Family::InfiniBand,
+        Family::Rails,
+        Family::Virtual,
+        Family::Roce,
+        Family::Tcp,
+        Family::Testbed,
+    ];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        ["infiniband", "rails", "virtual", "roce", "tcp", "testbed"][self as usize]
+    }
+
+    /// The name in lists.
+    pub fn title(self) -> &'static str {
+        [
+            "InfiniBand",
+            "InfiniBand, several ports of a host",
+            "InfiniBand in virtual machines",
+            "Ethernet with RoCEv2",
+            "Ethernet with TCP",
+            "Machines of publications",
+        ][self as usize]
+    }
+}
+
+impl Quantity for Option<Family> {
+    const VALID: &'static str =
+        "\"none\", \"infiniband\", \"rails\", \"virtual\", \"roce\", \"tcp\" or \"testbed\"";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        let Raw::Text(text) = raw else { return None };
+        let known = Family::ALL.into_iter().find(|family| family.name() == text);
+        match text == "none" {
+            true => Some(None),
+            false => known.map(Some),
+        }
+    }
+    fn show(&self) -> String {
+        self.map_or("none", Family::name).to_owned()
+    }
+    fn to_word(&self) -> u64 {
+        self.map_or(u64::MAX, |family| family as u64)
+    }
+    fn from_word(word: u64) -> Option<Self> {
+        if word == u64::MAX {
+            return Some(None);
+        }
+        let family = Family::ALL.get(usize::try_from(word).ok()?);
+        family.map(|family| Some(*family))
+    }
+}
