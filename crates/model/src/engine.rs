@@ -14,9 +14,9 @@ use super::{Clocked, Event, MachineModel, NONE};
 use device::{State, Status, Transport};
 
 /// The prefetched payload, in bytes, at which the engine stops taking requests of a queue pair. It
-/// exceeds the bytes that any bus carries within a read's latency (25 GB/s for 1 us), so it only
+/// exceeds the bytes that any bus carries within a read's latency (125 GB/s for 1 us), so it only
 /// bounds memory.
-const AHEAD: u64 = 64 << 10;
+const AHEAD: u64 = 128 << 10;
 /// Atomic extended transport header: address, key, two operands.
 const ATOMIC: u64 = 28;
 

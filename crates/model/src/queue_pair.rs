@@ -20,6 +20,14 @@ pub(super) struct Stream {
     pub next: u32,
 }
 
+impl Stream {
+    /// A stream that is in no round.
+    const OUTSIDE: Stream = Stream {
+        joined: false,
+        next: NONE,
+    };
+}
+
 pub(super) struct QueuePair {
     pub rank: u32,
     pub adapter: u32,
@@ -149,10 +157,6 @@ impl MachineModel {
                 shared: false,
             }),
         };
-        let stream = Stream {
-            joined: false,
-            next: NONE,
-        };
         self.qps.push(QueuePair {
             rank,
             adapter,
@@ -168,7 +172,7 @@ impl MachineModel {
             sends: wanted.sends as u32,
             peer: NONE,
             latency: 0,
-            streams: [stream; 2],
+            streams: [Stream::OUTSIDE; 2],
             paced: 0,
             life: 0,
             first: NONE,
