@@ -393,3 +393,30 @@ fn two_libraries_stand_side_by_side_and_are_drawn() {
     );
     std::fs::remove_file(plot).expect("the plot can be removed");
 }
+
+/// The figures of a benchmark on a modelled machine, by size.
+fn modelled(words: &str) -> Vec<(u64, f64)> {
+    let figure = |one: &Value| Some((one["size"].as_u64()?, one["median"].as_f64()?));
+    objects(words).iter().filter_map(figure).collect()
+}
+
+#[test]
+fn a_size_on_a_modelled_machine_does_not_depend_on_those_before_it() {
+    for benchmark in ["bw", "bibw"] {
+        let of = |sizes| modelled(&format!("{benchmark} --fabric edr -i 20 -m {sizes}"));
+        let all = of("128:1K");
+        assert_eq!(all.len(), 4);
+        assert_eq!(all[2..3], of("512:512"), "{benchmark}");
+    }
+}
+
+#[test]
+fn pairs_send_no_more_than_their_link_carries() {
+    let words = "mbw-mr --fabric edr -n 16 --ppn 8 -m 2K:2K";
+    for words in [words, &format!("{words} -i 4 -x 1")] {
+        for (size, rate) in modelled(words) {
+            let rate = rate * size as f64 / 1e9;
+            assert!((8.0..12.5).contains(&rate), "{words}: {rate} GB/s");
+        }
+    }
+}
