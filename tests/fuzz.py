@@ -69,7 +69,7 @@ PARSERS = {
                 "crates/mpi/src/packet/codec.rs", "crates/mpi/src/packet/heads.rs", "crates/mpi/src/packet/kinds.rs"],
     "pmi_messages": ["crates/pmi/src/foreign/message.rs", "crates/pmi/src/foreign/pmi1.rs", "crates/pmi/src/foreign/pmi2.rs"],
     "pmi_values": ["crates/pmi/src/foreign/mapping.rs", "crates/pmi/src/foreign/values.rs"],
-    "rings": ["crates/channel/src/ring.rs", "crates/channel/src/shm/segment.rs"],
+    "rings": ["crates/channel/src/ring/mod.rs", "crates/channel/src/ring/slot.rs", "crates/channel/src/shm/segment.rs"],
     "scenes": ["crates/model/src/config.rs", "crates/fabric/src/system.rs"],
     "slots": ["crates/channel/src/rdma/inbound.rs", "crates/channel/src/rdma/known.rs", "crates/channel/src/rdma/layout.rs",
               "crates/channel/src/rdma/messages.rs"],

@@ -27,8 +27,8 @@ SECONDS = 600
 STUDY = ["study", "pcie", "--quick"]
 
 # Series of the legend of each plot, and those with a drawing.
-ASKED = "[...document.querySelectorAll('figure')].map((figure) => figure.querySelectorAll('.legend button').length)"
-DRAWN = """[...document.querySelectorAll('figure')].map((figure) =>
+ASKED = "[...document.querySelectorAll('figure:has(.plot)')].map((figure) => figure.querySelectorAll('.legend button').length)"
+DRAWN = """[...document.querySelectorAll('figure:has(.plot)')].map((figure) =>
   new Set([...figure.querySelectorAll('.axes [data-series]')].filter((group) => {
     const box = group.getBoundingClientRect();
     return box.width > 0 && box.height > 0;
@@ -56,10 +56,19 @@ OVERLAPS = """[...document.querySelectorAll('.plot')].flatMap((plot) => ['.xtick
 BARE = """[...document.querySelectorAll('.plot')].flatMap((plot) => ['.xtick', '.ytick'].filter((axis) =>
   [...plot.querySelectorAll(axis)].filter((tick) => tick.getBoundingClientRect().width > 0).length < 2))"""
 # Labels and legends that stick out of the page.
-OUTSIDE = """[...document.querySelectorAll('.legend button, .axes text, .across, h1, h2, h3, p, nav, summary, dd')].filter((part) => {
+OUTSIDE = """[...document.querySelectorAll('.legend button, .axes text, .positions text, .across, h1, h2, h3, p, nav, summary, dd')].filter((part) => {
   const box = part.getBoundingClientRect();
   return box.width > 0 && (box.left < 0 || box.right > document.documentElement.clientWidth + 1);
 }).map((part) => part.textContent.slice(0, 40))"""
+# Strips whose ranges leave them, or whose names are wider than their range or overlap.
+STRIPS = """[...document.querySelectorAll('.strip')].filter((strip) => {
+  const around = strip.getBoundingClientRect();
+  const ranges = [...strip.querySelectorAll('rect')].map((range) => range.getBoundingClientRect());
+  const names = [...strip.querySelectorAll('text')].map((name) => name.getBoundingClientRect()).filter((box) => box.width > 0);
+  const inside = (box, other) => box.left > other.left - 2 && box.right < other.right + 2;
+  return ranges.length === 0 || ranges.some((box) => box.width < 1 || !inside(box, around))
+    || names.some((box) => !ranges.some((range) => inside(box, range)));
+}).length"""
 # Letters of fewer than 12 pixels.
 SMALL = """[...document.querySelectorAll('text, button, p, td, th, figcaption')].filter((part) => parseFloat(getComputedStyle(part).fontSize) < 12)
   .map((part) => part.textContent.slice(0, 40))"""
@@ -109,6 +118,7 @@ def draws(page: str, width: int, dark: bool):
         world.expect(0, INVISIBLE, "marks that nobody sees")
         world.expect([], SMALL, "small letters")
         world.expect([], OVERLAPS, "labels that overlap")
+        world.expect(0, STRIPS, "strips whose ranges or names have no room")
         world.expect([], BARE, "axes with fewer than two labels")
         world.expect([], OUTSIDE, "parts outside the page")
         world.expect(True, f"document.documentElement.scrollWidth <= {width}", "a page no wider than the window")

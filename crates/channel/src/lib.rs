@@ -60,6 +60,7 @@ mod short_path;
 mod transports;
 #[cfg(not(loom))]
 mod wait;
+mod waitable;
 #[cfg(not(loom))]
 mod zero_copy;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use datatype::Buffer;
 
-use crate::wait::{Waitable, Wakes};
+use crate::waitable::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, Error, Exposed, Exposure, Family, Head, More, PathCosts, Put,

@@ -3,7 +3,7 @@
 
 use crate::body::BodyStores;
 use crate::transports::each;
-use crate::wait::Waitable;
+use crate::waitable::Waitable;
 use crate::{First, Head, Result, Router};
 
 /// Short cuts beside [`Transport`](crate::Transport), for speed: a caller could do without each of

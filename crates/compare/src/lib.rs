@@ -29,7 +29,7 @@ use bounds::{Bounds, Ideal};
 pub use jobs::Runner;
 use jobs::Task;
 pub use machine::Machine;
-pub use page::page;
+pub use page::{page, picture};
 use record::{Record, Recordings};
 pub use report::Comparison;
 use report::{Outcome, Recorded, Row};

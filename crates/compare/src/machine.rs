@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use fabric::catalogue::Sheet;
+use fabric::figures::Figures;
 use fabric::quantity::Raw;
 use fabric::{Price, PriceGap, System};
 use model::config::MachineConfig;
@@ -53,6 +54,23 @@ impl Change {
     }
 }
 
+/// The parts of a machine by which a buyer knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hardware {
+    /// The number of rails.
+    pub rails: u32,
+    /// The key figures of the first rail.
+    pub figures: Figures,
+    /// The name of its card in the catalogue.
+    pub card: String,
+    /// The name of its host.
+    pub host: String,
+    /// The name of its MPI library.
+    pub software: String,
+    /// The price of one host with its share of the network.
+    pub price: Option<Price>,
+}
+
 /// Facts of a machine that the comparison shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
@@ -66,6 +84,8 @@ pub struct Facts {
     pub values: usize,
     /// The time of computing on its processor over that on this computer.
     pub compute_scale: f64,
+    /// Its parts.
+    pub hardware: Hardware,
 }
 
 impl Machine {
@@ -130,6 +150,19 @@ impl Machine {
             uncertain: uncertain.count(),
             values: values.len(),
             compute_scale: self.compute_scale as f64 / 1000.0,
+            hardware: self.hardware(),
+        }
+    }
+
+    fn hardware(&self) -> Hardware {
+        let part = |key: &str| self.sheet.part(key).unwrap_or_default().to_owned();
+        Hardware {
+            rails: self.system.rails.count(),
+            figures: Figures::of(&self.system, 0),
+            card: part("hca"),
+            host: part("host"),
+            software: part("software"),
+            price: self.system.price(1).ok(),
         }
     }
 }

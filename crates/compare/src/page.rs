@@ -3,14 +3,18 @@
 use fabric::catalogue::UncertainValue;
 use profile::Summary;
 use report::{Axis, Block, Made, Page, Plot, Section, Series, assumptions};
+use results::sizes::size_label;
+use results::table::{Table, significant};
 
 use crate::bounds::Bounds;
+use crate::machine::Hardware;
 use crate::report::{Comparison, Outcome, Row};
 use crate::show;
 
 /// The page of a comparison. `uncertain` has the inferred and assumed values of each machine.
 pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]) -> Page {
-    let mut results = vec![time(comparison).into()];
+    let mut results = vec![Block::from(picture(comparison))];
+    results.extend(scaling(comparison).map(Block::from));
     results.push(show::times(comparison).into());
     let refused = comparison
         .rows
@@ -20,7 +24,11 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
     results.extend(show::remarks(comparison).into_iter().map(Block::Text));
     let mut sections = vec![
         Section::new("Time", results),
-        Section::new("What bounds the program", bounds(comparison)),
+        machines(comparison),
+        Section::new(
+            "What bounds the program",
+            vec![show::shares(comparison).into(), terms()],
+        ),
     ];
     sections.extend(show::sizes(comparison).map(|(title, table)| {
         let plot = messages(comparison).map(Block::from);
@@ -55,72 +63,203 @@ fn refusal(comparison: &Comparison, row: &Row) -> Option<Block> {
     )))
 }
 
-/// The time by ranks with a line for each machine, or by machine for one number of ranks.
-fn time(comparison: &Comparison) -> Plot {
-    let sweep = comparison.sweep();
-    let seconds = |machine: usize, ranks: usize| comparison.row(machine, ranks)?.time();
-    let machines = comparison.machines.iter().enumerate();
-    if let [ranks] = sweep[..] {
-        let names = comparison
-            .machines
-            .iter()
-            .map(|machine| machine.name.clone());
-        let bars = machines.map(|(at, machine)| {
-            let point = seconds(at, ranks).map(|time| (at as f64, time * 1e3));
-            Series::bars(machine.name.as_str(), point.into_iter().collect())
-        });
-        return Plot {
-            title: format!("Time of {ranks} ranks"),
-            x: Axis::named("machine", names.collect()),
-            y: Axis::linear("time", "ms"),
-            series: bars.collect(),
-            caption: CAPTION.into(),
-            ..Plot::default()
-        };
-    }
-    let lines = machines.map(|(at, machine)| {
-        let points = sweep.iter().filter_map(|&ranks| {
-            let time = seconds(at, ranks)?;
-            Some((ranks as f64, time * 1e3))
-        });
-        Series::line(machine.name.as_str(), points.collect())
+/// The picture of a comparison: the time of each machine with each number of ranks, as a bar of its
+/// parts.
+pub fn picture(comparison: &Comparison) -> Plot {
+    let rows = comparison.sweep().into_iter().flat_map(|ranks| {
+        let machines = 0..comparison.machines.len();
+        machines.filter_map(move |machine| comparison.row(machine, ranks))
     });
+    let rows: Vec<&Row> = rows.filter(|row| row.time().is_some()).collect();
+    let has_one = comparison.sweep().len() == 1;
+    let names = rows.iter().map(|row| {
+        let name = &comparison.machines[row.machine].name;
+        match has_one {
+            true => name.clone(),
+            false => format!("{name}, {}", row.ranks),
+        }
+    });
+    let unit = Unit::of(rows.iter().filter_map(|row| row.time()));
+    let series = Bounds::NAMES.iter().enumerate().map(|(bound, name)| {
+        let part = |row: &Row| {
+            let shares = row.bounds.map_or([1.0, 0.0, 0.0, 0.0, 0.0], |of| of.shares);
+            shares[bound] * row.time().unwrap_or(0.0) * unit.per_second
+        };
+        let points = rows
+            .iter()
+            .enumerate()
+            .map(|(at, row)| (at as f64, part(row)));
+        Series::stacked(*name, points.collect())
+    });
+    let (title, across) = match comparison.sweep()[..] {
+        [ranks] => (
+            format!("Time of {ranks} ranks, by what it is spent on"),
+            "machine",
+        ),
+        _ => ("Time by what it is spent on".into(), "machine, ranks"),
+    };
     Plot {
-        title: "Time by ranks".into(),
-        x: Axis::linear("ranks", ""),
-        y: Axis::logarithmic("time", "ms"),
-        series: lines.collect(),
+        title,
+        x: Axis::named(across, names.collect()),
+        y: Axis::linear("time", unit.name),
+        series: series.collect(),
         caption: CAPTION.into(),
         ..Plot::default()
     }
 }
 
 const CAPTION: &str =
-    "Virtual time on modelled machines, with the computing that was recorded on this computer.";
+    "Virtual time on modelled machines, with computing that one computer has recorded.";
 
-/// Shares of the time by machine, for the most ranks, and the table for all.
-fn bounds(comparison: &Comparison) -> Vec<Block> {
-    let ranks = comparison.advice.ranks;
-    let names = comparison
+/// The unit of a plot of times.
+struct Unit {
+    name: &'static str,
+    per_second: f64,
+}
+
+impl Unit {
+    /// The unit in which the longest of these times, in seconds, has few digits.
+    fn of(times: impl Iterator<Item = f64>) -> Unit {
+        let (name, per_second) = match times.fold(0.0, f64::max) {
+            longest if longest >= 1.0 => ("s", 1.0),
+            longest if longest >= 1e-3 => ("ms", 1e3),
+            _ => ("µs", 1e6),
+        };
+        Unit { name, per_second }
+    }
+}
+
+/// The time by ranks with a line for each machine, if there are enough numbers of ranks for lines.
+fn scaling(comparison: &Comparison) -> Option<Plot> {
+    let sweep = comparison.sweep();
+    if sweep.len() < 3 {
+        return None;
+    }
+    let machines = comparison.machines.iter().enumerate();
+    let lines = machines.map(|(at, machine)| {
+        let points = sweep.iter().filter_map(|&ranks| {
+            let time = comparison.row(at, ranks)?.time()?;
+            Some((ranks as f64, time * 1e3))
+        });
+        Series::line(machine.name.as_str(), points.collect())
+    });
+    Some(Plot {
+        title: "Time by ranks".into(),
+        x: Axis::linear("ranks", ""),
+        y: Axis::logarithmic("time", "ms"),
+        series: lines.collect(),
+        ..Plot::default()
+    })
+}
+
+/// The words of the tables, explained.
+fn terms() -> Block {
+    let rows = TERMS.map(|(term, meaning)| vec![term.to_owned(), meaning.to_owned()]);
+    let header = vec!["word".to_owned(), "meaning".to_owned()];
+    Block::Folded(
+        "The words of this page".into(),
+        Table::of_text(header, rows.into()),
+    )
+}
+
+const TERMS: [(&str, &str); 11] = [
+    (
+        "time",
+        "virtual time from the start of the first rank to the end of the last one",
+    ),
+    (
+        "spread",
+        "difference of the longest and the shortest time if one recording is left out, as a share of the time",
+    ),
+    (
+        "speed-up",
+        "time of the first machine over that of this one, with as many ranks",
+    ),
+    (
+        "eff.",
+        "parallel efficiency, beside the fewest ranks on this machine: 100 % if twice the ranks need half the time",
+    ),
+    (
+        "in MPI",
+        "share of the time that the ranks spend in calls of MPI, on average",
+    ),
+    ("computing", "computing of the ranks, on average"),
+    (
+        "imbalance",
+        "time that would remain on a network without any cost, beyond computing: ranks wait for the work of others",
+    ),
+    (
+        "latency",
+        "time that goes if all delays cost nothing: chips, buses, cables, switches",
+    ),
+    (
+        "bandwidth",
+        "time that goes if all rates of bytes are endless",
+    ),
+    (
+        "message rate",
+        "time that goes if the work for each message costs nothing: processors, libraries, engines of cards",
+    ),
+    (
+        "busiest resource",
+        "resource of the machine that works for the greatest share of the time",
+    ),
+];
+
+/// The parts and key figures of each machine.
+fn machines(comparison: &Comparison) -> Section {
+    let header = [
+        "machine", "rails", "link", "latency", "peak", "card", "year", "host", "library",
+    ];
+    let rows = comparison.machines.iter().map(|machine| {
+        let Hardware {
+            rails,
+            figures,
+            card,
+            host,
+            software,
+            ..
+        } = &machine.hardware;
+        let peak = figures.peak.bits_per_sec() as f64 / 8e9 * f64::from(*rails);
+        vec![
+            machine.name.clone(),
+            rails.to_string(),
+            format!(
+                "{} Gb/s",
+                significant(figures.link.bits_per_sec() as f64 / 1e9)
+            ),
+            format!("{} µs", significant(figures.latency.picos() as f64 / 1e6)),
+            format!("{} GB/s", significant(peak)),
+            card.clone(),
+            figures.year.to_string(),
+            host.clone(),
+            software.clone(),
+        ]
+    });
+    let mut header: Vec<String> = header.map(String::from).into();
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    if comparison
         .machines
         .iter()
-        .map(|machine| machine.name.clone());
-    let series = Bounds::NAMES.iter().enumerate().map(|(bound, name)| {
-        let machines = 0..comparison.machines.len();
-        let points = machines.filter_map(|machine| {
-            let bounds = comparison.row(machine, ranks)?.bounds?;
-            Some((machine as f64, bounds.shares[bound] * 100.0))
-        });
-        Series::bars(*name, points.collect())
-    });
-    let plot = Plot {
-        title: format!("Shares of the time, {ranks} ranks"),
-        x: Axis::named("machine", names.collect()),
-        y: Axis::linear("share of the time", "%"),
-        series: series.collect(),
-        ..Plot::default()
+        .any(|machine| machine.hardware.price.is_some())
+    {
+        header.push("price of a host".into());
+        for (row, machine) in rows.iter_mut().zip(&comparison.machines) {
+            let price = machine.hardware.price;
+            row.push(price.map_or("–".into(), |price| price.to_string()));
+        }
+    }
+    let is_left = |column: usize| column == 0 || (5..9).contains(&column) && column != 6;
+    let table = Table {
+        right_aligned: (0..header.len())
+            .filter(|&column| !is_left(column))
+            .collect(),
+        header,
+        rows,
     };
-    vec![plot.into(), show::shares(comparison).into()]
+    let text = "Latency is the time of a write of 8 B between the hosts that are furthest apart, without MPI; the peak is that of all rails \
+                together. The command \"fishplate fabric show NAME\" prints every value with its source.";
+    Section::new("The machines", vec![table.into(), Block::Text(text.into())])
 }
 
 /// The number of messages by size.
@@ -129,12 +268,17 @@ fn messages(comparison: &Comparison) -> Option<Plot> {
     let mut rows = comparison.rows.iter().filter(|row| row.ranks == ranks);
     let Summary { messages, .. } = rows.find_map(|row| row.summary())?;
     let classes = messages.by_size.iter().filter(|class| class.count > 0);
-    let points = classes.map(|class| (class.up_to.max(1) as f64, class.count as f64));
+    let classes: Vec<_> = classes.collect();
+    let names = classes.iter().map(|class| size_label(class.up_to as usize));
+    let points = classes
+        .iter()
+        .enumerate()
+        .map(|(at, class)| (at as f64, class.count as f64));
     Some(Plot {
         title: "Messages by size".into(),
-        x: Axis::sizes("size, up to"),
-        y: Axis::logarithmic("messages", ""),
-        series: vec![Series::marks("messages", points.collect())],
+        x: Axis::named("size, up to", names.collect()),
+        y: Axis::linear("messages", ""),
+        series: vec![Series::bars("messages", points.collect())],
         ..Plot::default()
     })
 }

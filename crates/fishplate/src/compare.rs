@@ -1,13 +1,14 @@
 //! `fishplate compare`: one program on several modelled machines.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::{Comparison, Machine, Request, RunFolder, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, report_failure, whole_number};
 use results::output::OutputFile;
+use results::plot::PlotFile;
 
 use crate::refuse;
 
@@ -79,6 +80,10 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 
+    /// Draw the time of each machine by what it is spent on
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    plot: Option<PathBuf>,
+
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
@@ -113,7 +118,10 @@ fn speed(word: &str) -> Result<Speed, String> {
 
 pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     let json = arguments.json;
-    let report = arguments.report.clone();
+    let files = Files {
+        report: arguments.report.clone(),
+        plot: arguments.plot.clone(),
+    };
     let dry = arguments.dry_run;
     let request = match request(arguments) {
         Ok(request) => request,
@@ -128,7 +136,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
             Err(why) => report_failure(&why),
         };
     }
-    let compared = compared(&request, report.as_deref());
+    let compared = compared(&request, &files);
     match compared {
         Ok(comparison) => {
             match json {
@@ -144,9 +152,17 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     }
 }
 
-/// Compares, and writes the page if a file is named.
-fn compared(request: &Request, report: Option<&Path>) -> anyhow::Result<Comparison> {
+/// The files that a comparison writes.
+struct Files {
+    report: Option<PathBuf>,
+    plot: Option<PathBuf>,
+}
+
+/// Compares, and writes page and picture if their files are named.
+fn compared(request: &Request, files: &Files) -> anyhow::Result<Comparison> {
     // A name that cannot be written is refused before minutes of measuring.
+    let plot = files.plot.as_deref().map(PlotFile::create).transpose()?;
+    let report = files.report.as_deref();
     let report = report.map(|file| OutputFile::open("--report", file));
     let report = report.transpose().map_err(|why| anyhow::anyhow!(why))?;
     let command = std::env::current_exe()?;
@@ -156,8 +172,18 @@ fn compared(request: &Request, report: Option<&Path>) -> anyhow::Result<Comparis
         let machines = request.machines.iter();
         let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));
         let uncertain: Vec<_> = uncertain.collect();
-        ::compare::page(&comparison, &uncertain).write(file.path())?;
+        let mut page = ::compare::page(&comparison, &uncertain);
+        if let (None, Some(made)) = (&request.reuse, &mut page.made) {
+            // A page of kept recordings is the same on every computer.
+            let computer = conditions::Machine::now();
+            made.machine = format!("recorded on {}, {}", computer.cpu, computer.kernel);
+            made.date = Some(computer.date);
+        }
+        page.write(file.path())?;
         file.written();
+    }
+    if let Some(file) = plot {
+        file.draw(&[::compare::picture(&comparison)])?;
     }
     Ok(comparison)
 }

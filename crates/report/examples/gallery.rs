@@ -8,7 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use fabric::catalogue::Catalogue;
 use report::{
-    Axis, Block, Made, Page, Palette, Plot, Section, Series, SeriesKind, Shade, Table, assumptions,
+    Axis, Block, Made, Page, Palette, Plot, Section, Series, SeriesKind, Shade, Strip, StripRange,
+    Strips, Table, assumptions,
 };
 
 /// A program's name that would end a script and begin another.
@@ -31,7 +32,16 @@ fn main() -> Result<()> {
         lead: "A page for tests: made values, no measurement.".into(),
         sections: vec![
             Section::new("Curves", vec![curves().into(), generations().into()]),
-            Section::new("Bars", vec![bars().into(), groups().into(), many().into()]),
+            Section::new(
+                "Bars",
+                vec![
+                    bars().into(),
+                    groups().into(),
+                    many().into(),
+                    stacked().into(),
+                ],
+            ),
+            Section::new("Strips", vec![strips().into()]),
             Section::new("Tables", vec![Block::Text(PROGRAM.into()), table().into()]),
             assumptions(&machines),
         ],
@@ -118,6 +128,36 @@ fn bars() -> Plot {
     }
 }
 
+/// Ranges by size, one of them too narrow for a name.
+fn strips() -> Strips {
+    let range = |from, to, better| StripRange {
+        positions: [from, to],
+        better,
+        note: "up to 31 %".into(),
+    };
+    Strips {
+        title: "Which one is better".into(),
+        across: "message size".into(),
+        positions: (0..23).map(|power| format!("2^{power}")).collect(),
+        sides: ["2 x QDR".into(), PROGRAM.into()],
+        rows: vec![
+            Strip {
+                name: "latency".into(),
+                ranges: vec![
+                    range(0, 9, Some(0)),
+                    range(10, 10, None),
+                    range(11, 22, Some(1)),
+                ],
+            },
+            Strip {
+                name: format!("bandwidth of {PROGRAM}"),
+                ranges: vec![range(2, 12, None), range(13, 22, Some(0))],
+            },
+        ],
+        caption: "Made values.".into(),
+    }
+}
+
 /// Bars of several series at each place.
 fn groups() -> Plot {
     let names = ["Allreduce", "Bcast", "Sendrecv"].map(String::from);
@@ -135,6 +175,28 @@ fn groups() -> Plot {
         x: Axis::named("procedure", names.to_vec()),
         y: Axis::linear("time", "s"),
         series: vec![series("qdr", 1.0), series("fdr", 0.7)],
+        ..Plot::default()
+    }
+}
+
+/// Bars on each other.
+fn stacked() -> Plot {
+    let part = |name: &str, times: [f64; 3]| {
+        let points = times.into_iter().enumerate();
+        Series::stacked(name, points.map(|(at, time)| (at as f64, time)).collect())
+    };
+    Plot {
+        title: "Time by what it is spent on".into(),
+        x: Axis::named(
+            "machine",
+            ["qdr", "2xqdr", "fdr"].map(String::from).to_vec(),
+        ),
+        y: Axis::linear("time", "ms"),
+        series: vec![
+            part("computing", [1.0, 1.0, 1.0]),
+            part("latency", [0.5, 0.6, 0.4]),
+            part("bandwidth", [0.9, 0.3, 0.5]),
+        ],
         ..Plot::default()
     }
 }

@@ -7,7 +7,7 @@ use results::style::Ground;
 use results::table::distinct;
 use results::ticks::plain;
 
-use crate::labels::{LETTER, Label, WINDOWS, shown_across, shown_slanted, shown_upward};
+use crate::labels::{LETTER, Label, WINDOWS, hide, shown_across, shown_slanted, shown_upward};
 use crate::marks;
 use crate::markup::Markup;
 
@@ -216,7 +216,7 @@ impl Figure<'_> {
     fn series(&self, out: &mut Markup, at: usize, series: &Series) {
         let points = self.plot.placed(series);
         match series.kind {
-            SeriesKind::Bars => {
+            SeriesKind::Bars | SeriesKind::Stacked => {
                 group(out, at, "bars");
                 out.raw("\n");
                 for point in points {
@@ -234,7 +234,7 @@ impl Figure<'_> {
                 }
             }
         }
-        if series.kind != SeriesKind::Bars {
+        if !series.kind.is_bars() {
             out.raw("\n");
             for point in self.plot.placed(series) {
                 let (left, top) = self.place(point);
@@ -262,11 +262,12 @@ impl Figure<'_> {
     fn bar(&self, out: &mut Markup, at: usize, (x, value): (f64, f64)) {
         let (from, to) = self.plot.bar(at, x);
         let (left, right) = (self.left(from), self.left(to));
+        let (foot, end) = self.plot.reach(at, (x, value));
         let floor = match self.upward.is_logarithmic {
             true => 100.0,
-            false => self.top(0.0),
+            false => self.top(foot),
         };
-        let end = self.top(self.upward.place(value));
+        let end = self.top(self.upward.place(end));
         out.raw("<rect x=\"").percent(left);
         out.raw("\" y=\"").percent(end.min(floor));
         out.raw("\" width=\"").percent(right - left);
@@ -274,8 +275,13 @@ impl Figure<'_> {
             .percent((end - floor).abs())
             .raw("\">");
         self.value(out, &self.plot.series[at], (x, value));
-        out.raw("</rect><text class=\"value");
-        let text = plain(value);
+        out.raw("</rect>");
+        let Some(total) = self.plot.total(at, (x, value)) else {
+            out.raw("\n");
+            return;
+        };
+        out.raw("<text class=\"value");
+        let text = plain(total);
         hide(out, self.has_values);
         out.raw("\" x=\"").percent((left + right) / 2.0);
         out.raw("\" y=\"").percent(end);
@@ -299,13 +305,14 @@ impl Figure<'_> {
 /// Whether the values of all bars have room, by class of windows.
 fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
     let all = plot.series.iter().enumerate();
-    let bars = all.filter(|(_, series)| series.kind == SeriesKind::Bars);
+    let bars = all.filter(|(_, series)| series.kind.is_bars());
     let needed = bars.flat_map(|(at, series)| {
         let points = plot.placed(series).into_iter();
-        points.map(move |(x, value)| {
+        points.filter_map(move |(x, value)| {
             let (left, right) = plot.bar(at, x);
+            let text = plain(plot.total(at, (x, value))?);
             // A bar has a quarter of its width beside it.
-            plain(value).chars().count() as f64 * LETTER / (1.25 * (right - left))
+            Some(text.chars().count() as f64 * LETTER / (1.25 * (right - left)))
         })
     });
     let needed = needed.fold(0.0, f64::max) * (across.ends.1 - across.ends.0);
@@ -317,15 +324,6 @@ fn group(out: &mut Markup, at: usize, class: &'static str) {
     out.raw("<g class=\"").raw(class);
     out.raw("\" data-series=\"").text(at);
     out.raw("\" style=\"color:var(--s").text(at).raw(")\">");
-}
-
-/// Appends the classes of windows that hide an element.
-fn hide(out: &mut Markup, is_shown: [bool; 3]) {
-    for (window, is_shown) in WINDOWS.iter().zip(is_shown) {
-        if !is_shown {
-            out.raw(" ").raw(window.hides);
-        }
-    }
 }
 
 /// A name without its middle, if it is too long for an axis.

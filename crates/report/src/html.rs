@@ -7,6 +7,7 @@ use crate::figure::figure;
 use crate::marks;
 use crate::markup::Markup;
 use crate::page::{Block, Page};
+use crate::strip;
 
 const STYLES: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
@@ -98,6 +99,7 @@ fn append(out: &mut Markup, block: &Block, plots: &mut usize) {
             figure(out, plot, *plots);
             *plots += 1;
         }
+        Block::Strips(strips) => strip::strips(out, strips),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Labels of axes. A plot has the width of its window, and its letters keep their size: the style
 //! sheet hides labels and slants names by the class of the window's width.
 
+use crate::markup::Markup;
+
 /// A class of windows, by their width.
 pub(crate) struct Window {
     /// The class of what windows of this class hide.
@@ -48,6 +50,15 @@ pub(crate) struct Label {
 impl Label {
     fn width(&self) -> f64 {
         self.text.chars().count() as f64 * LETTER + GAP
+    }
+}
+
+/// Appends the classes of windows that hide an element.
+pub(crate) fn hide(out: &mut Markup, is_shown: [bool; 3]) {
+    for (window, is_shown) in WINDOWS.iter().zip(is_shown) {
+        if !is_shown {
+            out.raw(" ").raw(window.hides);
+        }
     }
 }
 

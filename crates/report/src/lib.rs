@@ -34,6 +34,7 @@ mod labels;
 mod marks;
 mod markup;
 mod page;
+mod strip;
 
 pub use assumptions::assumptions;
 pub use page::{Block, Page, Section};
@@ -41,3 +42,4 @@ pub use results::origin::Made;
 pub use results::plot::{Axis, Plot, Series, SeriesKind, Shade};
 pub use results::style::Palette;
 pub use results::table::Table;
+pub use strip::{Strip, StripRange, Strips};

@@ -77,7 +77,7 @@ pub(crate) fn dashes(out: &mut Markup, at: usize) {
 pub(crate) fn swatch(out: &mut Markup, kind: SeriesKind, at: usize) {
     out.raw("<svg class=\"swatch\" viewBox=\"-16 -6 32 12\" style=\"color:var(--s");
     out.text(at).raw(")\" aria-hidden=\"true\">");
-    if kind == SeriesKind::Bars {
+    if kind.is_bars() {
         out.raw("<rect x=\"-10\" y=\"-5\" width=\"20\" height=\"10\"/></svg>");
         return;
     }

@@ -7,6 +7,8 @@ use results::origin::Made;
 use results::plot::Plot;
 use results::table::Table;
 
+use crate::strip::Strips;
+
 /// A page of results.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
@@ -50,11 +52,19 @@ pub enum Block {
     Folded(String, Table),
     /// A plot.
     Plot(Plot),
+    /// Strips of ranges.
+    Strips(Strips),
 }
 
 impl From<Table> for Block {
     fn from(table: Table) -> Block {
         Block::Table(table)
+    }
+}
+
+impl From<Strips> for Block {
+    fn from(strips: Strips) -> Block {
+        Block::Strips(strips)
     }
 }
 

@@ -144,6 +144,15 @@ pub enum SeriesKind {
     Marks,
     /// Bars from 0.
     Bars,
+    /// Bars that each begin where the one of the series before ends.
+    Stacked,
+}
+
+impl SeriesKind {
+    /// The points are drawn as bars.
+    pub fn is_bars(self) -> bool {
+        matches!(self, SeriesKind::Bars | SeriesKind::Stacked)
+    }
 }
 
 impl Series {
@@ -170,6 +179,20 @@ impl Series {
             kind: SeriesKind::Bars,
             ..Series::line(name, points)
         }
+    }
+
+    /// Bars on those of the stacked series before.
+    pub fn stacked(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+        Series {
+            kind: SeriesKind::Stacked,
+            ..Series::line(name, points)
+        }
+    }
+
+    /// The value at a position.
+    fn value(&self, x: f64) -> Option<f64> {
+        let mut points = self.points.iter();
+        points.find(|point| point.0 == x).map(|point| point.1)
     }
 
     /// The series in the colour of the one that has this name.
@@ -239,9 +262,11 @@ impl Plot {
 
     /// The ends of the bar of series `at` at a position, among the bars of all series there.
     pub fn bar(&self, at: usize, x: f64) -> (f64, f64) {
-        let is_there = |series: &Series| {
-            series.kind == SeriesKind::Bars && series.points.iter().any(|point| point.0 == x)
-        };
+        if self.series[at].kind == SeriesKind::Stacked {
+            return (x - 0.35, x + 0.35);
+        }
+        let is_there =
+            |series: &Series| series.kind == SeriesKind::Bars && series.value(x).is_some();
         let count = |series: &[Series]| series.iter().filter(|series| is_there(series)).count();
         let (before, all) = (count(&self.series[..at]), count(&self.series).max(1));
         let width = match all {
@@ -250,6 +275,30 @@ impl Plot {
         };
         let left = x - width * all as f64 / 2.0 + width * before as f64;
         (left, left + width)
+    }
+
+    /// The value at which the bar of series `at` begins, and the one at which it ends.
+    pub fn reach(&self, at: usize, (x, value): (f64, f64)) -> (f64, f64) {
+        if self.series[at].kind != SeriesKind::Stacked {
+            return (0.0, value);
+        }
+        let below: f64 = self.stacked_at(&self.series[..at], x).sum();
+        (below, below + value)
+    }
+
+    /// The value to write at the end of the bar of series `at`: that of all bars below it and its
+    /// own, if no other is on top of it.
+    pub fn total(&self, at: usize, (x, value): (f64, f64)) -> Option<f64> {
+        let is_covered = self.series[at].kind == SeriesKind::Stacked
+            && self.stacked_at(&self.series[at + 1..], x).next().is_some();
+        (!is_covered).then(|| self.reach(at, (x, value)).1)
+    }
+
+    fn stacked_at<'a>(&self, all: &'a [Series], x: f64) -> impl Iterator<Item = f64> + use<'a> {
+        let stacked = all
+            .iter()
+            .filter(|series| series.kind == SeriesKind::Stacked);
+        stacked.filter_map(move |series| series.value(x))
     }
 
     /// The points of a series that have a place on the axes.
@@ -297,6 +346,27 @@ mod tests {
             (named.tick(1.0), named.title()),
             ("fdr".into(), "machine".into())
         );
+    }
+
+    #[test]
+    fn a_stacked_bar_begins_where_the_one_below_ends() {
+        let stacked = |name: &str, values: &[(f64, f64)]| Series::stacked(name, values.to_vec());
+        let plot = Plot {
+            series: vec![
+                stacked("a", &[(0.0, 1.0), (1.0, 2.0)]),
+                Series::bars("beside", vec![(0.0, 9.0)]),
+                stacked("b", &[(0.0, 3.0)]),
+            ],
+            ..Plot::default()
+        };
+        assert_eq!(plot.reach(0, (0.0, 1.0)), (0.0, 1.0));
+        assert_eq!(plot.reach(2, (0.0, 3.0)), (1.0, 4.0));
+        assert_eq!(plot.total(0, (0.0, 1.0)), None);
+        assert_eq!(plot.total(0, (1.0, 2.0)), Some(2.0));
+        assert_eq!(plot.total(2, (0.0, 3.0)), Some(4.0));
+        assert_eq!(plot.total(1, (0.0, 9.0)), Some(9.0));
+        assert_eq!(plot.bar(0, 1.0), plot.bar(2, 1.0));
+        assert!(plot.upward().ends.1 >= 9.0);
     }
 
     #[test]

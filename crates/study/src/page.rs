@@ -5,10 +5,12 @@ use bench::modelled::Curve;
 use fabric::System;
 use fabric::catalogue::{Catalogue, UncertainValue};
 use fabric::components::Part;
-use report::{Block, Made, Page, Plot, Section, Series, assumptions};
+use report::{Block, Made, Page, Plot, Section, Series, Strip, StripRange, Strips, assumptions};
 use results::plot::Panel;
+use results::sizes::size_label;
 use results::table::distinct;
 
+use crate::answer::{Better, Range, ranges};
 use crate::check::{At, Check, factor};
 use crate::outcome::Results;
 use crate::pictures;
@@ -58,8 +60,61 @@ fn lead(results: &Results) -> String {
 
 fn answers(results: &Results) -> Option<Section> {
     let (question, table) = show::answers(results)?;
-    let blocks = vec![Block::Text(question), Block::Table(table)];
+    let mut blocks: Vec<Block> = strips(results).map(Block::from).into_iter().collect();
+    blocks.push(Block::Folded(question, table));
     Some(Section::new("Answer", blocks))
+}
+
+/// The answers of all comparisons of the same two machines as strips over the message size.
+fn strips(results: &Results) -> Option<Strips> {
+    let comparisons = &results.document.comparisons;
+    let sides = &comparisons.first()?.names;
+    let mut rows: Vec<(String, Vec<Range>)> = Vec::new();
+    for comparison in comparisons.iter().filter(|one| one.names == *sides) {
+        for (measure, _) in show::compared(results) {
+            let name = format!("{}, {}", measure.title().to_lowercase(), comparison.policy);
+            let [first, second] = [&comparison.first, &comparison.second];
+            rows.push((name, ranges(&results.curves, &measure.name, first, second)));
+        }
+    }
+    let sizes = rows.iter().flat_map(|(_, ranges)| ranges);
+    let mut sizes: Vec<usize> = sizes.flat_map(|range| range.sizes).collect();
+    sizes.extend(
+        show::compared(results)
+            .flat_map(|(_, measured)| &measured.curves)
+            .flat_map(|curve| curve.points.iter().map(|point| point.0)),
+    );
+    sizes.sort_unstable();
+    sizes.dedup();
+    let strip = |(name, ranges): (String, Vec<Range>)| Strip {
+        name,
+        ranges: ranges.iter().map(|range| shown(range, &sizes)).collect(),
+    };
+    Some(Strips {
+        title: format!("Is {} better than {}?", sides[0], sides[1]),
+        across: "message size".into(),
+        positions: sizes.iter().map(|&size| size_label(size)).collect(),
+        sides: sides.clone(),
+        rows: rows.into_iter().map(strip).collect(),
+        caption: "Differences up to 2 % count as none. A touch or the pointer shows the greatest difference of a range.".into(),
+    })
+}
+
+/// A range among these sizes.
+fn shown(range: &Range, sizes: &[usize]) -> StripRange {
+    let place = |size: usize| sizes.partition_point(|known| *known < size);
+    StripRange {
+        positions: range.sizes.map(place),
+        better: match range.better {
+            Better::First => Some(0),
+            Better::Second => Some(1),
+            Better::Neither => None,
+        },
+        note: match range.better {
+            Better::Neither => String::new(),
+            _ => format!("up to {:.0} %", (range.most - 1.0) * 100.0),
+        },
+    }
 }
 
 /// The plots: those that answer the document's question, then one for each measurement.

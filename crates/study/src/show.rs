@@ -82,7 +82,7 @@ pub(crate) fn values(results: &Results) -> Vec<(String, Table)> {
 }
 
 /// The measurements whose answers are given: those of MPI by message size.
-fn compared(results: &Results) -> impl Iterator<Item = (&Measure, &Measured)> {
+pub(crate) fn compared(results: &Results) -> impl Iterator<Item = (&Measure, &Measured)> {
     results.measured().filter(|(_, measured)| {
         use Benchmark::*;
         measured.swept.is_empty() && matches!(measured.benchmark, Latency | Bw | Bibw)

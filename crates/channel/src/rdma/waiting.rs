@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use super::Rdma;
 use super::rail::Rail;
 use crate::Result;
-use crate::wait::{Waitable, Wakes};
+use crate::waitable::{Waitable, Wakes};
 
 impl Waitable for Rdma {
     /// Only a poll of the devices finds what has come.

@@ -32,7 +32,7 @@ use crate::doorbell::Bell;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Bad, Heard, Receiver, Sender};
 use crate::sync::Ordering;
-use crate::wait::{Waitable, Wakes};
+use crate::waitable::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, CostHints, End, Error, Exposed, Exposure, Family, Fault, First, Head, More,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::Router;
 use crate::transports::each;
-use crate::wait::Waitable;
+use crate::waitable::Waitable;
 
 /// Nanoseconds of wall-clock time since the rank began.
 #[derive(Debug)]

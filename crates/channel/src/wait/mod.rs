@@ -15,7 +15,6 @@
 mod clock;
 mod event_thread;
 mod policy;
-mod waitable;
 mod yields;
 
 use std::os::fd::OwnedFd;
@@ -26,12 +25,13 @@ use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
 use crate::lock::Guard;
 use crate::transports::each;
+use crate::waitable::{Waitable, Wakes};
 use crate::{Error, Fault, Result, Router};
 use clock::WallClock;
 use event_thread::EventThread;
 use policy::{Patience, Policy};
 pub use policy::{Polls, WaitMode, WaitSettings};
-pub(crate) use waitable::{Waitable, Wakes};
+
 use yields::Yields;
 
 /// Longest sleep, in nanoseconds.

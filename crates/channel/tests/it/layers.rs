@@ -23,12 +23,7 @@ use std::path::Path;
 use testdevice::layers::{Allowed, Modules, PARENT, check};
 
 /// Imports that close a circle. The list only gets shorter.
-///
-/// A transport implements the trait by which ranks wait for it, and that lies beside the waiter.
 const ALLOWED: &[Allowed] = &[
-    ("", "loopback", "wait"),
-    ("", "rdma", "wait"),
-    ("", "shm", "wait"),
     ("shm", "buffer_pool", PARENT),
     ("shm", "collective_buffer", "buffer_pool"),
 ];

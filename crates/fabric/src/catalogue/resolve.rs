@@ -100,6 +100,14 @@ impl Sheet {
         self.fields.sort_by_key(place);
     }
 
+    /// The name of the part within this one that has this key, such as the host of a system.
+    pub fn part(&self, key: &str) -> Option<&str> {
+        match &self.field(key)?.value {
+            FieldValue::Part(part) => Some(&part.name),
+            _ => None,
+        }
+    }
+
     pub(super) fn field(&self, key: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.key.name == key)
     }

@@ -185,7 +185,7 @@ impl Drawing<'_> {
 
     fn series<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
         let points = self.plot.placed(series);
-        if series.kind == SeriesKind::Bars {
+        if series.kind.is_bars() {
             return self.bars(chart, &points);
         }
         let places: Vec<_> = points.iter().map(|&point| self.place(point)).collect();
@@ -198,7 +198,8 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// Draws a bar with its value for each point. Bars at one position stand beside each other.
+    /// Draws a bar with its value for each point. Bars at one position stand beside each other, or
+    /// on each other.
     fn bars<B: DrawingBackend>(&self, chart: &Places<B>, points: &[(f64, f64)]) -> Drawn<B> {
         let ends = self.scales[1].ends;
         let floor = match self.scales[1].is_logarithmic {
@@ -207,13 +208,21 @@ impl Drawing<'_> {
         };
         for &(x, value) in points {
             let (left, right) = self.plot.bar(self.at, x);
-            let (_, top) = self.place((x, value));
+            let (foot, end) = self.plot.reach(self.at, (x, value));
+            let (_, top) = self.place((x, end));
+            let foot = match foot {
+                0.0 => floor,
+                foot => self.place((x, foot)).1,
+            };
             let style = self.pen.colour.filled();
             let area = chart.plotting_area();
-            area.draw(&Rectangle::new([(left, floor), (right, top)], style))?;
+            area.draw(&Rectangle::new([(left, foot), (right, top)], style))?;
+            let Some(total) = self.plot.total(self.at, (x, value)) else {
+                continue;
+            };
             let scale = self.pen.scale;
             let shift = (-12 * scale as i32, -18 * scale as i32);
-            let text = Text::new(plain(value), shift, font(14, scale));
+            let text = Text::new(plain(total), shift, font(14, scale));
             area.draw(&(EmptyElement::at(((left + right) / 2.0, top)) + text))?;
         }
         Ok(())
@@ -323,7 +332,7 @@ impl Pen {
         (x, y): (i32, i32),
         half: i32,
     ) -> Drawn<B> {
-        if self.kind == SeriesKind::Bars {
+        if self.kind.is_bars() {
             let corners = [(x - half / 2, y - half / 3), (x + half / 2, y + half / 3)];
             return area.draw(&Rectangle::new(corners, self.colour.filled()));
         }

@@ -1,6 +1,6 @@
 //! The ends and ticks of a plot's axes.
 
-use super::{Axis, Plot, SeriesKind};
+use super::{Axis, Plot};
 use crate::table::distinct;
 use crate::ticks::{around_doublings, between, decades, doublings, steps};
 
@@ -71,13 +71,17 @@ impl Plot {
 
     /// The vertical scale.
     pub fn upward(&self) -> Scale {
-        let points = self.series.iter().flat_map(|series| self.placed(series));
+        let all = self.series.iter().enumerate();
+        let ends = all.flat_map(|(at, series)| {
+            let points = self.placed(series).into_iter();
+            points.map(move |point| self.reach(at, point).1)
+        });
         let bands = self
             .series
             .iter()
             .flat_map(|series| self.placed_band(series));
         let bands = bands.flat_map(|(_, least, most)| [least, most]);
-        let values: Vec<f64> = points.map(|point| point.1).chain(bands).collect();
+        let values: Vec<f64> = ends.chain(bands).collect();
         let (low, high) = range(&values, &self.y);
         if !self.y.log2 {
             // Bars have their values above them.
@@ -108,7 +112,7 @@ impl Plot {
     /// Whether some series has bars.
     pub fn has_bars(&self) -> bool {
         let mut all = self.series.iter();
-        all.any(|series| series.kind == SeriesKind::Bars)
+        all.any(|series| series.kind.is_bars())
     }
 }
 

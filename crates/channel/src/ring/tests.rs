@@ -1,5 +1,6 @@
 //! The ring over memory of this process, so that Miri can check every access.
 
+use super::bodies::SHORT;
 use super::*;
 use crate::shm::Shape;
 use crate::shm::heap;
@@ -64,7 +65,7 @@ fn lengths(most: usize) -> impl Iterator<Item = usize> {
 fn packets_of_all_lengths_arrive_whole() {
     for (slots, arena) in [(4, 8 << 10), (16, 32 << 10)] {
         let (mut sender, mut receiver) = ends(slots, arena);
-        let most = sender.arenas.max_body();
+        let most = sender.memory.arenas().max_body();
         for (number, len) in lengths(most).enumerate() {
             assert!(receiver.is_empty());
             assert_ne!(put(&mut sender, number as u64, len), Put::Full);
@@ -110,7 +111,7 @@ fn a_full_ring_takes_nothing_until_a_quarter_has_been_taken() {
 #[test]
 fn a_full_arena_takes_nothing_until_its_lines_are_free() {
     let (mut sender, mut receiver) = ends(16, 8 << 10);
-    let most = sender.arenas.max_body();
+    let most = sender.memory.arenas().max_body();
     for number in 0..4 {
         assert_eq!(put(&mut sender, number, most), Put::Accepted);
     }
@@ -129,7 +130,7 @@ fn short_bodies_begin_again_once_the_peer_has_taken_all() {
     let (mut sender, mut receiver) = ends(8, 8 << 10);
     for number in 0..3u64 {
         assert_ne!(put(&mut sender, number, 100), Put::Full);
-        assert_eq!(sender.handed_out[Which::Small as usize].offset, 128);
+        assert_eq!(sender.places.handed_out[Which::Small as usize].offset, 128);
         take(&mut receiver, number, 100);
         // The other direction says that everything has been taken.
         sender.hear(all_taken(number as u32 + 1));
@@ -201,7 +202,7 @@ fn the_used_part_of_the_wide_arena_grows_with_slow_long_bodies() {
         (16 << 10, slow, 10_000, 448..449),
     ] {
         let (mut sender, mut receiver) = ends(256, 2 << 20);
-        sender.own_copy = 1;
+        sender.places.own_copy = 1;
         test_clock::set(time);
         let messages = if cfg!(miri) { 40 } else { messages };
         for number in 0..messages {
@@ -209,7 +210,7 @@ fn the_used_part_of_the_wide_arena_grows_with_slow_long_bodies() {
             take(&mut receiver, number, len);
             sender.hear(all_taken(number as u32 + 1));
         }
-        let used = sender.used[Which::Wide as usize] / 4096;
+        let used = sender.places.used[Which::Wide as usize] / 4096;
         assert!(
             cfg!(miri) || pages.contains(&used),
             "{messages} of {len} bytes in {time} ns: {used} pages"
@@ -239,7 +240,7 @@ fn a_stream_uses_the_whole_arena() {
             taken += 1;
         }
     }
-    assert!(cfg!(miri) || sender.unused == 0);
+    assert!(cfg!(miri) || sender.places.unused == 0);
 }
 
 /// Both ranks' ends of the two rings of a pair with cells: sender and receiver of each rank.
@@ -282,7 +283,14 @@ fn an_answer_goes_to_the_memory_of_the_question() {
         assert_eq!(last_place(&second.0), question);
         take_and_hear(&mut first, number, len);
         // The lines of arenas have never been used.
-        assert!(first.0.handed_out.iter().all(|arena| arena.lines == 0));
+        assert!(
+            first
+                .0
+                .places
+                .handed_out
+                .iter()
+                .all(|arena| arena.lines == 0)
+        );
     }
 }
 

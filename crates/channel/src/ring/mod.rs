@@ -1,0 +1,421 @@
+//! The ring: one sender, one receiver, packets in order.
+//!
+//! A ring is an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of
+//! body, and two arenas for longer bodies, a small one and a wide one. Beside it are the cells of
+//! the pair of ranks ([`cells`](crate::cells)). The flag of a slot holds the sequence number of the
+//! packet in it, and so the lap: stale contents never look like a new packet, and nothing is ever
+//! zeroed.
+//!
+//! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail
+//! (receiver to sender: the packets, and the lines of each arena, that it has consumed). The sender
+//! alone allocates space, in order; a packet says where its body lies, and the receiver checks that
+//! against the arena's bounds. Invariants:
+//! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its
+//!   last use;
+//! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has
+//!   been consumed, so a packet of at most a quarter of its arena always finds room in the end;
+//! - a cell belongs to one rank, and goes over to the receiver with its packet.
+//!
+//! The place of a body decides how fast it goes from core to core. A rank writes fast to lines that
+//! it has just read, so a body goes to a cell if the rank has one. A rank that sends more than it
+//! receives has none. Then lines that both cores hold in their first-level caches change hands
+//! quickly, and so do lines that no cache holds; lines in a second-level cache are slow. So once
+//! the peer has taken everything (its packets say so), a short body goes to the start of the small
+//! arena again; long bodies walk through the wide arena, which is larger than a second-level cache.
+
+mod bodies;
+mod places;
+mod slot;
+
+use crate::cells::{CellSize, Cells};
+use crate::sync::Ordering;
+use crate::{Head, Put};
+
+use bodies::LINE;
+pub(crate) use bodies::{Arenas, Which};
+use places::{Place, Places};
+#[cfg(test)]
+pub(crate) use slot::test_clock;
+pub(crate) use slot::{Contents, INLINE, Memory, Slot};
+use slot::{Elsewhere, Tail};
+
+/// The report of a packet whose body lies in an arena or a cell, to the other direction of the
+/// pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// Packets of the other direction that the sender had taken.
+    theirs: u32,
+    /// Packets taken of this ring.
+    ours: u32,
+    /// The cell that goes over to the receiver: its size, and the offset of the body.
+    cell: Option<(CellSize, usize)>,
+}
+
+impl Heard {
+    /// Adds the cell to those that the receiver owns.
+    #[inline(always)]
+    pub(crate) fn gain(self, cells: &mut Cells) {
+        if let Some((size, offset)) = self.cell {
+            cells.gain(size, offset);
+        }
+    }
+}
+
+/// The sending side of a ring.
+pub(crate) struct Sender<M> {
+    memory: M,
+    /// Number of slots.
+    slots: u32,
+    /// Sequence number of the last packet put.
+    head: u32,
+    places: Places,
+    /// The receiver's tail, as far as it is known.
+    tail: Tail,
+    /// Number of packets that the peer has reported to have taken, beside its tail.
+    reported: u32,
+    /// The tail's word when it was last read.
+    seen: u64,
+    /// Number of packets of the other direction that this side has taken, as far as it is known.
+    taken: u32,
+}
+
+impl<M: Memory> Sender<M> {
+    pub(crate) fn new(memory: M) -> Self {
+        let slots = memory.slots();
+        assert!(slots.is_power_of_two());
+        Sender {
+            slots,
+            head: 0,
+            places: Places::new(memory.arenas(), memory.first_cells()),
+            tail: Tail::default(),
+            reported: 0,
+            seen: 0,
+            taken: 0,
+            memory,
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Puts a packet if there is room for it.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+        let mut put = Put::Accepted;
+        let packets = self.head;
+        if packets.wrapping_sub(self.tail.packets) >= self.slots {
+            put = self.look_at_tail(None);
+            if put == Put::Full {
+                return put;
+            }
+        }
+        let sequence = packets.wrapping_add(1);
+        let (slot, next);
+        if len <= INLINE {
+            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
+            slot.write(head, len, len, fill);
+        } else {
+            let (arena, size) = self.places.arenas.of_body(len);
+            let cell = match len <= size.longest() {
+                true => self.places.cells.take(size),
+                false => None,
+            };
+            let place = match cell {
+                Some(offset) => self.places.in_cell(size, offset, len),
+                None => match self.place_in_arena(arena, len, &mut put) {
+                    Some(place) => place,
+                    None => return put,
+                },
+            };
+            self.memory.arena(place.which, place.offset, len, fill);
+            if place.begun != 0 {
+                self.places.first_of_lap_written::<M>(len, place.begun);
+            }
+            (slot, next) = (self.memory.slot(packets), self.memory.slot(sequence));
+            let elsewhere = Elsewhere {
+                which: place.which,
+                offset: place.offset as u32,
+                lines: place.lines,
+                taken: self.taken,
+                unused: self.places.unused,
+            };
+            slot.write(head, len, Elsewhere::LEN, |inline| elsewhere.write(inline));
+        }
+        self.head = sequence;
+        slot.flag().store(sequence, Ordering::Release);
+        next.will_be_written();
+        put
+    }
+
+    /// Allocates the place of a body of `len` bytes in an arena. None: there is no room.
+    #[inline(always)]
+    fn place_in_arena(&mut self, which: Which, len: usize, put: &mut Put) -> Option<Place> {
+        if which == Which::Small && self.tail.packets == self.head {
+            self.places.start_again(which);
+        }
+        let mut begun = 0;
+        if !self.places.continues(which, len) {
+            begun = self.end_lap(which, len);
+        }
+        let (mut offset, mut after) = self.places.next(which, len);
+        if !self.places.has_room(self.tail, which, after.lines) {
+            *put = self.look_at_tail(Some((which, after.lines)));
+            if *put == Put::Full {
+                if which == Which::Small || !self.places.grow() {
+                    return None;
+                }
+                (offset, after) = self.places.next(which, len);
+                *put = Put::AcceptedPollNow;
+            }
+        }
+        self.places.handed_out[which as usize] = after;
+        Some(Place {
+            which,
+            offset,
+            lines: after.lines,
+            begun,
+        })
+    }
+
+    /// The next body does not fit behind the last one. Returns the time at which its writing begins
+    /// if that is to be timed, otherwise 0.
+    #[cold]
+    #[inline(never)]
+    fn end_lap(&mut self, which: Which, len: usize) -> u64 {
+        match which {
+            Which::Wide => self.places.end_lap::<M>(len, self.in_flight()),
+            _ => 0,
+        }
+    }
+
+    /// Long bodies go as fast as they will.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.places.is_settled()
+    }
+
+    /// A body of `len` bytes would go to a cell.
+    pub(crate) fn has_cell(&self, len: usize) -> bool {
+        len > INLINE && self.places.has_cell(len)
+    }
+
+    /// Adds cells that the peer gave before this ring was open.
+    pub(crate) fn gain(&mut self, cells: Cells) {
+        self.places.cells.append(cells);
+    }
+
+    /// Packets that the peer is not known to have taken.
+    fn in_flight(&self) -> u32 {
+        let taken = [self.tail.packets, self.reported];
+        let [by_tail, by_report] = taken.map(|taken| self.head.wrapping_sub(taken));
+        by_tail.min(by_report)
+    }
+
+    /// A packet of the other direction of this pair has a body elsewhere.
+    #[inline(always)]
+    pub(crate) fn hear(&mut self, heard: Heard) {
+        self.taken = heard.ours;
+        self.reported = heard.theirs;
+        if heard.theirs == self.head {
+            // The peer has taken everything, so all lines are free too.
+            self.tail = Tail {
+                packets: heard.theirs,
+                lines: self.places.lines(),
+            };
+        }
+        heard.gain(&mut self.places.cells);
+    }
+
+    /// The receiver has published a tail since the last call.
+    #[inline]
+    pub(crate) fn tail_has_changed(&mut self) -> bool {
+        let tail = self.memory.tail().load(Ordering::Acquire);
+        std::mem::replace(&mut self.seen, tail) != tail
+    }
+
+    /// Reads the receiver's tail: accepted if a slot is free, and the arena has room up to the
+    /// wanted lines.
+    #[cold]
+    #[inline(never)]
+    fn look_at_tail(&mut self, wanted: Option<(Which, u16)>) -> Put {
+        self.seen = self.memory.tail().load(Ordering::Acquire);
+        let tail = Tail::unpack(self.seen);
+        let in_flight = self.head.wrapping_sub(tail.packets);
+        // The peer's packets may have reported more than this.
+        let news = tail.packets.wrapping_sub(self.tail.packets) as i32 > 0;
+        let possible = self.places.can_follow(tail);
+        if !news || in_flight > self.slots || !possible {
+            // A tail from beyond our head is a broken peer: it then simply never frees anything.
+            return Put::Full;
+        }
+        self.tail = tail;
+        let room = wanted.is_none_or(|(which, lines)| self.places.has_room(tail, which, lines));
+        if in_flight < self.slots && room {
+            Put::AcceptedPollNow
+        } else {
+            Put::Full
+        }
+    }
+}
+
+/// The receiving side of a ring.
+pub(crate) struct Receiver<M> {
+    memory: M,
+    /// Sequence number of the last packet taken.
+    head: u32,
+    /// Packets taken between two published tails, at most.
+    quarter: u32,
+    arenas: Arenas,
+    /// Lines of the arenas up to that packet.
+    lines: [u16; 2],
+    /// The tail that was last published.
+    published: Tail,
+}
+
+/// The fault of an impossible packet.
+#[derive(Debug)]
+pub(crate) enum Bad {
+    /// The length is beyond the longest body.
+    Length(u32),
+    /// The body would begin at this offset and end beyond its arena or the cells.
+    Place(u32),
+}
+
+impl<M: Memory> Receiver<M> {
+    pub(crate) fn new(memory: M) -> Self {
+        Receiver {
+            head: 0,
+            quarter: memory.slots() / 4,
+            arenas: memory.arenas(),
+            lines: [0; 2],
+            published: Tail::default(),
+            memory,
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        let flag = self.memory.slot(self.head).flag();
+        flag.load(Ordering::Acquire) != self.head.wrapping_add(1)
+    }
+
+    /// The head of the next packet. Means nothing while the ring is empty.
+    #[inline(always)]
+    pub(crate) fn next_head(&self) -> Head {
+        self.memory
+            .slot(self.head)
+            .contents(|contents| contents.head)
+    }
+
+    /// Hands the next packet to `handler`, and returns the handler's answer and whether the tail
+    /// was published; if so, the sender must be woken, which may sleep for want of room. `hear`
+    /// gets the packet's report, if it has one. From then on the sender of the other direction may
+    /// reuse the body's cell, so `handler` must be done with the body before anything is put into
+    /// the other direction. The ring must not be empty.
+    #[inline(always)]
+    pub(crate) fn take<R>(
+        &mut self,
+        hear: impl FnOnce(Heard),
+        handler: impl FnOnce(Head, &[u8]) -> R,
+    ) -> Result<(R, Published), Bad> {
+        let slot = self.memory.slot(self.head);
+        let sequence = self.head.wrapping_add(1);
+        let len = slot.contents(|contents| contents.len as usize);
+        let [first, second, third] = slot.contents(|contents| contents.head);
+        let mut published = sequence.wrapping_sub(self.published.packets) >= self.quarter;
+        let mut at = None;
+        if len > INLINE {
+            let elsewhere = slot.contents(|contents| Elsewhere::read(&contents.inline));
+            let which = elsewhere.which;
+            let arena_len = self.arenas.len(which);
+            if len > arena_len / 4 {
+                return Err(Bad::Length(len as u32));
+            }
+            let offset = elsewhere.offset as usize;
+            if offset > arena_len - len {
+                return Err(Bad::Place(elsewhere.offset));
+            }
+            let cell = which.cells().map(|size| (size, offset));
+            if cell.is_none() {
+                let before = self.published.lines[which as usize];
+                self.lines[which as usize] = elsewhere.lines;
+                published |= usize::from(elsewhere.lines.wrapping_sub(before))
+                    >= (arena_len >> elsewhere.unused) / (4 * LINE);
+            }
+            at = Some((which, offset));
+            hear(Heard {
+                theirs: elsewhere.taken,
+                ours: sequence,
+                cell,
+            });
+        }
+        let answer = self.memory.body(
+            slot,
+            at,
+            len,
+            #[inline(always)]
+            |body| handler([first, second, third], body),
+        );
+        self.head = sequence;
+        if published {
+            self.publish();
+        }
+        Ok((answer, Published(published)))
+    }
+
+    /// The length of the next packet's body if it lies in its slot; the ring must not be empty.
+    #[inline(always)]
+    pub(crate) fn next_inline(&self) -> Option<usize> {
+        let slot = self.memory.slot(self.head);
+        let len = slot.contents(|contents| contents.len as usize);
+        (len <= INLINE).then_some(len)
+    }
+
+    /// [`take`](Receiver::take) of a packet whose body of this length lies in its slot: there is no
+    /// report.
+    #[inline(always)]
+    pub(crate) fn take_inline<R>(
+        &mut self,
+        len: usize,
+        handler: impl FnOnce(Head, &[u8]) -> R,
+    ) -> (R, Published) {
+        let slot = self.memory.slot(self.head);
+        let sequence = self.head.wrapping_add(1);
+        let head = slot.contents(|contents| contents.head);
+        let published = sequence.wrapping_sub(self.published.packets) >= self.quarter;
+        let answer = self.memory.body(
+            slot,
+            None,
+            len,
+            #[inline(always)]
+            |body| handler(head, body),
+        );
+        self.head = sequence;
+        if published {
+            self.publish();
+        }
+        (answer, Published(published))
+    }
+
+    #[inline(never)]
+    fn publish(&mut self) {
+        self.published = Tail {
+            packets: self.head,
+            lines: self.lines,
+        };
+        self.memory
+            .tail()
+            .store(self.published.pack(), Ordering::Release);
+    }
+}
+
+/// The tail has been published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Published(pub bool);
+
+#[cfg(all(test, not(loom)))]
+mod tests;
