@@ -35,9 +35,12 @@ pub mod cost;
 pub mod dragonfly;
 pub mod explain;
 pub mod figures;
+#[cfg(feature = "toml")]
+pub mod fit;
 pub mod kernel;
 pub mod limits;
 pub mod network;
+pub mod outputs;
 pub mod packet;
 pub mod price;
 pub mod quantity;
