@@ -11,6 +11,7 @@
 
 mod answer;
 mod benchmark;
+pub mod calibrate;
 mod check;
 mod curves;
 mod document;
@@ -126,6 +127,13 @@ struct ScoreOptions {
     /// Their machines [default: those of this project]
     #[arg(long, value_name = "FILE.toml")]
     fabrics: Option<PathBuf>,
+    /// Predict this library in place of the one that a machine names
+    #[arg(long, conflicts_with = "anchors")]
+    own: bool,
+    /// Calibrate each machine by three and by four of its figures, and sum up the errors of the
+    /// others
+    #[arg(long)]
+    anchors: bool,
     /// Print one JSON object per line for each figure
     #[arg(long)]
     json: bool,
@@ -170,8 +178,19 @@ fn run(arguments: &StudyArguments) -> Result<()> {
             return output.write(files, text, |folder| board.draw(folder), || board.page());
         }
         Study::Score(options) => {
-            let (figures, fabrics) = (options.figures.as_deref(), options.fabrics.as_deref());
-            let scores = score::run(&command, figures, fabrics)?;
+            let request = score::ScoreRequest {
+                figures: options.figures.as_deref(),
+                fabrics: options.fabrics.as_deref(),
+                own: options.own,
+            };
+            if options.anchors {
+                let found = score::anchors::run(&command, request)?;
+                return print(&match options.json {
+                    true => found.json(),
+                    false => results::terminal::fitted(&found.text()),
+                });
+            }
+            let scores = score::run(&command, request)?;
             return print(&match options.json {
                 true => scores.json(),
                 false => results::terminal::fitted(&scores.text()),

@@ -1,8 +1,9 @@
 //! Any published figures beside predicted ones: a file of figures, a file of machines, and the
 //! errors by kind of figure.
 
+pub(crate) mod anchors;
 mod errors;
-mod figures;
+pub(crate) mod figures;
 mod machines;
 
 use std::path::Path;
@@ -13,9 +14,9 @@ use results::table::{aligned, significant};
 use serde_json::json;
 
 use crate::check::factor;
-use crate::experiments::Run;
+use crate::experiments::{Run, at_once};
 use errors::Errors;
-use figures::{Group, PublishedFigure, groups};
+use figures::{PublishedFigure, groups};
 use machines::FigureMachines;
 
 /// The figures of this project, and their machines.
@@ -31,43 +32,68 @@ struct Scored {
     predicted: Result<f64, String>,
 }
 
-/// Predicts the figures of a file for the machines of another; none: those of this project.
-pub(crate) fn run(
-    command: &Path,
-    figures: Option<&Path>,
-    fabrics: Option<&Path>,
-) -> Result<Scores> {
-    let figures = figures::read(figures, FIGURES)?;
-    let machines = FigureMachines::read(fabrics, MACHINES)?;
-    let (groups, mut refused) = groups(&figures, &machines);
-    let steps = groups.iter().map(|group| group.run.steps());
-    let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
-    let mut found: Vec<Option<f64>> = vec![None; figures.len()];
-    for Group { run, members } in &groups {
-        let points = run.run(command, &mut console)?;
-        for (at, size) in members {
-            let value = points.iter().find(|(own, _)| own == size);
-            match value.and_then(|(_, value)| in_unit(run, *value, &figures[*at].unit)) {
-                Some(value) => found[*at] = Some(value),
-                None => {
-                    let unit = run.benchmark.unit().name();
-                    let why = format!("{unit} cannot be given as {}", figures[*at].unit);
-                    refused[*at] = Some(why);
-                }
+/// The figures to predict, and their machines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScoreRequest<'a> {
+    /// A file of figures; none: those of this project.
+    pub(crate) figures: Option<&'a Path>,
+    /// A file of machines; none: those of this project.
+    pub(crate) fabrics: Option<&'a Path>,
+    /// Whether to predict this library in place of the one that a machine names.
+    pub(crate) own: bool,
+}
+
+/// Predicts figures.
+pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Scores> {
+    let figures = figures::read(request.figures, FIGURES)?;
+    let machines = FigureMachines::read(request.fabrics, MACHINES)?;
+    let (mut groups, mut refused) = groups(&figures, &|name: &str| machines.word(name));
+    for group in &mut groups {
+        group.run.named = !request.own;
+    }
+    let runs: Vec<Run> = groups.iter().map(|group| group.run.clone()).collect();
+    let mut console = Console::without_libraries(runs.len());
+    let points = at_once(command, &runs, &mut console)?;
+    // The value of each figure, and the one below the line of a quotient.
+    let mut found: Vec<[Option<f64>; 2]> = vec![[None; 2]; figures.len()];
+    for (group, points) in groups.iter().zip(&points) {
+        for member in &group.members {
+            let value = points.iter().find(|(own, _)| *own == member.size);
+            let figure = &figures[member.figure];
+            let unit = group.run.benchmark.unit();
+            let value = value.and_then(|(_, value)| match figure.unit.as_str() {
+                QUOTIENT => Some(*value),
+                other => Some(value * factor(unit, other)?),
+            });
+            if value.is_none() {
+                let why = format!("{} cannot be given as {}", unit.name(), figure.unit);
+                refused[member.figure] = Some(why);
             }
+            found[member.figure][usize::from(member.is_below)] = value;
         }
     }
     let all = figures.into_iter().zip(found).zip(refused);
-    let scored = all.map(|((figure, found), refused)| Scored {
-        figure,
-        predicted: found.ok_or(refused.unwrap_or_default()),
+    let scored = all.map(|((figure, found), refused)| {
+        let value = match (figure.unit.as_str(), found) {
+            (QUOTIENT, [Some(over), Some(under)]) => Some(over / under),
+            (QUOTIENT, _) => None,
+            (_, [value, _]) => value,
+        };
+        let no_other = || match figure.unit.as_str() {
+            QUOTIENT => "a quotient needs another machine in the column over".to_owned(),
+            _ => String::new(),
+        };
+        let predicted = match refused {
+            Some(why) => Err(why),
+            None => value.ok_or_else(no_other),
+        };
+        Scored { figure, predicted }
     });
     Ok(Scores(scored.collect()))
 }
 
-fn in_unit(run: &Run, value: f64, unit: &str) -> Option<f64> {
-    Some(value * factor(run.benchmark.unit(), unit)?)
-}
+/// The unit of a quotient of two machines' figures.
+const QUOTIENT: &str = "x";
 
 impl Scored {
     /// The error as a share of the published value.
