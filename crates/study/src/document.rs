@@ -179,6 +179,9 @@ pub(crate) struct Claim {
     /// All must hold.
     #[serde(default)]
     pub(crate) checks: Vec<Check>,
+    /// The statement whose figure this one gives again, rounded or as a quotient. Such a statement
+    /// has a verdict, and is not counted.
+    pub(crate) repeats: Option<String>,
     /// The part of the experiments that the statement fixes.
     pub(crate) setting: Option<String>,
     /// The statement or the physics that this statement contradicts.

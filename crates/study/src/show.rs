@@ -207,11 +207,15 @@ pub(crate) fn claims(all: &[Judged]) -> Table {
 }
 
 fn verdict(judged: &Judged) -> String {
-    match (judged.verdict, &judged.figure) {
+    let verdict = match (judged.verdict, &judged.figure) {
         (Verdict::Differs, Some(figure)) => {
             format!("differs by {:+.1} %", figure.error_percent)
         }
         (verdict, _) => verdict.name().into(),
+    };
+    match judged.repeats {
+        Some(other) => format!("{verdict}; as {other}"),
+        None => verdict,
     }
 }
 

@@ -35,6 +35,16 @@ const LEAST_SHARE: f64 = 0.85;
 /// Standard deviations of the logarithms of values.
 const INFERRED: f64 = 0.25;
 const ASSUMED: f64 = 0.35;
+/// The same for an engine that has no limit in the catalogue.
+const UNLIMITED: f64 = 0.15;
+/// The times of a host that move together: a slower processor or bus takes longer for each step.
+const TOGETHER: [&str; 5] = [
+    "host.post",
+    "host.mmio",
+    "host.dma_read",
+    "host.dma_write",
+    "host.poll",
+];
 /// The change of a value's logarithm in a finite difference.
 const STEP: f64 = 0.05;
 /// The change of a share's coordinate in a finite difference: 1 to 2 % of the share.
@@ -42,9 +52,70 @@ const SHARE_STEP: f64 = -0.8;
 /// Parts that no benchmark of messages between two hosts uses, and values that decide nothing there.
 const UNUSED: [&str; 4] = ["kernel.", "price", "rails", "hca.price"];
 
+/// Values that move by one coordinate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Movement {
+    /// The values: one, or times of a host.
+    pub values: Vec<FreeValue>,
+}
+
+impl Movement {
+    /// Whether one value belongs to both.
+    pub(super) fn shares_with(&self, other: &Movement) -> bool {
+        let mut own = self.values.iter();
+        own.any(|value| other.values.iter().any(|other| other.paths == value.paths))
+    }
+
+    /// The step of a finite difference, in coordinates.
+    pub(super) fn step(&self) -> f64 {
+        self.values[0].step()
+    }
+
+    /// The weight of the prior.
+    pub(super) fn weight(&self) -> f64 {
+        self.values[0].weight()
+    }
+
+    /// The cost of a coordinate away from the catalogue's values.
+    pub(super) fn penalty(&self, at: f64) -> f64 {
+        self.weight() * at * at
+    }
+
+    /// Each path with its value at a coordinate.
+    pub fn at(&self, at: f64) -> Vec<(&str, Raw)> {
+        let each = self.values.iter().flat_map(|value| {
+            let raw = value.at(at);
+            value
+                .paths
+                .iter()
+                .map(move |path| (path.as_str(), raw.clone()))
+        });
+        each.collect()
+    }
+}
+
+/// The movements of a system: each of its free values alone, and all times of its host by one
+/// factor.
+pub fn movements(sheet: &Sheet, longest: GbPerSec) -> Vec<Movement> {
+    let alone = free_values(sheet, longest);
+    let host = alone.iter().filter(|value| {
+        let mut paths = value.paths.iter();
+        paths.any(|path| TOGETHER.contains(&path.as_str()))
+    });
+    let host: Vec<FreeValue> = host.cloned().collect();
+    let alone = alone.into_iter().map(|value| Movement {
+        values: vec![value],
+    });
+    let mut all: Vec<Movement> = alone.collect();
+    if host.len() > 1 {
+        all.push(Movement { values: host });
+    }
+    all
+}
+
 /// The values of a system that figures may move. `longest`: the bandwidth of its long messages, at
 /// which an engine without a limit begins to be one.
-pub fn free_values(sheet: &Sheet, longest: GbPerSec) -> Vec<FreeValue> {
+fn free_values(sheet: &Sheet, longest: GbPerSec) -> Vec<FreeValue> {
     let mut found: Vec<(FreeValue, String)> = Vec::new();
     for value in sheet.values() {
         let standing = ["inferred", "assumed"].into_iter().find(|standing| {
@@ -66,6 +137,7 @@ pub fn free_values(sheet: &Sheet, longest: GbPerSec) -> Vec<FreeValue> {
         let width = FACTOR.ln();
         let deviation = match (quantity, standing) {
             (Kind::Share, _) => 1.0,
+            _ if value.raw == Raw::Text("none".into()) => UNLIMITED / width,
             (_, "inferred") => INFERRED / width,
             _ => ASSUMED / width,
         };
@@ -108,7 +180,7 @@ fn share(ratio: Ratio) -> f64 {
 
 impl FreeValue {
     /// The step of a finite difference, in coordinates.
-    pub(super) fn step(&self) -> f64 {
+    fn step(&self) -> f64 {
         match self.quantity {
             Kind::Share => SHARE_STEP,
             // Downward, where an engine begins to be a limit.
@@ -118,13 +190,8 @@ impl FreeValue {
     }
 
     /// The weight of the prior.
-    pub(super) fn weight(&self) -> f64 {
+    fn weight(&self) -> f64 {
         1.0 / (self.deviation * self.deviation)
-    }
-
-    /// The cost of a coordinate away from the catalogue's value.
-    pub(super) fn penalty(&self, at: f64) -> f64 {
-        self.weight() * at * at
     }
 
     /// The value at a coordinate, in the smallest unit: between the bounds, whatever the coordinate.

@@ -1,7 +1,7 @@
 //! Fits a machine to figures that were measured on it: a few values of the catalogue that no
 //! document states move towards what the figures say.
 //!
-//! A value moves inside stated bounds, by a transform: its logarithm within a factor, a share
+//! A value moves, alone or with others of its host, inside stated bounds, by a transform: its logarithm within a factor, a share
 //! within an interval. The catalogue's value is the centre of a prior, so that a value which the
 //! figures do not determine stays as it is. The search is that of Gauss and Newton with finite
 //! differences. Predictions come from a simulator and are constant in pieces, so a difference is
@@ -13,7 +13,7 @@
 mod free;
 mod linear;
 
-pub use free::{FreeValue, free_values};
+pub use free::{FreeValue, Movement, movements};
 
 use linear::solve;
 
@@ -39,7 +39,7 @@ pub struct Observation {
 /// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// The moved values: their places in the list of free values, and their coordinates.
+    /// What moved: places in the list of movements, and coordinates.
     pub moved: Vec<(usize, f64)>,
     /// Predictions with the catalogue's values.
     pub before: Vec<f64>,
@@ -49,17 +49,17 @@ pub struct Fitted {
     pub left_out: Vec<f64>,
 }
 
-/// Coordinates of free values: their places and positions. Values that are not named stay.
+/// Coordinates of movements: their places and positions. What is not named stays.
 pub type Coordinates = Vec<(usize, f64)>;
 
-/// Fits `free` values to figures. `predict` gives the predictions of all figures for each of several
+/// Fits a machine to figures by its movements `free`. `predict` gives the predictions of all figures for each of several
 /// coordinates.
 pub fn fit<E>(
-    free: &[FreeValue],
+    free: &[Movement],
     figures: &[Observation],
     mut predict: impl FnMut(&[Coordinates]) -> Result<Vec<Vec<f64>>, E>,
 ) -> Result<Fitted, E> {
-    // The catalogue's values, and each free value alone a step away from it.
+    // The catalogue's values, and each movement alone a step away from them.
     let mut trials = vec![Coordinates::new()];
     trials.extend(
         free.iter()
@@ -103,7 +103,7 @@ fn differences(from: &[f64], to: &[f64], step: f64) -> Vec<f64> {
 
 /// The values whose movement explains most, the best first.
 fn choose(
-    free: &[FreeValue],
+    free: &[Movement],
     figures: &[Observation],
     found: &[f64],
     slopes: &[Vec<f64>],
@@ -113,7 +113,7 @@ fn choose(
     let objective = |places: &[usize]| {
         let own: Vec<&[f64]> = places.iter().map(|at| slopes[*at].as_slice()).collect();
         let zero = vec![0.0; places.len()];
-        let free: Vec<&FreeValue> = places.iter().map(|at| &free[*at]).collect();
+        let free: Vec<&Movement> = places.iter().map(|at| &free[*at]).collect();
         let moved = step_of(&free, figures, &residuals, &own, &zero, None);
         let predicted: Vec<f64> = (0..figures.len())
             .map(|row| {
@@ -133,9 +133,16 @@ fn choose(
                 .sum::<f64>()
     };
     let mut least = objective(&[]);
-    while chosen.len() < MOST {
+    loop {
         let mut best: Option<(usize, f64)> = None;
-        for at in (0..free.len()).filter(|at| !chosen.contains(at)) {
+        let values: usize = chosen.iter().map(|at| free[*at].values.len()).sum();
+        let fits = |at: &usize| {
+            let is_new = chosen
+                .iter()
+                .all(|other| !free[*other].shares_with(&free[*at]));
+            is_new && values + free[*at].values.len() <= MOST
+        };
+        for at in (0..free.len()).filter(fits) {
             if slopes[at]
                 .iter()
                 .all(|slope| slope.abs() < 1e-9 || !slope.is_finite())
@@ -181,7 +188,7 @@ fn cost(figures: &[Observation], residuals: &[f64]) -> f64 {
 /// The step of Gauss and Newton from `at`, with weights that make squares of the lines of [`cost`].
 /// `without`: a figure that does not count.
 fn step_of(
-    free: &[&FreeValue],
+    free: &[&Movement],
     figures: &[Observation],
     residuals: &[f64],
     slopes: &[&[f64]],
@@ -215,7 +222,7 @@ fn step_of(
 
 /// The state of a search.
 struct Problem<'a> {
-    free: &'a [FreeValue],
+    free: &'a [Movement],
     figures: &'a [Observation],
     at: Coordinates,
     found: Vec<f64>,
@@ -223,7 +230,7 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    fn own(&self) -> Vec<&FreeValue> {
+    fn own(&self) -> Vec<&Movement> {
         self.at.iter().map(|(at, _)| &self.free[*at]).collect()
     }
 

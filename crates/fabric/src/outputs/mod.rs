@@ -125,6 +125,10 @@ fn lines(text: &str, outputs: &mut Outputs) -> Result<(), WrongLine> {
             }
             None => {
                 let found = section.figure(size, &words);
+                let found = found.and_then(|found| match found {
+                    Some((value, _)) => bounded(value).map(|_| found),
+                    None => Ok(None),
+                });
                 let figure = found.map_err(|why| WrongLine::at(number, why))?;
                 // A message of no bytes has no bandwidth, and no device sends one.
                 outputs
@@ -141,6 +145,14 @@ fn lines(text: &str, outputs: &mut Outputs) -> Result<(), WrongLine> {
         }
     }
     Ok(())
+}
+
+/// A value that a machine may have: above nothing, and below a million gigabytes or seconds.
+fn bounded(value: f64) -> Result<f64, String> {
+    match (1e-9..=1e12).contains(&value) {
+        true => Ok(value),
+        false => Err(format!("{value:e} is no figure of a machine")),
+    }
 }
 
 /// A figure: a number above 0.

@@ -1,6 +1,6 @@
 //! Tables of sizes and figures, with a first line that names the columns.
 
-use super::{Reading, ReadingUnit, WrongLine, figure};
+use super::{Reading, ReadingUnit, WrongLine, bounded, figure};
 
 /// The tools that columns and rows may name.
 const TESTS: [&str; 15] = [
@@ -82,7 +82,9 @@ pub(super) fn table(text: &str) -> Result<Option<Vec<Reading>>, WrongLine> {
             readings.push(Reading {
                 test,
                 size: bytes,
-                value: figure(of(at)).map_err(wrong)? * factor,
+                value: figure(of(at))
+                    .and_then(|value| bounded(value * factor))
+                    .map_err(wrong)?,
                 unit,
                 pairs: 1,
                 line: number,

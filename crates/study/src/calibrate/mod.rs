@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use fabric::catalogue::{Catalogue, FieldValue, Sheet};
 use fabric::components::Part;
 use fabric::figures::Figures;
-use fabric::fit::{Coordinates, Fitted, FreeValue, Observation, fit, free_values};
+use fabric::fit::{Coordinates, Fitted, FreeValue, Movement, Observation, fit, movements};
 use fabric::outputs::Reading;
 use fabric::quantity::Raw;
 use fabric::{GbPerSec, System};
@@ -136,7 +136,7 @@ pub fn calibrate(command: &Path, request: &CalibrateRequest) -> Result<Calibrate
         .iter()
         .filter(|(_, one)| one.test.ends_with("_bw") && one.size >= 65536);
     let most = one_way.map(|(_, one)| one.value).max_by(f64::total_cmp);
-    let free = free_values(&sheet, longest(&system, most));
+    let free = movements(&sheet, longest(&system, most));
     let observations: Vec<Observation> = figures.iter().map(observed).collect::<Result<_>>()?;
     let found = search(&runs, &free, &observations, &mut console)?;
     let rows = figures.into_iter().enumerate().map(|(at, figure)| Row {
@@ -148,16 +148,13 @@ pub fn calibrate(command: &Path, request: &CalibrateRequest) -> Result<Calibrate
         figure,
     });
     let rows = rows.collect();
-    let moved = found.moved.into_iter().map(|(place, at)| Moved {
-        value: free[place].at(at),
-        free: free[place].clone(),
-    });
+    let moved = moved(&free, &found.moved);
     Ok(CalibratedMachine {
         name: request.name.into(),
         base,
         nearest,
         changes,
-        moved: moved.collect(),
+        moved,
         rows,
         warnings,
     })
@@ -182,7 +179,7 @@ pub(crate) fn fitted(
         .zip(&observations)
         .filter(|(figure, _)| figure.unit == "MB/s");
     let most = most.map(|(_, one)| one.value).max_by(f64::total_cmp);
-    let free = free_values(&sheet, longest(&system, most));
+    let free = movements(&sheet, longest(&system, most));
     let runs = Runs::new(command, base, &chosen, Vec::new())?;
     let found = search(&runs, &free, &observations, &mut console)?;
     let machines = [Vec::new(), changes_of(&free, &found.moved)];
@@ -192,15 +189,10 @@ pub(crate) fn fitted(
         let value = observed(figure)?.value;
         Ok([0, 1].map(|machine| predictions[machine][at] / value - 1.0))
     });
-    let moved = found.moved.iter().map(|(place, at)| {
-        let one = &free[*place];
+    let moved = moved(&free, &found.moved).into_iter().map(|one| {
         let shown = |raw: &Raw| raw.to_string().trim_matches('"').to_owned();
-        format!(
-            "{} ({} to {})",
-            one.paths[0],
-            shown(&one.written),
-            shown(&one.at(*at))
-        )
+        let [before, after] = [&one.free.written, &one.value].map(shown);
+        format!("{} ({before} to {after})", one.free.paths[0])
     });
     Ok((moved.collect(), errors.collect::<Result<_>>()?))
 }
@@ -208,7 +200,7 @@ pub(crate) fn fitted(
 /// The fit, with a bar for each of its parts.
 fn search(
     runs: &Runs,
-    free: &[FreeValue],
+    free: &[Movement],
     observations: &[Observation],
     console: &mut Console,
 ) -> Result<Fitted> {
@@ -222,13 +214,22 @@ fn search(
 }
 
 /// The changes of a machine with these coordinates.
-fn changes_of(free: &[FreeValue], trial: &[(usize, f64)]) -> Vec<Change> {
-    let each = trial.iter().flat_map(|(place, at)| {
-        let raw = free[*place].at(*at);
-        free[*place].paths.iter().map(move |path| Change {
-            path: path.clone(),
-            raw: raw.clone(),
-            source: "inferred: a trial".into(),
+fn changes_of(free: &[Movement], trial: &[(usize, f64)]) -> Vec<Change> {
+    let each = trial.iter().flat_map(|(place, at)| free[*place].at(*at));
+    let changes = each.map(|(path, raw)| Change {
+        path: path.to_owned(),
+        raw,
+        source: "inferred: a trial".into(),
+    });
+    changes.collect()
+}
+
+/// The values that moved.
+fn moved(free: &[Movement], coordinates: &[(usize, f64)]) -> Vec<Moved> {
+    let each = coordinates.iter().flat_map(|(place, at)| {
+        free[*place].values.iter().map(|one| Moved {
+            value: one.at(*at),
+            free: one.clone(),
         })
     });
     each.collect()
@@ -248,7 +249,8 @@ fn published((place, reading): &(String, Reading)) -> PublishedFigure {
     }
 }
 
-/// A figure with the deviation that measurements of its kind have.
+/// A figure with its deviation: that of measurements, and of the model where the values that move
+/// cannot change its shape. Chosen with the anchors of the published figures in view.
 pub(crate) fn observed(figure: &PublishedFigure) -> Result<Observation> {
     let value = figure
         .number()
@@ -257,10 +259,12 @@ pub(crate) fn observed(figure: &PublishedFigure) -> Result<Observation> {
         .size()
         .with_context(|| format!("{}: no size", figure.id))?;
     let deviation = match (figure.unit.as_str(), size) {
-        ("us", _) => 0.03,
-        (_, 65536..) => 0.02,
-        (_, 2048..) => 0.05,
-        _ => 0.15,
+        ("us", ..=128) => 0.03,
+        ("us", ..65536) => 0.1,
+        ("us", _) => 0.04,
+        (_, 65536..) => 0.05,
+        (_, 2048..) => 0.1,
+        _ => 0.3,
     };
     Ok(Observation { value, deviation })
 }

@@ -20,7 +20,7 @@ pub(crate) const CLASSES: [&str; 10] = [
     "quotient of machines",
 ];
 /// The name of all kinds together.
-const ALL: &str = "all";
+pub(super) const ALL: &str = "all";
 
 /// Errors as shares, without signs, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -36,6 +36,12 @@ pub(crate) struct PublishedFigure {
     /// Another system, over whose figure that of `model_cfg` is given as a quotient.
     #[serde(default)]
     pub(crate) over: Option<String>,
+    /// The publication.
+    #[serde(default)]
+    pub(crate) source: String,
+    /// The part that the figure had in the model, for tables.
+    #[serde(default)]
+    pub(crate) role: String,
 }
 
 /// The columns that a file must have.
@@ -70,7 +76,7 @@ pub(super) fn read(file: Option<&Path>, own: &str) -> Result<Vec<PublishedFigure
     }
 }
 
-fn parse(name: &str, text: &str) -> Result<Vec<PublishedFigure>> {
+pub(super) fn parse(name: &str, text: &str) -> Result<Vec<PublishedFigure>> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let header = reader.headers().with_context(|| name.to_owned())?.clone();
     if let Some(missing) = COLUMNS
@@ -112,12 +118,22 @@ impl PublishedFigure {
         }
     }
 
+    /// Whether it is of a collective operation.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.benchmark().is_some_and(|(of, ..)| of.is_collective())
+    }
+
+    /// Whether it is a time of a message, or a quotient of such times.
+    pub(crate) fn is_latency(&self) -> bool {
+        let of = self.benchmark();
+        of.is_some_and(|(of, ..)| of.unit() == results::Unit::Microseconds)
+    }
+
     /// The kind of figure, one of [`CLASSES`].
     pub(super) fn class(&self) -> &'static str {
         let size = self.size().unwrap_or(8);
-        let is_of_many = self.benchmark().is_some_and(|(of, ..)| of.is_collective());
         let place = match (self.unit.as_str(), size) {
-            _ if is_of_many => 8,
+            _ if self.is_of_many() => 8,
             ("x", _) => 9,
             ("us", ..=128) => 0,
             ("us", ..65536) => 1,
