@@ -76,24 +76,29 @@ impl CalibratedMachine {
                 errors[2]
             );
         }
-        let medians = self.medians().map(|error| format!("{:.1}%", error * 100.0));
-        text += &format!(
-            "# {:<width$}  {:<18} {:>9} {:>10} {:<7} {:>8} {:>8} {:>8}\n",
-            "median", "without signs", "", "", "", medians[0], medians[1], medians[2]
-        );
+        let [medians, worst] = self.summed();
+        for (name, errors) in [("median", medians), ("worst", worst)] {
+            let errors = errors.map(|error| format!("{:.1}%", error * 100.0));
+            text += &format!(
+                "# {:<width$}  {:<18} {:>9} {:>10} {:<7} {:>8} {:>8} {:>8}\n",
+                name, "without signs", "", "", "", errors[0], errors[1], errors[2]
+            );
+        }
         text
     }
 
-    /// The medians of errors without signs: before, after, and with each figure left out.
-    fn medians(&self) -> [f64; 3] {
-        [0, 1, 2].map(|which| {
-            let errors: Vec<f64> = self
-                .rows
-                .iter()
-                .map(|row| row.errors()[which].abs())
-                .collect();
-            median(&errors)
-        })
+    /// The median and the greatest of the errors without signs: before, after, and with each figure
+    /// left out.
+    fn summed(&self) -> [[f64; 3]; 2] {
+        let errors = [0, 1, 2].map(|which| {
+            let all = self.rows.iter().map(|row| row.errors()[which].abs());
+            all.collect::<Vec<f64>>()
+        });
+        let worst = |all: &Vec<f64>| all.iter().copied().fold(0.0, f64::max);
+        [
+            errors.each_ref().map(|all| median(all)),
+            errors.each_ref().map(worst),
+        ]
     }
 
     /// One JSON object per line: the figures, the values, and the machine with its file.
@@ -106,10 +111,14 @@ impl CalibratedMachine {
                 "bounds": one.bounds(),
             })
         }));
-        let [before, after, left_out] = self.medians().map(|error| digits(error * 100.0));
+        let summed = self.summed().map(|errors| {
+            let [before, after, left_out] = errors.map(|error| digits(error * 100.0));
+            json!({"before": before, "after": after, "left_out": left_out})
+        });
+        let [medians, worst] = summed;
         lines.push(json!({
             "machine": self.name, "like": self.base.name, "figures": self.rows.len(),
-            "median_percent": {"before": before, "after": after, "left_out": left_out},
+            "median_percent": medians, "worst_percent": worst,
             "warnings": self.warnings, "file": self.toml(),
         }));
         lines.iter().map(|line| format!("{line}\n")).collect()
