@@ -159,8 +159,7 @@ impl Scoreboard {
         text
     }
 
-    /// The counts, the aims, and the statements that fail or whose figure is a prediction, as tables
-    /// of a document.
+    /// The counts, the aims, and all statements, as tables of a document.
     pub(crate) fn markdown(&self, table: impl Fn(&[&str], &[Vec<String>]) -> String) -> String {
         let all = self.judge();
         let counted = counts_rows(&all);
@@ -179,23 +178,27 @@ impl Scoreboard {
             "Not counted, as they repeat others: {}.\n\n",
             again.join(", ")
         );
-        let of = |verdict: Verdict| {
-            let own = all.iter().filter(move |judged| judged.verdict == verdict);
-            own.map(|judged| {
-                let name = format!("{} {}", judged.claim, judged.about);
-                vec![name, judged.measured.clone(), judged.role.name().to_owned()]
-            })
-        };
-        let differs: Vec<Vec<String>> = of(Verdict::Differs).collect();
-        text += &format!(
-            "These statements differ:\n\n{}",
-            table(&["statement", "predicted", "role"], &differs)
-        );
-        let contradicted: Vec<Vec<String>> = of(Verdict::Contradicted).collect();
-        text + &format!(
-            "These are contradicted by another statement or by physics:\n\n{}",
-            table(&["statement", "predicted", "role"], &contradicted)
-        )
+        for results in &self.0 {
+            let rows = results.judge().into_iter().map(|judged| {
+                vec![
+                    format!("{} {}", judged.claim, judged.about).replace('|', "\\|"),
+                    show::verdict(&judged),
+                    judged.measured.replace('|', "\\|"),
+                    judged.role.name().to_owned(),
+                ]
+            });
+            let rows: Vec<Vec<String>> = rows.collect();
+            text += &format!("### {}\n\n", results.document.document);
+            let answers = show::answer_rows(results);
+            if !answers.is_empty() {
+                text += &table(&["policy", "figure", "better is"], &answers);
+            }
+            text += &table(
+                &["statement", "verdict", "predicted, or the reason", "role"],
+                &rows,
+            );
+        }
+        text
     }
 
     /// One JSON object per line: the statements, the counts, the aims.

@@ -90,11 +90,18 @@ fn origins(scores: &Scores, source: impl Fn(&super::Scored) -> String) -> Vec<Or
     each.collect()
 }
 
-/// A table in the form of documents; the columns after the first are aligned to the right.
+/// A table in the form of documents; columns of numbers are aligned to the right.
 fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = line(header.iter().map(|cell| (*cell).to_owned()).collect());
-    let marks = (0..header.len()).map(|column| if column == 0 { "---" } else { "---:" });
+    let is_number = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].as_str());
+        let mut cells = cells.filter(|cell| !cell.is_empty() && *cell != "–");
+        cells.all(|cell| {
+            cell.len() < 24 && cell.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c))
+        })
+    };
+    let marks = (0..header.len()).map(|column| if is_number(column) { "---:" } else { "---" });
     text += &line(marks.map(str::to_owned).collect());
     text.extend(rows.iter().map(|row| line(row.clone())));
     text + "\n"
