@@ -53,8 +53,8 @@ impl FigureKind {
     /// The kind of a latency of messages of this size.
     pub fn latency(size: u64) -> FigureKind {
         match size {
-            ..=128 => FigureKind::ShortLatency,
-            ..65536 => FigureKind::MiddleLatency,
+            ..129 => FigureKind::ShortLatency,
+            129..65536 => FigureKind::MiddleLatency,
             _ => FigureKind::LongLatency,
         }
     }

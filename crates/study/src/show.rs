@@ -33,7 +33,7 @@ pub(crate) fn json(results: &Results) -> Result<String> {
 /// Policy, measurement and answer by size of each comparison.
 pub(crate) fn answer_rows(results: &Results) -> Vec<Vec<String>> {
     let each = results.document.comparisons.iter().flat_map(|comparison| {
-        compared(results).into_iter().map(|(measure, _)| {
+        compared(results).map(|(measure, _)| {
             let answer = answer(results, &measure.name, comparison);
             let title = measure.title().to_lowercase();
             vec![comparison.policy.clone(), title, answer]

@@ -49,7 +49,8 @@ const TOGETHER: [&str; 5] = [
 const STEP: f64 = 0.05;
 /// The change of a share's coordinate in a finite difference: 1 to 2 % of the share.
 const SHARE_STEP: f64 = -0.8;
-/// Parts that no benchmark of messages between two hosts uses, and values that decide nothing there.
+/// Parts that no benchmark of messages between two hosts uses, and values that decide nothing
+/// there.
 const UNUSED: [&str; 4] = ["kernel.", "price", "rails", "hca.price"];
 
 /// Values that move by one coordinate.
@@ -194,7 +195,8 @@ impl FreeValue {
         1.0 / (self.deviation * self.deviation)
     }
 
-    /// The value at a coordinate, in the smallest unit: between the bounds, whatever the coordinate.
+    /// The value at a coordinate, in the smallest unit: between the bounds, whatever the
+    /// coordinate.
     fn amount(&self, at: f64) -> f64 {
         match self.quantity {
             Kind::Share => {

@@ -1,11 +1,11 @@
 //! Fits a machine to figures that were measured on it: a few values of the catalogue that no
 //! document states move towards what the figures say.
 //!
-//! A value moves, alone or with others of its host, inside stated bounds, by a transform: its logarithm within a factor, a share
-//! within an interval. The catalogue's value is the centre of a prior, so that a value which the
-//! figures do not determine stays as it is. The search is that of Gauss and Newton with finite
-//! differences. Predictions come from a simulator and are constant in pieces, so a difference is
-//! taken over several percent.
+//! A value moves, alone or with others of its host, inside stated bounds, by a transform: its
+//! logarithm within a factor, a share within an interval. The catalogue's value is the centre of a
+//! prior, so that a value which the figures do not determine stays as it is. The search is that of
+//! Gauss and Newton with finite differences. Predictions come from a simulator and are constant in
+//! pieces, so a difference is taken over several percent.
 //!
 //! Invariant: equal inputs give equal results. No random numbers, and ties fall to the first value
 //! of the catalogue.
@@ -23,8 +23,8 @@ pub const MOST: usize = 6;
 const STEPS: usize = 6;
 /// A reduction of the objective below this is no reason to move a further value.
 const WORTH: f64 = 0.5;
-/// Residuals beyond this many standard deviations count linearly: the model may be unable to explain
-/// a figure, and that must not bend all others.
+/// Residuals beyond this many standard deviations count linearly: the model may be unable to
+/// explain a figure, and that must not bend all others.
 const HUBER: f64 = 3.0;
 
 /// A measured figure of the fit.
@@ -52,8 +52,8 @@ pub struct Fitted {
 /// Coordinates of movements: their places and positions. What is not named stays.
 pub type Coordinates = Vec<(usize, f64)>;
 
-/// Fits a machine to figures by its movements `free`. `predict` gives the predictions of all figures for each of several
-/// coordinates.
+/// Fits a machine to figures by its movements `free`. `predict` gives the predictions of all
+/// figures for each of several coordinates.
 pub fn fit<E>(
     free: &[Movement],
     figures: &[Observation],

@@ -76,8 +76,8 @@ impl WrongLine {
     }
 }
 
-/// Reads the outputs of a text. An error if it holds no figure, or a line that looks like one and is
-/// none.
+/// Reads the outputs of a text. An error if it holds no figure, or a line that looks like one and
+/// is none.
 pub fn read(text: &str) -> Result<Outputs, WrongLine> {
     let mut outputs = Outputs::default();
     if let Some(table) = table::table(text)? {

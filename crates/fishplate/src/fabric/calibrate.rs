@@ -6,7 +6,9 @@
 
 use ::fabric::calibrate::{Benchmark, Calibration, Measured, Shape, calibrate};
 use ::fabric::explain::Path;
-use ::fabric::outputs::{Outputs, Reading, ReadingUnit};
+use ::fabric::outputs::Outputs;
+#[cfg(feature = "whole")]
+use ::fabric::outputs::{Reading, ReadingUnit};
 use ::fabric::quantity::{Quantity, Raw};
 use ::fabric::{Bytes, GbPerSec, Nanos, Operation};
 use serde_json::{Value, json};
@@ -86,8 +88,15 @@ impl Request<'_> {
     }
 
     #[cfg(not(feature = "whole"))]
-    fn by_predictions(&self, _: Vec<(&String, Content)>) -> Result<(), String> {
-        Err("this build has no studies, which predict the figures of other tools".into())
+    fn by_predictions(&self, contents: Vec<(&String, Content)>) -> Result<(), String> {
+        let figures = contents.iter().map(|(_, content)| match content {
+            Content::Measured(all) => all.len(),
+            Content::Outputs(outputs) => outputs.readings.len(),
+        });
+        let count: usize = figures.sum();
+        Err(format!(
+            "this build has no studies, which would predict these {count} figures of other tools"
+        ))
     }
 
     #[cfg(feature = "whole")]

@@ -160,8 +160,8 @@ pub fn calibrate(command: &Path, request: &CalibrateRequest) -> Result<Calibrate
     })
 }
 
-/// Fits a machine to some of its figures, its anchors. Returns the values that moved, and the errors
-/// of all figures before and after.
+/// Fits a machine to some of its figures, its anchors. Returns the values that moved, and the
+/// errors of all figures before and after.
 pub(crate) fn fitted(
     command: &Path,
     base: &Base,

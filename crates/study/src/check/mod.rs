@@ -39,8 +39,8 @@ pub(crate) enum Check {
         #[serde(default)]
         unit: Option<String>,
     },
-    /// The quotient of two curves is that close to the published one. A quotient that is nearer to 1
-    /// than the limit is compared by its gain: else it could not fail.
+    /// The quotient of two curves is that close to the published one. A quotient that is nearer to
+    /// 1 than the limit is compared by its gain: else it could not fail.
     Quotient {
         of: String,
         curve: String,

@@ -3,8 +3,8 @@
 //! The anchors of a machine are three figures: its shortest latency, the latency nearest to 16 KiB,
 //! and the bandwidth of the longest messages; or four: the bandwidth nearest to 8 KiB too. A figure
 //! of an anchor's quantity within a factor of four of its size is near it, and not scored. With the
-//! fourth anchor, streams are scored unless they are an anchor: within a factor of four of 8 KiB lie
-//! nearly all of them.
+//! fourth anchor, streams are scored unless they are an anchor: within a factor of four of 8 KiB
+//! lie nearly all of them.
 
 use std::path::Path;
 
