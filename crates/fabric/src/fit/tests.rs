@@ -64,11 +64,9 @@ fn values_stay_inside_their_bounds() {
 /// A model with two sums of times: one of `post` and `poll`, one with `dma_read` too.
 fn predict(all: &[Movement], trials: &[Coordinates]) -> Vec<Vec<f64>> {
     let of = |trial: &Coordinates, path: &str| {
-        let moved = trial.iter().flat_map(|(place, at)| all[*place].at(*at));
-        let own = moved.filter(|(own, _)| *own == path).map(|(_, raw)| raw);
-        let raw = own
-            .last()
-            .unwrap_or_else(|| all[named(all, path)].values[0].at(0.0));
+        let mut moved = trial.iter().flat_map(|(place, at)| all[*place].at(*at));
+        let own = moved.find(|(own, _)| *own == path).map(|(_, raw)| raw);
+        let raw = own.unwrap_or_else(|| all[named(all, path)].values[0].at(0.0));
         Nanos::read(&raw).unwrap().as_nanos()
     };
     let each = trials.iter().map(|trial| {
