@@ -35,7 +35,7 @@ const LEAST_SHARE: f64 = 0.85;
 /// Standard deviations of the logarithms of values.
 const INFERRED: f64 = 0.25;
 const ASSUMED: f64 = 0.35;
-/// The same for an engine that has no limit in the catalogue.
+/// Standard deviation of the logarithm of a rate that is unlimited in the catalogue.
 const UNLIMITED: f64 = 0.15;
 /// The times of a host that move together: a slower processor or bus takes longer for each step.
 const TOGETHER: [&str; 5] = [

@@ -39,7 +39,7 @@ pub struct Observation {
 /// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// What moved: places in the list of movements, and coordinates.
+    /// Movements of the result: their places in the list, and their coordinates.
     pub moved: Vec<(usize, f64)>,
     /// Predictions with the catalogue's values.
     pub before: Vec<f64>,
