@@ -166,6 +166,13 @@ pub(crate) struct Comparison {
     pub(crate) second: String,
     /// The names of the two in answers.
     pub(crate) names: [String; 2],
+    /// Whether the picture of the answer has a panel for it.
+    #[serde(default = "yes")]
+    pub(crate) drawn: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A statement of the document, and either its checks or the reason that it has none.
