@@ -75,6 +75,8 @@ def preparation(full: bool) -> list[Step]:
         *([Step("fuzz", python("fuzz.py"))] if full else []),
         # Figures of modelled machines, byte by byte.
         Step("figures", python("modelled/run.py", *PREFIX), after=("stage",), first=True),
+        # Scores of the model, and machines calibrated by outputs of benchmarks.
+        Step("scores", python("scores/run.py", *PREFIX, *(["--long"] if full else [])), after=("stage",)),
         # The algorithms of collectives that costs choose, compared with the best ones.
         Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",)),
         # The same for the protocols of messages.

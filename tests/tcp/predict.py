@@ -71,7 +71,7 @@ def fishplate(prefix: Path, *words, seconds: float = 600) -> harness.Outcome:
 
 def machine(prefix: Path) -> str:
     """The file of the calibrated machine, with a system for each list of rails that is predicted."""
-    ran = fishplate(prefix, "fabric", "calibrate", "--from", CALIBRATION.relative_to(harness.ROOT), "--base", BASE, "--name", NAME)
+    ran = fishplate(prefix, "fabric", "calibrate", "--from", CALIBRATION.relative_to(harness.ROOT), "--like", BASE, "--name", NAME)
     if ran.code != 0:
         raise Problem(ran.err)
     systems = [f'\n[system.{name}]\nfrom = "{NAME}"\nrails = [\n' + "".join(f"  {rail.rail()},\n" for rail in rails) + "]\n"

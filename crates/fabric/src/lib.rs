@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accuracy;
 pub mod calibrate;
 #[cfg(feature = "toml")]
 pub mod catalogue;
@@ -36,9 +37,12 @@ pub mod dragonfly;
 pub mod explain;
 pub mod family;
 pub mod figures;
+#[cfg(feature = "toml")]
+pub mod fit;
 pub mod kernel;
 pub mod limits;
 pub mod network;
+pub mod outputs;
 pub mod packet;
 pub mod price;
 pub mod quantity;

@@ -50,6 +50,7 @@ targets![
     hello,
     hosts,
     knobs,
+    outputs,
     packets,
     pmi_messages,
     pmi_values,

@@ -44,6 +44,14 @@ impl Console {
         console
     }
 
+    /// A console that shows nothing, for one of several runs at once.
+    pub fn hidden() -> Console {
+        let mut console = Console::without_libraries(0);
+        // The bar keeps its hidden target.
+        console.shown = true;
+        console
+    }
+
     /// Sets the text beside the bar.
     pub fn doing(&mut self, activity: String) {
         self.bar.set_message(activity);
@@ -53,6 +61,16 @@ impl Console {
     /// Begins a phase of `steps` steps, or of a number that nobody knows. `remark` is for readers
     /// without a bar, who get a line for each phase.
     pub fn phase(&mut self, what: &str, steps: Option<usize>, remark: &str) {
+        self.begin(what, steps);
+        self.say_without_bar(&format!("{what}: {remark}"));
+    }
+
+    /// Begins a phase of `steps` steps of which readers without a bar learn nothing.
+    pub fn phase_without_line(&mut self, what: &str, steps: usize) {
+        self.begin(what, Some(steps));
+    }
+
+    fn begin(&mut self, what: &str, steps: Option<usize>) {
         self.bar.reset();
         match steps {
             Some(steps) => self.bar.set_length(steps as u64),
@@ -60,7 +78,6 @@ impl Console {
         }
         self.bar.set_style(style(steps.is_some()));
         self.doing(what.to_owned());
-        self.say_without_bar(&format!("{what}: {remark}"));
     }
 
     /// Prints a line for readers without a bar.

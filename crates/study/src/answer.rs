@@ -82,6 +82,7 @@ pub(crate) fn sentence(found: &Curves, of: &str, comparison: &Comparison) -> Str
         first,
         second,
         names: [one, other],
+        ..
     } = comparison;
     let ranges = ranges(found, of, first, second);
     let losing = ranges.iter().filter(|r| r.better == Better::Second);
@@ -171,6 +172,7 @@ mod tests {
             first: "one".into(),
             second: second.into(),
             names: ["2 x QDR".into(), "FDR".into()],
+            drawn: true,
         };
         assert_eq!(
             sentence(&found(), "bw", &comparison("other")),

@@ -16,6 +16,13 @@ pub(crate) enum Benchmark {
     Sweep,
     /// The messages of NAS IS.
     Sort,
+    Allgather,
+    Allreduce,
+    Alltoall,
+    Bcast,
+    Gather,
+    Reduce,
+    Scatter,
     WriteLat,
     WriteBw,
     ReadLat,
@@ -41,6 +48,13 @@ impl Benchmark {
             Benchmark::MbwMr => "mbw-mr",
             Benchmark::Sweep => "sweep",
             Benchmark::Sort => "sort",
+            Benchmark::Allgather => "allgather",
+            Benchmark::Allreduce => "allreduce",
+            Benchmark::Alltoall => "alltoall",
+            Benchmark::Bcast => "bcast",
+            Benchmark::Gather => "gather",
+            Benchmark::Reduce => "reduce",
+            Benchmark::Scatter => "scatter",
             Benchmark::WriteLat => "write-lat",
             Benchmark::WriteBw => "write-bw",
             Benchmark::ReadLat => "read-lat",
@@ -64,6 +78,13 @@ impl Benchmark {
             Benchmark::MbwMr => "Message rate",
             Benchmark::Sweep => "Messages of NAS LU",
             Benchmark::Sort => "Messages of NAS IS",
+            Benchmark::Allgather => "Time of an allgather",
+            Benchmark::Allreduce => "Time of an allreduce",
+            Benchmark::Alltoall => "Time of an alltoall",
+            Benchmark::Bcast => "Time of a broadcast",
+            Benchmark::Gather => "Time of a gather",
+            Benchmark::Reduce => "Time of a reduce",
+            Benchmark::Scatter => "Time of a scatter",
             Benchmark::WriteLat => "Latency of RDMA write",
             Benchmark::WriteBw => "Bandwidth of RDMA write",
             Benchmark::ReadLat => "Latency of RDMA read",
@@ -81,7 +102,18 @@ impl Benchmark {
     /// Whether `fishplate perf` runs it, without MPI.
     pub(crate) fn is_of_devices(self) -> bool {
         use Benchmark::*;
-        !matches!(self, Latency | Bw | Bibw | MbwMr | Sweep | Sort) && !self.is_of_hpl()
+        !matches!(self, Latency | Bw | Bibw | MbwMr | Sweep | Sort)
+            && !self.is_collective()
+            && !self.is_of_hpl()
+    }
+
+    /// Whether it is a collective operation.
+    pub(crate) fn is_collective(self) -> bool {
+        use Benchmark::*;
+        matches!(
+            self,
+            Allgather | Allreduce | Alltoall | Bcast | Gather | Reduce | Scatter
+        )
     }
 
     /// Whether the kernel `hpl` runs it.
@@ -96,6 +128,9 @@ impl Benchmark {
             MbwMr | MsgRate => Unit::MessagesPerSecond,
             Hpl => Unit::Milliseconds,
             HplComputing => Unit::Percent,
+            Allgather | Allreduce | Alltoall | Bcast | Gather | Reduce | Scatter => {
+                Unit::Microseconds
+            }
             Latency | Sweep | Sort | WriteLat | ReadLat | SendLat | TcpLat => Unit::Microseconds,
         }
     }

@@ -166,6 +166,13 @@ pub(crate) struct Comparison {
     pub(crate) second: String,
     /// The names of the two in answers.
     pub(crate) names: [String; 2],
+    /// Whether the picture of the answer has a panel for it.
+    #[serde(default = "yes")]
+    pub(crate) drawn: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A statement of the document, and either its checks or the reason that it has none.
@@ -179,6 +186,9 @@ pub(crate) struct Claim {
     /// All must hold.
     #[serde(default)]
     pub(crate) checks: Vec<Check>,
+    /// The statement whose figure this one gives again, rounded or as a quotient. Such a statement
+    /// has a verdict, and is not counted.
+    pub(crate) repeats: Option<String>,
     /// The part of the experiments that the statement fixes.
     pub(crate) setting: Option<String>,
     /// The statement or the physics that this statement contradicts.

@@ -1,8 +1,12 @@
 //! The experiments of a study: jobs of MPI benchmarks, and benchmarks of devices, on modelled
 //! machines.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use bench::modelled::{Curve, Experiment};
@@ -27,6 +31,7 @@ pub(crate) struct Effort {
 }
 
 /// One job or one run of a device benchmark, and the curve that its figures belong to.
+#[derive(Clone)]
 pub(crate) struct Run {
     pub(crate) label: String,
     pub(crate) fabric: String,
@@ -48,7 +53,7 @@ pub(crate) struct Run {
 }
 
 /// Points of one run: sizes and values.
-type Points = Vec<(usize, f64)>;
+pub(crate) type Points = Vec<(usize, f64)>;
 
 /// The files of machines that are not in the catalogue. They last as long as this value.
 pub(crate) struct Machines {
@@ -139,6 +144,41 @@ pub(crate) fn run(
     // Several measurements of one name make one, and some of them may have results.
     missing.retain(|name, _| !curves.0.contains_key(name));
     Ok((curves, missing))
+}
+
+/// The points of runs, several of them at once. `console` advances by a step for each run.
+pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Result<Vec<Points>> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(vec![Points::new(); runs.len()]);
+    let console = Mutex::new(console);
+    let work = || -> Result<()> {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(run) = runs.get(at) else {
+                return Ok(());
+            };
+            let points = run.run(command, &mut Console::hidden());
+            // After an error no further run begins.
+            let points = points.inspect_err(|_| next.store(runs.len(), Ordering::Relaxed))?;
+            found.lock().unwrap_or_else(PoisonError::into_inner)[at] = points;
+            console
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .step();
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..workers.min(runs.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let done = all.into_iter().map(|worker| {
+            let done = worker.join();
+            done.unwrap_or_else(|_| bail!("a run of a benchmark ended with a panic"))
+        });
+        done.collect::<Vec<_>>().into_iter().collect::<Result<()>>()
+    })?;
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The line before the first run of a study.
@@ -255,6 +295,14 @@ fn add(curves: &mut Curves, measure: &Measure, runs: &[Run], points: Vec<Points>
 }
 
 impl Run {
+    /// The run on another machine.
+    pub(crate) fn on(&self, fabric: &str) -> Run {
+        Run {
+            fabric: fabric.into(),
+            ..self.clone()
+        }
+    }
+
     /// The steps of a progress bar that it takes.
     pub(crate) fn steps(&self) -> Result<usize> {
         match self.benchmark.is_of_devices() || self.benchmark.is_of_hpl() {

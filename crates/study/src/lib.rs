@@ -11,6 +11,7 @@
 
 mod answer;
 mod benchmark;
+pub mod calibrate;
 mod check;
 mod curves;
 mod document;
@@ -74,22 +75,35 @@ enum Study {
     /// Predict any published figures, and sum up the errors by kind
     #[command(after_help = SCORE)]
     Score(ScoreOptions),
+    /// Write the page of all scores (docs/scores.md), or parts of it
+    #[command(
+        after_help = "Example:\n  fishplate study scores > docs/scores.md\n  fishplate study scores --part figures"
+    )]
+    Scores(PageOptions),
 }
 
 const SCORE: &str = "\
 FILE.csv has a line for each figure, and a first line with the names of the columns, among them
   id         any name of the figure
   test       osu_latency, osu_bw, osu_bibw, osu_mbw_mr, ib_write_lat, ib_write_lat_noinl, ib_read_lat,
-             ib_send_lat, ib_write_bw, ib_read_bw, ib_send_bw, ib_write_bibw, ib_read_bibw, ib_send_bibw
+             ib_send_lat, ib_write_bw, ib_read_bw, ib_send_bw, ib_write_bibw, ib_read_bibw, ib_send_bibw,
+             osu_allgather, osu_allreduce, osu_alltoall, osu_bcast, osu_gather, osu_reduce, osu_scatter
   model_cfg  a system of FILE.toml or of the catalogue
   msg_size   bytes, or small or large
   value      the published figure
-  unit       us, MB/s, GB/s, Gb/s or M msg/s
+  unit       us, MB/s, GB/s, Gb/s, M msg/s, or x for a quotient
+and may have
+  pairs      pairs of processes between two hosts, for osu_mbw_mr [default 1]
+  ranks      processes of a collective operation [default 2]
+  ppn        of which on each host [default 1]
+  over       with the unit x: the system whose figure is below the line
 FILE.toml has the form of files for --fabric, and may hold several systems.
 
 Example:
   fishplate study score
-  fishplate study score mine.csv --fabrics mine.toml --json";
+  fishplate study score mine.csv --fabrics mine.toml --json
+  fishplate study score --own
+  fishplate study score --anchors";
 
 #[derive(Debug, Args)]
 struct OutputOptions {
@@ -126,9 +140,26 @@ struct ScoreOptions {
     /// Their machines [default: those of this project]
     #[arg(long, value_name = "FILE.toml")]
     fabrics: Option<PathBuf>,
+    /// Predict this library in place of the one that a machine names
+    #[arg(long, conflicts_with = "anchors")]
+    own: bool,
+    /// Calibrate each machine by three and by four of its figures, and sum up the errors of the
+    /// others
+    #[arg(long)]
+    anchors: bool,
     /// Print one JSON object per line for each figure
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Args)]
+struct PageOptions {
+    /// Only this part, without the head of the page. May be repeated
+    #[arg(long, value_enum)]
+    part: Vec<score::page::Part>,
+    /// Print the table of errors by kind (crates/fabric/data/accuracy.csv) in place of the page
+    #[arg(long, conflicts_with = "part")]
+    errors: bool,
 }
 
 /// Runs `fishplate study` with these arguments. The executable that calls this function must also
@@ -169,9 +200,30 @@ fn run(arguments: &StudyArguments) -> Result<()> {
             };
             return output.write(files, text, |folder| board.draw(folder), || board.page());
         }
+        Study::Scores(options) => {
+            let parts = match options.part.as_slice() {
+                [] => &score::page::PARTS,
+                some => some,
+            };
+            return print(&match options.errors {
+                true => score::page::accuracy(&command)?,
+                false => score::page::page(&command, parts)?,
+            });
+        }
         Study::Score(options) => {
-            let (figures, fabrics) = (options.figures.as_deref(), options.fabrics.as_deref());
-            let scores = score::run(&command, figures, fabrics)?;
+            let request = score::ScoreRequest {
+                figures: options.figures.as_deref(),
+                fabrics: options.fabrics.as_deref(),
+                own: options.own,
+            };
+            if options.anchors {
+                let found = score::anchors::run(&command, request)?;
+                return print(&match options.json {
+                    true => found.json(),
+                    false => results::terminal::fitted(&found.text()),
+                });
+            }
+            let scores = score::run(&command, request)?;
             return print(&match options.json {
                 true => scores.json(),
                 false => results::terminal::fitted(&scores.text()),
@@ -204,6 +256,7 @@ impl Study {
     fn prints_json(&self) -> bool {
         match self {
             Study::Score(options) => options.json,
+            Study::Scores(_) => true,
             _ => self.output().is_some_and(|output| output.json),
         }
     }
@@ -217,7 +270,7 @@ impl Study {
             | Study::Generations(output)
             | Study::All(output) => Some(output),
             Study::Edr(options) => Some(&options.output),
-            Study::Score(_) => None,
+            Study::Score(_) | Study::Scores(_) => None,
         }
     }
 }

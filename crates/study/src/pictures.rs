@@ -105,6 +105,7 @@ fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Opt
 /// One panel for each comparison.
 fn compared(results: &Results, of: &str, sizes: [usize; 2]) -> Vec<Panel> {
     let all = results.document.comparisons.iter();
+    let all = all.filter(|comparison| comparison.drawn);
     all.map(|comparison| against_fdr(results, of, comparison, sizes))
         .collect()
 }

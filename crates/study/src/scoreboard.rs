@@ -54,8 +54,10 @@ impl Of {
 
 impl Aims {
     fn of(all: &[Judged]) -> Aims {
-        let counts =
-            |judged: &&Judged| !judged.is_beyond && judged.verdict != Verdict::Contradicted;
+        let counts = |judged: &&Judged| {
+            let is_sound = !judged.is_beyond && judged.verdict != Verdict::Contradicted;
+            is_sound && judged.repeats.is_none()
+        };
         let (numbers, shapes): (Vec<&Judged>, Vec<&Judged>) = all
             .iter()
             .filter(counts)
@@ -117,7 +119,10 @@ impl Aims {
                 self.median <= MEDIAN,
             ),
             (
-                "32 of 35 orderings and crossovers hold".into(),
+                format!(
+                    "{} % of orderings and crossovers hold (32 of 35)",
+                    percent(SHAPES)
+                ),
                 format!("{} of {}", shapes.count, shapes.all),
                 shapes.share() >= SHAPES,
             ),
@@ -150,6 +155,48 @@ impl Scoreboard {
         for (aim, found, met) in Aims::of(&all).lines() {
             let met = if met { "met" } else { "missed" };
             text += &format!("{aim}: {met} ({found})\n");
+        }
+        text
+    }
+
+    /// The counts, the aims, and all statements, as tables of a document.
+    pub(crate) fn markdown(&self, table: impl Fn(&[&str], &[Vec<String>]) -> String) -> String {
+        let all = self.judge();
+        let counted = counts_rows(&all);
+        let mut text = table(
+            &["verdict", "prediction", "calibration", "setting", "all"],
+            &counted,
+        );
+        let aims = Aims::of(&all).lines().map(|(aim, found, met)| {
+            let met = if met { "met" } else { "**missed**" };
+            vec![aim, found, met.to_owned()]
+        });
+        text += &table(&["aim", "found", ""], &aims);
+        let again = all.iter().filter(|judged| judged.repeats.is_some());
+        let again: Vec<&str> = again.map(|judged| judged.claim).collect();
+        text += &format!(
+            "Not counted, as they repeat others: {}.\n\n",
+            again.join(", ")
+        );
+        for results in &self.0 {
+            let rows = results.judge().into_iter().map(|judged| {
+                vec![
+                    format!("{} {}", judged.claim, judged.about).replace('|', "\\|"),
+                    show::verdict(&judged),
+                    judged.measured.replace('|', "\\|"),
+                    judged.role.name().to_owned(),
+                ]
+            });
+            let rows: Vec<Vec<String>> = rows.collect();
+            text += &format!("### {}\n\n", results.document.document);
+            let answers = show::answer_rows(results);
+            if !answers.is_empty() {
+                text += &table(&["policy", "figure", "better is"], &answers);
+            }
+            text += &table(
+                &["statement", "verdict", "predicted, or the reason", "role"],
+                &rows,
+            );
         }
         text
     }
@@ -220,6 +267,13 @@ fn table(all: &[Judged]) -> Vec<(Verdict, Role, usize)> {
 }
 
 fn counts(all: &[Judged]) -> Table {
+    let mut header = vec!["verdict".to_owned()];
+    header.extend(Role::ALL.iter().map(|role| role.name().to_owned()));
+    header.push("all".into());
+    Table::new(header, counts_rows(all), 1)
+}
+
+fn counts_rows(all: &[Judged]) -> Vec<Vec<String>> {
     let table = table(all);
     let row = |verdict: &Verdict| {
         let own = table.iter().filter(|(own, _, _)| own == verdict);
@@ -229,10 +283,7 @@ fn counts(all: &[Judged]) -> Table {
         row.push(numbers.iter().sum::<usize>().to_string());
         row
     };
-    let mut header = vec!["verdict".to_owned()];
-    header.extend(Role::ALL.iter().map(|role| role.name().to_owned()));
-    header.push("all".into());
-    Table::new(header, Verdict::ALL.iter().map(row).collect(), 1)
+    Verdict::ALL.iter().map(row).collect()
 }
 
 #[cfg(test)]
@@ -257,6 +308,7 @@ mod tests {
             holds: None,
             other_reading: None,
             about: "",
+            repeats: None,
             is_beyond: false,
         }
     }
@@ -270,12 +322,17 @@ mod tests {
             is_beyond: true,
             ..judged(Ordering, Prediction, NotModelled, None)
         };
+        let again = Judged {
+            repeats: Some("X"),
+            ..judged(Absolute, Prediction, Holds, Some(1.0))
+        };
         let all = [
             judged(Absolute, Prediction, Holds, Some(1.0)),
             judged(Ratio, Prediction, Holds, Some(-3.0)),
             judged(Absolute, Prediction, Differs, Some(-30.0)),
             judged(Absolute, Prediction, Contradicted, Some(90.0)),
             judged(Absolute, Calibration, Holds, Some(0.0)),
+            again,
             judged(Absolute, Prediction, NotModelled, None),
             judged(Ordering, Prediction, Holds, None),
             judged(Ordering, Role::Setting, Holds, None),
@@ -298,6 +355,6 @@ mod tests {
         let table = counts(&all).text();
         let row = table.lines().find(|line| line.contains("holds")).unwrap();
         let words: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(words, ["holds", "3", "1", "1", "5"]);
+        assert_eq!(words, ["holds", "4", "1", "1", "6"]);
     }
 }

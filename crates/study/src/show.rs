@@ -30,6 +30,18 @@ pub(crate) fn json(results: &Results) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
+/// Policy, measurement and answer by size of each comparison.
+pub(crate) fn answer_rows(results: &Results) -> Vec<Vec<String>> {
+    let each = results.document.comparisons.iter().flat_map(|comparison| {
+        compared(results).map(|(measure, _)| {
+            let answer = answer(results, &measure.name, comparison);
+            let title = measure.title().to_lowercase();
+            vec![comparison.policy.clone(), title, answer]
+        })
+    });
+    each.collect()
+}
+
 /// The answers, the statements with their verdicts, and all values; at the end the answers again,
 /// which are what a terminal still shows.
 pub(crate) fn text(results: &Results) -> String {
@@ -101,22 +113,15 @@ fn answer(results: &Results, of: &str, comparison: &Comparison) -> String {
 
 /// The question of a document with comparisons, and a table of the answers by size.
 pub(crate) fn answers(results: &Results) -> Option<(String, Table)> {
-    let comparisons = &results.document.comparisons;
-    let [one, other] = &comparisons.first()?.names;
-    let mut rows = Vec::new();
-    for comparison in comparisons {
-        for (measure, _) in compared(results) {
-            rows.push(vec![
-                comparison.policy.clone(),
-                measure.title().to_lowercase(),
-                answer(results, &measure.name, comparison),
-            ]);
-        }
-    }
+    let comparison = results.document.comparisons.first()?;
+    let [one, other] = &comparison.names;
     let question =
         format!("Is {one} better than {other}? By size (differences up to 2 % count as equal):");
     let header = [&format!("{one} with"), "", "better"].map(String::from);
-    Some((question, Table::of_text(header.to_vec(), rows)))
+    Some((
+        question,
+        Table::of_text(header.to_vec(), answer_rows(results)),
+    ))
 }
 
 /// The answer of each comparison in a sentence.
@@ -206,12 +211,17 @@ pub(crate) fn claims(all: &[Judged]) -> Table {
     Table::of_text(header.to_vec(), all.iter().map(row).collect())
 }
 
-fn verdict(judged: &Judged) -> String {
-    match (judged.verdict, &judged.figure) {
+/// The verdict in words, with the error of a figure that differs.
+pub(crate) fn verdict(judged: &Judged) -> String {
+    let verdict = match (judged.verdict, &judged.figure) {
         (Verdict::Differs, Some(figure)) => {
             format!("differs by {:+.1} %", figure.error_percent)
         }
         (verdict, _) => verdict.name().into(),
+    };
+    match judged.repeats {
+        Some(other) => format!("{verdict}; as {other}"),
+        None => verdict,
     }
 }
 

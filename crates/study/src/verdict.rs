@@ -61,6 +61,9 @@ pub(crate) struct Judged<'a> {
     pub(crate) other_reading: Option<Finding>,
     #[serde(skip)]
     pub(crate) about: &'a str,
+    /// The statement whose figure it gives again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repeats: Option<&'a str>,
     /// Whether no model can ever repeat it.
     #[serde(skip)]
     pub(crate) is_beyond: bool,
@@ -121,6 +124,7 @@ fn judged<'a>(document: &Document, claim: &'a Claim, evidence: &Evidence) -> Jud
         holds: found.as_ref().map(|found| found.holds),
         other_reading: other_reading(document, claim, evidence),
         about: &claim.about,
+        repeats: claim.repeats.as_deref(),
         is_beyond: claim.beyond.is_some(),
     }
 }

@@ -1,22 +1,39 @@
-//! `fishplate fabric calibrate`: a machine's file from the output of `fishplate perf --json` and
-//! `fishplate bench latency --json`.
+//! `fishplate fabric calibrate`: a machine's file from figures that were measured on it.
+//!
+//! The output of `fishplate perf --json` and `fishplate bench latency --json` determines values by
+//! formulas ([`::fabric::calibrate`]). Outputs of other tools move values by predictions of their
+//! benchmarks (`study::calibrate`).
 
 use ::fabric::calibrate::{Benchmark, Calibration, Measured, Shape, calibrate};
 use ::fabric::explain::Path;
+use ::fabric::outputs::Outputs;
+#[cfg(feature = "whole")]
+use ::fabric::outputs::{Reading, ReadingUnit};
 use ::fabric::quantity::{Quantity, Raw};
 use ::fabric::{Bytes, GbPerSec, Nanos, Operation};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// The measurements of a file, and the machine to write.
+/// The measurements of files, and the machine to write.
 pub(super) struct Request<'a> {
-    /// Files with the output of `perf --json` and `bench latency --json`.
+    /// Files with outputs.
     pub(super) from: &'a [String],
-    /// The system that has the values which the measurements do not determine.
-    pub(super) base: &'a str,
+    /// The system that has the values which the measurements do not determine; none: the nearest of
+    /// the catalogue.
+    pub(super) like: Option<&'a str>,
     /// The name of the calibrated system.
     pub(super) name: &'a str,
     /// The number of switches between the measured hosts, if the user gave one.
     pub(super) hops: Option<u32>,
+    /// Whether to print JSON.
+    pub(super) json: bool,
+}
+
+/// The content of a file.
+enum Content {
+    /// Objects of this command's benchmarks.
+    Measured(Vec<Measured>),
+    /// Outputs of other tools.
+    Outputs(Outputs),
 }
 
 impl Request<'_> {
@@ -28,24 +45,126 @@ impl Request<'_> {
                 self.name
             ));
         }
-        let mut all = Vec::new();
-        for file in self.from {
-            all.extend(read(file)?);
+        let contents = self.from.iter().map(|file| Ok((file, read(file)?)));
+        let contents: Vec<(&String, Content)> = contents.collect::<Result<_, String>>()?;
+        let measured = contents.iter().map(|(_, content)| match content {
+            Content::Measured(all) => Some(all.clone()),
+            Content::Outputs(_) => None,
+        });
+        match measured.collect::<Option<Vec<_>>>() {
+            Some(all) => self.by_formulas(&all.concat()),
+            None => self.by_predictions(contents),
         }
-        let system = super::system(self.base)?;
+    }
+
+    fn by_formulas(&self, all: &[Measured]) -> Result<(), String> {
+        let like = self.like.ok_or(
+            "--like is needed beside the output of this command's benchmarks: the system that has all other values",
+        )?;
+        let system = super::system(like)?;
         let path = Path::new(&system, 0, self.hops)
-            .map_err(|wrong| format!("--{}: {}: {}", wrong.key, self.base, wrong.why))?;
-        let calibration = calibrate(&system, path.hops, &all)
+            .map_err(|wrong| format!("--{}: {like}: {}", wrong.key, wrong.why))?;
+        let calibration = calibrate(&system, path.hops, all)
             .map_err(|wrong| format!("{}: {}: {}", self.from.join(", "), wrong.key, wrong.why))?;
-        say!("{}", self.toml(&calibration).trim_end());
+        match self.json {
+            true => say!("{}", self.object(like, &calibration)),
+            false => say!("{}", self.toml(like, &calibration).trim_end()),
+        }
         Ok(())
     }
 
-    fn toml(&self, calibration: &Calibration) -> String {
+    fn object(&self, like: &str, calibration: &Calibration) -> Value {
+        let figures = calibration.rows.iter().map(|(one, predicted)| {
+            let (name, scale) = shown(one.benchmark);
+            json!({"figure": name, "bytes": one.size.0, "measured": one.value / scale,
+                "predicted": predicted / scale})
+        });
+        let values = calibration.estimates.iter().map(|one| {
+            json!({"value": format!("{}.{}", one.part, one.key), "is": one.value,
+                "range": one.range, "from": one.from})
+        });
+        json!({"machine": self.name, "like": like, "figures": figures.collect::<Vec<_>>(),
+            "values": values.collect::<Vec<_>>(), "file": self.toml(like, calibration)})
+    }
+
+    #[cfg(not(feature = "whole"))]
+    fn by_predictions(&self, contents: Vec<(&String, Content)>) -> Result<(), String> {
+        let figures = contents.iter().map(|(_, content)| match content {
+            Content::Measured(all) => all.len(),
+            Content::Outputs(outputs) => outputs.readings.len(),
+        });
+        let count: usize = figures.sum();
+        Err(format!(
+            "this build has no studies, which would predict these {count} figures of other tools"
+        ))
+    }
+
+    #[cfg(feature = "whole")]
+    fn by_predictions(&self, contents: Vec<(&String, Content)>) -> Result<(), String> {
+        use study::calibrate::{Base, CalibrateRequest};
+        let mut figures = Vec::new();
+        let mut mtu = None;
+        for (file, content) in contents {
+            match content {
+                Content::Measured(all) => {
+                    for (at, one) in (1..).zip(all) {
+                        figures.push((format!("{file}: object {at}"), reading(&one, at)?));
+                    }
+                }
+                Content::Outputs(outputs) => {
+                    for (line, why) in outputs.left_out {
+                        eprintln!("fishplate: {file}:{line}: left out: {why}");
+                    }
+                    let own = outputs
+                        .mtu
+                        .map(|(mtu, line)| (mtu, format!("{file}:{line}")));
+                    mtu = mtu.or(own);
+                    let own = outputs.readings.into_iter();
+                    figures.extend(own.map(|one| (format!("{file}:{}", one.line), one)));
+                }
+            }
+        }
+        let like = self.like.map(|word| {
+            let (catalogue, name) = super::in_catalogue(word)?;
+            let name = name.strip_prefix("system.").unwrap_or(&name).to_owned();
+            let text = match super::files::file_of(word) {
+                Some(file) => {
+                    std::fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?
+                }
+                None => String::new(),
+            };
+            Ok::<_, String>(Base {
+                catalogue,
+                name,
+                text,
+            })
+        });
+        let request = CalibrateRequest {
+            figures,
+            mtu,
+            like: like.transpose()?,
+            name: self.name,
+            hops: self.hops,
+        };
+        let command = std::env::current_exe()
+            .map_err(|why| format!("cannot find the path of this command: {why}"))?;
+        let machine = study::calibrate::calibrate(&command, &request);
+        let machine = machine.map_err(|why| format!("{why:#}"))?;
+        for warning in &machine.warnings {
+            eprintln!("fishplate: warning: {warning}");
+        }
+        match self.json {
+            true => say!("{}", machine.json().trim_end()),
+            false => say!("{}", machine.toml().trim_end()),
+        }
+        Ok(())
+    }
+
+    fn toml(&self, like: &str, calibration: &Calibration) -> String {
         let files = self.from.join(", ");
         let mut text = format!(
-            "# Calibrated from {files} on the base of {}.\n#\n# {:<15} {:>8} {:>10} {:>10} {:>7}\n",
-            self.base, "benchmark", "bytes", "measured", "predicted", "error"
+            "# Calibrated from {files} on the base of {like}.\n#\n# {:<15} {:>8} {:>10} {:>10} {:>7}\n",
+            "benchmark", "bytes", "measured", "predicted", "error"
         );
         let mut shape = None;
         for (one, predicted) in &calibration.rows {
@@ -65,7 +184,7 @@ impl Request<'_> {
                 100.0 * (predicted / one.value - 1.0)
             );
         }
-        text += &format!("\n[system.{}]\nfrom = \"{}\"\n", self.name, self.base);
+        text += &format!("\n[system.{}]\nfrom = \"{like}\"\n", self.name);
         for part in ["host", "hca", "software"] {
             let own = calibration.estimates.iter().filter(|one| one.part == part);
             for one in own {
@@ -91,11 +210,54 @@ fn shown(benchmark: Benchmark) -> (&'static str, f64) {
     }
 }
 
-/// The measurements of a file that say something about a machine.
-fn read(file: &str) -> Result<Vec<Measured>, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+/// A measurement as the figure of a tool that measures the same.
+#[cfg(feature = "whole")]
+fn reading(one: &Measured, line: usize) -> Result<Reading, String> {
+    if one.shape.is_some() {
+        return Err(
+            "links of a given rate and delay cannot be mixed with outputs of other tools".into(),
+        );
+    }
+    let test = match one.benchmark {
+        Benchmark::Latency(Operation::Write) => "ib_write_lat",
+        Benchmark::Latency(Operation::Send) => "ib_send_lat",
+        Benchmark::Latency(Operation::Read) => "ib_read_lat",
+        Benchmark::Message => "osu_latency",
+        Benchmark::Bandwidth => "ib_write_bw",
+    };
+    let unit = match one.benchmark {
+        Benchmark::Bandwidth => ReadingUnit::MegabytesPerSecond,
+        _ => ReadingUnit::Microseconds,
+    };
+    let (_, scale) = shown(one.benchmark);
+    Ok(Reading {
+        test,
+        size: one.size.0,
+        value: one.value / scale,
+        unit,
+        pairs: 1,
+        line,
+    })
+}
+
+/// The figures of a file: of this command's benchmarks, if it begins as JSON, or of other tools.
+fn read(file: &str) -> Result<Content, String> {
+    let text = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    let text = String::from_utf8_lossy(&text);
+    if text.trim_start().starts_with('{') {
+        return Ok(Content::Measured(objects(file, &text)?));
+    }
+    let outputs = ::fabric::outputs::read(&text).map_err(|wrong| match wrong.line {
+        0 => format!("{file}: {}", wrong.why),
+        line => format!("{file}:{line}: {}", wrong.why),
+    })?;
+    Ok(Content::Outputs(outputs))
+}
+
+/// The measurements of a file of JSON objects that say something about a machine.
+fn objects(file: &str, text: &str) -> Result<Vec<Measured>, String> {
     let mut all = Vec::new();
-    for (at, object) in serde_json::Deserializer::from_str(&text)
+    for (at, object) in serde_json::Deserializer::from_str(text)
         .into_iter::<Value>()
         .enumerate()
     {

@@ -1,5 +1,6 @@
 //! `fishplate fabric explain`: the breakdown of one message's time, as a table or as JSON.
 
+use ::fabric::accuracy::{Accuracy, FigureKind};
 use ::fabric::explain::{Path, StepCost, explain, total};
 use ::fabric::limits::{Limit, both_ways, limits, one_way};
 use ::fabric::{Bytes, Costs, Operation, Rail, System};
@@ -60,6 +61,8 @@ impl RailSummary {
     }
 }
 
+/// Streams from this size on reach their bottleneck.
+const LONG_STREAM: Bytes = Bytes(64 << 10);
 /// The size of the writes whose rate is a rail's bandwidth.
 const LONG: Bytes = Bytes(1 << 20);
 
@@ -101,10 +104,12 @@ impl Request<'_> {
     }
 
     fn object(&self, breakdown: &Breakdown) -> Value {
+        let sum = total(&breakdown.steps);
         let rows = breakdown.steps.iter().map(|row| {
             json!({"step": row.step, "busy": row.resource.map(|r| r.name()), "count": row.count,
                 "ns": row.time.as_nanos()})
         });
+        let interval = of_latency(self.size).map(|one| one.interval(sum.as_nanos()));
         let limits = breakdown.limits.iter().map(|limit| {
             json!({"resource": limit.resource.name(),
                 "one_way_mb_per_s": limit.one_way.as_mb_per_sec(),
@@ -112,7 +117,7 @@ impl Request<'_> {
         });
         let mut object = json!({"system": self.name, "operation": breakdown.verb, "bytes": self.size.0,
             "hops": breakdown.hops, "rail": self.rail, "rows": rows.collect::<Vec<_>>(),
-            "total_ns": total(&breakdown.steps).as_nanos(), "limits": limits.collect::<Vec<_>>()});
+            "total_ns": sum.as_nanos(), "interval_90_ns": interval, "limits": limits.collect::<Vec<_>>()});
         if !breakdown.rails.is_empty() {
             let rail = |one: &RailSummary| {
                 json!({"link_gb_per_s": one.rail.link_rate().as_gb_per_sec(), "one_way_mb_per_s": one.carries,
@@ -137,11 +142,36 @@ impl Request<'_> {
             let time = format!("{:.1}", row.time.as_nanos());
             rows.push([row.step.into(), busy.into(), row.count.to_string(), time]);
         }
-        let sum = format!("{:.1}", total(&breakdown.steps).as_nanos());
-        rows.push(["sum".into(), String::new(), String::new(), sum]);
+        let sum = total(&breakdown.steps).as_nanos();
+        rows.push([
+            "sum".into(),
+            String::new(),
+            String::new(),
+            format!("{sum:.1}"),
+        ]);
         print(["step", "occupies", "count", "ns"], rows, 2);
+        if let Some(one) = of_latency(self.size) {
+            let [low, high] = one.interval(sum);
+            tell!(
+                "Nine in ten published latencies of this size are {low:.0} to {high:.0} ns where {sum:.0} ns is predicted."
+            );
+        }
         show_limits(&breakdown.limits);
+        self.show_bandwidth(&breakdown.limits);
         self.show_rails(&breakdown.rails);
+    }
+
+    /// The interval around the bottleneck.
+    fn show_bandwidth(&self, limits: &[Limit]) {
+        let Some(least) = one_way(limits) else { return };
+        let accuracy = FigureKind::bandwidth(self.size.0).accuracy();
+        let accuracy = accuracy.filter(|_| self.size >= LONG_STREAM);
+        if let Some(one) = accuracy {
+            let [low, high] = one.interval(least.one_way.as_mb_per_sec());
+            tell!(
+                "Nine in ten published bandwidths of this size are {low:.0} to {high:.0} MB/s where this is the bottleneck."
+            );
+        }
     }
 
     fn show_rails(&self, rails: &[RailSummary]) {
@@ -174,6 +204,11 @@ impl Request<'_> {
         ];
         print(header, rows.collect(), 2);
     }
+}
+
+/// The errors of latencies of a size.
+fn of_latency(size: Bytes) -> Option<Accuracy> {
+    FigureKind::latency(size.0).accuracy()
 }
 
 fn show_limits(limits: &[Limit]) {

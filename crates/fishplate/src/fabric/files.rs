@@ -87,6 +87,16 @@ pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
     }
 }
 
+/// The file that `word` names, if it names one.
+#[cfg(feature = "whole")]
+pub(super) fn file_of(word: &str) -> Option<&str> {
+    let file = match word.rsplit_once(':') {
+        Some((file, part)) if is_file(file) && !part.contains('/') => file,
+        _ => word,
+    };
+    is_file(file).then_some(file)
+}
+
 fn is_file(word: &str) -> bool {
     word.contains('/') || word.ends_with(".toml")
 }

@@ -61,19 +61,18 @@ enum Action {
         /// A TOML file
         file: String,
     },
-    /// Write a machine's file from your own measurements with `fishplate perf`
-    #[command(
-        after_help = "Example:\n  fishplate perf write-lat --json HOST > perf.json\n  fishplate perf write-bw --json HOST >> perf.json\n  fishplate fabric calibrate --from perf.json --base fdr > mine.toml"
-    )]
+    /// Write a machine's file from figures that you measured on it
+    #[command(after_help = CALIBRATE)]
     Calibrate {
-        /// Output of `fishplate perf --json`: write-lat above all, write-bw and send-lat; and of
-        /// `bench latency --json`. May be repeated. Objects with the keys "rate" and "delay", such
-        /// as "100 Mb/s" and "2 ms", were measured over links of that shape
-        #[arg(long, value_name = "FILE", required = true)]
+        /// Outputs: of OSU's latency, bw, bibw and mbw_mr, IMB's PingPong, Uniband and Biband,
+        /// perftest; a table of sizes and figures; JSON of `fishplate perf` and `bench latency`.
+        /// May be repeated
+        #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
         from: Vec<String>,
-        /// System that has all values which the measurements do not determine
-        #[arg(long, value_name = "NAME|FILE")]
-        base: String,
+        /// System that has all values which the figures do not determine [default: the nearest of
+        /// the catalogue]
+        #[arg(long, value_name = "NAME|FILE", visible_alias = "base")]
+        like: Option<String>,
         /// Name of the calibrated system
         #[arg(long, default_value = "mine")]
         name: String,
@@ -81,6 +80,9 @@ enum Action {
         /// apart]
         #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=16))]
         hops: Option<u32>,
+        /// Print one JSON object per line: figures with errors, values, the file
+        #[arg(long)]
+        json: bool,
     },
     /// Break down the time of a single message on an idle machine
     #[command(
@@ -109,6 +111,21 @@ enum Action {
         json: bool,
     },
 }
+
+const CALIBRATE: &str = "\
+At most six values that the catalogue infers or assumes move, inside bounds, towards the figures. The
+file begins with each figure's error before and after, and as the other figures alone predict it.
+A table's first line names its columns: size and latency_us, bandwidth_MB/s, or the name of a tool such
+as osu_bw; or test, msg_size, value and unit, with a figure in each line.
+JSON of `fishplate perf` determines values by formulas, and needs --like. Objects with the keys \"rate\" and
+\"delay\", such as \"100 Mb/s\" and \"2 ms\", were measured over links of that shape.
+
+Example:
+  fishplate fabric calibrate --from osu_latency.txt osu_bw.txt > mine.toml
+  fishplate fabric calibrate --from figures.csv --like edr > mine.toml
+  fishplate bench latency --fabric mine.toml
+  fishplate perf write-lat --json HOST > perf.json
+  fishplate fabric calibrate --from perf.json --like fdr > mine.toml";
 
 const CHECK: &str = "Example of a file:
   [system.mine]
@@ -157,14 +174,16 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
         Action::Check { file } => check(&file),
         Action::Calibrate {
             from,
-            base,
+            like,
             name,
             hops,
+            json,
         } => calibrate::Request {
             from: &from,
-            base: &base,
+            like: like.as_deref(),
             name: &name,
             hops,
+            json,
         }
         .calibrate(),
         Action::Explain {

@@ -11,14 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::curves::Curves;
 use crate::document::Machine;
-pub(crate) use figures::{CLOSE, Figure, factor};
+pub(crate) use figures::{APART, CLOSE, Figure, factor};
 
 /// A condition on measured curves, or on parts of the catalogue. `of` is the measurement, `from`
 /// and `to` are message sizes in bytes, both included.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Check {
-    /// A value is within [`CLOSE`](figures::CLOSE) of the published one.
+    /// A value is the published one, within the limit of figures ([`CLOSE`]). `precision`: half a
+    /// unit of the last digit that the document prints, where that is more.
     Value {
         of: String,
         curve: String,
@@ -26,6 +27,8 @@ pub(crate) enum Check {
         published: f64,
         #[serde(default)]
         unit: Option<String>,
+        #[serde(default)]
+        precision: f64,
     },
     /// A value is at least the published one.
     AtLeast {
@@ -36,7 +39,8 @@ pub(crate) enum Check {
         #[serde(default)]
         unit: Option<String>,
     },
-    /// The quotient of two curves is that close to the published one.
+    /// The quotient of two curves is that close to the published one. A quotient that is nearer to
+    /// 1 than the limit is compared by its gain: else it could not fail.
     Quotient {
         of: String,
         curve: String,
@@ -59,6 +63,8 @@ pub(crate) enum Check {
         over: String,
         at: At,
         published: f64,
+        #[serde(default)]
+        precision: f64,
     },
     /// The value for a value of the swept parameter is that close to the published one.
     Swept {
@@ -77,8 +83,7 @@ pub(crate) enum Check {
         within: f64,
         published: f64,
     },
-    /// The size that reaches half of the highest value is the published one, or off by a factor of
-    /// at most two.
+    /// The size that reaches half of the highest value is that close to the published one.
     Half {
         of: String,
         curve: String,
@@ -201,7 +206,8 @@ pub(crate) enum Check {
         to: usize,
         deeper: f64,
     },
-    /// The dip of one curve between two sizes is less deep than that of another.
+    /// The dip of one curve between two sizes is less deep than that of another, by at least
+    /// [`APART`].
     SmallerDip {
         of: String,
         curve: String,

@@ -28,6 +28,7 @@ impl Check {
                             predicted: number(&value)?,
                             unit: unit.clone().unwrap_or_default(),
                             is_bound: false,
+                            precision: 0.0,
                         };
                         Some(figure.finding())
                     }

@@ -3,7 +3,7 @@
 use results::sizes::size_label;
 use results::table::significant;
 
-use super::{Bounds, Check, Finding};
+use super::{APART, Bounds, Check, Finding};
 use crate::curves::Curves;
 
 impl Check {
@@ -104,7 +104,7 @@ impl Check {
                 let [one, other] = [curve, than].map(|name| dip(found, of, name, [*from, *to]));
                 let (one, other) = (one?, other?);
                 Some(Finding::of(
-                    one.depth() < other.depth(),
+                    other.depth() - one.depth().max(0.0) >= APART,
                     format!("{curve} {}; {than} {}", one.shown(), other.shown()),
                 ))
             }

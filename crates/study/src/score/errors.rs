@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::check::CLOSE;
 
 /// The kinds of figures, in the order of the report.
-pub(super) const CLASSES: [&str; 8] = [
+pub(crate) const CLASSES: [&str; 10] = [
     "latency to 128 B",
     "latency 129 B to 63 KiB",
     "latency from 64 KiB",
@@ -16,9 +16,11 @@ pub(super) const CLASSES: [&str; 8] = [
     "bandwidth 257 B to 1 KiB",
     "bandwidth to 63 KiB",
     "bandwidth from 64 KiB",
+    "collective operation",
+    "quotient of machines",
 ];
 /// The name of all kinds together.
-const ALL: &str = "all";
+pub(super) const ALL: &str = "all";
 
 /// Errors as shares, without signs, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,13 +8,12 @@ use results::sizes::parse_bytes;
 use serde::Deserialize;
 
 use super::errors::CLASSES;
-use super::machines::FigureMachines;
 use crate::benchmark::Benchmark;
 use crate::document::Reads;
 use crate::experiments::Run;
 
 /// One row of a file of figures. Columns of other names are ignored.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct PublishedFigure {
     pub(crate) id: String,
     /// The tool that measured it, by the name of its command.
@@ -25,15 +24,44 @@ pub(crate) struct PublishedFigure {
     pub(crate) msg_size: String,
     pub(crate) value: String,
     pub(crate) unit: String,
+    /// Pairs of processes between two hosts, for rates of many; none: one.
+    #[serde(default)]
+    pub(crate) pairs: Option<usize>,
+    /// Processes of a collective operation; none: two.
+    #[serde(default)]
+    pub(crate) ranks: Option<usize>,
+    /// Processes of a collective operation on each host; none: one.
+    #[serde(default)]
+    pub(crate) ppn: Option<usize>,
+    /// Another system, over whose figure that of `model_cfg` is given as a quotient.
+    #[serde(default)]
+    pub(crate) over: Option<String>,
+    /// The publication.
+    #[serde(default)]
+    pub(crate) source: String,
+    /// The part that the figure had in the model, for tables.
+    #[serde(default)]
+    pub(crate) role: String,
 }
 
 /// The columns that a file must have.
 const COLUMNS: [&str; 6] = ["id", "test", "model_cfg", "msg_size", "value", "unit"];
 
-/// A run, and the figures that it predicts: their places in the file, and their sizes.
-pub(super) struct Group {
-    pub(super) run: Run,
-    pub(super) members: Vec<(usize, usize)>,
+/// A run, and the figures that it predicts.
+pub(crate) struct Group {
+    pub(crate) run: Run,
+    pub(crate) members: Vec<Member>,
+}
+
+/// The part of a run in a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// The figure's place in its file.
+    pub(crate) figure: usize,
+    /// The message size.
+    pub(crate) size: usize,
+    /// The run is that of the machine below the line of a quotient.
+    pub(crate) is_below: bool,
 }
 
 /// The figures of a file, or of `own` if none is named.
@@ -48,7 +76,7 @@ pub(super) fn read(file: Option<&Path>, own: &str) -> Result<Vec<PublishedFigure
     }
 }
 
-fn parse(name: &str, text: &str) -> Result<Vec<PublishedFigure>> {
+pub(super) fn parse(name: &str, text: &str) -> Result<Vec<PublishedFigure>> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let header = reader.headers().with_context(|| name.to_owned())?.clone();
     if let Some(missing) = COLUMNS
@@ -76,13 +104,13 @@ fn parse(name: &str, text: &str) -> Result<Vec<PublishedFigure>> {
 }
 
 impl PublishedFigure {
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         let value: f64 = self.value.trim().parse().ok()?;
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
     /// The size in bytes; a word stands for a short or a long message.
-    fn size(&self) -> Option<usize> {
+    pub(crate) fn size(&self) -> Option<usize> {
         match self.msg_size.trim() {
             "small" | "smallest" | "min" => Some(8),
             "large" | "max" => Some(1 << 20),
@@ -90,10 +118,23 @@ impl PublishedFigure {
         }
     }
 
+    /// Whether it is of a collective operation.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.benchmark().is_some_and(|(of, ..)| of.is_collective())
+    }
+
+    /// Whether it is a time of a message, or a quotient of such times.
+    pub(crate) fn is_latency(&self) -> bool {
+        let of = self.benchmark();
+        of.is_some_and(|(of, ..)| of.unit() == results::Unit::Microseconds)
+    }
+
     /// The kind of figure, one of [`CLASSES`].
     pub(super) fn class(&self) -> &'static str {
         let size = self.size().unwrap_or(8);
         let place = match (self.unit.as_str(), size) {
+            _ if self.is_of_many() => 8,
+            ("x", _) => 9,
             ("us", ..=128) => 0,
             ("us", ..65536) => 1,
             ("us", _) => 2,
@@ -124,6 +165,13 @@ impl PublishedFigure {
             "ib_write_bibw" => (WriteBw, &["--bidirectional"], ""),
             "ib_read_bibw" => (ReadBw, &["--bidirectional"], ""),
             "ib_send_bibw" => (SendBw, &["--bidirectional"], ""),
+            "osu_allgather" => (Allgather, &[], ""),
+            "osu_allreduce" => (Allreduce, &[], ""),
+            "osu_alltoall" => (Alltoall, &[], ""),
+            "osu_bcast" => (Bcast, &[], ""),
+            "osu_gather" => (Gather, &[], ""),
+            "osu_reduce" => (Reduce, &[], ""),
+            "osu_scatter" => (Scatter, &[], ""),
             "dual_port_bw" => (WriteBw, &[], DUAL_PORT),
             "dual_port_bibw" => (WriteBw, &["--bidirectional"], DUAL_PORT),
             _ => return None,
@@ -136,40 +184,42 @@ impl PublishedFigure {
 /// The end of the name of a machine with both ports of its HCA in use.
 const DUAL_PORT: &str = "-dual-port";
 
-/// The runs that predict the figures, one for each test and machine; and for each figure that no
-/// run predicts the reason.
-pub(super) fn groups(
+/// The runs that predict the figures, one for each test, machine and number of processes; and for
+/// each figure that no run predicts the reason. `word` names a machine on command lines.
+pub(crate) fn groups(
     figures: &[PublishedFigure],
-    machines: &FigureMachines,
+    word: &dyn Fn(&str) -> Result<String, String>,
 ) -> (Vec<Group>, Vec<Option<String>>) {
-    let mut groups: Vec<(String, String, Group)> = Vec::new();
+    let mut groups: Vec<(String, Group)> = Vec::new();
     let mut refused = vec![None; figures.len()];
     for (at, figure) in figures.iter().enumerate() {
-        let (size, run) = match planned(figure, machines) {
-            Ok(found) => found,
-            Err(why) => {
-                refused[at] = Some(why);
-                continue;
+        let machines = [Some(&figure.model_cfg), figure.below()];
+        for (machine, is_below) in machines.into_iter().flatten().zip([false, true]) {
+            let (size, run) = match planned(figure, machine, word) {
+                Ok(found) => found,
+                Err(why) => {
+                    refused[at] = Some(why);
+                    continue;
+                }
+            };
+            let member = Member {
+                figure: at,
+                size,
+                is_below,
+            };
+            let key = format!("{} {machine} {} {}", figure.test, run.ranks, run.ppn);
+            match groups.iter_mut().find(|(own, _)| *own == key) {
+                Some((_, group)) => group.members.push(member),
+                None => {
+                    let members = vec![member];
+                    groups.push((key, Group { run, members }));
+                }
             }
-        };
-        let known = groups
-            .iter_mut()
-            .find(|(test, machine, _)| *test == figure.test && *machine == figure.model_cfg);
-        match known {
-            Some((_, _, group)) => group.members.push((at, size)),
-            None => groups.push((
-                figure.test.clone(),
-                figure.model_cfg.clone(),
-                Group {
-                    run,
-                    members: vec![(at, size)],
-                },
-            )),
         }
     }
-    let mut all: Vec<Group> = groups.into_iter().map(|(_, _, group)| group).collect();
+    let mut all: Vec<Group> = groups.into_iter().map(|(_, group)| group).collect();
     for group in &mut all {
-        let mut sizes: Vec<usize> = group.members.iter().map(|(_, size)| *size).collect();
+        let mut sizes: Vec<usize> = group.members.iter().map(|member| member.size).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
@@ -179,7 +229,11 @@ pub(super) fn groups(
 }
 
 /// The size of a figure and the run that predicts it, or the reason that there is none.
-fn planned(figure: &PublishedFigure, machines: &FigureMachines) -> Result<(usize, Run), String> {
+fn planned(
+    figure: &PublishedFigure,
+    machine: &str,
+    word: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<(usize, Run), String> {
     if figure.test.is_empty() {
         return Err("no test: an input of the model, or a property that it does not have".into());
     }
@@ -189,14 +243,15 @@ fn planned(figure: &PublishedFigure, machines: &FigureMachines) -> Result<(usize
     let size = figure
         .size()
         .ok_or_else(|| format!("{:?} is no message size", figure.msg_size))?;
+    let (ranks, ppn) = figure.processes(benchmark)?;
     let run = Run {
-        label: figure.model_cfg.clone(),
-        fabric: machines.word(&format!("{}{end}", figure.model_cfg))?,
+        label: machine.to_owned(),
+        fabric: word(&format!("{machine}{end}"))?,
         benchmark,
         sizes: None,
         iterations: None,
-        ranks: 2,
-        ppn: 1,
+        ranks,
+        ppn,
         named: true,
         settings: Vec::new(),
         options,
@@ -206,8 +261,37 @@ fn planned(figure: &PublishedFigure, machines: &FigureMachines) -> Result<(usize
     Ok((size, run))
 }
 
+impl PublishedFigure {
+    /// The system below the line of a quotient.
+    fn below(&self) -> Option<&String> {
+        self.over.as_ref().filter(|name| !name.is_empty())
+    }
+
+    /// The processes of the test, and those of each host.
+    fn processes(&self, benchmark: Benchmark) -> Result<(usize, usize), String> {
+        let (ranks, ppn) = match benchmark {
+            Benchmark::MbwMr => {
+                let pairs = self.pairs.unwrap_or(1);
+                (pairs.saturating_mul(2), pairs)
+            }
+            _ if benchmark.is_collective() => (self.ranks.unwrap_or(2), self.ppn.unwrap_or(1)),
+            _ => (2, 1),
+        };
+        match (1..=MOST_PROCESSES).contains(&ranks) && (1..=ranks).contains(&ppn) {
+            true => Ok((ranks, ppn)),
+            false => Err(format!(
+                "{ranks} processes, {ppn} on a host, cannot run; valid are up to {MOST_PROCESSES}"
+            )),
+        }
+    }
+}
+
+/// Most processes of a run.
+const MOST_PROCESSES: usize = 1024;
+
 #[cfg(test)]
 mod tests {
+    use super::super::machines::FigureMachines;
     use super::*;
 
     const HEADER: &str = "id,source,msg_size,value,unit,test,model_cfg\n";
@@ -240,10 +324,15 @@ mod tests {
             "P1,x,1024,1,MB/s,osu_bw,qdr\nP2,x,8,2,us,ib_write_lat_noinl,fdr\nP3,x,64,3,MB/s,osu_bw,qdr\n\
              P4,x,64,3,MB/s,own_bw,qdr\nP5,x,64,3,MB/s,osu_bw,nowhere\nP6,x,,1,us,,\nP7,x,long,1,us,osu_bw,qdr\n",
         );
-        let (groups, refused) = groups(&figures.unwrap(), &machines);
+        let (groups, refused) = groups(&figures.unwrap(), &|name| machines.word(name));
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[0].run.sizes.as_deref(), Some("64,1024"));
-        assert_eq!(groups[0].members, [(0, 1024), (2, 64)]);
+        let member = |figure: usize, size: usize| Member {
+            figure,
+            size,
+            is_below: false,
+        };
+        assert_eq!(groups[0].members, [member(0, 1024), member(2, 64)]);
         assert_eq!(groups[1].run.options, ["--inline", "0"]);
         let reason = |at: usize| refused[at].clone().unwrap_or_default();
         assert!(reason(3).contains("own_bw"), "{}", reason(3));
@@ -251,6 +340,35 @@ mod tests {
         assert!(reason(5).contains("no test"), "{}", reason(5));
         assert!(reason(6).contains("long"), "{}", reason(6));
         assert!(refused[0].is_none());
+    }
+
+    #[test]
+    fn many_processes_and_quotients_have_runs_of_their_own() {
+        let header = "id,msg_size,value,unit,test,model_cfg,pairs,ranks,ppn,over\n";
+        let text = format!(
+            "{header}P1,8,3,M msg/s,osu_mbw_mr,qdr,4,,,\nP2,8,3,M msg/s,osu_mbw_mr,qdr,,,,\n\
+             P3,8,20,us,osu_allreduce,qdr,,16,4,\nP4,1M,1.9,x,osu_bw,fdr,,,,qdr\nP5,8,2,us,osu_bcast,qdr,,4,8,\n"
+        );
+        let figures = parse("it", &text).unwrap();
+        let (groups, refused) = groups(&figures, &|name| Ok(name.to_owned()));
+        let runs = groups.iter().map(|group| {
+            let run = &group.run;
+            (run.fabric.as_str(), run.ranks, run.ppn)
+        });
+        let runs: Vec<_> = runs.collect();
+        let wanted = [
+            ("qdr", 8, 4),
+            ("qdr", 2, 1),
+            ("qdr", 16, 4),
+            ("fdr", 2, 1),
+            ("qdr", 2, 1),
+        ];
+        assert_eq!(runs, wanted);
+        assert!(!groups[3].members[0].is_below && groups[4].members[0].is_below);
+        let why = refused[4].clone().unwrap_or_default();
+        assert!(why.contains("8 on a host"), "{why}");
+        let classes: Vec<&str> = figures.iter().map(PublishedFigure::class).collect();
+        assert_eq!(classes[2..4], [CLASSES[8], CLASSES[9]]);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use anyhow::{Context, Result, anyhow};
 use fabric::catalogue::Catalogue;
 use tempfile::NamedTempFile;
 
+use crate::calibrate::Base;
+
 /// Systems by name.
 pub(super) struct FigureMachines {
     /// The file with systems; it lasts as long as this value if it was written here.
@@ -13,6 +15,8 @@ pub(super) struct FigureMachines {
     written: Option<NamedTempFile>,
     in_file: Vec<String>,
     in_catalogue: Vec<String>,
+    catalogue: Catalogue,
+    text: String,
 }
 
 impl FigureMachines {
@@ -36,11 +40,29 @@ impl FigureMachines {
             None => Some(written(&text).context("cannot write a file of machines")?),
         };
         let in_file = catalogue.systems_of(&name).into_iter().map(str::to_owned);
+        let in_file = in_file.collect();
         Ok(FigureMachines {
-            in_file: in_file.collect(),
+            in_file,
             in_catalogue: known,
             file: name,
             written,
+            catalogue,
+            text,
+        })
+    }
+
+    /// A system as one to start from; none: there is no such system.
+    pub(super) fn base(&self, system: &str) -> Option<Base> {
+        let has = |names: &[String]| names.iter().any(|name| name == system);
+        let text = match has(&self.in_file) {
+            true => self.text.clone(),
+            false if has(&self.in_catalogue) => String::new(),
+            false => return None,
+        };
+        Some(Base {
+            catalogue: self.catalogue.clone(),
+            name: system.to_owned(),
+            text,
         })
     }
 

@@ -1,21 +1,25 @@
 //! Any published figures beside predicted ones: a file of figures, a file of machines, and the
 //! errors by kind of figure.
 
+pub(crate) mod anchors;
 mod errors;
-mod figures;
+pub(crate) mod figures;
+mod intervals;
 mod machines;
+pub(crate) mod page;
 
 use std::path::Path;
 
 use anyhow::Result;
 use results::Console;
+use results::stats::{median, percentile};
 use results::table::{aligned, significant};
 use serde_json::json;
 
 use crate::check::factor;
-use crate::experiments::Run;
+use crate::experiments::{Run, at_once};
 use errors::Errors;
-use figures::{Group, PublishedFigure, groups};
+use figures::{PublishedFigure, groups};
 use machines::FigureMachines;
 
 /// The figures of this project, and their machines.
@@ -31,43 +35,78 @@ struct Scored {
     predicted: Result<f64, String>,
 }
 
-/// Predicts the figures of a file for the machines of another; none: those of this project.
-pub(crate) fn run(
-    command: &Path,
-    figures: Option<&Path>,
-    fabrics: Option<&Path>,
-) -> Result<Scores> {
-    let figures = figures::read(figures, FIGURES)?;
-    let machines = FigureMachines::read(fabrics, MACHINES)?;
-    let (groups, mut refused) = groups(&figures, &machines);
-    let steps = groups.iter().map(|group| group.run.steps());
-    let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
-    let mut found: Vec<Option<f64>> = vec![None; figures.len()];
-    for Group { run, members } in &groups {
-        let points = run.run(command, &mut console)?;
-        for (at, size) in members {
-            let value = points.iter().find(|(own, _)| own == size);
-            match value.and_then(|(_, value)| in_unit(run, *value, &figures[*at].unit)) {
-                Some(value) => found[*at] = Some(value),
-                None => {
-                    let unit = run.benchmark.unit().name();
-                    let why = format!("{unit} cannot be given as {}", figures[*at].unit);
-                    refused[*at] = Some(why);
-                }
+/// The figures to predict, and their machines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScoreRequest<'a> {
+    /// A file of figures; none: those of this project.
+    pub(crate) figures: Option<&'a Path>,
+    /// A file of machines; none: those of this project.
+    pub(crate) fabrics: Option<&'a Path>,
+    /// Whether to predict this library in place of the one that a machine names.
+    pub(crate) own: bool,
+}
+
+/// Predicts figures.
+pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Scores> {
+    let figures = figures::read(request.figures, FIGURES)?;
+    predict(command, figures, request)
+}
+
+fn predict(command: &Path, figures: Vec<PublishedFigure>, request: ScoreRequest) -> Result<Scores> {
+    let machines = FigureMachines::read(request.fabrics, MACHINES)?;
+    let (mut groups, mut refused) = groups(&figures, &|name: &str| machines.word(name));
+    for group in &mut groups {
+        group.run.named = !request.own;
+    }
+    let runs: Vec<Run> = groups.iter().map(|group| group.run.clone()).collect();
+    let mut console = Console::without_libraries(runs.len());
+    let points = at_once(command, &runs, &mut console)?;
+    // The value of each figure, and the one below the line of a quotient.
+    let mut found: Vec<[Option<f64>; 2]> = vec![[None; 2]; figures.len()];
+    for (group, points) in groups.iter().zip(&points) {
+        for member in &group.members {
+            let value = points.iter().find(|(own, _)| *own == member.size);
+            let figure = &figures[member.figure];
+            let unit = group.run.benchmark.unit();
+            let value = value.and_then(|(_, value)| match figure.unit.as_str() {
+                QUOTIENT => Some(*value),
+                other => Some(value * factor(unit, other)?),
+            });
+            if value.is_none() {
+                let why = format!("{} cannot be given as {}", unit.name(), figure.unit);
+                refused[member.figure] = Some(why);
             }
+            found[member.figure][usize::from(member.is_below)] = value;
         }
     }
     let all = figures.into_iter().zip(found).zip(refused);
-    let scored = all.map(|((figure, found), refused)| Scored {
-        figure,
-        predicted: found.ok_or(refused.unwrap_or_default()),
+    let scored = all.map(|((figure, found), refused)| {
+        let value = match (figure.unit.as_str(), found) {
+            (QUOTIENT, [Some(over), Some(under)]) => Some(over / under),
+            (QUOTIENT, _) => None,
+            (_, [value, _]) => value,
+        };
+        let no_other = || match figure.unit.as_str() {
+            QUOTIENT => "a quotient needs another machine in the column over".to_owned(),
+            _ => String::new(),
+        };
+        let predicted = match refused {
+            Some(why) => Err(why),
+            None => value.ok_or_else(no_other),
+        };
+        Scored { figure, predicted }
     });
     Ok(Scores(scored.collect()))
 }
 
-fn in_unit(run: &Run, value: f64, unit: &str) -> Option<f64> {
-    Some(value * factor(run.benchmark.unit(), unit)?)
+/// The interval around the prediction of a figure that holds nine in ten published ones; none: too
+/// few of this kind are published.
+fn interval(figure: &PublishedFigure, predicted: f64) -> Option<[f64; 2]> {
+    Some(intervals::kind(figure)?.accuracy()?.interval(predicted))
 }
+
+/// The unit of a quotient of two machines' figures.
+const QUOTIENT: &str = "x";
 
 impl Scored {
     /// The error as a share of the published value.
@@ -78,6 +117,52 @@ impl Scored {
 }
 
 impl Scores {
+    /// Machines with their kinds of figures, in the order of the file.
+    fn machines(&self) -> Vec<(String, &'static str)> {
+        let predicted = self.0.iter().filter(|scored| scored.error().is_some());
+        let mut all: Vec<(String, &'static str)> = Vec::new();
+        for scored in predicted {
+            let one = (scored.figure.model_cfg.clone(), scored.figure.class());
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        // Kinds of one machine stand together.
+        let place = |name: &str| all.iter().position(|(own, _)| own == name);
+        let mut sorted = all.clone();
+        sorted.sort_by_key(|(name, class)| {
+            (
+                place(name),
+                errors::CLASSES.iter().position(|own| own == class),
+            )
+        });
+        sorted
+    }
+
+    /// A table of errors by machine and kind.
+    fn by_machine(&self) -> String {
+        let rows = self.machines().into_iter().map(|(machine, class)| {
+            let own = self.0.iter().filter(|scored| {
+                scored.figure.model_cfg == machine && scored.figure.class() == class
+            });
+            let mut errors: Vec<f64> = own
+                .filter_map(|scored| Some(scored.error()?.abs()))
+                .collect();
+            errors.sort_by(f64::total_cmp);
+            let percent = |share: f64| format!("{:.1} %", share * 100.0);
+            vec![
+                machine,
+                class.to_owned(),
+                errors.len().to_string(),
+                percent(median(&errors)),
+                percent(percentile(&errors, 90.0)),
+            ]
+        });
+        let header = ["machine", "kind", "figures", "median", "90th percentile"];
+        let header = header.map(String::from).to_vec();
+        aligned(header, rows.collect(), |column| column < 2)
+    }
+
     fn errors(&self) -> Vec<(&'static str, Errors)> {
         let all = self.0.iter();
         let all = all.filter_map(|scored| Some((scored.figure.class(), scored.error()?)));
@@ -101,7 +186,11 @@ impl Scores {
                 (Ok(predicted), Some(error)) => {
                     let published = figure.number().unwrap_or(f64::NAN);
                     row.extend([published, *predicted].map(significant));
-                    row.extend([figure.unit.clone(), format!("{:+.1} %", error * 100.0)]);
+                    row.push(figure.unit.clone());
+                    let interval = interval(figure, *predicted);
+                    let interval = interval.map(|ends| ends.map(significant).join(" to "));
+                    row.push(interval.unwrap_or_default());
+                    row.push(format!("{:+.1} %", error * 100.0));
                     rows.push(row);
                 }
                 (predicted, _) => {
@@ -118,14 +207,16 @@ impl Scores {
             "published",
             "predicted",
             "",
+            "nine in ten",
             "error",
         ];
         let header = header.map(String::from).to_vec();
-        let mut text = aligned(header, rows, |column| ![3, 4, 5, 7].contains(&column));
+        let mut text = aligned(header, rows, |column| ![3, 4, 5, 8].contains(&column));
         if !reasons.is_empty() {
             let header = ["not predicted", "because"].map(String::from).to_vec();
             text += &format!("\n{}", aligned(header, reasons, |_| true));
         }
+        text += &format!("\n{}", self.by_machine());
         text + &format!("\n{}", errors::table(&self.errors()))
     }
 
@@ -144,9 +235,22 @@ impl Scores {
                     let percent = scored.error().map(|error| (error * 1e4).round() / 100.0);
                     line["error_percent"] = percent.into();
                     line["kind"] = figure.class().into();
+                    let interval = interval(figure, *predicted);
+                    line["interval_90"] =
+                        interval.map(|ends| ends.map(results::stats::digits)).into();
                 }
                 Err(why) => line["because"] = why.as_str().into(),
             }
+            lines.push(line.to_string());
+        }
+        for (machine, class) in self.machines() {
+            let of = self.0.iter().filter(|scored| {
+                scored.figure.model_cfg == machine && scored.figure.class() == class
+            });
+            let of = of.filter_map(|scored| Some((class, scored.error()?)));
+            let (_, errors) = errors::by_class(of).remove(0);
+            let mut line = errors.json(class);
+            line["machine"] = machine.into();
             lines.push(line.to_string());
         }
         for (class, errors) in self.errors() {

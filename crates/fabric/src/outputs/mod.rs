@@ -1,0 +1,166 @@
+//! Figures from the text outputs of benchmarks: OSU's micro-benchmarks, IMB, perftest, and tables
+//! of sizes and figures.
+//!
+//! Outputs are read as users have them: several in one file, with lines of launchers and libraries
+//! between them. A line with a figure that cannot be understood is an error; a benchmark that no
+//! modelled benchmark repeats is left out, and named.
+
+mod sections;
+mod table;
+
+use sections::{Section, section};
+
+/// A figure of a benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The tool that measured it, by the name of its command, such as `osu_bw`.
+    pub test: &'static str,
+    /// The size of a message, in bytes.
+    pub size: u64,
+    /// The figure.
+    pub value: f64,
+    /// Its unit.
+    pub unit: ReadingUnit,
+    /// Pairs of processes between two hosts.
+    pub pairs: usize,
+    /// The line of the output, counted from 1.
+    pub line: usize,
+}
+
+/// The unit of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadingUnit {
+    /// Microseconds.
+    Microseconds,
+    /// Millions of bytes in a second.
+    MegabytesPerSecond,
+    /// Millions of messages in a second.
+    MillionsPerSecond,
+}
+
+impl ReadingUnit {
+    /// The name in tables of figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReadingUnit::Microseconds => "us",
+            ReadingUnit::MegabytesPerSecond => "MB/s",
+            ReadingUnit::MillionsPerSecond => "M msg/s",
+        }
+    }
+}
+
+/// The figures of one text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outputs {
+    /// The figures, in the order of the lines.
+    pub readings: Vec<Reading>,
+    /// Benchmarks that were left out, with the line and the reason.
+    pub left_out: Vec<(usize, String)>,
+    /// The largest packet that an output names, in bytes, and its line.
+    pub mtu: Option<(u64, usize)>,
+}
+
+/// A line that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongLine {
+    /// The line, counted from 1; 0: the whole text.
+    pub line: usize,
+    /// The fault, and what is valid.
+    pub why: String,
+}
+
+impl WrongLine {
+    fn at(line: usize, why: impl Into<String>) -> WrongLine {
+        let why = why.into();
+        WrongLine { line, why }
+    }
+}
+
+/// Reads the outputs of a text. An error if it holds no figure, or a line that looks like one and
+/// is none.
+pub fn read(text: &str) -> Result<Outputs, WrongLine> {
+    let mut outputs = Outputs::default();
+    if let Some(table) = table::table(text)? {
+        outputs.readings = table;
+    } else {
+        lines(text, &mut outputs)?;
+    }
+    if !outputs.readings.is_empty() {
+        return Ok(outputs);
+    }
+    let why = match outputs.left_out.first() {
+        Some((line, why)) => format!("it holds no figure of use; line {line}: {why}"),
+        None => "it holds no figure; valid are outputs of OSU's benchmarks, IMB or perftest, and tables whose first line \
+                 names the columns, such as size,latency_us,bandwidth_MB/s"
+            .to_owned(),
+    };
+    Err(WrongLine::at(0, why))
+}
+
+fn lines(text: &str, outputs: &mut Outputs) -> Result<(), WrongLine> {
+    let mut current: Option<Section> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(next) = section(line) {
+            current = Some(next);
+            continue;
+        }
+        if let Some(bytes) = sections::mtu(line) {
+            outputs.mtu = outputs.mtu.or(Some((bytes, number)));
+        }
+        let Some(section) = &mut current else {
+            continue;
+        };
+        section.note(line);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let starts_with_size = words.first().and_then(|word| word.parse::<u64>().ok());
+        let (Some(size), true) = (starts_with_size, words.len() >= 2) else {
+            continue;
+        };
+        match section.left_out() {
+            Some(why) => {
+                if !section.is_named {
+                    section.is_named = true;
+                    outputs.left_out.push((number, why));
+                }
+            }
+            None => {
+                let found = section.figure(size, &words);
+                let found = found.and_then(|found| match found {
+                    Some((value, _)) => bounded(value).map(|_| found),
+                    None => Ok(None),
+                });
+                let figure = found.map_err(|why| WrongLine::at(number, why))?;
+                // A message of no bytes has no bandwidth, and no device sends one.
+                outputs
+                    .readings
+                    .extend(figure.filter(|_| size > 0).map(|(value, unit)| Reading {
+                        test: section.test,
+                        size,
+                        value,
+                        unit,
+                        pairs: section.pairs,
+                        line: number,
+                    }));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value that a machine may have: above nothing, and below a million gigabytes or seconds.
+fn bounded(value: f64) -> Result<f64, String> {
+    match (1e-9..=1e12).contains(&value) {
+        true => Ok(value),
+        false => Err(format!("{value:e} is no figure of a machine")),
+    }
+}
+
+/// A figure: a number above 0.
+fn figure(word: &str) -> Result<f64, String> {
+    let value = word.parse::<f64>().ok();
+    let value = value.filter(|value| value.is_finite() && *value > 0.0);
+    value.ok_or_else(|| format!("{word:?} is no figure; valid is a number above 0"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Parts of an output: the lines of one benchmark after its title.
+
+use super::{ReadingUnit, figure};
+
+/// The bytes of a megabyte in perftest's outputs.
+const PERFTEST_MEGABYTE: f64 = 1048576.0;
+
+/// The program that printed a section, and so its columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Format {
+    Osu,
+    Imb,
+    /// The names of the columns, each with its unit, from the line above the figures.
+    Perftest(Vec<String>),
+}
+
+/// The lines of one benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Section {
+    /// The tool by the name of its command; empty: one that no benchmark repeats.
+    pub(super) test: &'static str,
+    pub(super) pairs: usize,
+    /// Whether the reason for which it is left out was given.
+    pub(super) is_named: bool,
+    title: String,
+    format: Format,
+    /// A choice of its user that no benchmark repeats.
+    odd: Option<String>,
+}
+
+/// The section that begins with this line.
+pub(super) fn section(line: &str) -> Option<Section> {
+    let title = line.trim().trim_start_matches('#').trim();
+    let (test, format) = osu(title)
+        .or_else(|| imb(title))
+        .or_else(|| perftest(title))?;
+    Some(Section {
+        test,
+        pairs: 1,
+        is_named: false,
+        title: title.to_owned(),
+        format,
+        odd: None,
+    })
+}
+
+fn osu(title: &str) -> Option<(&'static str, Format)> {
+    let (name, _) = title.strip_prefix("OSU MPI")?.split_once(" Test")?;
+    // Newer outputs name the memory first, such as `-CUDA`.
+    let name = name.trim();
+    let test = match name {
+        "Latency" => "osu_latency",
+        "Bandwidth" => "osu_bw",
+        "Bi-Directional Bandwidth" => "osu_bibw",
+        "Multiple Bandwidth / Message Rate" => "osu_mbw_mr",
+        _ => "",
+    };
+    Some((test, Format::Osu))
+}
+
+fn imb(title: &str) -> Option<(&'static str, Format)> {
+    let name = title.strip_prefix("Benchmarking ")?.trim();
+    let test = match name {
+        "PingPong" => "osu_latency",
+        "Uniband" => "osu_bw",
+        "Biband" => "osu_bibw",
+        _ => "",
+    };
+    Some((test, Format::Imb))
+}
+
+fn perftest(title: &str) -> Option<(&'static str, Format)> {
+    let bandwidth = title.contains("BW Test");
+    if !bandwidth && !title.ends_with("Latency Test") {
+        return None;
+    }
+    let both = title.contains("Bidirectional");
+    let word = title.split_whitespace().next()?;
+    let test = match (word, bandwidth, both) {
+        ("RDMA_Write", false, _) => "ib_write_lat",
+        ("RDMA_Read", false, _) => "ib_read_lat",
+        ("Send", false, _) => "ib_send_lat",
+        ("RDMA_Write", true, false) => "ib_write_bw",
+        ("RDMA_Read", true, false) => "ib_read_bw",
+        ("Send", true, false) => "ib_send_bw",
+        ("RDMA_Write", true, true) => "ib_write_bibw",
+        ("RDMA_Read", true, true) => "ib_read_bibw",
+        ("Send", true, true) => "ib_send_bibw",
+        _ => "",
+    };
+    Some((test, Format::Perftest(Vec::new())))
+}
+
+/// The number after a word of a line, such as 4 after `pairs:` in `# [ pairs: 4 ]`.
+fn number_after(line: &str, word: &str) -> Option<u64> {
+    let (_, rest) = line.split_once(word)?;
+    let rest = rest.trim_start_matches([' ', '\t', ':', '=']);
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// The largest packet that a line of perftest names.
+pub(super) fn mtu(line: &str) -> Option<u64> {
+    let bytes = number_after(line.trim().strip_prefix("Mtu")?, "")?;
+    [256, 512, 1024, 2048, 4096]
+        .contains(&bytes)
+        .then_some(bytes)
+}
+
+impl Section {
+    /// Takes up what a line between title and figures says.
+    pub(super) fn note(&mut self, line: &str) {
+        match &mut self.format {
+            Format::Osu => {
+                if let Some(pairs) = number_after(line, "pairs:") {
+                    self.pairs = usize::try_from(pairs).unwrap_or(usize::MAX);
+                }
+            }
+            Format::Imb => {
+                if let Some(count) = number_after(line, "#processes") {
+                    self.odd = (count != 2).then(|| format!("{count} processes"));
+                }
+            }
+            Format::Perftest(columns) => {
+                if line.trim_start().starts_with("#bytes") {
+                    *columns = perftest_columns(line);
+                }
+                if let Some(pairs) = number_after(line, "Number of qps").filter(|qps| *qps != 1) {
+                    self.odd = Some(format!("{pairs} queue pairs"));
+                }
+                if let Some((_, transport)) = line.split_once("Connection type :") {
+                    let transport = transport.split_whitespace().next().unwrap_or("RC");
+                    if transport != "RC" {
+                        self.odd = Some(format!("transport {transport}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The reason for which its figures are of no use.
+    pub(super) fn left_out(&self) -> Option<String> {
+        if self.test.is_empty() {
+            return Some(format!("no benchmark repeats {:?}", self.title));
+        }
+        let odd = self.odd.as_ref()?;
+        Some(format!("no benchmark repeats {:?} with {odd}", self.title))
+    }
+
+    /// The figure of a line; none: the line has none for this benchmark.
+    pub(super) fn figure(
+        &self,
+        size: u64,
+        words: &[&str],
+    ) -> Result<Option<(f64, ReadingUnit)>, String> {
+        let bandwidth = ReadingUnit::MegabytesPerSecond;
+        let is_time = self.test.ends_with("latency") || self.test.ends_with("_lat");
+        let at = |column: usize| {
+            let word = words.get(column);
+            figure(word.ok_or_else(|| format!("there is no column {}", column + 1))?)
+        };
+        match &self.format {
+            // Size, figure, and for rates messages in a second.
+            Format::Osu if self.test == "osu_mbw_mr" => match size {
+                0 => Ok(None),
+                size => {
+                    let messages = at(1)? / size as f64;
+                    Ok(Some((messages, ReadingUnit::MillionsPerSecond)))
+                }
+            },
+            Format::Osu if is_time => Ok(Some((at(1)?, ReadingUnit::Microseconds))),
+            Format::Osu => Ok(Some((at(1)?, bandwidth))),
+            // Size, repetitions, time; or size, repetitions, bandwidth, messages in a second. The
+            // megabyte of IMB changed in 2018, so that the bandwidth follows from the messages.
+            Format::Imb if is_time => Ok(Some((at(2)?, ReadingUnit::Microseconds))),
+            Format::Imb if size == 0 => Ok(None),
+            Format::Imb => Ok(Some((at(3)? * size as f64 / 1e6, bandwidth))),
+            Format::Perftest(columns) => {
+                let wanted: &[&str] = match is_time {
+                    true => &["t_typical[", "t_avg["],
+                    false => &["BW average["],
+                };
+                let column = |start: &&str| columns.iter().position(|name| name.starts_with(start));
+                let column = wanted.iter().find_map(column);
+                let column = column.ok_or_else(|| {
+                    format!("above it is no line with {}…] among the columns", wanted[0])
+                })?;
+                let value = at(column)?;
+                let unit = &columns[column];
+                let megabytes = match () {
+                    () if is_time => return Ok(Some((value, ReadingUnit::Microseconds))),
+                    () if unit.contains("Gb/sec") => 125.0,
+                    () if unit.contains("Gib/sec") => 134.217728,
+                    () => PERFTEST_MEGABYTE / 1e6,
+                };
+                Ok(Some((value * megabytes, bandwidth)))
+            }
+        }
+    }
+}
+
+/// The columns that a line of perftest names: two words, and then names of several words that end
+/// in a unit.
+fn perftest_columns(line: &str) -> Vec<String> {
+    let mut words = line.split_whitespace();
+    let mut columns: Vec<String> = words.by_ref().take(2).map(String::from).collect();
+    let mut name = Vec::new();
+    for word in words {
+        name.push(word);
+        if word.ends_with(']') {
+            columns.push(name.join(" "));
+            name.clear();
+        }
+    }
+    columns
+}
