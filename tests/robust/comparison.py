@@ -122,6 +122,8 @@ def input_and_folders(world):
     program.write_text(f"#!/bin/sh\n[ $FISHPLATE_RANK != 0 ] || {{ read size; echo $size >> trace; echo $size >> {world.work}/sizes; }}\n"
                        f"exec {world.work}/heat 48 3\n")
     program.chmod(0o755)
+    for old in ("sizes", "trace"):
+        (world.work / old).unlink(missing_ok=True)
     before = set(os.listdir(world.work))
     words = [world.mpiexec.parent / "fishplate", "compare", "--fabrics", "qdr", "-n", "2", "--recordings", "3", "--json", program]
     ran = subprocess.run(list(map(str, words)), cwd=world.work, input="48\n", capture_output=True, text=True, timeout=120, check=False)

@@ -15,7 +15,7 @@ use crate::raise;
 use crate::state::Rank;
 
 use model::compute_trace::{CallKind, Replay};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The trace of this rank's calls.
 pub struct Watch(Mutex<Inner>);
@@ -60,12 +60,24 @@ impl Watch {
 
     /// A call begins. `publish` lets the library find the rank.
     pub fn enter(&self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
-        let mut inner = self.lock();
-        inner.depth += 1;
-        if inner.depth == 1 {
-            inner.enter(rank, call, kind);
-            publish();
-        }
+        self.lock().begin(rank, call, kind, publish);
+    }
+
+    /// A call begins, unless the trace is being changed: a signal handler must not wait for that.
+    pub fn try_enter(
+        &self,
+        rank: &Rank,
+        call: &'static str,
+        kind: CallKind,
+        publish: impl FnOnce(),
+    ) -> Option<()> {
+        let mut inner = match self.0.try_lock() {
+            Ok(inner) => inner,
+            Err(TryLockError::Poisoned(inner)) => inner.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        inner.begin(rank, call, kind, publish);
+        Some(())
     }
 
     /// The call returns to the program, a poll perhaps without a result. `withdraw` hides the rank
@@ -108,6 +120,14 @@ impl Watch {
 }
 
 impl Inner {
+    fn begin(&mut self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
+        self.depth += 1;
+        if self.depth == 1 {
+            self.enter(rank, call, kind);
+            publish();
+        }
+    }
+
     fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind) {
         let computed = match &mut self.time {
             Time::None => 0,

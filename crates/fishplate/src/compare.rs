@@ -63,6 +63,11 @@ pub(crate) struct CompareArguments {
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     variables: Vec<OsString>,
 
+    /// Leave the system's clocks real, instead of virtual time on `clock_gettime`, `gettimeofday`
+    /// and `time`
+    #[arg(long)]
+    real_clocks: bool,
+
     /// Keep the recorded computing in FILE
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     record: Option<PathBuf>,
@@ -195,12 +200,14 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
     ranks.sort_unstable();
     ranks.dedup();
     let options = arguments.variables.iter();
+    let real_clocks = arguments.real_clocks.then(|| "--real-clocks".into());
     Ok(Request {
         machines,
         ranks,
         per_host: arguments.ppn,
         options: options
             .flat_map(|word| ["-x".into(), word.clone()])
+            .chain(real_clocks)
             .collect(),
         program: arguments.program,
         keep: arguments.record,

@@ -60,6 +60,11 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
     compute: ComputeOption,
 
+    /// Leave the system's clocks real: `clock_gettime`, `gettimeofday` and `time` show no virtual
+    /// time, and sleeps and deadlines follow the computer's clock
+    #[arg(long, requires = "fabric")]
+    real_clocks: bool,
+
     /// Run in a temporary folder with links to what is in the current one, and remove it with all
     /// that the program has written there
     #[arg(long, requires = "fabric")]
@@ -237,6 +242,7 @@ impl ModelledArguments {
                 scene: scene.encode(),
                 world: Arc::new(world),
                 computed,
+                virtual_clocks: !self.real_clocks,
             }),
             settings,
             trace,
