@@ -140,6 +140,63 @@ def input_and_folders(world):
         raise Problem(f"--in: exit status {ran.returncode}: {ran.stderr[-800:]}")
 
 
+def disturbed_recordings(world):
+    """A rank that is interrupted while it computes, in the first two runs, makes these recordings be made again."""
+    (world.work / "interrupted.c").write_text(INTERRUPTED)
+    subprocess.run([world.mpiexec.parent / "mpicc", world.work / "interrupted.c", "-o", world.work / "interrupted"], check=True)
+    count = world.work / "interrupted.count"
+    count.write_text("")
+    _, errors = compare(world, "--fabrics", "qdr", "-n", "2", program="interrupted", arguments=(count, 2))
+    found = re.search(r"(\d+) recordings of 2 ranks were disturbed \(.*\): (.*)", errors)
+    if not found or int(found[1]) < 2 or "made again" not in found[2]:
+        raise Problem(f"two of the recordings were disturbed: {errors}")
+    # As many as the user wants, and no other ones: they count all the same.
+    count.write_text("")
+    _, errors = compare(world, "--fabrics", "qdr", "-n", "2", "--recordings", 2, program="interrupted", arguments=(count, 2))
+    if "2 recordings of 2 ranks were disturbed" not in errors or "count all the same" not in errors:
+        raise Problem(f"both recordings were disturbed: {errors}")
+
+
+# In the first runs, as many as the second argument says, a child of rank 0 wakes up on its core again and again, until rank 0 has been
+# interrupted thirty times while it computes.
+INTERRUPTED = """
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long interruptions(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+}
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc == 3 && !rank) {
+        FILE *file = fopen(argv[1], "a+");
+        fputc('x', file);
+        int disturbed = ftell(file) <= atoi(argv[2]);
+        fclose(file);
+        if (disturbed) {
+            long before = interruptions();
+            pid_t child = fork();
+            while (!child) usleep(50);
+            while (interruptions() - before < 30) {}
+            kill(child, SIGKILL);
+            waitpid(child, 0, 0);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}
+"""
+
+
 def polls(world, *arguments, options, fabric="qdr", code=0):
     words = [world.mpiexec.parent / "fishplate", "run", "-n", 4, "--fabric", fabric, "--summary", "none", *options,
              world.work / "polls", *arguments]
@@ -213,6 +270,7 @@ def tests() -> list:
         ("a comparison with prices", prices_count),
         ("threads are charged once", threads_count_once),
         ("every run has its input and its folder", input_and_folders),
+        ("a disturbed recording is made again", disturbed_recordings),
         ("a program that polls is replayed on other machines", polling_replays),
         ("a program whose calls depend on time is refused", branching_is_reported),
         ("a comparison refuses other records", other_records),

@@ -46,6 +46,11 @@ impl CallProfile {
         self.profile.finish(now, waited);
     }
 
+    /// The system took the core from this rank so many times, in so many nanoseconds of computing.
+    pub fn interrupted(&self, switches: u64, nanos: u64) {
+        self.profile.interrupted(switches, nanos);
+    }
+
     /// Picoseconds since the rank's start, and the idle part of them if it is known.
     fn time(&self, rank: &Rank) -> (u64, Option<u64>) {
         let time = rank.in_virtual_time.then(|| rank.mpi.virtual_time());

@@ -109,8 +109,13 @@ impl Watch {
 
     /// The rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
-        if let Some(profile) = &self.lock().profile {
+        let inner = self.lock();
+        if let Some(profile) = &inner.profile {
             profile.finish(rank);
+            if let Time::Measured(_) = inner.time {
+                let (switches, computed) = inner.clock.interruptions();
+                profile.interrupted(switches, computed);
+            }
         }
     }
 

@@ -169,6 +169,12 @@ impl RankProfile {
         self.set(head::OUTAGES + 1, nanos.saturating_mul(1000));
     }
 
+    /// The system took the core from this rank so many times, in so many nanoseconds of computing.
+    pub fn interrupted(&self, switches: u64, nanos: u64) {
+        self.set(head::SWITCHES, switches.saturating_add(1));
+        self.set(head::SWITCHES + 1, nanos.saturating_mul(1000));
+    }
+
     /// The place of the running procedure.
     fn current(&self) -> Option<usize> {
         let number = self.get(head::CURRENT).checked_sub(1)?;

@@ -43,6 +43,24 @@ pub struct Summary {
     /// The ranks that had no path to a peer for some time.
     #[cfg_attr(feature = "serde", serde(default))]
     pub outages: Vec<RankOutages>,
+    /// Where computing is timed, each rank's interruptions, which differ from run to run.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub interrupted: Vec<RankSwitches>,
+}
+
+/// The interruptions of a rank by the system's scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RankSwitches {
+    /// The rank.
+    pub rank: usize,
+    /// Involuntary switches while it computed: each time another task got the core.
+    pub switches: u64,
+    /// The time of this computing in seconds.
+    pub computing_s: f64,
 }
 
 /// The outages of a rank that have ended: the times without any path to a peer.
@@ -213,6 +231,7 @@ impl Summary {
             resources: facts.resources,
             strangers: strangers(records),
             outages: outages(records),
+            interrupted: interrupted(records),
         }
     }
 
@@ -314,6 +333,18 @@ fn strangers(records: &[RankRecord]) -> Vec<Strangers> {
         counted.map(move |(rail, count)| Strangers { rank, rail, count })
     };
     records.iter().enumerate().flat_map(of).collect()
+}
+
+fn interrupted(records: &[RankRecord]) -> Vec<RankSwitches> {
+    let of = |(rank, record): (usize, &RankRecord)| {
+        let (switches, time) = record.switches?;
+        Some(RankSwitches {
+            rank,
+            switches,
+            computing_s: time as f64 / SECOND,
+        })
+    };
+    records.iter().enumerate().filter_map(of).collect()
 }
 
 fn outages(records: &[RankRecord]) -> Vec<RankOutages> {
