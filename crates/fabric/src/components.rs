@@ -28,6 +28,8 @@ pub struct Key {
     pub doc: &'static str,
     /// The type of its value.
     pub holds: KeyType,
+    /// True if a file may leave the key out.
+    pub optional: bool,
 }
 
 /// The type of a key's value.
@@ -62,6 +64,10 @@ pub trait PartSource: Sized {
     type Error;
     /// The value of `key`.
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Self::Error>;
+    /// The value of `key`, which may be missing.
+    fn optional<T>(&mut self, key: &'static str) -> Result<Option<T>, Self::Error>
+    where
+        Option<T>: Quantity;
     /// The component of `key`.
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Self::Error>;
     /// The components of `key`.
@@ -137,6 +143,7 @@ macro_rules! part {
                 name: stringify!($key),
                 doc: $doc,
                 holds: $crate::components::part!(@holds $holds $type),
+                optional: $crate::components::part!(@optional $holds),
             } ),* ];
             fn build<S: $crate::components::PartSource>(source: &mut S) -> Result<Self, S::Error> {
                 Ok($name { $( $key: source.$holds(stringify!($key))?, )* })
@@ -151,6 +158,7 @@ macro_rules! part {
         }
     };
     (@holds value $type:ty) => { $crate::components::KeyType::Value { valid: <$type as $crate::quantity::Quantity>::VALID } };
+    (@holds optional $type:ty) => { $crate::components::part!(@holds value $type) };
     (@holds part $type:ty) => { $crate::components::KeyType::Part {
         kind: <$type as $crate::components::Part>::KIND,
         keys: <$type as $crate::components::Part>::KEYS,
@@ -160,7 +168,10 @@ macro_rules! part {
         keys: <<$type as $crate::components::PartList>::Item as $crate::components::Part>::KEYS,
         number: <$type as $crate::components::PartList>::NUMBER,
     } };
+    (@optional optional) => { true };
+    (@optional $holds:ident) => { false };
     (@word list $list:expr, $words:ident) => { $crate::components::list_to_words(&$list, $words) };
+    (@word optional $value:expr, $words:ident) => { $crate::components::part!(@word value $value, $words) };
     (@word value $value:expr, $words:ident) => { $words.push($crate::quantity::Quantity::to_word(&$value)) };
     (@word part $part:expr, $words:ident) => { $crate::components::Part::to_words(&$part, $words) };
 }
@@ -226,10 +237,14 @@ part! {
         value register_page: Nanos, "Processor: additional cost of registration for each page of 4 KiB.";
         value crossing: Nanos, "One-way latency between sockets, for a rail whose HCA is attached to the other socket.";
         value rail_switch: Nanos, "Processor: switching from one rail's queue pair to another rail's.";
-        value price: Option<Price>, "Price of one; may be left out.";
+        optional cores: Option<u32>, "Cores of a host, of all its sockets; may be left out.";
+        optional price: Option<Price>, "Price of one; may be left out.";
     }
     check |host| {
         lanes(host.lanes)?;
+        InvalidValue::unless(host.cores.is_none_or(|cores| (1..=4096).contains(&cores)), "cores", || {
+            "that is not a number of cores; valid are 1 to 4096".into()
+        })?;
         InvalidValue::unless(host.copy_traffic >= 1, "copy_traffic", || "a copy moves each byte at least once".into())?;
         power(host.read_completion, "read_completion", 64, 4096)?;
         power(host.max_payload, "max_payload", 64, 4096)
@@ -265,7 +280,7 @@ part! {
         value reads: u32, "Outstanding RDMA reads of one queue pair.";
         value read_engine: Option<GbPerSec>, "Throughput of the engine that reads host memory.";
         value internal: Option<GbPerSec>, "Throughput of the internal buffer, the sum of both directions.";
-        value price: Option<Price>, "Price of one; may be left out.";
+        optional price: Option<Price>, "Price of one; may be left out.";
     }
     check |hca| {
         lanes(hca.lanes)?;
@@ -290,7 +305,7 @@ part! {
         value metre: Nanos, "Signal time for each metre.";
         value conversion: Nanos, "Latency of the conversion to light and back, in an active cable.";
         value reach: Metres, "Greatest length at which the link works.";
-        value price: Option<Price>, "Price of one; may be left out.";
+        optional price: Option<Price>, "Price of one; may be left out.";
     }
     check |cable| InvalidValue::unless(cable.length <= cable.reach, "length", || {
         format!("{} is longer than the reach of this cable, {}", cable.length, cable.reach)
@@ -304,7 +319,7 @@ part! {
         value width: u32, "Lanes of a port.";
         part link: Link, "The fastest generation of its ports.";
         value latency: Nanos, "Cut-through latency from port to port.";
-        value price: Option<Price>, "Price of one; may be left out.";
+        optional price: Option<Price>, "Price of one; may be left out.";
     }
     check |switch| {
         width(switch.width)?;

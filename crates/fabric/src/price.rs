@@ -63,10 +63,6 @@ const MOST: u64 = 1_000_000_000_000_000;
 impl Quantity for Option<Price> {
     const VALID: &'static str = "\"none\", or an amount with its currency as three capital letters, such as \"450 USD\" or \"89.90 EUR\"";
 
-    fn absent() -> Option<Self> {
-        Some(None)
-    }
-
     fn read(raw: &Raw) -> Option<Self> {
         let Raw::Text(text) = raw else { return None };
         if text == "none" {

@@ -14,10 +14,6 @@ use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 pub trait Quantity: Sized {
     /// The valid values, with an example: the end of a sentence "valid is …".
     const VALID: &'static str;
-    /// The value that is meant where the key is missing; `None`: the key must be given.
-    fn absent() -> Option<Self> {
-        None
-    }
     /// Parses a value from a file; `None` if it is not valid.
     fn read(raw: &Raw) -> Option<Self>;
     /// The value as text that [`read`](Quantity::read) accepts.

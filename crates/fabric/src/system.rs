@@ -218,6 +218,13 @@ impl<I: Iterator<Item = u64>> PartSource for Words<I> {
         Q::from_word(word).ok_or_else(|| DecodeError(format!("{key} cannot be {word:#x}")))
     }
 
+    fn optional<T>(&mut self, key: &'static str) -> Result<Option<T>, DecodeError>
+    where
+        Option<T>: Quantity,
+    {
+        self.value(key)
+    }
+
     fn part<P: Part>(&mut self, _: &'static str) -> Result<P, DecodeError> {
         let part = P::build(self)?;
         part.check()

@@ -116,7 +116,7 @@ impl Sheet {
         let is_missing = |key: &&Key| match key.holds {
             // A list may stand for nothing.
             KeyType::List { number: None, .. } => false,
-            _ => self.field(key.name).is_none(),
+            _ => !key.optional && self.field(key.name).is_none(),
         };
         keys(self.kind).iter().filter(is_missing).collect()
     }
@@ -155,9 +155,6 @@ impl PartSource for &Sheet {
     type Error = Problem;
 
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Problem> {
-        if let (None, Some(absent)) = (self.field(key), Q::absent()) {
-            return Ok(absent);
-        }
         let field = self.needed(key)?;
         let FieldValue::Value(raw) = &field.value else {
             unreachable!("{key} holds a value")
@@ -170,6 +167,16 @@ impl PartSource for &Sheet {
             );
             Problem::at(&field.location, what)
         })
+    }
+
+    fn optional<T>(&mut self, key: &'static str) -> Result<Option<T>, Problem>
+    where
+        Option<T>: Quantity,
+    {
+        match self.field(key) {
+            None => Ok(None),
+            Some(_) => self.value(key),
+        }
     }
 
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Problem> {

@@ -3,7 +3,7 @@
 
 use fabric::catalogue::{Catalogue, FieldValue, STANDINGS, Sheet};
 use fabric::dragonfly::Dragonfly;
-use fabric::{Bus, GbPerSec, Link, System, Tree};
+use fabric::{Bus, GbPerSec, Host, Link, System, Tree};
 
 use crate::system;
 
@@ -41,6 +41,20 @@ fn every_value_has_a_source_that_says_what_stands_behind_it() {
         );
     }
     assert!(values > 1000, "{values}");
+}
+
+#[test]
+fn every_host_has_its_cores_and_files_may_leave_them_out() {
+    let catalogue = Catalogue::builtin();
+    for host in catalogue.entries().filter(|entry| entry.kind == "host") {
+        let sheet = catalogue.sheet("host", host.name).unwrap();
+        let host: Host = sheet.build().unwrap();
+        assert!(host.cores.is_some_and(|cores| cores % 2 == 0), "{sheet:?}");
+    }
+    let mut sheet = catalogue.sheet("host", "milan-vm").unwrap();
+    assert_eq!(sheet.build::<Host>().unwrap().cores, Some(120));
+    sheet.fields.retain(|field| field.key.name != "cores");
+    assert_eq!(sheet.build::<Host>().unwrap().cores, None);
 }
 
 #[test]
