@@ -116,6 +116,27 @@ int main(int argc, char **argv) {
 """
 
 
+def too_few_cores(world):
+    """More ranks, or threads of ranks, than a host has cores are an error, whether measured, recorded or replayed."""
+    _, errors = compare(world, "--fabrics", "edr,qdr", "-n", 16, "--ppn", 16, code=2)
+    if not re.search(r"qdr: 16 ranks on a host that has 8 cores \(host.cores\).*--ppn", errors):
+        raise Problem(f"16 ranks on a host of 8 cores: {errors}")
+    (world.work / "threads.c").write_text(THREADS)
+    subprocess.run([world.mpiexec.parent / "mpicc", "-O1", "-pthread", world.work / "threads.c", "-o", world.work / "threads"], check=True)
+    one = world.work / "one-core.toml"
+    one.write_text('[system.one]\nfrom = "qdr"\nhost = { cores = 1, source = "assumed: for a test" }\n')
+    wanted = r"1 rank with 2 threads each, 2 threads, on a host that has 1 core .*OMP_NUM_THREADS"
+    words = [world.mpiexec.parent / "fishplate", "run", "-n", 1, "--fabric", one, "--compute", "measured", world.work / "threads"]
+    with Job(world.work, words) as job:
+        if job.end(60) == 0 or not re.search("rank 0 computes with threads: " + wanted, job.err):
+            raise Problem(f"two threads on one core: {job.err}")
+    file = world.work / "threads.computing"
+    for source in ("--record", "--replay"):
+        _, errors = compare(world, "--fabrics", f"qdr,{one}", "-n", 1, source, file, program="threads", arguments=(), code=1)
+        if not re.search("one-core.toml: " + wanted, errors):
+            raise Problem(f"{source}: {errors}")
+
+
 def input_and_folders(world):
     """Every run reads the same standard input, and files that the program writes stay out of the user's folder."""
     program = world.work / "reads"
@@ -269,6 +290,7 @@ def tests() -> list:
         ("a comparison is the same again", same_record_same_bytes),
         ("a comparison with prices", prices_count),
         ("threads are charged once", threads_count_once),
+        ("more threads than cores are refused", too_few_cores),
         ("every run has its input and its folder", input_and_folders),
         ("a disturbed recording is made again", disturbed_recordings),
         ("a program that polls is replayed on other machines", polling_replays),

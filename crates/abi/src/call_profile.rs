@@ -46,9 +46,10 @@ impl CallProfile {
         self.profile.finish(now, waited);
     }
 
-    /// The system took the core from this rank so many times, in so many nanoseconds of computing.
-    pub fn interrupted(&self, switches: u64, nanos: u64) {
-        self.profile.interrupted(switches, nanos);
+    /// The rank has computed for so many nanoseconds, with so many involuntary switches, and with so
+    /// many threads side by side.
+    pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
+        self.profile.computed(switches, nanos, threads);
     }
 
     /// Picoseconds since the rank's start, and the idle part of them if it is known.

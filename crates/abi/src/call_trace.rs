@@ -14,6 +14,8 @@ use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
 
+use fabric::System;
+use model::check_cores;
 use model::compute_trace::{CallKind, Replay};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -27,8 +29,18 @@ struct Inner {
     depth: u32,
     /// The computing since the last call returned.
     clock: ComputeClock,
-    /// The user knows that the program has threads.
-    threads_said: bool,
+    /// The host of the rank, if computing is timed.
+    host: Option<ModelledHost>,
+    /// The threads of the program that the user knows of.
+    threads_said: usize,
+}
+
+/// The modelled host of a rank.
+pub struct ModelledHost {
+    /// The machine.
+    pub system: System,
+    /// The number of ranks on the host.
+    pub ranks: usize,
 }
 
 /// The source of the time that computing takes.
@@ -42,14 +54,16 @@ pub enum Time {
 }
 
 impl Watch {
-    /// A trace before the first call. A profile counts the calls too.
-    pub fn new(time: Time, profile: Option<CallProfile>) -> Watch {
+    /// A trace before the first call. A profile counts the calls too. `host` is that of a rank whose
+    /// computing is timed.
+    pub fn new(time: Time, profile: Option<CallProfile>, host: Option<ModelledHost>) -> Watch {
         Watch(Mutex::new(Inner {
             time,
             profile,
             depth: 0,
             clock: ComputeClock::new(),
-            threads_said: false,
+            host,
+            threads_said: 1,
         }))
     }
 
@@ -114,7 +128,7 @@ impl Watch {
             profile.finish(rank);
             if let Time::Measured(_) = inner.time {
                 let (switches, computed) = inner.clock.interruptions();
-                profile.interrupted(switches, computed);
+                profile.computed(switches, computed, inner.clock.most_threads());
             }
         }
     }
@@ -144,7 +158,7 @@ impl Inner {
                 .enter(call, kind)
                 .unwrap_or_else(|why| another_run(rank, call, &why)),
         };
-        self.say_threads(rank);
+        self.say_threads(rank, call);
         if rank.in_virtual_time {
             rank.mpi.enter(call, computed);
         }
@@ -175,16 +189,24 @@ impl Inner {
         }
     }
 
-    /// Rank 0 says once that the program has threads, and how they are charged.
+    /// Rank 0 says once that the program has threads, and how they are charged. More of them than
+    /// the host has cores are an error.
     #[inline]
-    fn say_threads(&mut self, rank: &Rank) {
+    fn say_threads(&mut self, rank: &Rank, call: &'static str) {
         let threads = self.clock.most_threads();
-        if threads > 1 && !self.threads_said {
-            self.threads_said = true;
-            if rank.rank() == 0 {
-                say_threads(threads);
-            }
+        if threads <= self.threads_said {
+            return;
         }
+        if let Some(host) = &self.host
+            && let Err(why) = check_cores(&host.system, host.ranks, threads)
+        {
+            let why = format!("rank {} computes with threads: {why}", rank.rank());
+            raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why));
+        }
+        if self.threads_said == 1 && rank.rank() == 0 {
+            say_threads(threads);
+        }
+        self.threads_said = threads;
     }
 }
 

@@ -203,7 +203,13 @@ impl Runner {
             .with_context(|| format!("{activity}: its summary is damaged"))?;
         Ok(Recording {
             trace,
-            disturbed: is_disturbed(disturbances.stolen, &summary.interrupted),
+            disturbed: is_disturbed(disturbances.stolen, &summary.computed),
+            threads: summary
+                .computed
+                .iter()
+                .map(|rank| rank.threads as usize)
+                .max()
+                .unwrap_or(1),
         })
     }
 

@@ -200,6 +200,11 @@ fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     if let Some(file) = &request.keep {
         record.write(file)?;
     }
+    for of in &record.counts {
+        for machine in &request.machines {
+            machine.check_threads(of.ranks.min(request.per_host), of.threads)?;
+        }
+    }
     Ok(record)
 }
 
@@ -214,9 +219,7 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
     for ranks in &request.ranks {
         let mut made = Collection::default();
         made.fill(least, most, || runner.record(request, first, *ranks))?;
-        let mut of = Recordings::new(*ranks);
-        of.traces = made.traces.clone();
-        record.counts.push(of);
+        record.counts.push(made.of(*ranks));
         collections.push(made);
     }
     for (at, made) in collections.iter_mut().enumerate() {
@@ -226,7 +229,7 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
             runner.phase(&phase, Some(2));
             let wanted = made.traces.len() + 2;
             made.fill(wanted, most, || runner.record(request, first, ranks))?;
-            record.counts[at].traces = made.traces.clone();
+            record.counts[at] = made.of(ranks);
             runner.forget(ranks);
         }
         if let Some(remark) = made.remark(ranks) {
@@ -244,7 +247,7 @@ fn is_unsettled(
     at: usize,
     runner: &mut Runner,
 ) -> Result<bool> {
-    let Recordings { ranks, traces } = &record.counts[at];
+    let Recordings { ranks, traces, .. } = &record.counts[at];
     let mut tasks = vec![Task::plain(0, *ranks)];
     tasks.extend((0..traces.len()).map(|recording| Task::without(0, *ranks, recording)));
     let phase = format!("replaying each recording of {ranks} ranks left out in turn");

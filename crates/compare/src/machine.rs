@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow};
 use fabric::catalogue::Sheet;
 use fabric::quantity::Raw;
 use fabric::{Price, PriceGap, System};
+use model::check_cores;
 use model::config::MachineConfig;
 
 /// A machine of the comparison.
@@ -91,9 +92,13 @@ impl Machine {
     /// Checks that the machine can have as many hosts as the ranks need.
     pub fn check(&self, ranks: usize, per_host: usize) -> Result<()> {
         let config = MachineConfig::new(&self.system, ranks, per_host, 1);
-        config
-            .map(drop)
-            .map_err(|why| anyhow!("{}: {why}", self.word))
+        config.map_err(|why| anyhow!("{}: {why}", self.word))?;
+        self.check_threads(ranks.min(per_host), 1)
+    }
+
+    /// Checks that a host has a core for each thread of its ranks.
+    pub fn check_threads(&self, ranks: usize, threads: usize) -> Result<()> {
+        check_cores(&self.system, ranks, threads).map_err(|why| anyhow!("{}: {why}", self.word))
     }
 
     /// The price of the hosts that the ranks need.

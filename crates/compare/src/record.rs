@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use model::compute_trace::ComputeTrace;
-use profile::RankSwitches;
+use profile::RankComputing;
 
 /// The recordings of one program.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -26,7 +26,12 @@ pub struct Recordings {
     pub ranks: usize,
     /// One compute trace for each run.
     pub traces: Vec<ComputeTrace>,
+    /// The most threads of a rank that computed side by side.
+    pub threads: usize,
 }
+
+/// Begins a line at the end of a file: the threads of a rank, where there are several.
+const THREADS: &str = "# threads of a rank, with ";
 
 /// The program and its arguments as one line, as compute traces name it.
 pub fn words(program: &[OsString]) -> String {
@@ -40,6 +45,8 @@ pub(crate) struct Recording {
     pub(crate) trace: ComputeTrace,
     /// The system or the hypervisor kept a rank from its computing.
     pub(crate) disturbed: bool,
+    /// The most threads of a rank that computed side by side.
+    pub(crate) threads: usize,
 }
 
 /// The share of the time that a hypervisor may take: half of what counts as equal.
@@ -50,8 +57,8 @@ const SLICE: f64 = 0.01;
 
 /// Whether a recording was disturbed: a hypervisor took time of this computer, or a rank was
 /// interrupted while it computed, more often than once and once for each time slice.
-pub(crate) fn is_disturbed(stolen: f64, ranks: &[RankSwitches]) -> bool {
-    let many = |rank: &RankSwitches| rank.switches as f64 > 1.0 + rank.computing_s / SLICE;
+pub(crate) fn is_disturbed(stolen: f64, ranks: &[RankComputing]) -> bool {
+    let many = |rank: &RankComputing| rank.switches as f64 > 1.0 + rank.computing_s / SLICE;
     stolen > STOLEN || ranks.iter().any(many)
 }
 
@@ -64,6 +71,8 @@ pub(crate) struct Collection {
     aside: Vec<ComputeTrace>,
     /// The number of disturbed ones that count all the same.
     counted: usize,
+    /// The most threads of a rank in any of them.
+    threads: usize,
 }
 
 impl Collection {
@@ -82,6 +91,7 @@ impl Collection {
     ) -> Result<()> {
         while self.traces.len() < wanted && self.made() < most {
             let made = record()?;
+            self.threads = self.threads.max(made.threads);
             match made.disturbed {
                 true => self.aside.push(made.trace),
                 false => self.traces.push(made.trace),
@@ -92,6 +102,15 @@ impl Collection {
         self.traces.extend(self.aside.drain(..taken));
         self.counted += taken;
         Ok(())
+    }
+
+    /// The recordings with `ranks` ranks.
+    pub(crate) fn of(&self, ranks: usize) -> Recordings {
+        Recordings {
+            ranks,
+            traces: self.traces.clone(),
+            threads: self.threads.max(1),
+        }
     }
 
     /// The disturbed recordings for the user; `None` if there are none.
@@ -119,6 +138,7 @@ impl Recordings {
         Recordings {
             ranks,
             traces: Vec::new(),
+            threads: 1,
         }
     }
 
@@ -152,6 +172,10 @@ impl Record {
         let mut rest = text;
         let mut before = 0;
         while !rest.trim().is_empty() {
+            if rest.starts_with(THREADS) {
+                record.add_threads(rest)?;
+                break;
+            }
             let end = rest
                 .find("\nend\n")
                 .map_or(rest.len(), |at| at + "\nend\n".len());
@@ -173,6 +197,27 @@ impl Record {
         }
     }
 
+    /// Reads the lines at the end of a file: the threads of a rank with a number of ranks.
+    fn add_threads(&mut self, text: &str) -> Result<(), String> {
+        for line in text.lines() {
+            let numbers = line.strip_prefix(THREADS).unwrap_or_default();
+            let numbers: Vec<usize> = numbers
+                .split(" ranks: ")
+                .filter_map(|word| word.parse().ok())
+                .collect();
+            let of = self.counts.iter_mut();
+            match (numbers.as_slice(), of) {
+                ([ranks, threads], mut of) if *threads > 0 => {
+                    let of = of.find(|of| of.ranks == *ranks);
+                    of.ok_or_else(|| format!("`{line}` is of no recording"))?
+                        .threads = *threads;
+                }
+                _ => return Err(format!("`{line}` is no line of threads")),
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, trace: ComputeTrace) {
         let ranks = trace.ranks();
         match self.counts.iter_mut().find(|of| of.ranks == ranks) {
@@ -180,6 +225,7 @@ impl Record {
             None => self.counts.push(Recordings {
                 ranks,
                 traces: vec![trace],
+                threads: 1,
             }),
         }
     }
@@ -203,7 +249,9 @@ impl Record {
     /// Writes the file.
     pub fn write(&self, file: &Path) -> Result<()> {
         let traces = self.counts.iter().flat_map(|of| &of.traces);
-        let text: String = traces.map(ComputeTrace::text).collect();
+        let mut text: String = traces.map(ComputeTrace::text).collect();
+        let threads = self.counts.iter().filter(|of| of.threads > 1);
+        text.extend(threads.map(|of| format!("{THREADS}{} ranks: {}\n", of.ranks, of.threads)));
         std::fs::write(file, text).with_context(|| format!("--record {}", file.display()))
     }
 
@@ -244,6 +292,25 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_the_threads_of_ranks() {
+        let text = trace(2) + &trace(4) + "# threads of a rank, with 4 ranks: 3\n";
+        let record = Record::parse(&text, "./a 1").unwrap();
+        assert_eq!(
+            [2, 4].map(|ranks| record.of(ranks).unwrap().threads),
+            [1, 3]
+        );
+        for wrong in [
+            "4 ranks: many\n",
+            "8 ranks: 3\n",
+            "4 ranks: 3\nmore\n",
+            "4 ranks: 0\n",
+        ] {
+            let text = trace(4) + "# threads of a rank, with " + wrong;
+            assert!(Record::parse(&text, "./a 1").is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn one_recording_can_be_left_out() {
         let with =
             |nanos: u64| trace(1).replace("MPI_Finalize 5", &format!("MPI_Finalize {nanos}"));
@@ -258,10 +325,11 @@ mod tests {
 
     #[test]
     fn a_rank_that_is_interrupted_often_is_disturbed() {
-        let rank = |switches, computing_s| RankSwitches {
+        let rank = |switches, computing_s| RankComputing {
             rank: 0,
             switches,
             computing_s,
+            threads: 1,
         };
         assert!(!is_disturbed(0.0, &[rank(1, 0.0007), rank(0, 0.0007)]));
         assert!(is_disturbed(0.0, &[rank(0, 0.0007), rank(2, 0.0007)]));
@@ -284,6 +352,7 @@ mod tests {
             Ok(Recording {
                 trace: ComputeTrace::parse(&text).unwrap(),
                 disturbed: disturbed.contains(&number),
+                threads: 1,
             })
         };
         collection.fill(wanted, most, record).unwrap();

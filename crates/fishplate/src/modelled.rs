@@ -209,6 +209,10 @@ impl ModelledArguments {
         let ports = scene.faults.ports.check(&scene.system);
         ports.map_err(|why| format!("a fault on --fabric {word}: {why}"))?;
         scene.intra_host = self.intra_host.into();
+        if !matches!(self.compute, ComputeOption::None) {
+            let checked = model::check_cores(&scene.system, per_host.min(ranks), 1);
+            checked.map_err(|why| format!("--fabric {word}: {why}"))?;
+        }
         let (mut computed, mut record) = (None, None);
         scene.compute = match &self.compute {
             ComputeOption::None => Compute::Ignored,

@@ -169,10 +169,12 @@ impl RankProfile {
         self.set(head::OUTAGES + 1, nanos.saturating_mul(1000));
     }
 
-    /// The system took the core from this rank so many times, in so many nanoseconds of computing.
-    pub fn interrupted(&self, switches: u64, nanos: u64) {
+    /// The rank has computed for so many nanoseconds, in which the system took the core from it so
+    /// many times, with so many threads side by side.
+    pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
         self.set(head::SWITCHES, switches.saturating_add(1));
         self.set(head::SWITCHES + 1, nanos.saturating_mul(1000));
+        self.set(head::SWITCHES + 2, threads as u64);
     }
 
     /// The place of the running procedure.

@@ -43,24 +43,26 @@ pub struct Summary {
     /// The ranks that had no path to a peer for some time.
     #[cfg_attr(feature = "serde", serde(default))]
     pub outages: Vec<RankOutages>,
-    /// Where computing is timed, each rank's interruptions, which differ from run to run.
+    /// Where computing is timed, each rank's, which differs from run to run.
     #[cfg_attr(
         feature = "serde",
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
-    pub interrupted: Vec<RankSwitches>,
+    pub computed: Vec<RankComputing>,
 }
 
-/// The interruptions of a rank by the system's scheduler.
+/// The computing of a rank, where it is timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct RankSwitches {
+pub struct RankComputing {
     /// The rank.
     pub rank: usize,
     /// Involuntary switches while it computed: each time another task got the core.
     pub switches: u64,
     /// The time of this computing in seconds.
     pub computing_s: f64,
+    /// The most threads that computed side by side.
+    pub threads: u64,
 }
 
 /// The outages of a rank that have ended: the times without any path to a peer.
@@ -231,7 +233,7 @@ impl Summary {
             resources: facts.resources,
             strangers: strangers(records),
             outages: outages(records),
-            interrupted: interrupted(records),
+            computed: computed(records),
         }
     }
 
@@ -335,13 +337,14 @@ fn strangers(records: &[RankRecord]) -> Vec<Strangers> {
     records.iter().enumerate().flat_map(of).collect()
 }
 
-fn interrupted(records: &[RankRecord]) -> Vec<RankSwitches> {
+fn computed(records: &[RankRecord]) -> Vec<RankComputing> {
     let of = |(rank, record): (usize, &RankRecord)| {
-        let (switches, time) = record.switches?;
-        Some(RankSwitches {
+        let (switches, time, threads) = record.computed?;
+        Some(RankComputing {
             rank,
             switches,
             computing_s: time as f64 / SECOND,
+            threads,
         })
     };
     records.iter().enumerate().filter_map(of).collect()
