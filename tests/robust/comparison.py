@@ -218,6 +218,28 @@ int main(int argc, char **argv) {
 """
 
 
+def paths_above(world):
+    """A program and its input by `../`, from a folder below them; what it writes there is gone."""
+    folder = world.work / "above" / "runs" / "first"
+    folder.mkdir(parents=True, exist_ok=True)
+    (world.work / "above" / "size").write_text("48\n")
+    program = world.work / "above" / "runs" / "reads"
+    program.write_text(f"#!/bin/sh\nread size < ../../size && echo $size > ../out && exec {world.work}/heat $size 3\n")
+    program.chmod(0o755)
+    before = sorted(path for path in (world.work / "above").rglob("*"))
+    words = [world.mpiexec.parent / "fishplate", "compare", "--fabrics", "qdr", "-n", "2", "--recordings", "1", "--json", "../reads"]
+    ran = subprocess.run(list(map(str, words)), cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    if ran.returncode or json.loads(ran.stdout)["program"] != "../reads":
+        raise Problem(f"exit status {ran.returncode}: {ran.stdout[-300:]} {ran.stderr[-800:]}")
+    if sorted(path for path in (world.work / "above").rglob("*")) != before:
+        raise Problem("the folders above have new files")
+    far = "../" * 20 + str(program).lstrip("/")
+    (folder / "wrapper").write_text("")
+    ran = subprocess.run([*map(str, words[:-1]), far], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    if ran.returncode or json.loads(ran.stdout)["program"] != far:
+        raise Problem(f"by {far}: exit status {ran.returncode}: {ran.stderr[-800:]}")
+
+
 def polls(world, *arguments, options, fabric="qdr", code=0):
     words = [world.mpiexec.parent / "fishplate", "run", "-n", 4, "--fabric", fabric, "--summary", "none", *options,
              world.work / "polls", *arguments]
@@ -292,6 +314,7 @@ def tests() -> list:
         ("threads are charged once", threads_count_once),
         ("more threads than cores are refused", too_few_cores),
         ("every run has its input and its folder", input_and_folders),
+        ("a program above its folder", paths_above),
         ("a disturbed recording is made again", disturbed_recordings),
         ("a program that polls is replayed on other machines", polling_replays),
         ("a program whose calls depend on time is refused", branching_is_reported),

@@ -51,7 +51,7 @@ pub(crate) struct CompareArguments {
     recordings: Option<usize>,
 
     /// Run the program in FOLDER, one run at a time, instead of in a temporary folder for each run
-    /// with links to what is in the current one
+    /// with links to what is in the current one and the three above it
     #[arg(long = "in", value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
