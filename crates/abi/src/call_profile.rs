@@ -46,8 +46,8 @@ impl CallProfile {
         self.profile.finish(now, waited);
     }
 
-    /// The rank has computed for so many nanoseconds, with so many involuntary switches, and with so
-    /// many threads side by side.
+    /// The rank has computed for so many nanoseconds, with so many involuntary switches, and with
+    /// so many threads side by side.
     pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
         self.profile.computed(switches, nanos, threads);
     }

@@ -54,8 +54,8 @@ pub enum Time {
 }
 
 impl Watch {
-    /// A trace before the first call. A profile counts the calls too. `host` is that of a rank whose
-    /// computing is timed.
+    /// A trace before the first call. A profile counts the calls too. `host` is that of a rank
+    /// whose computing is timed.
     pub fn new(time: Time, profile: Option<CallProfile>, host: Option<ModelledHost>) -> Watch {
         Watch(Mutex::new(Inner {
             time,

@@ -67,6 +67,21 @@ pub struct Facts {
     pub values: usize,
     /// The time of computing on its processor over that on this computer.
     pub compute_scale: f64,
+    /// Its host and its MPI library, where these are assumed or inferred.
+    pub stand_ins: Vec<StandIn>,
+}
+
+/// A part of the catalogue that is assumed for a machine, or inferred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandIn {
+    /// The key of the part: `host` or `software`.
+    pub key: String,
+    /// The name of the part.
+    pub part: String,
+    /// Whether it is `assumed` or `inferred`.
+    pub standing: &'static str,
+    /// The reason.
+    pub reason: String,
 }
 
 impl Machine {
@@ -135,7 +150,31 @@ impl Machine {
             uncertain: uncertain.count(),
             values: values.len(),
             compute_scale: self.compute_scale as f64 / 1000.0,
+            stand_ins: self.stand_ins(),
         }
+    }
+
+    /// Its host and its MPI library, where these are assumed or inferred.
+    pub fn stand_ins(&self) -> Vec<StandIn> {
+        let uncertain = self.sheet.uncertain().into_iter();
+        let parts = uncertain.filter(|one| ["host", "software"].contains(&one.path.as_str()));
+        parts
+            .map(|one| StandIn {
+                key: one.path,
+                part: one.value,
+                standing: one.standing,
+                reason: one.reason,
+            })
+            .collect()
+    }
+
+    /// Whether both machines have the same values, so that only their processors may differ.
+    pub fn equals(&self, other: &Machine) -> bool {
+        let values = |machine: &Machine| -> Vec<(String, Raw)> {
+            let values = machine.sheet.values().into_iter();
+            values.map(|value| (value.path, value.raw)).collect()
+        };
+        values(self) == values(other)
     }
 }
 

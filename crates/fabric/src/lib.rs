@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accuracy;
 pub mod calibrate;
 #[cfg(feature = "toml")]
 pub mod catalogue;

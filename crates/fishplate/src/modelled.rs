@@ -65,8 +65,8 @@ pub(crate) struct ModelledArguments {
     #[arg(long, requires = "fabric")]
     real_clocks: bool,
 
-    /// Run in a temporary folder with links to what is in the current one and the three above it, and
-    /// remove it with all that the program has written there
+    /// Run in a temporary folder with links to what is in the current one and the three above it,
+    /// and remove it with all that the program has written there
     #[arg(long, requires = "fabric")]
     scratch: bool,
 

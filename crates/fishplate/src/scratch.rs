@@ -53,8 +53,8 @@ impl ScratchFolder {
         &self.folder
     }
 
-    /// The path of a program that was named in the folder `here`: as it is, unless only that folder leads
-    /// to it.
+    /// The path of a program that was named in the folder `here`: as it is, unless only that folder
+    /// leads to it.
     pub(crate) fn program(&self, here: &Path, named: &Path) -> PathBuf {
         let is_path = named.as_os_str().as_encoded_bytes().contains(&b'/');
         match is_path && !self.folder.join(named).exists() {
