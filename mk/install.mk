@@ -29,6 +29,7 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
+	$(CARGO) build --profile lib -p clocks
 
 command:
 	$(CARGO) build --profile command -p fishplate
@@ -60,6 +61,7 @@ files:
 	@for name in mpicxx mpic++ mpicc_abi mpicxx_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
+	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))

@@ -116,12 +116,35 @@ int main(int argc, char **argv) {
 """
 
 
+def too_few_cores(world):
+    """More ranks, or threads of ranks, than a host has cores are an error, whether measured, recorded or replayed."""
+    _, errors = compare(world, "--fabrics", "edr,qdr", "-n", 16, "--ppn", 16, code=2)
+    if not re.search(r"qdr: 16 ranks on a host that has 8 cores \(host.cores\).*--ppn", errors):
+        raise Problem(f"16 ranks on a host of 8 cores: {errors}")
+    (world.work / "threads.c").write_text(THREADS)
+    subprocess.run([world.mpiexec.parent / "mpicc", "-O1", "-pthread", world.work / "threads.c", "-o", world.work / "threads"], check=True)
+    one = world.work / "one-core.toml"
+    one.write_text('[system.one]\nfrom = "qdr"\nhost = { cores = 1, source = "assumed: for a test" }\n')
+    wanted = r"1 rank with 2 threads each, 2 threads, on a host that has 1 core .*OMP_NUM_THREADS"
+    words = [world.mpiexec.parent / "fishplate", "run", "-n", 1, "--fabric", one, "--compute", "measured", world.work / "threads"]
+    with Job(world.work, words) as job:
+        if job.end(60) == 0 or not re.search("rank 0 computes with threads: " + wanted, job.err):
+            raise Problem(f"two threads on one core: {job.err}")
+    file = world.work / "threads.computing"
+    for source in ("--record", "--replay"):
+        _, errors = compare(world, "--fabrics", f"qdr,{one}", "-n", 1, source, file, program="threads", arguments=(), code=1)
+        if not re.search("one-core.toml: " + wanted, errors):
+            raise Problem(f"{source}: {errors}")
+
+
 def input_and_folders(world):
     """Every run reads the same standard input, and files that the program writes stay out of the user's folder."""
     program = world.work / "reads"
     program.write_text(f"#!/bin/sh\n[ $FISHPLATE_RANK != 0 ] || {{ read size; echo $size >> trace; echo $size >> {world.work}/sizes; }}\n"
                        f"exec {world.work}/heat 48 3\n")
     program.chmod(0o755)
+    for old in ("sizes", "trace"):
+        (world.work / old).unlink(missing_ok=True)
     before = set(os.listdir(world.work))
     words = [world.mpiexec.parent / "fishplate", "compare", "--fabrics", "qdr", "-n", "2", "--recordings", "3", "--json", program]
     ran = subprocess.run(list(map(str, words)), cwd=world.work, input="48\n", capture_output=True, text=True, timeout=120, check=False)
@@ -136,6 +159,85 @@ def input_and_folders(world):
                          timeout=120, check=False)
     if ran.returncode or (world.work / "trace").read_text().split() != ["48"] * len(sizes):
         raise Problem(f"--in: exit status {ran.returncode}: {ran.stderr[-800:]}")
+
+
+def disturbed_recordings(world):
+    """A rank that is interrupted while it computes, in the first two runs, makes these recordings be made again."""
+    (world.work / "interrupted.c").write_text(INTERRUPTED)
+    subprocess.run([world.mpiexec.parent / "mpicc", world.work / "interrupted.c", "-o", world.work / "interrupted"], check=True)
+    count = world.work / "interrupted.count"
+    count.write_text("")
+    _, errors = compare(world, "--fabrics", "qdr", "-n", "2", program="interrupted", arguments=(count, 2))
+    found = re.search(r"(\d+) recordings of 2 ranks were disturbed \(.*\): (.*)", errors)
+    if not found or int(found[1]) < 2 or "made again" not in found[2]:
+        raise Problem(f"two of the recordings were disturbed: {errors}")
+    # As many as the user wants, and no other ones: they count all the same.
+    count.write_text("")
+    _, errors = compare(world, "--fabrics", "qdr", "-n", "2", "--recordings", 2, program="interrupted", arguments=(count, 2))
+    if "2 recordings of 2 ranks were disturbed" not in errors or "count all the same" not in errors:
+        raise Problem(f"both recordings were disturbed: {errors}")
+
+
+# In the first runs, as many as the second argument says, a child of rank 0 wakes up on its core again and again, until rank 0 has been
+# interrupted thirty times while it computes.
+INTERRUPTED = """
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long interruptions(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+}
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc == 3 && !rank) {
+        FILE *file = fopen(argv[1], "a+");
+        fputc('x', file);
+        int disturbed = ftell(file) <= atoi(argv[2]);
+        fclose(file);
+        if (disturbed) {
+            long before = interruptions();
+            pid_t child = fork();
+            while (!child) usleep(50);
+            while (interruptions() - before < 30) {}
+            kill(child, SIGKILL);
+            waitpid(child, 0, 0);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}
+"""
+
+
+def paths_above(world):
+    """A program and its input by `../`, from a folder below them; what it writes there is gone."""
+    folder = world.work / "above" / "runs" / "first"
+    folder.mkdir(parents=True, exist_ok=True)
+    (world.work / "above" / "size").write_text("48\n")
+    program = world.work / "above" / "runs" / "reads"
+    program.write_text(f"#!/bin/sh\nread size < ../../size && echo $size > ../out && exec {world.work}/heat $size 3\n")
+    program.chmod(0o755)
+    before = sorted(path for path in (world.work / "above").rglob("*"))
+    words = [world.mpiexec.parent / "fishplate", "compare", "--fabrics", "qdr", "-n", "2", "--recordings", "1", "--json", "../reads"]
+    ran = subprocess.run(list(map(str, words)), cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    if ran.returncode or json.loads(ran.stdout)["program"] != "../reads":
+        raise Problem(f"exit status {ran.returncode}: {ran.stdout[-300:]} {ran.stderr[-800:]}")
+    if sorted(path for path in (world.work / "above").rglob("*")) != before:
+        raise Problem("the folders above have new files")
+    far = "../" * 20 + str(program).lstrip("/")
+    (folder / "wrapper").write_text("")
+    ran = subprocess.run([*map(str, words[:-1]), far], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    if ran.returncode or json.loads(ran.stdout)["program"] != far:
+        raise Problem(f"by {far}: exit status {ran.returncode}: {ran.stderr[-800:]}")
 
 
 def polls(world, *arguments, options, fabric="qdr", code=0):
@@ -210,7 +312,10 @@ def tests() -> list:
         ("a comparison is the same again", same_record_same_bytes),
         ("a comparison with prices", prices_count),
         ("threads are charged once", threads_count_once),
+        ("more threads than cores are refused", too_few_cores),
         ("every run has its input and its folder", input_and_folders),
+        ("a program above its folder", paths_above),
+        ("a disturbed recording is made again", disturbed_recordings),
         ("a program that polls is replayed on other machines", polling_replays),
         ("a program whose calls depend on time is refused", branching_is_reported),
         ("a comparison refuses other records", other_records),

@@ -16,7 +16,7 @@ use profile::RankProfile;
 use sim::process::{LONG, Participant};
 
 use crate::call_profile::CallProfile;
-use crate::call_trace::{Time, Watch};
+use crate::call_trace::{ModelledHost, Time, Watch};
 use crate::remote;
 
 /// The procedure that starts MPI, and the time of its call.
@@ -65,7 +65,7 @@ fn by_our_launcher(
     let profile = profile.transpose()?;
     let Some(model) = job.model.take() else {
         let wiring = on_real_hosts(Arc::new(job), knobs)?;
-        let watch = profile.map(|profile| Watch::new(Time::None, Some(profile)));
+        let watch = profile.map(|profile| Watch::new(Time::None, Some(profile), None));
         return Ok((wiring, watch));
     };
     let bytes = contents(&File::from(model.scene))
@@ -94,6 +94,10 @@ fn by_our_launcher(
         }
         (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
     };
+    let host = matches!(time, Time::Measured(_)).then(|| ModelledHost {
+        system: scene.system,
+        ranks: Hosts::new(scene.hosts.clone()).beside(job.rank()).count(),
+    });
     let watched = scene.traced || scene.compute != Compute::Ignored || profile.is_some();
     let turn = sim::process::join(&model.world, place, |memory| {
         MachineModel::of(memory, &scene)
@@ -104,7 +108,7 @@ fn by_our_launcher(
     wiring.peers.segment = None;
     wiring.peers.local = vec![wiring.peers.rank];
     wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
-    Ok((wiring, watched.then(|| Watch::new(time, profile))))
+    Ok((wiring, watched.then(|| Watch::new(time, profile, host))))
 }
 
 /// All ranks share the file and its position, so it is read by place.

@@ -46,6 +46,12 @@ impl CallProfile {
         self.profile.finish(now, waited);
     }
 
+    /// The rank has computed for so many nanoseconds, with so many involuntary switches, and with
+    /// so many threads side by side.
+    pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
+        self.profile.computed(switches, nanos, threads);
+    }
+
     /// Picoseconds since the rank's start, and the idle part of them if it is known.
     fn time(&self, rank: &Rank) -> (u64, Option<u64>) {
         let time = rank.in_virtual_time.then(|| rank.mpi.virtual_time());

@@ -14,8 +14,10 @@ use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
 
+use fabric::System;
+use model::check_cores;
 use model::compute_trace::{CallKind, Replay};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The trace of this rank's calls.
 pub struct Watch(Mutex<Inner>);
@@ -27,8 +29,18 @@ struct Inner {
     depth: u32,
     /// The computing since the last call returned.
     clock: ComputeClock,
-    /// The user knows that the program has threads.
-    threads_said: bool,
+    /// The host of the rank, if computing is timed.
+    host: Option<ModelledHost>,
+    /// The threads of the program that the user knows of.
+    threads_said: usize,
+}
+
+/// The modelled host of a rank.
+pub struct ModelledHost {
+    /// The machine.
+    pub system: System,
+    /// The number of ranks on the host.
+    pub ranks: usize,
 }
 
 /// The source of the time that computing takes.
@@ -42,14 +54,16 @@ pub enum Time {
 }
 
 impl Watch {
-    /// A trace before the first call. A profile counts the calls too.
-    pub fn new(time: Time, profile: Option<CallProfile>) -> Watch {
+    /// A trace before the first call. A profile counts the calls too. `host` is that of a rank
+    /// whose computing is timed.
+    pub fn new(time: Time, profile: Option<CallProfile>, host: Option<ModelledHost>) -> Watch {
         Watch(Mutex::new(Inner {
             time,
             profile,
             depth: 0,
             clock: ComputeClock::new(),
-            threads_said: false,
+            host,
+            threads_said: 1,
         }))
     }
 
@@ -60,12 +74,24 @@ impl Watch {
 
     /// A call begins. `publish` lets the library find the rank.
     pub fn enter(&self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
-        let mut inner = self.lock();
-        inner.depth += 1;
-        if inner.depth == 1 {
-            inner.enter(rank, call, kind);
-            publish();
-        }
+        self.lock().begin(rank, call, kind, publish);
+    }
+
+    /// A call begins, unless the trace is being changed: a signal handler must not wait for that.
+    pub fn try_enter(
+        &self,
+        rank: &Rank,
+        call: &'static str,
+        kind: CallKind,
+        publish: impl FnOnce(),
+    ) -> Option<()> {
+        let mut inner = match self.0.try_lock() {
+            Ok(inner) => inner,
+            Err(TryLockError::Poisoned(inner)) => inner.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        inner.begin(rank, call, kind, publish);
+        Some(())
     }
 
     /// The call returns to the program, a poll perhaps without a result. `withdraw` hides the rank
@@ -97,8 +123,13 @@ impl Watch {
 
     /// The rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
-        if let Some(profile) = &self.lock().profile {
+        let inner = self.lock();
+        if let Some(profile) = &inner.profile {
             profile.finish(rank);
+            if let Time::Measured(_) = inner.time {
+                let (switches, computed) = inner.clock.interruptions();
+                profile.computed(switches, computed, inner.clock.most_threads());
+            }
         }
     }
 
@@ -108,6 +139,14 @@ impl Watch {
 }
 
 impl Inner {
+    fn begin(&mut self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
+        self.depth += 1;
+        if self.depth == 1 {
+            self.enter(rank, call, kind);
+            publish();
+        }
+    }
+
     fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind) {
         let computed = match &mut self.time {
             Time::None => 0,
@@ -119,7 +158,7 @@ impl Inner {
                 .enter(call, kind)
                 .unwrap_or_else(|why| another_run(rank, call, &why)),
         };
-        self.say_threads(rank);
+        self.say_threads(rank, call);
         if rank.in_virtual_time {
             rank.mpi.enter(call, computed);
         }
@@ -150,16 +189,24 @@ impl Inner {
         }
     }
 
-    /// Rank 0 says once that the program has threads, and how they are charged.
+    /// Rank 0 says once that the program has threads, and how they are charged. More of them than
+    /// the host has cores are an error.
     #[inline]
-    fn say_threads(&mut self, rank: &Rank) {
+    fn say_threads(&mut self, rank: &Rank, call: &'static str) {
         let threads = self.clock.most_threads();
-        if threads > 1 && !self.threads_said {
-            self.threads_said = true;
-            if rank.rank() == 0 {
-                say_threads(threads);
-            }
+        if threads <= self.threads_said {
+            return;
         }
+        if let Some(host) = &self.host
+            && let Err(why) = check_cores(&host.system, host.ranks, threads)
+        {
+            let why = format!("rank {} computes with threads: {why}", rank.rank());
+            raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why));
+        }
+        if self.threads_said == 1 && rank.rank() == 0 {
+            say_threads(threads);
+        }
+        self.threads_said = threads;
     }
 }
 

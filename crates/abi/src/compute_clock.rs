@@ -28,6 +28,10 @@ pub(crate) struct ComputeClock {
     reading: u64,
     /// The most threads that have computed side by side.
     most: usize,
+    /// The involuntary switches of the calling thread at the start of the span.
+    switches: u64,
+    /// Those within all spans so far, and the time of these.
+    interrupted: (u64, u64),
 }
 
 /// Threads of the system: replaced in tests.
@@ -61,6 +65,7 @@ impl ComputeClock {
 
     /// A span of computing begins.
     pub(crate) fn start(&mut self) {
+        self.switches = involuntary_switches();
         if !self.threads.is_empty() {
             self.threads
                 .retain_mut(|thread| match System.time(thread.id) {
@@ -80,7 +85,19 @@ impl ComputeClock {
     /// The computing since the start of the span, in nanoseconds.
     pub(crate) fn computed(&mut self) -> u64 {
         let all = processor_time().saturating_sub(self.process + self.reading);
-        self.longest(all, this_thread(), &System)
+        let switches = involuntary_switches().saturating_sub(self.switches);
+        let longest = self.longest(all, this_thread(), &System);
+        // Another thread has switches of its own, which may be fewer.
+        self.interrupted.0 += switches;
+        self.interrupted.1 += longest;
+        longest
+    }
+
+    /// The involuntary switches while the program computed, and the time of this computing in
+    /// nanoseconds. Those within MPI are normal: ranks take turns on one core, and the system may
+    /// let the next one run before this one sleeps.
+    pub(crate) fn interruptions(&self) -> (u64, u64) {
+        self.interrupted
     }
 
     /// The most threads that have computed side by side; 1 for a program without threads.
@@ -160,6 +177,15 @@ fn this_thread() -> libc::pid_t {
 /// Processor time of all threads of this process, in nanoseconds.
 pub(crate) fn processor_time() -> u64 {
     clock(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
+/// The times that the system took the core from this thread for another task.
+fn involuntary_switches() -> u64 {
+    // SAFETY: all bytes 0 are a valid structure of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is a local variable.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    u64::try_from(usage.ru_nivcsw).unwrap_or(0)
 }
 
 fn clock(clock: libc::clockid_t) -> Option<u64> {

@@ -105,6 +105,22 @@ impl Library {
         true
     }
 
+    /// Announces a call as [`enter`](Library::enter) does, from a signal handler too. `None` if the
+    /// trace of calls is being changed.
+    #[cold]
+    pub fn try_enter(&self, call: &'static str, kind: CallKind) -> Option<bool> {
+        let Some(rank) = self.rank_outside() else {
+            return Some(false);
+        };
+        if let Some(watch) = &rank.watch {
+            watch.try_enter(rank, call, kind, || {
+                let rank = ptr::from_ref(rank).cast_mut();
+                self.rank.store(rank, Ordering::Release);
+            })?;
+        }
+        Some(true)
+    }
+
     /// The announced call returns. Nothing happens after MPI_Finalize, which withdrew the rank.
     #[cold]
     pub fn leave(&self, call: &'static str, kind: CallKind, has_result: bool) {

@@ -3,7 +3,9 @@
 //! Machines that are equally good are named together, the cheapest first, or the user's first where
 //! nobody knows prices: a buyer takes the old machine if it does the work.
 
-use crate::machine::Machine;
+use fabric::accuracy::FigureKind;
+
+use crate::machine::{Machine, StandIn};
 use crate::report::Row;
 use crate::sensitivity::Sensitivity;
 
@@ -36,7 +38,26 @@ pub struct Advice {
     pub recordings: (usize, usize),
     /// The assumptions that decide between the best machine and its challenger.
     pub sensitivity: Option<Sensitivity>,
+    /// The model's error of ratios between machines, as published, changes the answer.
+    pub model_decides: bool,
     names: Vec<String>,
+    stand_ins: Vec<Vec<StandIn>>,
+}
+
+/// The model's errors of ratios between two machines: of latencies and of bandwidths, each as a
+/// factor that nine in ten published ratios keep. 1 where too few are published.
+pub fn ratio_errors() -> [f64; 2] {
+    [FigureKind::LatencyRatio, FigureKind::BandwidthRatio]
+        .map(|kind| kind.accuracy().map_or(1.0, |accuracy| accuracy.factor))
+}
+
+/// A row's time if the network is slower by the error of ratios: what a message costs, in delays
+/// and in work, by that of latencies, and the rest by that of bandwidths. Computing stays.
+fn slower(row: &Row) -> Option<f64> {
+    let [_, _, latency, bandwidth, rate] = row.bounds?.shares;
+    let [of_latencies, of_bandwidths] = ratio_errors();
+    let more = (latency + rate) * (of_latencies - 1.0) + bandwidth * (of_bandwidths - 1.0);
+    Some(row.time()? * (1.0 + more))
 }
 
 /// The value that decides for each machine, the least first; the user's order between equal ones.
@@ -104,7 +125,7 @@ impl Advice {
                     .unwrap_or(std::cmp::Ordering::Equal)
             });
         }
-        Advice {
+        let mut advice = Advice {
             ranks,
             rival: order.get(number).map(|rival| rival.1),
             by_money,
@@ -115,11 +136,36 @@ impl Advice {
             recordings: recordings(&here, &order, &equals, number),
             equals,
             sensitivity: None,
+            model_decides: false,
             names: machines
                 .iter()
                 .map(|machine| machine.name.clone())
                 .collect(),
-        }
+            stand_ins: machines.iter().map(Machine::stand_ins).collect(),
+        };
+        advice.model_decides = advice.depends_on_model(&here, machines, value);
+        advice
+    }
+
+    /// Whether the challenger is better if the ratio of the two machines' networks is off as far as
+    /// nine in ten published ratios.
+    fn depends_on_model(
+        &self,
+        rows: &[&Row],
+        machines: &[Machine],
+        value: impl Fn(&Row) -> Option<f64>,
+    ) -> bool {
+        let row = |machine: usize| rows.iter().find(|row| row.machine == machine);
+        let decides = || {
+            let (best, rival) = (self.best()?, self.challenger()?);
+            if machines[best].equals(&machines[rival]) {
+                return None;
+            }
+            let (best, rival) = (row(best)?, row(rival)?);
+            let worse = value(best)? * slower(best)? / best.time()?;
+            Some(worse > self.margin() * value(rival)?)
+        };
+        decides().unwrap_or(false)
     }
 
     /// The machine to take.
@@ -210,10 +256,33 @@ impl Advice {
             sentence += &format!(" (the fastest is {})", self.name(self.fastest));
         }
         format!(
-            "{}{sentence}; {}.",
+            "{}{sentence}; {}.{}",
             self.counts_sentence(),
-            self.certainty()
+            self.certainty(),
+            self.stand_ins_sentence()
         )
+    }
+
+    /// The assumed hosts and libraries of the machines that the answer names; empty if there are
+    /// none.
+    fn stand_ins_sentence(&self) -> String {
+        let named = self.equals.iter().copied().chain(self.challenger());
+        let named = results::table::distinct(named);
+        let of = |key: &str| -> Option<String> {
+            let parts = named.iter().filter_map(|at| {
+                let found = self.stand_ins[*at].iter().find(|one| one.key == key)?;
+                Some(format!("{} for {}", found.part, self.names[*at]))
+            });
+            let parts: Vec<String> = parts.collect();
+            (!parts.is_empty()).then(|| parts.join(", "))
+        };
+        let host = of("host").map(|parts| format!("hosts ({parts})"));
+        let library = of("software").map(|parts| format!("costs of the MPI library ({parts})"));
+        let all: Vec<String> = host.into_iter().chain(library).collect();
+        match all.is_empty() {
+            true => String::new(),
+            false => format!(" Stand-ins, which are assumed: {}.", all.join("; ")),
+        }
     }
 
     /// The other numbers of ranks; empty if there are none.
@@ -254,7 +323,17 @@ impl Advice {
             Some(_) => None,
             None => Some(2.0 * EQUAL * 100.0),
         };
+        let [latencies, bandwidths] = ratio_errors().map(|factor| (factor - 1.0) * 100.0);
         let said = match (found.holds_for_all, found.deciding.as_slice(), matters) {
+            (_, [], None) if self.model_decides => format!(
+                "this is unsure: nine in ten published ratios of two machines are within {latencies:.0} % (latencies) or \
+                 {bandwidths:.0} % (bandwidths) of the model's, and such an error changes it, but none of the {count} assumed or \
+                 inferred values alone"
+            ),
+            (_, [], Some(percent)) if self.model_decides => format!(
+                "it would matter, by more than {percent:.0} %, if the model were off as far as nine in ten published ratios of two \
+                 machines are, {latencies:.0} % (latencies) or {bandwidths:.0} % (bandwidths)"
+            ),
             (true, _, None) => format!(
                 "this is sure: {best} stays ahead even if all {count} assumed or inferred values are off by 20 % at once"
             ),
@@ -314,4 +393,98 @@ fn recordings(
         theirs < ours
     });
     (changed.count(), all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::Bounds;
+    use crate::report::Outcome;
+    use fabric::catalogue::Catalogue;
+    use fabric::components::Part;
+    use fabric::{PriceGap, System};
+    use profile::Summary;
+
+    fn machine(name: &str) -> Machine {
+        let sheet = Catalogue::builtin().sheet(System::KIND, name).unwrap();
+        Machine::new(name, sheet).unwrap()
+    }
+
+    /// A row with this time, of which the network takes a share by latencies.
+    fn row(machine: usize, ranks: usize, seconds: f64, network: f64) -> Row {
+        let summary = Summary {
+            virtual_s: Some(seconds),
+            ..Summary::default()
+        };
+        Row {
+            machine,
+            ranks,
+            outcome: Outcome::Ran(Box::new(summary)),
+            bounds: Some(Bounds {
+                shares: [1.0 - network, 0.0, network, 0.0, 0.0],
+            }),
+            price: Err(PriceGap::Missing(vec!["host"])),
+            without: vec![seconds; 3],
+        }
+    }
+
+    fn advice(rows: &[Row]) -> Advice {
+        let mut advice = Advice::of(rows, &[machine("qdr"), machine("edr")]);
+        advice.sensitivity = Some(Sensitivity {
+            assumptions: 40,
+            holds_for_all: true,
+            deciding: Vec::new(),
+        });
+        advice
+    }
+
+    #[test]
+    fn a_lead_within_the_error_of_published_ratios_is_unsure() {
+        let [latencies, _] = ratio_errors();
+        assert!(latencies > 1.05, "{latencies}");
+        // All of the time is the network's: a lead below the error is none.
+        let close = advice(&[
+            row(0, 8, 1.0 + (latencies - 1.0) / 2.0, 1.0),
+            row(1, 8, 1.0, 1.0),
+        ]);
+        assert!(close.model_decides);
+        let says = close.sentence();
+        assert!(
+            says.contains("Take edr") && says.contains("this is unsure: nine in ten published"),
+            "{says}"
+        );
+        // A tenth of it is: the same lead is safe.
+        let safe = advice(&[
+            row(0, 8, 1.0 + (latencies - 1.0) / 2.0, 0.1),
+            row(1, 8, 1.0, 0.1),
+        ]);
+        assert!(
+            !safe.model_decides && safe.sentence().contains("this is sure"),
+            "{}",
+            safe.sentence()
+        );
+        // Equal machines, of whose time the network has all.
+        let equal = advice(&[row(0, 8, 1.001, 1.0), row(1, 8, 1.0, 1.0)]).sentence();
+        assert!(
+            equal.contains("hardly matters")
+                && equal.contains("it would matter, by more than 4 %, if the model"),
+            "{equal}"
+        );
+        assert!(!equal.contains("unsure"), "{equal}");
+    }
+
+    #[test]
+    fn machines_that_differ_in_speed_alone_have_no_error_of_ratios() {
+        let (slow, fast) = (machine("qdr"), machine("qdr").with_speed(1.2));
+        let rows = [row(0, 8, 1.05, 1.0), row(1, 8, 1.0, 1.0)];
+        assert!(!Advice::of(&rows, &[slow, fast]).model_decides);
+    }
+
+    #[test]
+    fn stand_ins_are_named() {
+        let says = advice(&[row(0, 8, 2.0, 0.1), row(1, 8, 1.0, 0.1)]).sentence();
+        let wanted = "Stand-ins, which are assumed: hosts (haswell for edr, nehalem for qdr); costs of the MPI library (haswell \
+                      for edr, nehalem for qdr).";
+        assert!(says.ends_with(wanted), "{says}");
+    }
 }

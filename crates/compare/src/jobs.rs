@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use conditions::Moment;
 use model::compute_trace::ComputeTrace;
 use profile::Summary;
 use results::console::Console;
@@ -21,7 +22,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::bounds::Ideal;
 use crate::machine::{Change, Machine};
-use crate::record::Record;
+use crate::record::{Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 use crate::{Request, RunFolder};
 
@@ -163,8 +164,8 @@ impl Runner {
         request: &Request,
         machine: &Machine,
         ranks: usize,
-    ) -> Result<ComputeTrace> {
-        let file = MemoryFile::new()?;
+    ) -> Result<Recording> {
+        let (file, summary) = (MemoryFile::new()?, MemoryFile::new()?);
         let jobs = Jobs {
             command: &self.command,
             replayed: &self.replayed,
@@ -172,9 +173,10 @@ impl Runner {
             request,
         };
         let activity = format!("recording {ranks} ranks on {}", machine.name);
-        let start = Instant::now();
+        let (start, moment) = (Instant::now(), Moment::now());
         let mut run = jobs.command(machine, ranks, &[])?;
-        run.args(["--summary", "none", "--compute"]);
+        run.arg("--summary").arg(word("json=", &summary.path()));
+        run.arg("--compute");
         run.arg(word("record:", &file.path()))
             .arg("--")
             .args(&request.program);
@@ -182,6 +184,7 @@ impl Runner {
         if !ended.status.success() {
             bail!("{activity} failed: {}", last_words(&ended));
         }
+        let disturbances = Moment::now().since(&moment);
         self.recorded_in = self.recorded_in.max(start.elapsed());
         self.console.print(&String::from_utf8_lossy(&ended.stdout));
         let remarks = String::from_utf8_lossy(&ended.stderr);
@@ -194,8 +197,20 @@ impl Runner {
             }
         }
         self.console.step();
-        let trace = ComputeTrace::parse(&file.text()?);
-        trace.map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))
+        let trace = ComputeTrace::parse(&file.text()?)
+            .map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))?;
+        let summary: Summary = serde_json::from_str(&summary.text()?)
+            .with_context(|| format!("{activity}: its summary is damaged"))?;
+        Ok(Recording {
+            trace,
+            disturbed: is_disturbed(disturbances.stolen, &summary.computed),
+            threads: summary
+                .computed
+                .iter()
+                .map(|rank| rank.threads as usize)
+                .max()
+                .unwrap_or(1),
+        })
     }
 
     /// Forgets the replays with a number of ranks, of which there is another recording now.

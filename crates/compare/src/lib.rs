@@ -30,7 +30,7 @@ pub use jobs::Runner;
 use jobs::Task;
 pub use machine::Machine;
 pub use page::{page, picture};
-use record::{Record, Recordings};
+use record::{Collection, Record, Recordings};
 pub use report::Comparison;
 use report::{Outcome, Recorded, Row};
 pub use show::{json, text};
@@ -122,7 +122,7 @@ impl Request {
             // again.
             let each = 2 * (1 + self.machines.len()) + first;
             more += &format!(
-                ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ"
+                ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ; a disturbed recording is made again, with at most {most} in all"
             );
         }
         let files = match &self.folder {
@@ -194,37 +194,47 @@ fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
         }
         None => {
             runner.say(&request.announced(None));
-            let first = &request.machines[0];
-            let (least, most) = request.recordings();
-            let phase = format!("recording on {}", first.name);
-            runner.phase(&phase, Some(least * request.ranks.len()));
-            let mut record = Record::default();
-            for ranks in &request.ranks {
-                let mut of = Recordings::new(*ranks);
-                for _ in 0..least {
-                    of.traces.push(runner.record(request, first, *ranks)?);
-                }
-                record.counts.push(of);
-            }
-            for at in 0..request.ranks.len() {
-                while record.counts[at].traces.len() < most
-                    && is_unsettled(request, &record, at, runner)?
-                {
-                    let ranks = record.counts[at].ranks;
-                    let phase = format!("recording {ranks} ranks again, because recordings differ");
-                    runner.phase(&phase, Some(2));
-                    for _ in 0..2 {
-                        let trace = runner.record(request, first, ranks)?;
-                        record.counts[at].traces.push(trace);
-                    }
-                    runner.forget(ranks);
-                }
-            }
-            record
+            make_record(request, runner)?
         }
     };
     if let Some(file) = &request.keep {
         record.write(file)?;
+    }
+    for of in &record.counts {
+        for machine in &request.machines {
+            machine.check_threads(of.ranks.min(request.per_host), of.threads)?;
+        }
+    }
+    Ok(record)
+}
+
+/// Records on the first machine: disturbed recordings again, and more of them while they differ.
+fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
+    let first = &request.machines[0];
+    let (least, most) = request.recordings();
+    let phase = format!("recording on {}", first.name);
+    runner.phase(&phase, Some(least * request.ranks.len()));
+    let mut collections = Vec::new();
+    let mut record = Record::default();
+    for ranks in &request.ranks {
+        let mut made = Collection::default();
+        made.fill(least, most, || runner.record(request, first, *ranks))?;
+        record.counts.push(made.of(*ranks));
+        collections.push(made);
+    }
+    for (at, made) in collections.iter_mut().enumerate() {
+        let ranks = record.counts[at].ranks;
+        while made.made() < most && is_unsettled(request, &record, at, runner)? {
+            let phase = format!("recording {ranks} ranks again, because recordings differ");
+            runner.phase(&phase, Some(2));
+            let wanted = made.traces.len() + 2;
+            made.fill(wanted, most, || runner.record(request, first, ranks))?;
+            record.counts[at] = made.of(ranks);
+            runner.forget(ranks);
+        }
+        if let Some(remark) = made.remark(ranks) {
+            runner.say(&remark);
+        }
     }
     Ok(record)
 }
@@ -237,7 +247,7 @@ fn is_unsettled(
     at: usize,
     runner: &mut Runner,
 ) -> Result<bool> {
-    let Recordings { ranks, traces } = &record.counts[at];
+    let Recordings { ranks, traces, .. } = &record.counts[at];
     let mut tasks = vec![Task::plain(0, *ranks)];
     tasks.extend((0..traces.len()).map(|recording| Task::without(0, *ranks, recording)));
     let phase = format!("replaying each recording of {ranks} ranks left out in turn");

@@ -5,6 +5,7 @@ use fabric::catalogue::Sheet;
 use fabric::figures::Figures;
 use fabric::quantity::Raw;
 use fabric::{Price, PriceGap, System};
+use model::check_cores;
 use model::config::MachineConfig;
 
 /// A machine of the comparison.
@@ -86,6 +87,21 @@ pub struct Facts {
     pub compute_scale: f64,
     /// Its parts.
     pub hardware: Hardware,
+    /// Its host and its MPI library, where these are assumed or inferred.
+    pub stand_ins: Vec<StandIn>,
+}
+
+/// A part of the catalogue that is assumed for a machine, or inferred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandIn {
+    /// The key of the part: `host` or `software`.
+    pub key: String,
+    /// The name of the part.
+    pub part: String,
+    /// Whether it is `assumed` or `inferred`.
+    pub standing: &'static str,
+    /// The reason.
+    pub reason: String,
 }
 
 impl Machine {
@@ -111,9 +127,13 @@ impl Machine {
     /// Checks that the machine can have as many hosts as the ranks need.
     pub fn check(&self, ranks: usize, per_host: usize) -> Result<()> {
         let config = MachineConfig::new(&self.system, ranks, per_host, 1);
-        config
-            .map(drop)
-            .map_err(|why| anyhow!("{}: {why}", self.word))
+        config.map_err(|why| anyhow!("{}: {why}", self.word))?;
+        self.check_threads(ranks.min(per_host), 1)
+    }
+
+    /// Checks that a host has a core for each thread of its ranks.
+    pub fn check_threads(&self, ranks: usize, threads: usize) -> Result<()> {
+        check_cores(&self.system, ranks, threads).map_err(|why| anyhow!("{}: {why}", self.word))
     }
 
     /// The price of the hosts that the ranks need.
@@ -151,6 +171,7 @@ impl Machine {
             values: values.len(),
             compute_scale: self.compute_scale as f64 / 1000.0,
             hardware: self.hardware(),
+            stand_ins: self.stand_ins(),
         }
     }
 
@@ -164,6 +185,29 @@ impl Machine {
             software: part("software"),
             price: self.system.price(1).ok(),
         }
+    }
+
+    /// Its host and its MPI library, where these are assumed or inferred.
+    pub fn stand_ins(&self) -> Vec<StandIn> {
+        let uncertain = self.sheet.uncertain().into_iter();
+        let parts = uncertain.filter(|one| ["host", "software"].contains(&one.path.as_str()));
+        parts
+            .map(|one| StandIn {
+                key: one.path,
+                part: one.value,
+                standing: one.standing,
+                reason: one.reason,
+            })
+            .collect()
+    }
+
+    /// Whether both machines have the same values, so that only their processors may differ.
+    pub fn equals(&self, other: &Machine) -> bool {
+        let values = |machine: &Machine| -> Vec<(String, Raw)> {
+            let values = machine.sheet.values().into_iter();
+            values.map(|value| (value.path, value.raw)).collect()
+        };
+        values(self) == values(other)
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use model::compute_trace::ComputeTrace;
+use profile::RankComputing;
 
 /// The recordings of one program.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -25,12 +26,110 @@ pub struct Recordings {
     pub ranks: usize,
     /// One compute trace for each run.
     pub traces: Vec<ComputeTrace>,
+    /// The most threads of a rank that computed side by side.
+    pub threads: usize,
 }
+
+/// Begins a line at the end of a file: the threads of a rank, where there are several.
+const THREADS: &str = "# threads of a rank, with ";
 
 /// The program and its arguments as one line, as compute traces name it.
 pub fn words(program: &[OsString]) -> String {
     let words: Vec<_> = program.iter().map(|word| word.to_string_lossy()).collect();
     words.join(" ").replace(char::is_control, "?")
+}
+
+/// One recording.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Recording {
+    pub(crate) trace: ComputeTrace,
+    /// The system or the hypervisor kept a rank from its computing.
+    pub(crate) disturbed: bool,
+    /// The most threads of a rank that computed side by side.
+    pub(crate) threads: usize,
+}
+
+/// The share of the time that a hypervisor may take: half of what counts as equal.
+const STOLEN: f64 = 0.01;
+/// The computing for which one interruption is normal, in seconds: time slices are not much
+/// shorter.
+const SLICE: f64 = 0.01;
+
+/// Whether a recording was disturbed: a hypervisor took time of this computer, or a rank was
+/// interrupted while it computed, more often than once and once for each time slice.
+pub(crate) fn is_disturbed(stolen: f64, ranks: &[RankComputing]) -> bool {
+    let many = |rank: &RankComputing| rank.switches as f64 > 1.0 + rank.computing_s / SLICE;
+    stolen > STOLEN || ranks.iter().any(many)
+}
+
+/// Recordings that are being made with one number of ranks.
+#[derive(Default)]
+pub(crate) struct Collection {
+    /// Those that count.
+    pub(crate) traces: Vec<ComputeTrace>,
+    /// Disturbed ones that do not count, unless there are too few others.
+    aside: Vec<ComputeTrace>,
+    /// The number of disturbed ones that count all the same.
+    counted: usize,
+    /// The most threads of a rank in any of them.
+    threads: usize,
+}
+
+impl Collection {
+    /// All recordings that have been made.
+    pub(crate) fn made(&self) -> usize {
+        self.traces.len() + self.aside.len()
+    }
+
+    /// Makes recordings until `wanted` count. A disturbed one is made again, as long as there are
+    /// less than `most` in all.
+    pub(crate) fn fill(
+        &mut self,
+        wanted: usize,
+        most: usize,
+        mut record: impl FnMut() -> Result<Recording>,
+    ) -> Result<()> {
+        while self.traces.len() < wanted && self.made() < most {
+            let made = record()?;
+            self.threads = self.threads.max(made.threads);
+            match made.disturbed {
+                true => self.aside.push(made.trace),
+                false => self.traces.push(made.trace),
+            }
+        }
+        let lacking = wanted.min(most).saturating_sub(self.traces.len());
+        let taken = lacking.min(self.aside.len());
+        self.traces.extend(self.aside.drain(..taken));
+        self.counted += taken;
+        Ok(())
+    }
+
+    /// The recordings with `ranks` ranks.
+    pub(crate) fn of(&self, ranks: usize) -> Recordings {
+        Recordings {
+            ranks,
+            traces: self.traces.clone(),
+            threads: self.threads.max(1),
+        }
+    }
+
+    /// The disturbed recordings for the user; `None` if there are none.
+    pub(crate) fn remark(&self, ranks: usize) -> Option<String> {
+        let all = self.aside.len() + self.counted;
+        let (recordings, were) = match all {
+            0 => return None,
+            1 => ("recording", "was"),
+            _ => ("recordings", "were"),
+        };
+        let kept = match self.counted {
+            0 => "made again".to_owned(),
+            kept if kept == all => "count all the same".into(),
+            kept => format!("{} made again, {kept} count all the same", all - kept),
+        };
+        Some(format!(
+            "{all} {recordings} of {ranks} ranks {were} disturbed (a rank was interrupted while it computed, or a hypervisor took time): {kept}"
+        ))
+    }
 }
 
 impl Recordings {
@@ -39,6 +138,7 @@ impl Recordings {
         Recordings {
             ranks,
             traces: Vec::new(),
+            threads: 1,
         }
     }
 
@@ -72,6 +172,10 @@ impl Record {
         let mut rest = text;
         let mut before = 0;
         while !rest.trim().is_empty() {
+            if rest.starts_with(THREADS) {
+                record.add_threads(rest)?;
+                break;
+            }
             let end = rest
                 .find("\nend\n")
                 .map_or(rest.len(), |at| at + "\nend\n".len());
@@ -93,6 +197,27 @@ impl Record {
         }
     }
 
+    /// Reads the lines at the end of a file: the threads of a rank with a number of ranks.
+    fn add_threads(&mut self, text: &str) -> Result<(), String> {
+        for line in text.lines() {
+            let numbers = line.strip_prefix(THREADS).unwrap_or_default();
+            let numbers: Vec<usize> = numbers
+                .split(" ranks: ")
+                .filter_map(|word| word.parse().ok())
+                .collect();
+            let of = self.counts.iter_mut();
+            match (numbers.as_slice(), of) {
+                ([ranks, threads], mut of) if *threads > 0 => {
+                    let of = of.find(|of| of.ranks == *ranks);
+                    of.ok_or_else(|| format!("`{line}` is of no recording"))?
+                        .threads = *threads;
+                }
+                _ => return Err(format!("`{line}` is no line of threads")),
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, trace: ComputeTrace) {
         let ranks = trace.ranks();
         match self.counts.iter_mut().find(|of| of.ranks == ranks) {
@@ -100,6 +225,7 @@ impl Record {
             None => self.counts.push(Recordings {
                 ranks,
                 traces: vec![trace],
+                threads: 1,
             }),
         }
     }
@@ -123,7 +249,9 @@ impl Record {
     /// Writes the file.
     pub fn write(&self, file: &Path) -> Result<()> {
         let traces = self.counts.iter().flat_map(|of| &of.traces);
-        let text: String = traces.map(ComputeTrace::text).collect();
+        let mut text: String = traces.map(ComputeTrace::text).collect();
+        let threads = self.counts.iter().filter(|of| of.threads > 1);
+        text.extend(threads.map(|of| format!("{THREADS}{} ranks: {}\n", of.ranks, of.threads)));
         std::fs::write(file, text).with_context(|| format!("--record {}", file.display()))
     }
 
@@ -164,6 +292,25 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_the_threads_of_ranks() {
+        let text = trace(2) + &trace(4) + "# threads of a rank, with 4 ranks: 3\n";
+        let record = Record::parse(&text, "./a 1").unwrap();
+        assert_eq!(
+            [2, 4].map(|ranks| record.of(ranks).unwrap().threads),
+            [1, 3]
+        );
+        for wrong in [
+            "4 ranks: many\n",
+            "8 ranks: 3\n",
+            "4 ranks: 3\nmore\n",
+            "4 ranks: 0\n",
+        ] {
+            let text = trace(4) + "# threads of a rank, with " + wrong;
+            assert!(Record::parse(&text, "./a 1").is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn one_recording_can_be_left_out() {
         let with =
             |nanos: u64| trace(1).replace("MPI_Finalize 5", &format!("MPI_Finalize {nanos}"));
@@ -174,6 +321,63 @@ mod tests {
         let total = |without| of.middle(without).unwrap().total();
         assert_eq!([None, Some(0), Some(1)].map(total), [7, 453, 6]);
         assert_eq!(Recordings::new(3).middle(None), None);
+    }
+
+    #[test]
+    fn a_rank_that_is_interrupted_often_is_disturbed() {
+        let rank = |switches, computing_s| RankComputing {
+            rank: 0,
+            switches,
+            computing_s,
+            threads: 1,
+        };
+        assert!(!is_disturbed(0.0, &[rank(1, 0.0007), rank(0, 0.0007)]));
+        assert!(is_disturbed(0.0, &[rank(0, 0.0007), rank(2, 0.0007)]));
+        assert!(!is_disturbed(0.0, &[rank(20, 0.25)]));
+        assert!(is_disturbed(0.0, &[rank(80, 0.25)]));
+        assert!(is_disturbed(0.02, &[]));
+    }
+
+    /// Fills a collection with recordings of which these are disturbed, each with its number.
+    fn filled(
+        wanted: usize,
+        most: usize,
+        disturbed: &[usize],
+    ) -> (Vec<u64>, usize, Option<String>) {
+        let mut number = 0;
+        let mut collection = Collection::default();
+        let record = || {
+            number += 1;
+            let text = trace(1).replace("MPI_Finalize 5", &format!("MPI_Finalize {number}"));
+            Ok(Recording {
+                trace: ComputeTrace::parse(&text).unwrap(),
+                disturbed: disturbed.contains(&number),
+                threads: 1,
+            })
+        };
+        collection.fill(wanted, most, record).unwrap();
+        let totals = collection.traces.iter().map(ComputeTrace::total);
+        (totals.collect(), collection.made(), collection.remark(1))
+    }
+
+    #[test]
+    fn a_disturbed_recording_is_made_again() {
+        assert_eq!(filled(3, 9, &[]), (vec![1, 2, 3], 3, None));
+        let (kept, made, remark) = filled(3, 9, &[1, 3]);
+        assert_eq!((kept, made), (vec![2, 4, 5], 5));
+        assert!(remark.unwrap().ends_with("2 recordings of 1 ranks were disturbed (a rank was interrupted while it computed, or a hypervisor took time): made again"));
+        // On a computer that is never quiet the disturbed ones count, and no more are made.
+        let (kept, made, remark) = filled(3, 9, &[1, 2, 3, 4, 5, 6, 7, 9]);
+        assert_eq!((kept, made), (vec![8, 1, 2], 9));
+        assert!(
+            remark
+                .unwrap()
+                .ends_with("6 made again, 2 count all the same")
+        );
+        // The user wants this many, and no other ones.
+        let (kept, made, remark) = filled(2, 2, &[2]);
+        assert_eq!((kept, made), (vec![1, 2], 2));
+        assert!(remark.unwrap().ends_with("count all the same"));
     }
 
     #[test]

@@ -376,6 +376,11 @@ pub fn json(comparison: &Comparison) -> Value {
             "values": machine.values,
             "assumed_or_inferred": machine.uncertain,
             "compute_scale": machine.compute_scale,
+            "stand_ins": machine.stand_ins.iter().map(|one| json!({
+                "key": one.key,
+                "part": one.part,
+                "source": format!("{}: {}", one.standing, one.reason),
+            })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "recordings": comparison.recorded.iter().map(|of| json!({
             "ranks": of.ranks,
@@ -398,6 +403,7 @@ pub fn json(comparison: &Comparison) -> Value {
             "fastest": name(advice.fastest),
             "by": if advice.by_money { "price times time" } else { "time" },
             "lead": advice.lead,
+            "model_error_changes_it": advice.model_decides,
             "sensitivity": sensitivity,
             "sentence": advice.sentence(),
         },
@@ -464,6 +470,54 @@ mod tests {
         let shown = busiest(&using(&[computing]));
         assert_eq!(shown.as_deref(), Some("processor 50 %"));
         assert_eq!(busiest(&using(&[])), None);
+    }
+
+    /// A comparison with 8 ranks in 2 s, and with 16 in these seconds; all ranks together compute
+    /// for 10 s, and with 16 ranks for `computing`.
+    fn sweep(seconds: f64, computing: f64) -> Comparison {
+        let row = |ranks, seconds| Row {
+            machine: 0,
+            ranks,
+            outcome: Outcome::Ran(Box::new(Summary {
+                virtual_s: Some(seconds),
+                ..Summary::default()
+            })),
+            bounds: None,
+            price: Err(fabric::PriceGap::Missing(vec!["host"])),
+            without: Vec::new(),
+        };
+        let recorded = |ranks, computing| crate::report::Recorded {
+            ranks,
+            recordings: 3,
+            aligned: true,
+            computing,
+        };
+        let rows = vec![row(8, 2.0), row(16, seconds)];
+        Comparison {
+            program: "./a".into(),
+            per_host: 1,
+            machines: Vec::new(),
+            advice: crate::advice::Advice::of(&rows, &[]),
+            rows,
+            recorded: vec![recorded(8, 10.0), recorded(16, computing)],
+        }
+    }
+
+    #[test]
+    fn an_efficiency_above_100_percent_is_explained() {
+        assert_eq!(remarks(&sweep(1.1, 10.0)), Vec::<String>::new());
+        let less = remarks(&sweep(0.8, 8.0));
+        assert!(
+            less[0].contains("efficiency of 16 ranks is above 100 %")
+                && less[0].contains("compute 20 % less"),
+            "{less:?}"
+        );
+        let waits = remarks(&sweep(0.8, 10.5));
+        assert!(
+            waits[0].contains("they wait less for each other"),
+            "{waits:?}"
+        );
+        assert_eq!((less.len(), waits.len()), (1, 1));
     }
 
     #[test]

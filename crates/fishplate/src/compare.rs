@@ -52,7 +52,7 @@ pub(crate) struct CompareArguments {
     recordings: Option<usize>,
 
     /// Run the program in FOLDER, one run at a time, instead of in a temporary folder for each run
-    /// with links to what is in the current one
+    /// with links to what is in the current one and the three above it
     #[arg(long = "in", value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
@@ -63,6 +63,11 @@ pub(crate) struct CompareArguments {
     /// Set an environment variable for the ranks; NAME alone passes on the launcher's value
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     variables: Vec<OsString>,
+
+    /// Leave the system's clocks real, instead of virtual time on `clock_gettime`, `gettimeofday`
+    /// and `time`
+    #[arg(long)]
+    real_clocks: bool,
 
     /// Keep the recorded computing in FILE
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
@@ -221,12 +226,14 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
     ranks.sort_unstable();
     ranks.dedup();
     let options = arguments.variables.iter();
+    let real_clocks = arguments.real_clocks.then(|| "--real-clocks".into());
     Ok(Request {
         machines,
         ranks,
         per_host: arguments.ppn,
         options: options
             .flat_map(|word| ["-x".into(), word.clone()])
+            .chain(real_clocks)
             .collect(),
         program: arguments.program,
         keep: arguments.record,

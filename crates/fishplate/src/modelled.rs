@@ -60,8 +60,13 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
     compute: ComputeOption,
 
-    /// Run in a temporary folder with links to what is in the current one, and remove it with all
-    /// that the program has written there
+    /// Leave the system's clocks real: `clock_gettime`, `gettimeofday` and `time` show no virtual
+    /// time, and sleeps and deadlines follow the computer's clock
+    #[arg(long, requires = "fabric")]
+    real_clocks: bool,
+
+    /// Run in a temporary folder with links to what is in the current one and the three above it,
+    /// and remove it with all that the program has written there
     #[arg(long, requires = "fabric")]
     scratch: bool,
 
@@ -204,6 +209,10 @@ impl ModelledArguments {
         let ports = scene.faults.ports.check(&scene.system);
         ports.map_err(|why| format!("a fault on --fabric {word}: {why}"))?;
         scene.intra_host = self.intra_host.into();
+        if !matches!(self.compute, ComputeOption::None) {
+            let checked = model::check_cores(&scene.system, per_host.min(ranks), 1);
+            checked.map_err(|why| format!("--fabric {word}: {why}"))?;
+        }
         let (mut computed, mut record) = (None, None);
         scene.compute = match &self.compute {
             ComputeOption::None => Compute::Ignored,
@@ -237,6 +246,7 @@ impl ModelledArguments {
                 scene: scene.encode(),
                 world: Arc::new(world),
                 computed,
+                virtual_clocks: !self.real_clocks,
             }),
             settings,
             trace,

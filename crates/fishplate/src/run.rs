@@ -3,7 +3,7 @@
 mod environment;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -376,10 +376,13 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let mut programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
     let scratch = modelled.wants_scratch().then(ScratchFolder::new);
     let scratch = scratch.transpose()?;
+    // As the user has written it, which a record must match.
+    let command = command_line(&programs);
     if let Some(folder) = &scratch {
-        let here = folder.path();
-        for program in &mut programs {
-            program.directory.get_or_insert_with(|| here.to_owned());
+        let here = std::env::current_dir().map_err(|why| format!("--scratch: {why}"))?;
+        for program in programs.iter_mut().filter(|one| one.directory.is_none()) {
+            program.program = folder.program(&here, Path::new(&program.program)).into();
+            program.directory = Some(folder.path().to_owned());
         }
     }
     let input = arguments.streams.stdin;
@@ -387,7 +390,6 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let of_ranks = environment::of_ranks(&programs, &variables);
     let knobs = environment::check(&of_ranks)?;
 
-    let command = command_line(&programs);
     let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1), command.clone())?;
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);

@@ -2,15 +2,22 @@
 //! own: `--scratch`.
 
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// The most entries of the current folder that get a link.
+/// The most entries of a folder that get links.
 const MOST: usize = 4096;
+/// The folders above the current one that are shown too: as many `../` a path may have.
+const ABOVE: usize = 3;
 
-/// A temporary folder with a link to each entry of the current one. It is removed with this value.
-pub(crate) struct ScratchFolder(TempDir);
+/// A temporary folder with a link to each entry of the current one. So have the folders around it
+/// with the entries of those above the current one. All are removed with this value.
+pub(crate) struct ScratchFolder {
+    /// Removes the folders.
+    _all: TempDir,
+    folder: PathBuf,
+}
 
 impl ScratchFolder {
     /// Makes the folder.
@@ -20,28 +27,73 @@ impl ScratchFolder {
     }
 
     fn of(here: &Path) -> Result<ScratchFolder, String> {
-        let failed =
-            |what: &Path, why: std::io::Error| format!("--scratch: {}: {why}", what.display());
         let made = tempfile::Builder::new().prefix("fishplate-").tempdir();
-        let made = made.map_err(|why| failed(&std::env::temp_dir(), why))?;
-        let entries = std::fs::read_dir(here).map_err(|why| failed(here, why))?;
-        for (number, entry) in entries.enumerate() {
-            if number == MOST {
-                return Err(format!(
-                    "--scratch: {} has more than {MOST} entries; run in a folder that has only what the program reads",
-                    here.display()
-                ));
-            }
-            let entry = entry.map_err(|why| failed(here, why))?;
-            let link = made.path().join(entry.file_name());
-            symlink(entry.path(), &link).map_err(|why| failed(&link, why))?;
+        let all = made.map_err(|why| failed(&std::env::temp_dir(), why))?;
+        let mut shown: Vec<&Path> = here.ancestors().take(1 + ABOVE).collect();
+        shown.reverse();
+        let mut folder = all.path().to_owned();
+        for two in shown.windows(2) {
+            let within = two[1].file_name().unwrap_or_default();
+            // A folder that cannot be read, or is crowded, is not shown: its paths are not found.
+            let _ = show(two[0], &folder, Some(Path::new(within)))?;
+            folder.push(within);
+            std::fs::create_dir(&folder).map_err(|why| failed(&folder, why))?;
         }
-        Ok(ScratchFolder(made))
+        match show(here, &folder, None)? {
+            Shown::All => Ok(ScratchFolder { _all: all, folder }),
+            Shown::Crowded => Err(format!(
+                "--scratch: {} has more than {MOST} entries; run in a folder that has only what the program reads",
+                here.display()
+            )),
+            Shown::Unreadable(why) => Err(failed(here, why)),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.0.path()
+        &self.folder
     }
+
+    /// The path of a program that was named in the folder `here`: as it is, unless only that folder
+    /// leads to it.
+    pub(crate) fn program(&self, here: &Path, named: &Path) -> PathBuf {
+        let is_path = named.as_os_str().as_encoded_bytes().contains(&b'/');
+        match is_path && !self.folder.join(named).exists() {
+            true => here.join(named),
+            false => named.to_owned(),
+        }
+    }
+}
+
+fn failed(what: &Path, why: std::io::Error) -> String {
+    format!("--scratch: {}: {why}", what.display())
+}
+
+/// The outcome of showing a folder.
+enum Shown {
+    All,
+    /// Some of its entries: they are too many.
+    Crowded,
+    Unreadable(std::io::Error),
+}
+
+/// Makes links in `to` to the entries of `folder`, but for that of one name.
+fn show(folder: &Path, to: &Path, but: Option<&Path>) -> Result<Shown, String> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(why) => return Ok(Shown::Unreadable(why)),
+    };
+    let others = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        but != Some(Path::new(&name))
+    });
+    for (number, entry) in others.enumerate() {
+        if number == MOST {
+            return Ok(Shown::Crowded);
+        }
+        let link = to.join(entry.file_name());
+        symlink(entry.path(), &link).map_err(|why| failed(&link, why))?;
+    }
+    Ok(Shown::All)
 }
 
 #[cfg(test)]
@@ -56,13 +108,48 @@ mod tests {
         fs::create_dir(here.path().join("data")).unwrap();
         let scratch = ScratchFolder::of(here.path()).unwrap();
         let of = scratch.path().to_owned();
+        let root = scratch._all.path().to_owned();
         assert_eq!(fs::read_to_string(of.join("input")).unwrap(), "7");
         assert!(of.join("data").is_dir());
         fs::write(of.join("output"), "49").unwrap();
         drop(scratch);
         // Nothing is left of it, and nothing is gone here.
-        assert!(!of.exists() && !here.path().join("output").exists());
+        assert!(!root.exists() && !here.path().join("output").exists());
         assert!(here.path().join("input").exists() && here.path().join("data").exists());
+    }
+
+    #[test]
+    fn folders_above_are_shown_and_get_nothing_new() {
+        let top = TempDir::new().unwrap();
+        let here = top.path().join("runs/first");
+        fs::create_dir_all(&here).unwrap();
+        fs::write(top.path().join("runs/input"), "7").unwrap();
+        fs::write(top.path().join("mesh"), "8").unwrap();
+        let scratch = ScratchFolder::of(&here).unwrap();
+        let read = |path: &str| fs::read_to_string(scratch.path().join(path)).unwrap();
+        assert_eq!(
+            (read("../input"), read("../../mesh")),
+            ("7".into(), "8".into())
+        );
+        assert!(scratch.path().ends_with("runs/first"));
+        fs::write(scratch.path().join("../output"), "49").unwrap();
+        assert_eq!(read("../../runs/output"), "49");
+        assert!(!top.path().join("runs/output").exists());
+    }
+
+    #[test]
+    fn a_program_further_up_is_found_from_the_current_folder() {
+        let top = TempDir::new().unwrap();
+        let here = top.path().join("a/b/c/d");
+        fs::create_dir_all(&here).unwrap();
+        fs::write(top.path().join("deep-program"), "").unwrap();
+        fs::write(here.join("program"), "").unwrap();
+        let scratch = ScratchFolder::of(&here).unwrap();
+        let far = Path::new("../../../../deep-program");
+        assert_eq!(scratch.program(&here, far), here.join(far));
+        for named in ["./program", "../../../b/c/d/program", "sh"] {
+            assert_eq!(scratch.program(&here, Path::new(named)), Path::new(named));
+        }
     }
 
     #[test]

@@ -51,6 +51,13 @@ pub enum Error {
         /// The number of cores.
         cores: usize,
     },
+    /// The library that shows virtual time on the system's clocks cannot be preloaded.
+    Clocks {
+        /// Its file.
+        library: PathBuf,
+        /// Whether there is one.
+        is_there: bool,
+    },
     /// The number of ranks is zero, or more than a launcher can start.
     Ranks {
         /// The number.
@@ -149,6 +156,16 @@ impl fmt::Display for Error {
             Error::TooFewCores { ranks, cores } => write!(
                 f,
                 "{ranks} ranks on a host on which they may use {cores} cores: start fewer, or leave out --nooversubscribe"
+            ),
+            Error::Clocks { library, is_there } => write!(
+                f,
+                "{}, which shows virtual time on the system's clocks, {}; or leave the clocks real with --real-clocks",
+                line(&library.to_string_lossy()),
+                match is_there {
+                    true =>
+                        "cannot be preloaded from a folder whose name has blanks or colons: install Fishplate elsewhere",
+                    false => "is missing: install Fishplate again",
+                }
             ),
             Error::Ranks { ranks } => {
                 write!(

@@ -156,6 +156,8 @@ pub struct ModelledMachine {
     pub world: Arc<OwnedFd>,
     /// The encoded compute trace to replay, if any.
     pub computed: Option<Vec<u8>>,
+    /// Whether the system's clocks show virtual time, by a library that is preloaded.
+    pub virtual_clocks: bool,
 }
 
 /// The time from now until `time`, as a system call takes it.

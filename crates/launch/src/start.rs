@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::binding::HostBinding;
 use crate::cache_topology;
 use crate::error::why_text;
 use crate::guard::JobMark;
-use crate::library::LIBRARY;
+use crate::library::{CLOCK_LIBRARY, LIBRARY};
 use crate::linked::{LinkedLibrary, linked_library, remark};
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
@@ -107,6 +107,8 @@ struct Starter<'a> {
     binding: HostBinding,
     /// The cache distance of this machine's cores, unless the user has set it.
     cores: Option<&'static str>,
+    /// The library by which the system's clocks show virtual time, if they shall.
+    clocks: Option<PathBuf>,
 }
 
 impl<'a> Starter<'a> {
@@ -146,6 +148,7 @@ impl<'a> Starter<'a> {
         Ok(Starter {
             options,
             cores: cores(options, share.count, binding.first_two()),
+            clocks: clock_library(options)?,
             binding,
             share,
             shared: shared.into(),
@@ -291,11 +294,15 @@ impl<'a> Starter<'a> {
         let elsewhere = |(number, library): &(usize, LinkedLibrary)| {
             *number == at && matches!(library, LinkedLibrary::Elsewhere(_))
         };
-        if self.linked.iter().any(elsewhere)
-            && let Some(own) = &self.options.library
-        {
+        let is_elsewhere = self.linked.iter().any(elsewhere);
+        let own = self.options.library.iter().filter(|_| is_elsewhere);
+        let preloaded = own
+            .map(|folder| folder.join(LIBRARY))
+            .chain(self.clocks.clone());
+        let preloaded: Vec<PathBuf> = preloaded.collect();
+        if !preloaded.is_empty() {
             let given = given_variable(self.options, program, "LD_PRELOAD");
-            command.env("LD_PRELOAD", preload(given, &own.join(LIBRARY)));
+            command.env("LD_PRELOAD", preload(given, &preloaded));
         }
         // A launcher that is itself a rank has some of these variables.
         for row in pmi::CONTRACT {
@@ -515,14 +522,39 @@ fn given_variable(options: &Options, program: &Program, name: &str) -> Option<Os
     value.filter(|value| !value.is_empty())
 }
 
-/// LD_PRELOAD with our library after those of the user, which may wrap its procedures.
-fn preload(given: Option<OsString>, library: &Path) -> OsString {
+/// LD_PRELOAD with our libraries after those of the user, which may wrap their functions.
+fn preload(given: Option<OsString>, libraries: &[PathBuf]) -> OsString {
     let mut value = given.unwrap_or_default();
-    if !value.is_empty() {
-        value.push(":");
+    for library in libraries {
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push(library);
     }
-    value.push(library);
     value
+}
+
+/// The library by which the system's clocks show virtual time; `None` where they stay real.
+fn clock_library(options: &Options) -> Result<Option<PathBuf>, Error> {
+    let wanted = |machine: &crate::ModelledMachine| machine.virtual_clocks;
+    if !options.machine.as_ref().is_some_and(wanted) {
+        return Ok(None);
+    }
+    let Some(folder) = &options.library else {
+        return Ok(None);
+    };
+    let library = folder.join(CLOCK_LIBRARY);
+    // They separate the names in LD_PRELOAD.
+    let is_separated = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
+    let is_divided = library
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .any(is_separated);
+    match library.is_file() {
+        true if !is_divided => Ok(Some(library)),
+        is_there => Err(Error::Clocks { library, is_there }),
+    }
 }
 
 /// Whether a program is named by a path, and not searched in PATH.

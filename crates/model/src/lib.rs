@@ -18,6 +18,7 @@ mod adapter;
 mod completions;
 pub mod compute_trace;
 pub mod config;
+mod cores;
 mod device;
 mod engine;
 mod event;
@@ -63,6 +64,7 @@ use regions::Regions;
 use timing::Timing;
 
 pub use self::device::ModelDevice;
+pub use cores::check_cores;
 pub use faults::Faults;
 pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
 pub use port_faults::{MOST_PORT_FAULTS, PortFault, PortFaultKind, PortFaults};

@@ -35,6 +35,9 @@ pub(crate) mod head {
     pub(crate) const OTHERS: usize = 8;
     /// The number of outages of the network, and their time in picoseconds.
     pub(crate) const OUTAGES: usize = 10;
+    /// The number of involuntary switches in the computing of a rank, plus one, or 0 if nobody
+    /// times it; its time in picoseconds; and the most threads side by side.
+    pub(crate) const SWITCHES: usize = 12;
     /// Connections of strangers to each rail.
     pub(crate) const STRANGERS: usize = 16;
 }

@@ -20,6 +20,7 @@ pub use layout::{MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, create};
 pub use rank::RankProfile;
 pub use read::{Counted, PeerTraffic, Procedure, RankRecord, SizeClass, State, read};
 pub use summary::{
-    JobFacts, Messages, Pair, ProcedureUse, RankTimes, ResourceUse, Shares, Strangers, Summary,
+    JobFacts, Messages, Pair, ProcedureUse, RankComputing, RankTimes, ResourceUse, Shares,
+    Strangers, Summary,
 };
 pub use transfer::{pieces, put_piece};

@@ -169,6 +169,14 @@ impl RankProfile {
         self.set(head::OUTAGES + 1, nanos.saturating_mul(1000));
     }
 
+    /// The rank has computed for so many nanoseconds, in which the system took the core from it so
+    /// many times, with so many threads side by side.
+    pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
+        self.set(head::SWITCHES, switches.saturating_add(1));
+        self.set(head::SWITCHES + 1, nanos.saturating_mul(1000));
+        self.set(head::SWITCHES + 2, threads as u64);
+    }
+
     /// The place of the running procedure.
     fn current(&self) -> Option<usize> {
         let number = self.get(head::CURRENT).checked_sub(1)?;

@@ -90,6 +90,9 @@ pub struct RankRecord {
     pub strangers: [u64; MOST_RAILS],
     /// The number of times without a path to a peer, and their sum in picoseconds.
     pub outages: (u64, u64),
+    /// The number of involuntary switches in the computing of a rank, its time in picoseconds, and
+    /// the most threads side by side; `None` if nobody times it.
+    pub computed: Option<(u64, u64, u64)>,
 }
 
 /// Reads the profile of a job of `ranks` ranks. No rank may be running.
@@ -150,6 +153,10 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
         others: counted(first[head::OTHERS], first[head::OTHERS + 1]),
         strangers: std::array::from_fn(|rail| first[head::STRANGERS + rail]),
         outages: (first[head::OUTAGES], first[head::OUTAGES + 1]),
+        computed: first[head::SWITCHES].checked_sub(1).map(|switches| {
+            let [time, threads] = [1, 2].map(|at| first[head::SWITCHES + at]);
+            (switches, time, threads)
+        }),
         procedures,
     })
 }
@@ -184,6 +191,7 @@ mod tests {
         rank.strangers(1, 7);
         rank.strangers(MOST_RAILS, 9);
         rank.outages(2, 3_000);
+        rank.computed(0, 7_000, 2);
         assert!(RankProfile::open(&file, 3).is_err());
         let file = File::from(file);
         let records = read(&file, 3).unwrap();
@@ -194,6 +202,7 @@ mod tests {
         assert_eq!(seen.waited, Some(10));
         assert_eq!(seen.strangers, [0, 7, 0, 0, 0, 0, 0, 0]);
         assert_eq!(seen.outages, (2, 3_000_000));
+        assert_eq!(seen.computed, Some((0, 7_000_000, 2)));
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));
         let sends = &seen.procedures[1];
         assert_eq!(

@@ -43,6 +43,26 @@ pub struct Summary {
     /// The ranks that had no path to a peer for some time.
     #[cfg_attr(feature = "serde", serde(default))]
     pub outages: Vec<RankOutages>,
+    /// Where computing is timed, each rank's, which differs from run to run.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub computed: Vec<RankComputing>,
+}
+
+/// The computing of a rank, where it is timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RankComputing {
+    /// The rank.
+    pub rank: usize,
+    /// Involuntary switches while it computed: each time another task got the core.
+    pub switches: u64,
+    /// The time of this computing in seconds.
+    pub computing_s: f64,
+    /// The most threads that computed side by side.
+    pub threads: u64,
 }
 
 /// The outages of a rank that have ended: the times without any path to a peer.
@@ -213,6 +233,7 @@ impl Summary {
             resources: facts.resources,
             strangers: strangers(records),
             outages: outages(records),
+            computed: computed(records),
         }
     }
 
@@ -314,6 +335,19 @@ fn strangers(records: &[RankRecord]) -> Vec<Strangers> {
         counted.map(move |(rail, count)| Strangers { rank, rail, count })
     };
     records.iter().enumerate().flat_map(of).collect()
+}
+
+fn computed(records: &[RankRecord]) -> Vec<RankComputing> {
+    let of = |(rank, record): (usize, &RankRecord)| {
+        let (switches, time, threads) = record.computed?;
+        Some(RankComputing {
+            rank,
+            switches,
+            computing_s: time as f64 / SECOND,
+            threads,
+        })
+    };
+    records.iter().enumerate().filter_map(of).collect()
 }
 
 fn outages(records: &[RankRecord]) -> Vec<RankOutages> {

@@ -80,12 +80,29 @@ fn virtual_rank() -> Option<&'static Rank> {
 /// The virtual time, if the rank runs on a modelled machine.
 #[inline]
 fn virtual_time() -> Option<f64> {
+    virtual_rank()?;
+    Some(read_virtual_time("MPI_Wtime", 0, true)? as f64 * 1e-9)
+}
+
+/// Reads the virtual time of this rank, in nanoseconds, after `slept` more of them. `None` if that
+/// is not possible and the caller may not wait: a signal handler has interrupted the trace of
+/// calls.
+pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) -> Option<u64> {
     let rank = virtual_rank()?;
-    const WTIME: &str = "MPI_Wtime";
-    let announced = LIBRARY.enter(WTIME, CallKind::Clock);
+    // In a call of the program's functions, or of another thread, or not traced.
+    let is_announced = LIBRARY.rank_in_call().is_some();
+    if slept > 0 && (!is_announced || rank.watch.is_none()) {
+        // No call ends this: the replay of a program sleeps too, so that a trace does not count it.
+        rank.enter(call, slept);
+    }
+    let announced = match (is_announced, may_wait) {
+        (true, _) => false,
+        (false, true) => LIBRARY.enter(call, CallKind::Clock),
+        (false, false) => LIBRARY.try_enter(call, CallKind::Clock)?,
+    };
     let now = rank.now();
     if announced {
-        LIBRARY.leave(WTIME, CallKind::Clock, false);
+        LIBRARY.leave(call, CallKind::Clock, false);
     }
     if let Some(clock) = &rank.still_clock
         && let Some(text) = clock.read(now, processor_time)
@@ -95,7 +112,7 @@ fn virtual_time() -> Option<f64> {
         // If the launcher is gone, nobody reads it.
         let _ = rank.lock().bootstrap.notify(warning);
     }
-    Some(now as f64 * 1e-9)
+    Some(now)
 }
 
 #[inline]

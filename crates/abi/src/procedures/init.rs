@@ -41,6 +41,7 @@ pub fn init_thread(
 }
 
 fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
+    crate::real_clock::find();
     let started = (call.procedure, Instant::now());
     if LIBRARY.initialised() {
         let why = if LIBRARY.finalised() {
@@ -108,7 +109,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         let lock = Notice::Lock(rank.lock_address());
         rank.lock().bootstrap.notify(lock).map_err(unusable)?;
     }
-    LIBRARY.start(Box::leak(Box::new(Rank {
+    publish(Rank {
         mpi: rank,
         in_virtual_time,
         modelled_host,
@@ -116,8 +117,17 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         still_clock: reports_still_clock.then(StillClock::default),
         explains: is_launched && variables().any(|(name, _)| name == knobs::EXPLAIN),
         raise: crate::raise::raise,
-    })));
+    });
     Ok(provided)
+}
+
+/// MPI runs from now on, and so does virtual time.
+fn publish(rank: Rank) {
+    let in_virtual_time = rank.in_virtual_time;
+    LIBRARY.start(Box::leak(Box::new(rank)));
+    if in_virtual_time {
+        crate::system_clocks::follow();
+    }
 }
 
 /// The thread level that a program gets which asks for `required`.
@@ -157,8 +167,10 @@ pub fn finalize(call: &Running) -> Done {
     if let Some(watch) = &call.rank.watch {
         watch.finish(call.rank);
     }
+    let end = call.rank.virtual_time().map_or(0, |(now, _)| now / 1000);
     call.rank.lock().router.leave();
     LIBRARY.stop();
+    crate::system_clocks::stop(end);
     Ok(())
 }
 

@@ -1,0 +1,69 @@
+//! The system's clocks on a modelled machine: the launcher preloads `libfishplate_clock.so`
+//! (crate `clocks`), which shows programs the virtual time that it asks for here.
+//!
+//! A reading is charged and recorded as one of `MPI_Wtime` is. A thread that has not started MPI
+//! may read a clock at any time, and a signal handler even within MPI: they get no answer here, and
+//! that library estimates.
+
+use crate::procedures::read_virtual_time;
+use crate::state::LIBRARY;
+use std::ffi::c_void;
+use std::mem::transmute;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// `fishplate_clock_register` of that library.
+type Register = unsafe extern "C" fn(hook: Option<extern "C" fn(u64) -> u64>, end: u64);
+
+/// The answer to threads that get none.
+const NOT_HERE: u64 = u64::MAX;
+
+/// The thread that started MPI, by the number of the threads library; 0 without such clocks.
+static MAIN: AtomicUsize = AtomicUsize::new(0);
+
+fn register() -> Option<Register> {
+    // SAFETY: the name ends with a zero byte.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"fishplate_clock_register".as_ptr()) };
+    // SAFETY: a null pointer is None, and the only function of this name has this type.
+    unsafe { transmute::<*mut c_void, Option<Register>>(found) }
+}
+
+/// From now on the system's clocks follow this rank's virtual time.
+pub(crate) fn follow() {
+    if let Some(register) = register() {
+        MAIN.store(this_thread(), Ordering::Relaxed);
+        // SAFETY: the hook is a function of this library, which stays in memory.
+        unsafe { register(Some(read), 0) };
+    }
+}
+
+/// The rank's virtual time ends at `end` nanoseconds.
+pub(crate) fn stop(end: u64) {
+    if MAIN.swap(0, Ordering::Relaxed) != 0
+        && let Some(register) = register()
+    {
+        // SAFETY: the function takes no hook for the end.
+        unsafe { register(None, end) };
+    }
+}
+
+fn this_thread() -> usize {
+    // SAFETY: the call has no arguments and always succeeds.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// Lets `nanos` of virtual time pass, for which the thread has slept, and reads the clock.
+extern "C" fn read(nanos: u64) -> u64 {
+    if this_thread() != MAIN.load(Ordering::Relaxed) {
+        return NOT_HERE;
+    }
+    let Some(rank) = LIBRARY.rank() else {
+        return NOT_HERE;
+    };
+    // A signal handler, or a function of the C library that this one has called.
+    // SAFETY: the word is a part of the rank, which stays in memory.
+    let lock = unsafe { &*(rank.lock_address() as *const AtomicU32) };
+    if lock.load(Ordering::Relaxed) % 2 == 1 {
+        return NOT_HERE;
+    }
+    read_virtual_time("clock_gettime", nanos, false).unwrap_or(NOT_HERE)
+}

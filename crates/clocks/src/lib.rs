@@ -1,0 +1,20 @@
+//! `libfishplate_clock.so`: the system's clocks in virtual time. The launcher preloads it into the
+//! processes of a modelled job, so that `clock_gettime`, `gettimeofday` and `time` show the time
+//! of the modelled machine, and sleeps and deadlines belong to that time too.
+//!
+//! The MPI library registers a hook when MPI starts ([`process_time::fishplate_clock_register`]).
+//! Without it, as in programs that have nothing to do with MPI, the clocks begin at a fixed moment.
+//!
+//! - [`scale`]: the clocks of the system, and their positions at the start of virtual time;
+//! - [`process_time`]: the time of this process, which all of them show;
+//! - [`readings`], [`sleeps`], [`deadlines`]: the functions that are replaced;
+//! - [`real`]: the system's own clocks and functions.
+//!
+//! Invariant: nothing here allocates or locks, so that signal handlers may read clocks.
+
+pub mod deadlines;
+pub mod process_time;
+pub mod readings;
+mod real;
+mod scale;
+pub mod sleeps;
