@@ -6,8 +6,7 @@
     tests/tcp/applications.py measure [--prefix build] [--rounds 7]    measures the programs: applications/measured.json
     tests/tcp/applications.py table                                    writes docs/applications.md from these files
 
-A prediction is made as `fishplate compare` makes it: the computing of three recordings on this machine, replayed on the modelled one; the
-median. The null model beside it is computing + messages × latency + bytes / rate of the slowest rank. Each program prints the time of its
+A prediction is made as `fishplate compare` makes it: the computing of this machine, recorded five times, on the modelled one; the median. The null model beside it is computing + messages × latency + bytes / rate of the slowest rank. Each program prints the time of its
 main part. Predictions are committed before anything but the ping-pong is measured. `measure` needs a quiet machine, the tests none.
 """
 
@@ -25,7 +24,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
 import hosts as network  # noqa: E402
-import shapes  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 from hosts import Hosts  # noqa: E402
 from shapes import Shape  # noqa: E402
@@ -36,12 +34,12 @@ PREDICTIONS, MEASURED = DATA / "predictions.json", DATA / "measured.json"
 DOCUMENT = harness.ROOT / "docs" / "applications.md"
 EXAMPLES = harness.ROOT / "examples"
 BASE = "tcp"
-SLOW, FAST = Shape(200, 0.5), Shape(500, 0.25)
+SLOW, FAST = Shape(200, 0.5), Shape(400, 0.25)
 SHAPES = {"slow": SLOW, "fast": FAST}
 # Round trips by the length of the message. The two long ones tell the rate, the short ones the time of a message.
 SIZES = {8: 200, 64: 200, 256 << 10: 20, 1 << 20: 10}
 SHORT, LONG = (8, 64), (256 << 10, 1 << 20)
-RECORDINGS = 3
+RECORDINGS = 5
 SECONDS = 300
 # Limits of the absolute errors in percent: the median, and the worst.
 MEDIAN, WORST = 5, 12
@@ -118,6 +116,13 @@ def printed(program: Program, ran: harness.Outcome) -> float:
     raise Problem(f"{program.name}: exit status {ran.code}" + harness.output(ran.out + ran.err))
 
 
+def shape_cable(hosts: Hosts, shape: Shape) -> None:
+    """Gives the cable its rate and delay. The cable's program keeps to them frame by frame; the kernel's token bucket would let the first
+    frames after a pause pass at once."""
+    hosts.order(0, "rate", shape.mbit)
+    hosts.order(0, "delay", shape.ms)
+
+
 # The ping-pong, and the machine that it makes.
 
 def pingpong(prefix: Path, rounds: int) -> list[dict]:
@@ -125,7 +130,7 @@ def pingpong(prefix: Path, rounds: int) -> list[dict]:
     for shape in SHAPES.values():
         found = {size: [] for size in SIZES}
         with Hosts(prefix, kind="wire") as hosts:
-            shapes.shape(hosts, 0, shape)
+            shape_cable(hosts, shape)
             for _ in range(rounds):
                 for size, times in SIZES.items():
                     command = [prefix / "bin/fishplate", "bench", "latency", "-m", f"{size}:{size}", "-i", times, "-x", 10, "--rounds", 1, "--json",
@@ -173,15 +178,27 @@ def calibrated(prefix: Path, name: str, shape: Shape) -> str:
 
 # Predictions
 
-def predicted(prefix: Path, program: Program) -> dict:
-    times, summaries = [], []
+def recorded(prefix: Path, program: Program) -> tuple[float, dict]:
+    """The time that a program prints on the modelled machine with computing recorded now, and the summary of its run."""
+    with tempfile.TemporaryDirectory(dir=folder(prefix)) as scratch:
+        summary = Path(scratch) / "summary.json"
+        command = [prefix / "bin/fishplate", "run", "-n", 2, "--fabric", f"{MACHINE}:{program.shape}", "--compute", "measured", "--summary",
+                   f"json={summary}", *program.command(prefix)]
+        time = printed(program, harness.run(list(map(str, command)), seconds=SECONDS))
+        return time, json.loads(summary.read_text())
+
+
+def predictions(prefix: Path) -> dict:
+    """Recordings in rounds over all programs, as the speed of this computer changes from minute to minute."""
+    found = {program.name: [] for program in PROGRAMS}
     for _ in range(RECORDINGS):
-        with tempfile.TemporaryDirectory(dir=folder(prefix)) as scratch:
-            summary = Path(scratch) / "summary.json"
-            command = [prefix / "bin/fishplate", "run", "-n", 2, "--fabric", f"{MACHINE}:{program.shape}", "--compute", "measured", "--summary",
-                       f"json={summary}", *program.command(prefix)]
-            times.append(printed(program, harness.run(list(map(str, command)), seconds=SECONDS)))
-            summaries.append(json.loads(summary.read_text()))
+        for program in PROGRAMS:
+            found[program.name].append(recorded(prefix, program))
+    return {program.name: predicted(program, found[program.name]) for program in PROGRAMS}
+
+
+def predicted(program: Program, recordings: list) -> dict:
+    times, summaries = zip(*recordings)
     middle = summaries[sorted(range(RECORDINGS), key=times.__getitem__)[RECORDINGS // 2]]
     shape = SHAPES[program.shape]
     latency, payload = rows_of(shape)[8]["median"] * 1e-6, rate(shape) * 1e6
@@ -206,7 +223,7 @@ def measured(prefix: Path, rounds: int) -> dict:
     for number in range(rounds):
         for program in PROGRAMS:
             with Hosts(prefix, kind="wire") as hosts:
-                shapes.shape(hosts, 0, SHAPES[program.shape])
+                shape_cable(hosts, SHAPES[program.shape])
                 found[program.name].append(printed(program, hosts.job(2, *program.command(prefix), seconds=SECONDS)))
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
     return found
@@ -224,8 +241,8 @@ def files() -> tuple[dict, dict]:
 
 HEAD = """# Applications: prediction against reality
 
-*By `tests/tcp/applications.py`.* Two hosts with one rank each: network namespaces of one machine with two cores, between them a cable that a program delays
-and the kernel shapes (`tc tbf`). {shapes}. A ping-pong of 8 B to 1 MiB between the hosts is all that the modelled machine knows of
+*By `tests/tcp/applications.py`.* Two hosts with one rank each: network namespaces of one machine with two cores, between them a cable, a program (`wire.c`) that
+gives it rate and delay. {shapes}. A ping-pong of 8 B to 1 MiB between the hosts is all that the modelled machine knows of
 them (`tests/tcp/applications/machine.toml`); the computing of each program was recorded on the same machine, as `fishplate compare` does it. The
 predictions were committed before the programs ran on the hosts.
 
@@ -310,10 +327,9 @@ def main() -> int:
     compile_all(prefix)
     if options.action == "predict":
         MACHINE.write_text(machine(prefix))
-        found = {}
-        for program in PROGRAMS:
-            found[program.name] = predicted(prefix, program)
-            print(program.name, json.dumps({key: round(value, 4) for key, value in found[program.name].items()}), flush=True)
+        found = predictions(prefix)
+        for name, values in found.items():
+            print(name, json.dumps({key: round(value, 4) for key, value in values.items()}))
         PREDICTIONS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         return 0
     if reason := network.missing():

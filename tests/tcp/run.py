@@ -15,6 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
+import applications  # noqa: E402
 import harness  # noqa: E402
 import hosts  # noqa: E402
 import last_path  # noqa: E402
@@ -25,7 +26,7 @@ import shown  # noqa: E402
 import strangers  # noqa: E402
 
 # In the order in which they run.
-MODULES = [shown, programs, rails, last_path, strangers, shaped]
+MODULES = [shown, programs, rails, last_path, strangers, shaped, applications]
 TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 
 
@@ -33,7 +34,7 @@ TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 QUICK = {"shown: interfaces of all kinds", "shown: an interface that the user names", "c: hello -n 2", "c: flood -n 2", "c: coll_data -n 4", "c: fatal truncate -n 3",
          "programs: IPv6", "programs: two rails", "programs: 64 ranks on four hosts", "rails: rail 0, cut, and back", "strangers: garbage",
          "last path: cut 1 s, waitall, 8", "last path: unplugged 1 s, testall, 4", "last path: forged resets 0.1 s, waitall, 4",
-         "last path: cut for ever, wait", "last path: hosts of two subnets", "shaped: the document has the table"}
+         "last path: cut for ever, wait", "last path: hosts of two subnets", "shaped: the document has the table", "applications: every program has its figures", "applications: the document is made of the files"}
 
 
 @dataclass

@@ -3,7 +3,8 @@
  *
  *     wire NAMESPACE NAMESPACE INTERFACE SEED
  *
- * It prints "ready", then obeys lines on its standard input: `delay MS`, `jitter MS` (each frame is late by up to so much more, so
+ * It prints "ready", then obeys lines on its standard input: `rate MBIT` (each end puts its frames on the cable one after the other, at so
+ * many Mbit/s; 0, as at first: at once), `delay MS`, `jitter MS` (each frame is late by up to so much more, so
  * frames overtake each other), `loss SHARE`, `cut` (frames vanish, and the link looks well), `mend`, `down` (no carrier), `up`. It
  * answers each line by "ok", and ends with its input. The seed decides which frames are lost and how late each is. */
 #define _GNU_SOURCE
@@ -34,7 +35,9 @@ struct frame {
 static struct frame queue[MOST];
 static int queued;
 static uint64_t sent, random_state;
-static double delay, jitter, loss;
+static double rate, delay, jitter, loss;
+/* The time from which on each end can put its next frame on the cable. */
+static uint64_t idle_from[2];
 static int is_cut, ends[2];
 
 static void fail(const char *what) {
@@ -109,7 +112,12 @@ static void take(int from) {
         struct frame frame = {.number = sent++, .to = 1 - from, .length = length, .bytes = malloc(length)};
         if (frame.bytes == NULL) fail("malloc");
         memcpy(frame.bytes, bytes, length);
-        frame.due = now() + (uint64_t)((delay + jitter * chance()) * 1e6);
+        uint64_t time = now();
+        if (rate > 0) {
+            time = (idle_from[from] > time ? idle_from[from] : time) + (uint64_t)(length * 8e3 / rate);
+            idle_from[from] = time;
+        }
+        frame.due = time + (uint64_t)((delay + jitter * chance()) * 1e6);
         push(frame);
     }
 }
@@ -130,7 +138,7 @@ static void carrier(int is_up) {
 }
 
 static void obey(const char *line) {
-    if (sscanf(line, "delay %lf", &delay) == 1 || sscanf(line, "jitter %lf", &jitter) == 1 || sscanf(line, "loss %lf", &loss) == 1)
+    if (sscanf(line, "rate %lf", &rate) == 1 || sscanf(line, "delay %lf", &delay) == 1 || sscanf(line, "jitter %lf", &jitter) == 1 || sscanf(line, "loss %lf", &loss) == 1)
         ;
     else if (strcmp(line, "cut\n") == 0 || strcmp(line, "mend\n") == 0)
         is_cut = line[0] == 'c';
