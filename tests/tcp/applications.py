@@ -168,7 +168,7 @@ def calibrated(prefix: Path, name: str, shape: Shape) -> str:
     rows = [rows_of(shape)[size] for size in SHORT] + [shape.keys() | stream]
     given = folder(prefix) / f"pingpong-{name}.jsonl"
     given.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = [prefix / "bin/fishplate", "fabric", "calibrate", "--from", given, "--base", BASE, "--name", f"{name}-card"]
+    command = [prefix / "bin/fishplate", "fabric", "calibrate", "--from", given, "--like", BASE, "--name", f"{name}-card"]
     ran = harness.run(list(map(str, command)), seconds=SECONDS)
     if ran.code != 0:
         raise Problem(ran.err)
