@@ -27,14 +27,17 @@ JOBS = 2
 SECONDS = 600
 # A host of each generation, for benchmarks that need not run on every system.
 SOME = "qdr,2xqdr,mpich2-2003,ndr"
+# Sizes that every machine of the catalogue is run with.
+FEW = ("8:8", "1K:1K", "16K:16K", "256K:256K")
 SHARED = ["--fabric", "qdr,mpich2-2003", "--ppn", 2]
 
 # File, and the commands whose output it holds. `{all}` stands for every system of the catalogue. The longest come first.
 TABLE = [
     ("study-dual-rail", [["study", "dual-rail", "--out", "build/dual-rail"]]),
     ("study-rdma-channel", [["study", "rdma-channel", "--out", "build/plots"]]),
-    ("bench-bw", [["bench", "bw", "--fabric", "{all}", "-m", "1:1M"], ["bench", "bw", "--fabric", SOME, "-m", "2M:4M"]]),
-    ("bench-latency", [["bench", "latency", "--fabric", "{all}", "-m", "1:4M"]]),
+    ("bench-bw", [*[["bench", "bw", "--fabric", "{all}", "-m", size] for size in FEW], ["bench", "bw", "--fabric", SOME, "-m", "1:4M"]]),
+    ("bench-latency", [*[["bench", "latency", "--fabric", "{all}", "-m", size] for size in FEW],
+                       ["bench", "latency", "--fabric", SOME, "-m", "1:4M"]]),
     ("bench-bibw", [["bench", "bibw", "--fabric", SOME, "-m", "1:1M"]]),
     ("bench-mbw-mr", [["bench", "mbw-mr", "-n", ranks, "--fabric", SOME, "-m", "1:64K"] for ranks in (2, 4)]),
     ("bench-sweep", [["bench", "sweep", "-n", 4, "--fabric", "qdr"]]),
