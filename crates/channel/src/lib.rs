@@ -60,6 +60,7 @@ mod short_path;
 mod transports;
 #[cfg(not(loom))]
 mod wait;
+#[cfg(not(loom))]
 mod waitable;
 #[cfg(not(loom))]
 mod zero_copy;

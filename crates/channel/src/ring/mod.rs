@@ -34,7 +34,7 @@ use crate::{Head, Put};
 use bodies::LINE;
 pub(crate) use bodies::{Arenas, Which};
 use places::{Place, Places};
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(crate) use slot::test_clock;
 pub(crate) use slot::{Contents, INLINE, Memory, Slot};
 use slot::{Elsewhere, Tail};
