@@ -118,7 +118,7 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
             let both = both_ways(&limits).unwrap().both_ways.as_mb_per_sec();
             let share = |benchmark, bidirectional, limit: f64| {
                 // At 800 Gb/s the way of one message takes as long as three of 64 KiB.
-                let iterations = Some(if size > 65536 { 10 } else { 150 });
+                let iterations = Some(if size > 65536 { 10 } else { 120 });
                 let plan = PerfPlan {
                     bidirectional,
                     iterations,
