@@ -95,9 +95,11 @@ unsafe extern "C" fn delete_attribute<C: Named>(
     })
 }
 
+type Converted = (i64, fn(c_int) -> c_int, AtomicI32);
+
 /// Predefined attributes whose values differ: the key, the conversion, and the value for the
 /// program, to which it gets a pointer.
-static CONVERTED: [(i64, fn(c_int) -> c_int, AtomicI32); 5] = [
+static CONVERTED: [Converted; 5] = [
     (MPI_HOST, rank_out, AtomicI32::new(0)),
     (MPI_IO, rank_out, AtomicI32::new(0)),
     (MPI_LASTUSEDCODE, error_out, AtomicI32::new(0)),
