@@ -29,7 +29,7 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
-	$(CARGO) build --profile lib -p clocks
+	$(CARGO) build --profile lib -p clocks -p mpich_abi
 
 command:
 	$(CARGO) build --profile command -p fishplate
@@ -62,6 +62,8 @@ files:
 	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
+	@$(INSTALL) -d $(ROOT)/lib/fishplate
+	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_mpich.so $(ROOT)/lib/fishplate/libmpi.so.12
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))

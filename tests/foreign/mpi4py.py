@@ -98,6 +98,24 @@ def build(prefix: Path, cache: Path) -> tuple[Path, Path]:
     return python, source / "test"
 
 
+def install_wheel(cache: Path) -> tuple[Path, Path]:
+    """The Python of a virtual environment with PyPI's wheel, built for MPICH's ABI, and the folder of the sdist's tests."""
+    archive = sdist(cache)
+    home = cache / f"mpi4py-{VERSION}-wheel"
+    python = home / "venv/bin/python"
+    if not (home / "ready").exists():
+        home.mkdir(exist_ok=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(home, filter="data")
+        subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", f"mpi4py=={VERSION}"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            give_up(done.stderr)
+        (home / "ready").touch()
+    return python, home / f"mpi4py-{VERSION}/test"
+
+
 def read_events(folder: Path, ranks: int) -> list[list[dict]]:
     """The events that each rank wrote, without a last line that was cut short."""
     events = []
@@ -146,6 +164,7 @@ def combine(events: list[list[dict]]):
 def run_module(context, module: str, ranks: int):
     """Yields (name, state, why) of every test of a module, however many runs that takes."""
     prefix, python, tests, options = context
+    environment = {"PYTHONPATH": str(tests)} | ({"MPI4PY_MPIABI": "mpich", "LD_LIBRARY_PATH": str(prefix / "lib/fishplate")} if options.wheel else {})
     known: dict[str, tuple] = {}
     everything: list[str] = []
     alone = None
@@ -164,7 +183,7 @@ def run_module(context, module: str, ranks: int):
 
             ran = harness.launch(
                 prefix, ranks, [python, "-P", HERE / "mpi4py_rank.py", work, module, plan],
-                env={"PYTHONPATH": str(tests)}, seconds=patience, progress=progress, cwd=folder,
+                env=environment, seconds=patience, progress=progress, cwd=folder,
                 options=shlex.split(options.mpiexec_options), mpiexec=tuple(shlex.split(options.mpiexec)))
             events = read_events(folder, ranks)
         what_ended = ("no end" if ran.code is None
@@ -220,6 +239,7 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
     parser.add_argument("--results", default="mpi4py", metavar="NAME", help="the name under which results are kept (mpi4py)")
+    parser.add_argument("--wheel", action="store_true", help="PyPI's wheel over our libmpi.so.12, MPICH's ABI, in place of a build")
     parser.add_argument("--build-only", action="store_true", help="build mpi4py, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per module")
     options = parser.parse_args()
@@ -228,7 +248,8 @@ def main() -> int:
         parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")
     start = time.monotonic()
     prefix = harness.checked_prefix(options.prefix)
-    python, tests = build(prefix, options.cache.resolve())
+    cache = options.cache.resolve()
+    python, tests = install_wheel(cache) if options.wheel else build(prefix, cache)
     if options.build_only:
         return 0
     every = sorted(f.stem for f in tests.glob("test_*.py"))

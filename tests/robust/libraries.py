@@ -10,6 +10,18 @@ from job import Job
 
 FAKE = "int fake(void) { return 0; }\n"
 CALLS = "int fake(void);\nint main(void) { return fake(); }\n"
+# MPICH's MPI_COMM_WORLD is an integer.
+MPICH = """#include <stdio.h>
+int MPI_Init(int *, char ***); int MPI_Finalize(void); int MPI_Comm_rank(int, int *); int MPI_Comm_size(int, int *);
+int main(int argc, char **argv) {
+    int rank = -1, size = -1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(0x44000000, &rank);
+    MPI_Comm_size(0x44000000, &size);
+    printf("%d/%d\\n", rank, size);
+    return MPI_Finalize();
+}
+"""
 OPENS = """#include <dlfcn.h>
 #include <unistd.h>
 int main(int argc, char **argv) { if (argc < 2 || !dlopen(argv[1], RTLD_NOW)) return 1; for (;;) pause(); }
@@ -60,6 +72,21 @@ def search_path(world):
             raise Problem(f"the ranks loaded {job.out}")
 
 
+def mpich(world):
+    """A program that needs libmpi.so.12 gets ours, also where its own search path has another."""
+    ours = world.mpiexec.parent.parent / "lib/fishplate/libmpi.so.12"
+    other = built(world, "libmpi.so.12", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12")
+    for tags, lines in [("--enable-new-dtags", 0), ("--disable-new-dtags", 1)]:
+        program = built(world, f"mpich{tags}", MPICH, "-x", "none", str(ours), f"-Wl,-rpath,{other.parent},{tags}")
+        with Job(world.work, [world.mpiexec, "-n", 2, program], env={"LD_PRELOAD": ""}) as job:
+            if (code := job.end(10)) != 0 or sorted(job.out.split()) != ["0/2", "1/2"]:
+                raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
+            if lines:
+                job.check_one_line("would load .*/libmpi.so.12 by its own DT_RPATH", "LD_PRELOAD")
+            elif job.err:
+                raise Problem(f"nothing is to be said: {job.err}")
+
+
 def loaded_later(world):
     """Seen in the memory of ranks that never call this library: the searches come before the time is up."""
     library = built(world, "libmpi.so.40", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
@@ -78,29 +105,21 @@ def no_library(world):
 
 
 def wheel(world):
-    """A python that ends before MPI, and whose mpi4py is for other ABIs."""
-    folder = world.work / "libraries" / "site" / "mpi4py"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "__init__.py").write_text("")
-    (folder / "MPI.mpich.abi3.so").write_text("")
-    own = folder / "MPI.abi3.so"
-    for is_built, code in [(False, 1), (True, 1), (False, 0)]:
-        own.write_text("") if is_built else own.unlink(missing_ok=True)
-        program = [sys.executable, "-c", f"import sys; sys.exit({code})"]
-        with Job(world.work, [world.mpiexec, "-n", 2, *program], env={"PYTHONPATH": str(folder.parent)}) as job:
-            if (found := job.end(20)) != code:
-                raise Problem(f"exit status {found}: {job.err}")
-            says = "is a wheel of mpi4py for the ABIs of MPICH and Open MPI" in job.err
-            if says != (code == 1 and not is_built):
-                raise Problem(f"with an own build {is_built}, exit code {code}: {job.err}")
+    """A python gets what a wheel of mpi4py needs to choose MPICH's ABI, unless the user has chosen."""
+    program = [sys.executable, "-c", "import os, ctypes; ctypes.CDLL('libmpi.so.12').MPI_Initialized; print(os.environ['MPI4PY_MPIABI'])"]
+    for given, wanted in [({}, "mpich"), ({"MPI4PY_MPIABI": "openmpi"}, "openmpi")]:
+        with Job(world.work, [world.mpiexec, "-n", 2, *program], env=given) as job:
+            if (code := job.end(20)) != 0 or job.out.split() != [wanted] * 2:
+                raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
 
 
 def tests() -> list:
     return [
-        other_abi("libmpi.so.12", "the ABI of MPICH and Intel MPI"),
+        ("a program of MPICH's ABI", mpich),
+        other_abi("libmpifort.so.12", "MPICH's Fortran"),
         other_abi("libmpi.so.40", "the ABI of Open MPI", "mpi4py"),
         ("a program's own search path finds another library", search_path),
         ("ranks load another library while they run", loaded_later),
         ("programs without MPI", no_library),
-        ("a python with a wheel of mpi4py for other ABIs", wheel),
+        ("a python with a wheel of mpi4py", wheel),
     ]

@@ -1,12 +1,29 @@
 //! The location of our `libmpi_abi.so.1`.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The name that programs are linked against.
 pub(crate) const LIBRARY: &str = "libmpi_abi.so.1";
 
+/// The folder, in that of our library, of the libraries of other ABIs, which call ours. They stand
+/// apart because packages of other MPI libraries install files with these names.
+pub(crate) const OTHER_ABIS: &str = "fishplate";
+
+/// The name of the library of MPICH's ABI (crate `mpich_abi`).
+pub(crate) const MPICH_LIBRARY: &str = "libmpi.so.12";
+
 /// The name of the library that shows virtual time on the system's clocks (crate `clocks`).
 pub(crate) const CLOCK_LIBRARY: &str = "libfishplate_clock.so";
+
+/// Our library of this name, if there is one. `own` is the folder of our library.
+pub(crate) fn own_library(own: &Path, name: &OsStr) -> Option<PathBuf> {
+    let folder = match name == LIBRARY {
+        true => own.to_path_buf(),
+        false => own.join(OTHER_ABIS),
+    };
+    Some(folder.join(name)).filter(|library| library.exists())
+}
 
 /// The folder of our library, found from the path of the command: `../lib` in an installed tree,
 /// `build/lib` in a checkout whose command is in `target/PROFILE/`.

@@ -11,7 +11,7 @@ use rustix::process::Pid;
 
 use crate::Program;
 use crate::elf::dynamic_section;
-use crate::library::LIBRARY;
+use crate::library::{LIBRARY, OTHER_ABIS, own_library};
 use crate::processes;
 
 /// The libraries of other ABIs: the beginnings of their names, and whose they are.
@@ -34,11 +34,11 @@ const REBUILD: &str =
 /// The library that a program would load.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LinkedLibrary {
-    /// Ours, or none that can be seen in its file.
+    /// Ours, of the standard ABI or of another, or none that can be seen in its file.
     Own,
     /// A library of another ABI, by name.
     OtherAbi(String),
-    /// Another library of our ABI, which the program's own search path finds first.
+    /// A library of the name of one of ours, which the program's own search path finds first.
     Elsewhere(PathBuf),
 }
 
@@ -50,34 +50,41 @@ pub(crate) fn linked_library(program: &Program, own: Option<&Path>) -> LinkedLib
     let (Some(file), Some(section)) = (file, section) else {
         return LinkedLibrary::Own;
     };
-    if let Some(name) = section.needed.iter().find(|name| abi(name).is_some()) {
+    let known = |name: &String| own.is_some_and(|own| own_library(own, name.as_ref()).is_some());
+    let mut others = section.needed.iter().filter(|name| abi(name).is_some());
+    if let Some(name) = others.find(|name| !known(name)) {
         return LinkedLibrary::OtherAbi(name.clone());
     }
-    let origin = file.canonicalize().unwrap_or(file);
+    let mpi = section
+        .needed
+        .iter()
+        .filter(|name| *name == LIBRARY || abi(name).is_some());
+    let mut elsewhere = mpi.filter_map(|name| {
+        let own = own_library(own?, name.as_ref())?.canonicalize().ok()?;
+        let found = searched_first(&file, section.rpath.as_deref()?, name)?;
+        (found.canonicalize().ok()? != own).then_some(found)
+    });
+    elsewhere
+        .next()
+        .map_or(LinkedLibrary::Own, LinkedLibrary::Elsewhere)
+}
+
+/// The library of this name that a program's own search path finds.
+fn searched_first(file: &Path, rpath: &str, name: &str) -> Option<PathBuf> {
+    let origin = file.canonicalize().unwrap_or(file.to_path_buf());
     let origin = origin
         .parent()
         .unwrap_or(Path::new("/"))
         .to_string_lossy()
         .into_owned();
-    let folders = section.rpath.as_deref().unwrap_or_default().split(':');
-    let folders = folders.filter(|folder| !folder.is_empty());
-    let folders = folders.map(|folder| {
+    let folders = rpath.split(':').filter(|folder| !folder.is_empty());
+    let mut libraries = folders.map(|folder| {
         let folder = folder
             .replace("${ORIGIN}", &origin)
             .replace("$ORIGIN", &origin);
-        Path::new(&folder).join(LIBRARY)
+        Path::new(&folder).join(name)
     });
-    let needs_ours = section.needed.iter().any(|name| name == LIBRARY);
-    let found = folders.into_iter().find(|library| library.exists());
-    let own = own.and_then(|folder| folder.join(LIBRARY).canonicalize().ok());
-    match (found, own) {
-        (Some(found), Some(own))
-            if needs_ours && found.canonicalize().ok().as_ref() != Some(&own) =>
-        {
-            LinkedLibrary::Elsewhere(found)
-        }
-        _ => LinkedLibrary::Own,
-    }
+    libraries.find(|library| library.exists())
 }
 
 /// The text for the user about a program's library, if it is not ours.
@@ -106,7 +113,9 @@ fn abi(name: &str) -> Option<&'static str> {
 
 /// MPI libraries that are not `own` in the memory of ranks and of processes in their groups.
 pub(crate) fn mapped_libraries(ranks: &[Pid], own: Option<&Path>) -> BTreeSet<PathBuf> {
-    let own = own.map(|folder| folder.join(LIBRARY));
+    let is_own = |file: &Path| {
+        own.is_some_and(|own| file == own.join(LIBRARY) || file.starts_with(own.join(OTHER_ABIS)))
+    };
     let mut found = BTreeSet::new();
     for pid in processes::in_groups(ranks) {
         let pid = pid.as_raw_nonzero();
@@ -116,8 +125,7 @@ pub(crate) fn mapped_libraries(ranks: &[Pid], own: Option<&Path>) -> BTreeSet<Pa
             .filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
         let is_other = |file: &&Path| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let is_ours = name.starts_with("libmpi_abi.so") && Some(*file) == own.as_deref();
-            !is_ours && (name.starts_with("libmpi_abi.so") || abi(&name).is_some())
+            !is_own(file) && (name.starts_with("libmpi_abi.so") || abi(&name).is_some())
         };
         found.extend(files.filter(is_other).map(Path::to_path_buf));
     }

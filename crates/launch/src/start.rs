@@ -23,7 +23,7 @@ use crate::binding::HostBinding;
 use crate::cache_topology;
 use crate::error::why_text;
 use crate::guard::JobMark;
-use crate::library::{CLOCK_LIBRARY, LIBRARY};
+use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS, own_library};
 use crate::linked::{LinkedLibrary, linked_library, remark};
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
@@ -291,13 +291,20 @@ impl<'a> Starter<'a> {
         if let Some(path) = library_path(self.options, program) {
             command.env("LD_LIBRARY_PATH", path);
         }
-        let elsewhere = |(number, library): &(usize, LinkedLibrary)| {
-            *number == at && matches!(library, LinkedLibrary::Elsewhere(_))
-        };
-        let is_elsewhere = self.linked.iter().any(elsewhere);
-        let own = self.options.library.iter().filter(|_| is_elsewhere);
-        let preloaded = own
-            .map(|folder| folder.join(LIBRARY))
+        if let Some(own) = &self.options.library
+            && own.join(OTHER_ABIS).join(MPICH_LIBRARY).exists()
+            && given_variable(self.options, program, MPI4PY_ABI).is_none()
+        {
+            command.env(MPI4PY_ABI, "mpich");
+        }
+        let elsewhere = self.linked.iter().filter(|(number, _)| *number == at);
+        let preloaded = elsewhere
+            .filter_map(|(_, library)| match library {
+                LinkedLibrary::Elsewhere(found) => {
+                    own_library(self.options.library.as_deref()?, found.file_name()?)
+                }
+                _ => None,
+            })
             .chain(self.clocks.clone());
         let preloaded: Vec<PathBuf> = preloaded.collect();
         if !preloaded.is_empty() {
@@ -562,9 +569,18 @@ fn is_path(program: &OsStr) -> bool {
     program.as_encoded_bytes().contains(&b'/')
 }
 
-/// LD_LIBRARY_PATH with the folder of our library first.
+/// The variable that names the variant which a wheel of mpi4py loads, of those that it has.
+const MPI4PY_ABI: &str = "MPI4PY_MPIABI";
+
+/// LD_LIBRARY_PATH with the folders of our libraries first.
 fn library_path(options: &Options, program: &Program) -> Option<OsString> {
-    let mut path = options.library.clone()?.into_os_string();
+    let own = options.library.clone()?;
+    let others = own.join(OTHER_ABIS);
+    let mut path = own.into_os_string();
+    if others.is_dir() {
+        path.push(":");
+        path.push(others);
+    }
     if let Some(rest) = given_variable(options, program, "LD_LIBRARY_PATH") {
         path.push(":");
         path.push(rest);

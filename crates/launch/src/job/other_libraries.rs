@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{RunningJob, say};
 use crate::Options;
+use crate::library::{MPICH_LIBRARY, own_library};
 use crate::linked::{LinkedLibrary, late_remark, linked_library, mapped_libraries};
 use crate::rank::RankProcess;
 use crate::verdict::Cause;
@@ -86,7 +87,9 @@ impl RunningJob<'_> {
         let Some(number) = failed.and_then(|verdict| verdict.rank) else {
             return;
         };
-        let is_here = self.options.hosts.is_empty() && !self.has_mpi_ranks();
+        let own = self.options.library.as_deref();
+        let has_abi = own.is_some_and(|own| own_library(own, MPICH_LIBRARY.as_ref()).is_some());
+        let is_here = self.options.hosts.is_empty() && !self.has_mpi_ranks() && !has_abi;
         let program = self.options.program(number).1;
         if let Some(text) = is_here.then(|| wheel_remark(program)).flatten() {
             say(&text);

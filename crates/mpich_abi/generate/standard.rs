@@ -1,0 +1,60 @@
+//! The calls of the standard ABI: a name, and a function that calls its pointer, for every form of
+//! every procedure.
+
+use crate::generate::table::{Chapter, Procedure, State};
+use std::fmt::Write;
+
+/// The text of the module `standard`.
+pub(crate) fn generate(chapters: &[Chapter]) -> String {
+    let (mut names, mut calls, mut number) = (String::new(), String::new(), 0);
+    let procedures = chapters.iter().flat_map(|chapter| &chapter.procedures);
+    for procedure in procedures.filter(|procedure| procedure.chapter != 0) {
+        for &large in procedure.forms() {
+            writeln!(names, "    c\"{}\",", procedure.c_name("MPI_", large)).unwrap();
+            write_call(&mut calls, procedure, large, number);
+            number += 1;
+        }
+    }
+    format!(
+        "/// The names in the order of the pointers.\npub(crate) const NAMES: [&CStr; {number}] = [\n{names}];\n{calls}"
+    )
+}
+
+/// The function of the standard ABI that does the work. None: this library has its own.
+pub(crate) fn callee(procedure: &Procedure, large: bool) -> Option<String> {
+    let name = match &procedure.state {
+        State::WorksAs(other) => other,
+        _ if procedure.chapter == 0 => return None,
+        _ => &procedure.name,
+    };
+    Some(format!(
+        "{}{}",
+        name.to_ascii_lowercase(),
+        if large { "_c" } else { "" }
+    ))
+}
+
+fn write_call(text: &mut String, procedure: &Procedure, large: bool, number: usize) {
+    let parameters = || {
+        procedure
+            .parameters(large)
+            .filter(|p| p.kind.word() != "...")
+    };
+    let signature: Vec<_> = parameters()
+        .map(|p| format!("{}: {}", p.name, p.rust(large)))
+        .collect();
+    let types: Vec<_> = parameters().map(|p| p.rust(large)).collect();
+    let arguments: Vec<_> = parameters().map(|p| p.name.as_str()).collect();
+    let returns = procedure.returns.map_or("c_int", |kind| kind.rust(large));
+    writeln!(
+        text,
+        "#[inline(always)]\npub(crate) unsafe fn {}({}) -> {returns} {{\n    \
+         // SAFETY: the pointer is that of the function of this name, or of one that takes any arguments.\n    \
+         unsafe {{ transmute::<*mut c_void, unsafe extern \"C\" fn({}) -> {returns}>(library::function({number}))({}) }}\n}}",
+        procedure.c_name("", large).to_ascii_lowercase(),
+        signature.join(", "),
+        types.join(", "),
+        arguments.join(", "),
+    )
+    .unwrap();
+}

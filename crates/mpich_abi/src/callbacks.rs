@@ -1,0 +1,236 @@
+//! Users' functions that the standard ABI calls without a word of the program's: reductions and
+//! error handlers. Each has a function of a pool in its place, which knows by its number whom to
+//! call. Generalised requests have such a word, and need no pool.
+
+use crate::classes::{COMM, DATATYPE, SESSION, WIN};
+use crate::convert::{error_in, error_out, file_out};
+use crate::types::{Function, MpichStatus, StandardStatus};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+include!(concat!(env!("OUT_DIR"), "/pool.rs"));
+
+/// A user's functions of one kind, at the numbers of the functions in their places.
+struct Pool([AtomicPtr<c_void>; MOST]);
+
+impl Pool {
+    const fn new() -> Pool {
+        Pool([const { AtomicPtr::new(std::ptr::null_mut()) }; MOST])
+    }
+
+    /// The number of a function. It stays: the library may call one whose handle is freed.
+    fn number(&self, function: Function) -> Option<usize> {
+        let function = function.cast_mut();
+        self.0.iter().position(|slot| {
+            let null = std::ptr::null_mut();
+            match slot.compare_exchange(null, function, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => true,
+                Err(other) => other == function,
+            }
+        })
+    }
+
+    fn get(&self, number: usize) -> *mut c_void {
+        self.0[number].load(Ordering::Acquire)
+    }
+
+    /// The function in the place of a user's. NULL, which the library reports, if there are no more.
+    fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
+        if function.is_null() {
+            return function;
+        }
+        match self.number(function) {
+            // SAFETY: F is a type of functions, which are addresses.
+            Some(number) => unsafe { std::mem::transmute_copy::<F, Function>(&all[number]) },
+            None => {
+                eprintln!(
+                    "fishplate: libmpi.so.12: the program has more than {MOST} different functions of one kind for reductions or error handlers"
+                );
+                std::ptr::null()
+            }
+        }
+    }
+}
+
+type User<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut usize);
+type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut c_int);
+
+static USER: Pool = Pool::new();
+static USER_C: Pool = Pool::new();
+
+/// What the library gets in place of the program's function for a reduction.
+pub(crate) fn user_function(function: Function) -> Function {
+    static ALL: [User<c_int>; MOST] = instances!(reduce);
+    USER.stand_in(function, &ALL)
+}
+
+/// What the library gets in place of a function with MPI_Count.
+pub(crate) fn user_function_c(function: Function) -> Function {
+    static ALL: [User<i64>; MOST] = instances!(reduce_c);
+    USER_C.stand_in(function, &ALL)
+}
+
+unsafe extern "C" fn reduce<const N: usize>(
+    from: *mut c_void,
+    to: *mut c_void,
+    length: *mut c_int,
+    datatype: *mut usize,
+) {
+    // SAFETY: the library's promises about the arguments are passed on.
+    unsafe { call_user(&USER, N, from, to, length, datatype) }
+}
+
+unsafe extern "C" fn reduce_c<const N: usize>(
+    from: *mut c_void,
+    to: *mut c_void,
+    length: *mut i64,
+    datatype: *mut usize,
+) {
+    // SAFETY: the library's promises about the arguments are passed on.
+    unsafe { call_user(&USER_C, N, from, to, length, datatype) }
+}
+
+unsafe fn call_user<N>(
+    pool: &Pool,
+    number: usize,
+    from: *mut c_void,
+    to: *mut c_void,
+    length: *mut N,
+    datatype: *mut usize,
+) {
+    // SAFETY: the pool has the address of a function of this type at the number; the pointers are
+    // the library's.
+    unsafe {
+        let function = std::mem::transmute::<*mut c_void, UsersOwn<N>>(pool.get(number));
+        DATATYPE.during(*datatype, |mut datatype| {
+            function(from, to, length, &mut datatype)
+        });
+    }
+}
+
+type Handler = unsafe extern "C" fn(*mut usize, *mut c_int);
+
+macro_rules! errhandlers {
+    ($($(#[$doc:meta])* $name:ident $call:ident $pool:ident $during:expr;)*) => {$(
+        static $pool: Pool = Pool::new();
+
+        $(#[$doc])*
+        pub(crate) fn $name(function: Function) -> Function {
+            static ALL: [Handler; MOST] = instances!($call);
+            $pool.stand_in(function, &ALL)
+        }
+
+        unsafe extern "C" fn $call<const N: usize>(object: *mut usize, code: *mut c_int) {
+            // SAFETY: the pool has the address of a function with these first arguments, which are
+            // passed like those of a function without more; the pointers are the library's.
+            unsafe {
+                let mut code = error_out(*code);
+                let during: fn(usize, &mut dyn FnMut(*mut c_void)) = $during;
+                during(*object, &mut |object| {
+                    let function = std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, *mut c_int, ...)>($pool.get(N));
+                    function(object, &mut code);
+                });
+            }
+        }
+    )*};
+}
+
+errhandlers! {
+    /// What the library gets in place of a communicator's error handler.
+    comm_errhandler comm_error COMM_POOL
+        |object, call| COMM.during(object, |mut object| call((&raw mut object).cast()));
+    /// What the library gets in place of a window's error handler.
+    win_errhandler win_error WIN_POOL
+        |object, call| WIN.during(object, |mut object| call((&raw mut object).cast()));
+    /// What the library gets in place of a session's error handler.
+    session_errhandler session_error SESSION_POOL
+        |object, call| SESSION.during(object, |mut object| call((&raw mut object).cast()));
+    /// What the library gets in place of a file's error handler.
+    file_errhandler file_error FILE_POOL
+        |object, call| {
+            let mut object = file_out(object);
+            call((&raw mut object).cast());
+        };
+}
+
+/// The program's functions of a generalised request.
+struct Grequest {
+    query: Option<unsafe extern "C" fn(*mut c_void, *mut MpichStatus) -> c_int>,
+    free: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
+    cancel: Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>,
+    extra_state: *mut c_void,
+}
+
+/// The extra state of a generalised request behind the standard ABI.
+///
+/// # Safety
+/// The functions are NULL or those that the standard describes.
+pub(crate) unsafe fn grequest(
+    query: Function,
+    free: Function,
+    cancel: Function,
+    extra_state: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: promised; NULL is None.
+    let request = unsafe {
+        Grequest {
+            query: std::mem::transmute::<
+                Function,
+                Option<unsafe extern "C" fn(*mut c_void, *mut MpichStatus) -> c_int>,
+            >(query),
+            free: std::mem::transmute::<Function, Option<unsafe extern "C" fn(*mut c_void) -> c_int>>(
+                free,
+            ),
+            cancel: std::mem::transmute::<
+                Function,
+                Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>,
+            >(cancel),
+            extra_state,
+        }
+    };
+    Box::into_raw(Box::new(request)).cast()
+}
+
+pub(crate) const GREQUEST_QUERY: Function = query as Function;
+pub(crate) const GREQUEST_FREE: Function = free as Function;
+pub(crate) const GREQUEST_CANCEL: Function = cancel as Function;
+
+unsafe extern "C" fn query(request: *mut c_void, status: *mut StandardStatus) -> c_int {
+    // SAFETY: the library passes on the address that `grequest` gave it, and a status.
+    unsafe {
+        let request = &*request.cast::<Grequest>();
+        let mut users = MpichStatus::default();
+        let code = request
+            .query
+            .map_or(0, |query| query(request.extra_state, &mut users));
+        if !status.is_null() {
+            // MPI alone writes MPI_ERROR.
+            let error = (*status).error;
+            *status = crate::status::standard(&users);
+            (*status).error = error;
+        }
+        error_in(code)
+    }
+}
+
+unsafe extern "C" fn free(request: *mut c_void) -> c_int {
+    // SAFETY: the library calls this once with the address that `grequest` gave it.
+    let request = unsafe { Box::from_raw(request.cast::<Grequest>()) };
+    // SAFETY: the program's function gets its own word.
+    error_in(
+        request
+            .free
+            .map_or(0, |free| unsafe { free(request.extra_state) }),
+    )
+}
+
+unsafe extern "C" fn cancel(request: *mut c_void, complete: c_int) -> c_int {
+    // SAFETY: the library passes on the address that `grequest` gave it.
+    let request = unsafe { &*request.cast::<Grequest>() };
+    // SAFETY: the program's function gets its own word.
+    error_in(
+        request
+            .cancel
+            .map_or(0, |cancel| unsafe { cancel(request.extra_state, complete) }),
+    )
+}

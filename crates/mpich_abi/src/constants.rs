@@ -1,0 +1,3 @@
+//! The constants of both ABIs, generated from the tables.
+
+include!(concat!(env!("OUT_DIR"), "/constants.rs"));

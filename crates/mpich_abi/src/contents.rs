@@ -1,0 +1,62 @@
+//! The integers from which a datatype was made, where they are names of orders and distributions.
+
+use crate::constants::standard::*;
+use crate::convert::order_out;
+use crate::standard;
+use std::ffi::c_int;
+
+/// Converts what MPI_Type_get_contents has written.
+///
+/// # Safety
+/// The integers are those of the datatype, or the pointer is NULL.
+pub(crate) unsafe fn convert<N: Number>(datatype: usize, length: i64, integers: *mut N) {
+    if integers.is_null() {
+        return;
+    }
+    let (mut counts, mut combiner) = ([0; 3], 0);
+    let [integers_made, addresses, types] = &mut counts;
+    // SAFETY: the arguments are integers.
+    if unsafe {
+        standard::type_get_envelope(datatype, integers_made, addresses, types, &mut combiner)
+    } != 0
+    {
+        return;
+    }
+    let count = i64::from(*integers_made).min(length).max(0) as usize;
+    let range = match i64::from(combiner) {
+        // ndims, sizes, subsizes, starts, and the order.
+        MPI_COMBINER_SUBARRAY if count > 0 => count - 1..count,
+        // size, rank, ndims, and four arrays, of which the second and third are distributions and
+        // their arguments; and the order.
+        MPI_COMBINER_DARRAY if count > 3 => {
+            // SAFETY: the third integer is one of the datatype's.
+            let ndims = unsafe { (*integers.add(2)).get() } as usize;
+            for at in 3 + ndims..(3 + 3 * ndims).min(count) {
+                // SAFETY: the integer is one of the datatype's.
+                unsafe { (*integers.add(at)).set(order_out((*integers.add(at)).get())) };
+            }
+            count - 1..count
+        }
+        _ => return,
+    };
+    for at in range {
+        // SAFETY: the integer is one of the datatype's.
+        unsafe { (*integers.add(at)).set(order_out((*integers.add(at)).get())) };
+    }
+}
+
+/// An integer of either form.
+pub(crate) trait Number {
+    fn get(&self) -> c_int;
+    fn set(&mut self, value: c_int);
+}
+
+impl Number for c_int {
+    fn get(&self) -> c_int {
+        *self
+    }
+
+    fn set(&mut self, value: c_int) {
+        *self = value;
+    }
+}

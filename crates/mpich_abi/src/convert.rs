@@ -1,0 +1,354 @@
+//! Conversions of integers, pointers and texts.
+
+use crate::array::Array;
+use crate::constants::{self, mpich, standard};
+use std::ffi::{c_char, c_int, c_void};
+
+/// The value of a pair's other side.
+fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i64) -> Option<i64> {
+    pairs
+        .iter()
+        .map(from)
+        .find(|pair| pair.0 == value)
+        .map(|pair| pair.1)
+}
+
+/// Functions for both directions of integers that have other values in the two ABIs. Values without
+/// a meaning stay.
+macro_rules! meanings {
+    ($($to_standard:ident $to_mpich:ident $pairs:ident $ty:ty;)*) => {$(
+        #[allow(dead_code)]
+        pub(crate) fn $to_standard(value: $ty) -> $ty {
+            find(constants::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
+        }
+
+        #[allow(dead_code)]
+        pub(crate) fn $to_mpich(value: $ty) -> $ty {
+            find(constants::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
+        }
+    )*};
+}
+
+meanings! {
+    thread_in thread_out LEVELS_OF_THREAD_SUPPORT c_int;
+    keyval_in keyval_out ATTRIBUTE_KEYS c_int;
+    topology_in topology_out TOPOLOGIES c_int;
+    comparison_in comparison_out RESULTS_OF_COMPARISONS c_int;
+    combiner_in combiner_out COMBINERS c_int;
+    split_type_in split_type_out SPLIT_TYPES c_int;
+    type_class_in type_class_out TYPE_CLASSES c_int;
+    order_in order_out ORDERS_AND_DISTRIBUTIONS_OF_ARRAYS c_int;
+    lock_type_in lock_type_out LOCK_TYPES c_int;
+    flavor_in flavor_out FLAVOURS_OF_WINDOWS c_int;
+    memory_model_in memory_model_out MEMORY_MODELS_OF_WINDOWS c_int;
+    whence_in whence_out POSITIONS_IN_FILES c_int;
+    displacement_in displacement_out FILE_DISPLACEMENTS i64;
+    known_error_in known_error_out ERROR_CLASSES c_int;
+}
+
+/// A rank: of values below zero some have a meaning.
+#[inline(always)]
+pub(crate) fn rank_in(rank: c_int) -> c_int {
+    if rank >= 0 {
+        rank
+    } else {
+        special_rank(rank, |pair| pair)
+    }
+}
+
+#[inline(always)]
+pub(crate) fn rank_out(rank: c_int) -> c_int {
+    if rank >= 0 {
+        rank
+    } else {
+        special_rank(rank, |pair| (pair.1, pair.0))
+    }
+}
+
+/// A value that means nothing in one ABI must mean nothing in the other.
+const RANKS: [(i64, i64); 4] = [
+    (mpich::MPI_PROC_NULL, standard::MPI_PROC_NULL),
+    (mpich::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
+    (mpich::MPI_ROOT, standard::MPI_ROOT),
+    (-4, -2),
+];
+
+#[cold]
+fn special_rank(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
+    find(&RANKS, |pair| from(*pair), rank.into()).map_or(rank, |rank| rank as c_int)
+}
+
+/// A tag. MPI_ANY_TAG and a value without a meaning change places.
+#[inline(always)]
+pub(crate) fn tag_in(tag: c_int) -> c_int {
+    const ANY: c_int = mpich::MPI_ANY_TAG as c_int;
+    const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
+    match tag {
+        ANY => STANDARD_ANY,
+        STANDARD_ANY => ANY,
+        _ => tag,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn tag_out(tag: c_int) -> c_int {
+    // Two values change places, in both directions.
+    tag_in(tag)
+}
+
+/// The first codes that the two ABIs leave to libraries and programs.
+const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
+const MPICH_FIRST_FREE: c_int = mpich::MPI_ERR_LASTCODE as c_int + 1;
+
+/// The largest class of errors that MPICH defines, with those of its extensions.
+const MPICH_LAST_CLASS: c_int = 107;
+
+/// An error code that MPICH's ABI does not define. Codes of the program lie above
+/// MPI_ERR_LASTCODE, which differs: the range behind the standard's and that behind MPICH's change
+/// places, so every code comes back.
+fn free_error(code: c_int) -> Option<c_int> {
+    const SHIFT: c_int = MPICH_FIRST_FREE - FIRST_FREE;
+    match code {
+        FIRST_FREE..MPICH_FIRST_FREE => Some(code + SHIFT),
+        MPICH_FIRST_FREE.. => Some(if code - MPICH_FIRST_FREE < SHIFT {
+            code - SHIFT
+        } else {
+            code
+        }),
+        _ => None,
+    }
+}
+
+/// The standard's error code or class for one of MPICH's.
+pub(crate) fn error_in(code: c_int) -> c_int {
+    let pairs = constants::ERROR_CLASSES;
+    if let Some(class) = find(pairs, |pair| *pair, code.into()) {
+        return class as c_int;
+    }
+    match free_error(code) {
+        Some(code) => code,
+        None if (0..=MPICH_LAST_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
+        None if find(pairs, |pair| (pair.1, pair.0), code.into()).is_some() => {
+            standard::MPI_ERR_UNKNOWN as c_int
+        }
+        None => code,
+    }
+}
+
+/// MPICH's error code or class for one of the standard.
+pub(crate) fn error_out(code: c_int) -> c_int {
+    let pairs = constants::ERROR_CLASSES;
+    if let Some(class) = find(pairs, |pair| (pair.1, pair.0), code.into()) {
+        return class as c_int;
+    }
+    match free_error(code) {
+        Some(code) => code,
+        None if (0..=MPICH_LAST_CLASS).contains(&code) => mpich::MPI_ERR_UNKNOWN as c_int,
+        None => code,
+    }
+}
+
+/// The code that a procedure returns.
+#[inline(always)]
+pub(crate) fn code(code: c_int) -> c_int {
+    #[cold]
+    fn failed(code: c_int) -> c_int {
+        error_out(code)
+    }
+    if code == 0 { 0 } else { failed(code) }
+}
+
+/// Assertions of windows, which are sets.
+pub(crate) fn assertion_in(set: c_int) -> c_int {
+    mode(set, |pair| *pair, true)
+}
+
+/// Modes of files, which are sets.
+pub(crate) fn file_mode_in(set: c_int) -> c_int {
+    mode(set, |pair| *pair, false)
+}
+
+pub(crate) fn file_mode_out(set: c_int) -> c_int {
+    mode(set, |pair| (pair.1, pair.0), false)
+}
+
+fn mode(set: c_int, from: impl Fn(&(i64, i64)) -> (i64, i64), of_windows: bool) -> c_int {
+    let pairs = constants::MODES_OF_FILES_ASSERTIONS_OF_WINDOWS
+        .iter()
+        .map(from);
+    let pairs = pairs.filter(|(value, _)| (*value >= mpich::MPI_MODE_NOCHECK) == of_windows);
+    let (mut known, mut converted) = (0, 0);
+    for (value, other) in pairs {
+        known |= value as c_int;
+        if set & value as c_int != 0 {
+            converted |= other as c_int;
+        }
+    }
+    // A bit without a meaning stays, and the library reports it.
+    set & !known | converted
+}
+
+/// A buffer of a collective call.
+#[inline(always)]
+pub(crate) fn buffer<P: Address>(buffer: P) -> P {
+    if buffer.address() == mpich::MPI_IN_PLACE as usize {
+        return P::at(standard::MPI_IN_PLACE as usize);
+    }
+    buffer
+}
+
+pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
+    buffer.address() == mpich::MPI_IN_PLACE as usize
+}
+
+/// A pointer that may be a number instead.
+pub(crate) trait Address: Copy {
+    fn address(self) -> usize;
+    fn at(address: usize) -> Self;
+}
+
+impl Address for *const c_void {
+    fn address(self) -> usize {
+        self as usize
+    }
+
+    fn at(address: usize) -> Self {
+        std::ptr::without_provenance(address)
+    }
+}
+
+impl Address for *mut c_void {
+    fn address(self) -> usize {
+        self as usize
+    }
+
+    fn at(address: usize) -> Self {
+        std::ptr::without_provenance_mut(address)
+    }
+}
+
+/// The weights of a graph's edges, of which two addresses have a meaning.
+pub(crate) fn weights(weights: *const c_int) -> *const c_int {
+    use crate::symbols::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
+    if weights == MPI_UNWEIGHTED.0 {
+        std::ptr::without_provenance(standard::MPI_UNWEIGHTED as usize)
+    } else if weights == MPI_WEIGHTS_EMPTY.0 {
+        std::ptr::without_provenance(standard::MPI_WEIGHTS_EMPTY as usize)
+    } else {
+        weights
+    }
+}
+
+/// A file is a pointer in both ABIs, and only the null handles differ.
+pub(crate) fn file_in(file: usize) -> usize {
+    if file == mpich::MPI_FILE_NULL as usize {
+        standard::MPI_FILE_NULL as usize
+    } else {
+        file
+    }
+}
+
+pub(crate) fn file_out(file: usize) -> usize {
+    if file == standard::MPI_FILE_NULL as usize {
+        mpich::MPI_FILE_NULL as usize
+    } else {
+        file
+    }
+}
+
+/// The address of a converted word in place of the caller's. NULL stays NULL: the library reports
+/// it, or does without.
+#[inline(always)]
+pub(crate) fn address<T, U>(caller: *mut T, converted: &mut U) -> *mut U {
+    if caller.is_null() {
+        std::ptr::null_mut()
+    } else {
+        converted
+    }
+}
+
+/// The converted word at an address that may be NULL.
+///
+/// # Safety
+/// The address is NULL or that of a word.
+pub(crate) unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -> T) -> T {
+    if word.is_null() {
+        return T::default();
+    }
+    // SAFETY: promised.
+    convert(unsafe { *word })
+}
+
+/// An array of converted integers.
+///
+/// # Safety
+/// The address is NULL or that of so many integers.
+pub(crate) unsafe fn integers(
+    values: *const c_int,
+    length: i64,
+    convert: impl Fn(c_int) -> c_int,
+) -> Array<c_int> {
+    if values.is_null() {
+        return Array::null();
+    }
+    // SAFETY: promised.
+    Array::new(length, |at| convert(unsafe { *values.add(at) }))
+}
+
+/// Converts an array in place.
+///
+/// # Safety
+/// The address is NULL or that of so many integers.
+pub(crate) unsafe fn integers_out(
+    values: *mut c_int,
+    length: i64,
+    convert: impl Fn(c_int) -> c_int,
+) {
+    if values.is_null() {
+        return;
+    }
+    for at in 0..usize::try_from(length).unwrap_or(0) {
+        // SAFETY: promised.
+        unsafe { *values.add(at) = convert(*values.add(at)) };
+    }
+}
+
+/// Copies a text, shortened to the caller's limit, NUL included. `length`: where its length goes.
+///
+/// # Safety
+/// The addresses are NULL or those of so many bytes and of an integer.
+pub(crate) unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length: *mut c_int) {
+    if to.is_null() {
+        return;
+    }
+    let bytes = from.iter().take_while(|byte| **byte != 0).take(limit - 1);
+    let count = bytes.clone().count();
+    for (at, byte) in bytes.enumerate() {
+        // SAFETY: promised, since fewer bytes than the limit are copied.
+        unsafe { *to.add(at) = *byte };
+    }
+    // SAFETY: as above.
+    unsafe { *to.add(count) = 0 };
+    if !length.is_null() {
+        // SAFETY: promised.
+        unsafe { *length = count as c_int };
+    }
+}
+
+/// An argument that this library cannot pass on: the library behind reports a null pointer.
+pub(crate) fn unsupported<P, Q: Null>(_argument: P) -> Q {
+    Q::NULL
+}
+
+/// A type with a null pointer.
+pub(crate) trait Null {
+    const NULL: Self;
+}
+
+impl<T> Null for *const T {
+    const NULL: Self = std::ptr::null();
+}
+
+impl<T> Null for *mut T {
+    const NULL: Self = std::ptr::null_mut();
+}
