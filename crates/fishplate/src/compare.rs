@@ -15,9 +15,8 @@ use crate::refuse;
 /// Compare modelled machines for an MPI program: its time on each, the part of the machine that
 /// bounds it, price times time, and which machine to take.
 ///
-/// The program runs three times or more for each number of ranks, which records its computing on this
-/// computer.
-/// Then it runs on each machine, in virtual time, with the recorded computing.
+/// The program runs three times or more for each number of ranks, which records its computing on
+/// this computer. Then it runs on each machine, in virtual time, with the recorded computing.
 #[derive(Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct CompareArguments {
