@@ -34,7 +34,8 @@ impl Pool {
         self.0[number].load(Ordering::Acquire)
     }
 
-    /// The function in the place of a user's. NULL, which the library reports, if there are no more.
+    /// The function in the place of a user's. NULL, which the library reports, if there are no
+    /// more.
     fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
         if function.is_null() {
             return function;

@@ -85,8 +85,8 @@ pub(crate) unsafe fn give<const CANCELLABLE: bool>(
     caller.set_count(bytes, cancelled != 0);
 }
 
-/// Whether the library's functions show for a status whose first internal word is a number of bytes,
-/// with zeros behind, that number and no cancellation.
+/// Whether the library's functions show for a status whose first internal word is a number of
+/// bytes, with zeros behind, that number and no cancellation.
 static LAYOUT: AtomicU8 = AtomicU8::new(UNTRIED);
 
 const UNTRIED: u8 = 0;
