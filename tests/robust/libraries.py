@@ -87,6 +87,16 @@ def mpich(world):
                 raise Problem(f"nothing is to be said: {job.err}")
 
 
+def mpich_abi(world):
+    """Handles, statuses, constants, callbacks and limits of MPICH's ABI, by a program that has its numbers."""
+    source = Path(__file__).with_name("mpich_abi")
+    ours = world.mpiexec.parent.parent / "lib/fishplate/libmpi.so.12"
+    program = built(world, "abi", (source / "abi.c").read_text(), f"-I{source}", "-Wall", "-Wextra", "-Werror", "-x", "none", str(ours))
+    with Job(world.work, [world.mpiexec, "-n", 3, program]) as job:
+        if (code := job.end(20)) != 0 or job.out.split() != ["passed"] * 3 or job.err:
+            raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
+
+
 def loaded_later(world):
     """Seen in the memory of ranks that never call this library: the searches come before the time is up."""
     library = built(world, "libmpi.so.40", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
@@ -116,6 +126,7 @@ def wheel(world):
 def tests() -> list:
     return [
         ("a program of MPICH's ABI", mpich),
+        ("handles, statuses, callbacks and limits of MPICH's ABI", mpich_abi),
         other_abi("libmpifort.so.12", "MPICH's Fortran"),
         other_abi("libmpi.so.40", "the ABI of Open MPI", "mpi4py"),
         ("a program's own search path finds another library", search_path),

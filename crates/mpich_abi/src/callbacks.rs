@@ -34,7 +34,8 @@ impl Pool {
         self.0[number].load(Ordering::Acquire)
     }
 
-    /// The function in the place of a user's. NULL, which the library reports, if there are no more.
+    /// The function in the place of a user's. NULL, which the library reports, if there are no
+    /// more.
     fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
         if function.is_null() {
             return function;
@@ -90,6 +91,7 @@ unsafe extern "C" fn reduce_c<const N: usize>(
     unsafe { call_user(&USER_C, N, from, to, length, datatype) }
 }
 
+#[inline(never)]
 unsafe fn call_user<N>(
     pool: &Pool,
     number: usize,
@@ -108,6 +110,26 @@ unsafe fn call_user<N>(
     }
 }
 
+/// Calls a function with the program's handle of an object.
+type During = fn(usize, &mut dyn FnMut(*mut c_void));
+
+#[inline(never)]
+unsafe fn call_handler(
+    function: *mut c_void,
+    during: During,
+    object: *mut usize,
+    code: *mut c_int,
+) {
+    type UsersOwn = unsafe extern "C" fn(*mut c_void, *mut c_int, ...);
+    // SAFETY: the address is that of a function with these first arguments, which are passed like
+    // those of a function without more; the pointers are the library's.
+    unsafe {
+        let function = std::mem::transmute::<*mut c_void, UsersOwn>(function);
+        let mut code = error_out(*code);
+        during(*object, &mut |object| function(object, &mut code));
+    }
+}
+
 type Handler = unsafe extern "C" fn(*mut usize, *mut c_int);
 
 macro_rules! errhandlers {
@@ -121,16 +143,8 @@ macro_rules! errhandlers {
         }
 
         unsafe extern "C" fn $call<const N: usize>(object: *mut usize, code: *mut c_int) {
-            // SAFETY: the pool has the address of a function with these first arguments, which are
-            // passed like those of a function without more; the pointers are the library's.
-            unsafe {
-                let mut code = error_out(*code);
-                let during: fn(usize, &mut dyn FnMut(*mut c_void)) = $during;
-                during(*object, &mut |object| {
-                    let function = std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, *mut c_int, ...)>($pool.get(N));
-                    function(object, &mut code);
-                });
-            }
+            // SAFETY: the library's promises about the arguments are passed on.
+            unsafe { call_handler($pool.get(N), $during, object, code) }
         }
     )*};
 }

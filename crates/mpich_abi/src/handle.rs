@@ -103,6 +103,12 @@ impl Class {
         if handle == self.null.mpich {
             return self.null.standard;
         }
+        self.dynamic(handle)
+    }
+
+    /// The standard's handle of one of the program's objects.
+    #[inline(never)]
+    fn dynamic(&self, handle: c_int) -> usize {
         self.index(handle)
             .and_then(|index| self.objects.get(index))
             .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
@@ -130,6 +136,7 @@ impl Class {
 
     /// The program's handle for one that the library returns. An object that the program has
     /// already keeps its handle, and must be freed as often as it was returned.
+    #[inline(never)]
     pub(crate) fn mpich(&self, standard: usize) -> c_int {
         match self.predefined(standard) {
             Some(handle) => handle,
@@ -163,6 +170,7 @@ impl Class {
     }
 
     /// Forgets one reference to an object, after the library has freed it.
+    #[inline(never)]
     pub(crate) fn release(&self, handle: c_int) {
         let Some(index) = self.index(handle) else {
             return;

@@ -6,6 +6,7 @@ use crate::constants::{mpich, standard};
 use crate::convert::{error_in, error_out, rank_in, rank_out, tag_in, tag_out};
 use crate::types::{MpichStatus, StandardStatus};
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 const BYTE: usize = standard::MPI_BYTE as usize;
 
@@ -67,6 +68,10 @@ pub(crate) unsafe fn give<const CANCELLABLE: bool>(
     }
     caller.source = rank_out(status.source);
     caller.tag = tag_out(status.tag);
+    if let Some(bytes) = plain_count(status) {
+        caller.set_count(bytes.into(), false);
+        return;
+    }
     let (mut bytes, mut cancelled) = (0, 0);
     // SAFETY: the arguments are a status that the library has written, and integers.
     unsafe {
@@ -78,6 +83,56 @@ pub(crate) unsafe fn give<const CANCELLABLE: bool>(
         }
     }
     caller.set_count(bytes, cancelled != 0);
+}
+
+/// Whether the library's functions show for a status whose first internal word is a number of
+/// bytes, with zeros behind, that number and no cancellation.
+static LAYOUT: AtomicU8 = AtomicU8::new(UNTRIED);
+
+const UNTRIED: u8 = 0;
+const PLAIN: u8 = 1;
+const OPAQUE: u8 = 2;
+
+/// The number of bytes where it can be read without a call: in a library whose functions have been
+/// seen to read this word, of a status that has nothing else.
+#[inline(always)]
+fn plain_count(status: &StandardStatus) -> Option<c_int> {
+    let [count, rest @ ..] = status.internal;
+    if count < 0 || rest != [0; 4] {
+        return None;
+    }
+    let layout = match LAYOUT.load(Ordering::Relaxed) {
+        UNTRIED => try_layout(status),
+        layout => layout,
+    };
+    (layout == PLAIN).then_some(count)
+}
+
+/// Asks the library for the numbers of such statuses. They have been received but for the words.
+#[cold]
+fn try_layout(received: &StandardStatus) -> u8 {
+    let is_plain = |count: &c_int| {
+        let status = StandardStatus {
+            internal: [*count, 0, 0, 0, 0],
+            ..*received
+        };
+        let (mut bytes, mut cancelled) = (-1, 1);
+        // SAFETY: the arguments are a status of the library, but for a number, and integers.
+        let codes = unsafe {
+            [
+                crate::standard::get_count_c(&status, BYTE, &mut bytes),
+                crate::standard::test_cancelled(&status, &mut cancelled),
+            ]
+        };
+        codes == [0; 2] && bytes == i64::from(*count) && cancelled == 0
+    };
+    let samples = [0, 1, 8, 0x1234, 0x0765_4321, c_int::MAX];
+    let layout = match samples.iter().all(is_plain) {
+        true => PLAIN,
+        false => OPAQUE,
+    };
+    LAYOUT.store(layout, Ordering::Relaxed);
+    layout
 }
 
 /// A status for the library to read, with what the caller's says.

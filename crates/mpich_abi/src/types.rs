@@ -45,7 +45,8 @@ pub(crate) mod standard {
 pub(crate) struct MpichStatus {
     /// The lower half of the number of bytes.
     pub(crate) count_lo: c_int,
-    /// The upper bits of the number of bytes above bit 0, which says that the request was cancelled.
+    /// The upper bits of the number of bytes above bit 0, which says that the request was
+    /// cancelled.
     pub(crate) count_hi_and_cancelled: c_int,
     pub(crate) source: c_int,
     pub(crate) tag: c_int,

@@ -1,0 +1,231 @@
+/* A program of MPICH's ABI: handles, statuses, constants, callbacks, limits. It has two ranks or more, and each prints `passed`. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(what) do { if (!(what)) { printf("%d: %s\n", __LINE__, #what); exit(1); } } while (0)
+
+static int rank, size;
+static MPI_Comm expected_comm;
+static int expected_keyval, copies, deletes, handled;
+static int extra;
+static MPI_Datatype expected_type;
+
+static int copy(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag) {
+    CHECK(comm == expected_comm && keyval == expected_keyval && state == &extra);
+    *(void **)out = (char *)in + 1;
+    *flag = 1;
+    copies++;
+    return MPI_SUCCESS;
+}
+
+static int del(MPI_Comm comm, int keyval, void *value, void *state) {
+    CHECK(comm == expected_comm && keyval == expected_keyval && state == &extra && value);
+    deletes++;
+    return MPI_SUCCESS;
+}
+
+static void handler(MPI_Comm *comm, int *code, ...) {
+    int class;
+    CHECK(*comm == expected_comm);
+    MPI_Error_class(*code, &class);
+    CHECK(class == MPI_ERR_RANK);
+    handled++;
+}
+
+static void add(void *in, void *inout, int *length, MPI_Datatype *type) {
+    CHECK(*type == expected_type);
+    int words, bytes;
+    MPI_Type_size(*type, &bytes);
+    words = *length * bytes / (int)sizeof(int);
+    for (int i = 0; i < words; i++) ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void messages(MPI_Comm comm) {
+    int next = (rank + 1) % size, last = (rank + size - 1) % size, in = -1, count, flag;
+    MPI_Request requests[2];
+    MPI_Status statuses[2], status;
+    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[0]);
+    MPI_Isend(&rank, 1, MPI_INT, next, 7, comm, &requests[1]);
+    CHECK(MPI_Waitall(2, requests, statuses) == MPI_SUCCESS);
+    MPI_Get_count(&statuses[0], MPI_CHAR, &count);
+    CHECK(in == last && statuses[0].MPI_SOURCE == last && statuses[0].MPI_TAG == 7 && count == 4 && statuses[0].count_lo == 4);
+    CHECK(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
+
+    MPI_Recv(&in, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, comm, &status);
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && status.count_lo == 0);
+    MPI_Wait(&requests[0], &status);
+    CHECK(status.MPI_SOURCE == MPI_ANY_SOURCE && status.MPI_TAG == MPI_ANY_TAG);
+
+    MPI_Irecv(&in, 1, MPI_INT, rank, 9, comm, &requests[0]);
+    MPI_Cancel(&requests[0]);
+    MPI_Wait(&requests[0], &status);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK(flag && status.count_hi_and_cancelled & 1);
+
+    MPI_Recv_init(&in, 1, MPI_INT, MPI_PROC_NULL, 0, comm, &requests[0]);
+    MPI_Request kept = requests[0];
+    MPI_Start(&requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    CHECK(requests[0] == kept && kept != MPI_REQUEST_NULL);
+    MPI_Request_free(&requests[0]);
+    CHECK(requests[0] == MPI_REQUEST_NULL);
+}
+
+static void errors(void) {
+    MPI_Comm comm;
+    MPI_Errhandler own, got;
+    int class, word = 0, long_message[2] = {0, 0}, code;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_set_errhandler(comm, own);
+    MPI_Comm_get_errhandler(comm, &got);
+    CHECK(got == own);
+    MPI_Errhandler_free(&got);
+    MPI_Errhandler_free(&own);
+    expected_comm = comm;
+    code = MPI_Send(&word, 1, MPI_INT, 17, 0, comm);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_RANK && handled == 1);
+
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Request request;
+    MPI_Isend(long_message, 2, MPI_INT, 0, 0, comm, &request);
+    code = MPI_Recv(&word, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_TRUNCATE);
+    MPI_Comm_free(&comm);
+    CHECK(comm == MPI_COMM_NULL);
+
+    int own_class, own_code, *last, flag;
+    MPI_Add_error_class(&own_class);
+    MPI_Add_error_code(own_class, &own_code);
+    MPI_Error_class(own_code, &class);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
+    CHECK(own_class > MPI_ERR_LASTCODE && class == own_class && flag && *last >= own_code);
+}
+
+static void callbacks(void) {
+    MPI_Comm comm, other;
+    int keyval, *limit, flag, sum[2] = {1, rank};
+    char *value;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_keyval(copy, del, &keyval, &extra);
+    expected_comm = comm, expected_keyval = keyval;
+    MPI_Comm_set_attr(comm, keyval, (void *)8);
+    MPI_Comm_dup(comm, &other);
+    MPI_Comm_get_attr(other, keyval, &value, &flag);
+    CHECK(flag && value == (char *)9 && copies == 1);
+    expected_comm = other;
+    MPI_Comm_free(&other);
+    expected_comm = comm;
+    MPI_Comm_free(&comm);
+    MPI_Comm_free_keyval(&keyval);
+    CHECK(deletes == 2);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &limit, &flag);
+    CHECK(flag && *limit >= 32767);
+
+    MPI_Op op;
+    MPI_Datatype pair;
+    MPI_Op_create(add, 1, &op);
+    expected_type = MPI_INT;
+    MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT, op, MPI_COMM_WORLD);
+    CHECK(sum[0] == size && sum[1] == size * (size - 1) / 2);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    expected_type = pair;
+    MPI_Allreduce(MPI_IN_PLACE, sum, 1, pair, op, MPI_COMM_WORLD);
+    CHECK(sum[0] == size * size);
+    MPI_Type_free(&pair);
+    CHECK(pair == MPI_DATATYPE_NULL);
+    MPI_Op_free(&op);
+
+    struct { double value; int at; } most = {rank, rank};
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    CHECK(most.at == size - 1);
+}
+
+static void communicators(void) {
+    MPI_Comm comm;
+    MPI_Group group;
+    int result, ranks[2] = {0, MPI_PROC_NULL}, translated[2], dims[1] = {size}, periods[1] = {0}, from, to, in, out, weighted;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_compare(comm, MPI_COMM_WORLD, &result);
+    CHECK(result == MPI_CONGRUENT);
+    MPI_Comm_group(comm, &group);
+    MPI_Group_translate_ranks(group, 2, ranks, group, translated);
+    CHECK(translated[0] == 0 && translated[1] == MPI_PROC_NULL);
+    MPI_Group_free(&group);
+    MPI_Comm_free(&comm);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
+    CHECK(comm != MPI_COMM_NULL);
+    MPI_Comm_free(&comm);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_UNDEFINED, 0, MPI_INFO_NULL, &comm);
+    CHECK(comm == MPI_COMM_NULL);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &comm);
+    MPI_Cart_shift(comm, 0, 1, &from, &to);
+    MPI_Topo_test(comm, &result);
+    CHECK(result == MPI_CART && from == (rank ? rank - 1 : MPI_PROC_NULL) && to == (rank + 1 < size ? rank + 1 : MPI_PROC_NULL));
+    MPI_Comm_free(&comm);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &rank, MPI_UNWEIGHTED, 1, &rank, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+    CHECK(in == 1 && out == 1 && !weighted);
+    MPI_Comm_free(&comm);
+}
+
+static void datatypes(void) {
+    int sizes[2] = {4, 4}, parts[2] = {2, 2}, starts[2] = {1, 1}, integers, addresses, types, combiner, contents[8];
+    MPI_Aint none[1];
+    MPI_Datatype type, made[1];
+    MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &type);
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    CHECK(combiner == MPI_COMBINER_SUBARRAY && integers == 8 && addresses == 0 && types == 1);
+    MPI_Type_get_contents(type, integers, addresses, types, contents, none, made);
+    CHECK(contents[0] == 2 && contents[7] == MPI_ORDER_C && made[0] == MPI_INT);
+    MPI_Type_free(&type);
+
+    int *counts = malloc(size * sizeof *counts), *places = malloc(size * sizeof *places);
+    int *send = malloc(size * sizeof *send), *receive = malloc(size * sizeof *receive);
+    MPI_Datatype *ints = malloc(size * sizeof *ints);
+    for (int i = 0; i < size; i++) counts[i] = 1, places[i] = 4 * i, send[i] = 100 * rank + i, ints[i] = MPI_INT;
+    MPI_Request request;
+    MPI_Ialltoallw(send, counts, places, ints, receive, counts, places, ints, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size; i++) CHECK(receive[i] == 100 * i + rank);
+    free(counts), free(places), free(send), free(receive), free(ints);
+}
+
+/* A buffer for three messages by MPICH's overhead takes three. */
+static void buffers(void) {
+    enum { MESSAGES = 3, BYTES = 40 };
+    int total = MESSAGES * (BYTES + MPI_BSEND_OVERHEAD), back;
+    char *buffer = malloc(total), *detached, message[BYTES] = "message";
+    MPI_Buffer_attach(buffer, total);
+    for (int i = 0; i < MESSAGES; i++) CHECK(MPI_Bsend(message, BYTES, MPI_CHAR, rank, i, MPI_COMM_WORLD) == MPI_SUCCESS);
+    for (int i = 0; i < MESSAGES; i++) MPI_Recv(message, BYTES, MPI_CHAR, rank, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Buffer_detach(&detached, &back);
+    CHECK(detached == buffer && back == total);
+    free(buffer);
+}
+
+int main(int argc, char **argv) {
+    int provided, length;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK(provided == MPI_THREAD_MULTIPLE && size > 1);
+    char name[MPI_MAX_PROCESSOR_NAME];
+    MPI_Get_processor_name(name, &length);
+    CHECK((int)strlen(name) == length && length < MPI_MAX_PROCESSOR_NAME);
+    messages(MPI_COMM_WORLD);
+    errors();
+    callbacks();
+    communicators();
+    datatypes();
+    buffers();
+    PMPI_Barrier(MPI_COMM_WORLD);
+    puts("passed");
+    return MPI_Finalize();
+}
