@@ -116,7 +116,7 @@ def no_library(world):
 
 def wheel(world):
     """A python gets what a wheel of mpi4py needs to choose MPICH's ABI, unless the user has chosen."""
-    program = [sys.executable, "-c", "import os, ctypes; ctypes.CDLL('libmpi.so.12').MPI_Initialized; print(os.environ['MPI4PY_MPIABI'])"]
+    program = [sys.executable, "-c", "import os, ctypes; ctypes.CDLL('libmpi.so.12').MPI_Initialized; os.write(1, os.environb[b'MPI4PY_MPIABI'] + b'\\n')"]
     for given, wanted in [({}, "mpich"), ({"MPI4PY_MPIABI": "openmpi"}, "openmpi")]:
         with Job(world.work, [world.mpiexec, "-n", 2, *program], env=given) as job:
             if (code := job.end(20)) != 0 or job.out.split() != [wanted] * 2:

@@ -63,7 +63,8 @@ pub(crate) struct RunArguments {
     report_stuck: Option<Duration>,
 
     /// Start a program of several ranks also if it is linked with the MPI library of another ABI
-    /// (libmpi.so.12, libmpi.so.40), though each of its processes is a job of one rank
+    /// that this one does not have (libmpi.so.40), though each of its processes is a job of one
+    /// rank
     #[arg(long)]
     allow_other_mpi: bool,
 

@@ -1,5 +1,5 @@
-//! Wheels of mpi4py: they are built for the ABIs of MPICH and Open MPI, so a python that has one
-//! cannot load this library and ends before MPI starts.
+//! Wheels of mpi4py: they are built for the ABIs of MPICH and Open MPI, so in a tree without our
+//! library of MPICH's ABI a python that has one ends before MPI starts.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
