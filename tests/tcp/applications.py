@@ -6,8 +6,9 @@
     tests/tcp/applications.py measure [--prefix build] [--rounds 7]    measures the programs: applications/measured.json
     tests/tcp/applications.py table                                    writes docs/applications.md from these files
 
-A prediction is made as `fishplate compare` makes it: the computing of this machine, recorded five times, on the modelled one; the median. The null model beside it is computing + messages × latency + bytes / rate of the slowest rank. Each program prints the time of its
-main part. Predictions are committed before anything but the ping-pong is measured. `measure` needs a quiet machine, the tests none.
+A prediction is made as `fishplate compare` makes it: with this machine's computing, recorded five times, on the modelled one; the median.
+The null model beside it is computing + messages × latency + bytes / rate of the slowest rank. Each program prints the time of its main part.
+Predictions are committed before anything but the ping-pong is measured. `measure` needs a quiet machine, the tests none.
 """
 
 import argparse
@@ -65,28 +66,27 @@ class Program:
         return [folder(prefix) / first, *rest]
 
 
-def kernel(words: str, shape: str, communicates: str) -> Program:
-    return Program(words, shape, EXAMPLES / "kernels" / f"{words.split()[0]}.c", communicates)
+def program(words: str, shape: str, communicates: str, sources: Path = DATA) -> Program:
+    return Program(words, shape, sources / f"{words.split()[0]}.c", communicates)
 
 
-def own(words: str, shape: str, communicates: str) -> Program:
-    return Program(words, shape, DATA / f"{words.split()[0]}.c", communicates)
+def kernel(*words: str) -> Program:
+    return program(*words, sources=EXAMPLES / "kernels")
 
 
-HEAT = EXAMPLES / "heat.c"
 PROGRAMS = [
-    Program("heat 1536 200", "slow", HEAT, "edges of 12 KiB, a sum of 8 B in each step"),
-    Program("heat 2048 100", "slow", HEAT, "edges of 16 KiB, a sum of 8 B in each step"),
-    own("nbody 1600 40", "slow", "positions around a ring, 19 KiB"),
-    own("bfs 600000 8 4", "slow", "irregular: MPI_Alltoallv of 0 to some 100 KiB, sums of 4 B"),
-    own("sort 1000000 2", "slow", "one MPI_Alltoallv of some MiB"),
-    own("kmeans 10000 64 100", "slow", "MPI_Allreduce of 8.5 KiB"),
+    program("heat 1536 200", "slow", "edges of 12 KiB, a sum of 8 B in each step", EXAMPLES),
+    program("heat 2048 100", "slow", "edges of 16 KiB, a sum of 8 B in each step", EXAMPLES),
+    program("nbody 1600 40", "slow", "positions around a ring, 19 KiB"),
+    program("bfs 600000 8 4", "slow", "irregular: MPI_Alltoallv of 0 to some 100 KiB, sums of 4 B"),
+    program("sort 1000000 2", "slow", "one MPI_Alltoallv of some MiB"),
+    program("kmeans 10000 64 100", "slow", "MPI_Allreduce of 8.5 KiB"),
     kernel("hpl 2500 64 1 2", "slow", "panels of up to 1.2 MiB, hidden behind computing"),
     kernel("lu W", "slow", "a wave of messages of 1.3 KiB, layers of points"),
-    Program("heat 1024 200", "fast", HEAT, "edges of 8 KiB, a sum of 8 B in each step"),
-    own("nbody 2400 30", "fast", "positions around a ring, 28 KiB"),
-    own("bfs 400000 8 4", "fast", "irregular, as above"),
-    own("kmeans 5000 64 100", "fast", "MPI_Allreduce of 8.5 KiB"),
+    program("heat 1024 200", "fast", "edges of 8 KiB, a sum of 8 B in each step", EXAMPLES),
+    program("nbody 2400 30", "fast", "positions around a ring, 28 KiB"),
+    program("bfs 400000 8 4", "fast", "irregular, as above"),
+    program("kmeans 5000 64 100", "fast", "MPI_Allreduce of 8.5 KiB"),
     kernel("mg A", "fast", "layers of 512 KiB down to some bytes"),
     kernel("cg A", "fast", "vectors of 56 KiB, sums of 8 B"),
     kernel("ft W", "fast", "MPI_Alltoall of 2 MiB"),

@@ -219,7 +219,7 @@ impl Fabrics {
                 &seed,
                 "--summary",
                 "none",
-                // What the worker reads beside MPI_Wtime is no part of a benchmark.
+                // A benchmark reads MPI_Wtime alone; all other clocks of the worker stay real.
                 "--real-clocks",
             ];
             let words = words.map(OsString::from).into_iter();

@@ -2,6 +2,7 @@
 //! standard ABI, the call, and the conversion of its results.
 
 use super::parameter::Conversion;
+use super::signature::Signature;
 use super::standard::callee;
 use crate::generate::table::{Chapter, Procedure};
 use std::fmt::Write;
@@ -20,17 +21,12 @@ pub(crate) fn generate(chapters: &[Chapter]) -> String {
 }
 
 fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &str) {
-    let parameters = || {
-        procedure
-            .parameters(large)
-            .filter(|p| p.kind.word() != "...")
-    };
-    let signature: Vec<_> = parameters()
-        .map(|p| format!("{}: {}", p.name, p.rust(large)))
-        .collect();
-    let names: Vec<_> = parameters().map(|p| p.name.as_str()).collect();
-    let (signature, names) = (signature.join(", "), names.join(", "));
-    let returns = procedure.returns.map_or("c_int", |kind| kind.rust(large));
+    let Signature {
+        parameters: signature,
+        names,
+        returns,
+        ..
+    } = Signature::of(procedure, large);
     let body = procedure.c_name("", large).to_ascii_lowercase();
 
     let inner = match integer_handle(procedure) {
@@ -101,7 +97,7 @@ fn integer_handle(procedure: &Procedure) -> Option<String> {
     Some(parameter.name.clone())
 }
 
-/// What one procedure alone needs after its call.
+/// Lines that one procedure alone needs after its call.
 fn extra(procedure: &Procedure) -> Vec<&'static str> {
     match procedure.name.as_str() {
         "Comm_get_attr" | "Attr_get" | "Win_get_attr" => vec![

@@ -5,4 +5,5 @@ pub(crate) mod constants;
 pub(crate) mod entry;
 pub(crate) mod parameter;
 pub(crate) mod pool;
+pub(crate) mod signature;
 pub(crate) mod standard;

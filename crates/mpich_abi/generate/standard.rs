@@ -4,6 +4,8 @@
 use crate::generate::table::{Chapter, Procedure, State};
 use std::fmt::Write;
 
+use super::signature::Signature;
+
 /// The text of the module `standard`.
 pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let (mut names, mut calls, mut number) = (String::new(), String::new(), 0);
@@ -35,26 +37,21 @@ pub(crate) fn callee(procedure: &Procedure, large: bool) -> Option<String> {
 }
 
 fn write_call(text: &mut String, procedure: &Procedure, large: bool, number: usize) {
-    let parameters = || {
-        procedure
-            .parameters(large)
-            .filter(|p| p.kind.word() != "...")
-    };
-    let signature: Vec<_> = parameters()
-        .map(|p| format!("{}: {}", p.name, p.rust(large)))
-        .collect();
-    let types: Vec<_> = parameters().map(|p| p.rust(large)).collect();
-    let arguments: Vec<_> = parameters().map(|p| p.name.as_str()).collect();
-    let returns = procedure.returns.map_or("c_int", |kind| kind.rust(large));
+    let Signature {
+        parameters,
+        names,
+        types,
+        returns,
+    } = Signature::of(procedure, large);
     writeln!(
         text,
         "#[inline(always)]\npub(crate) unsafe fn {}({}) -> {returns} {{\n    \
          // SAFETY: the pointer is that of the function of this name, or of one that takes any arguments.\n    \
          unsafe {{ transmute::<*mut c_void, unsafe extern \"C\" fn({}) -> {returns}>(library::function({number}))({}) }}\n}}",
         procedure.c_name("", large).to_ascii_lowercase(),
-        signature.join(", "),
-        types.join(", "),
-        arguments.join(", "),
+        parameters,
+        types,
+        names,
     )
     .unwrap();
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard};
 
-/// What the program has attached, by the address of the larger buffer.
+/// The program's attached buffers, by the address of the larger buffer.
 static ATTACHED: Mutex<BTreeMap<usize, Users>> = Mutex::new(BTreeMap::new());
 
 struct Users {

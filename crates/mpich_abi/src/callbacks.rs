@@ -59,13 +59,13 @@ type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut c
 static USER: Pool = Pool::new();
 static USER_C: Pool = Pool::new();
 
-/// What the library gets in place of the program's function for a reduction.
+/// The stand-in of the program's function for a reduction, for the library.
 pub(crate) fn user_function(function: Function) -> Function {
     static ALL: [User<c_int>; MOST] = instances!(reduce);
     USER.stand_in(function, &ALL)
 }
 
-/// What the library gets in place of a function with MPI_Count.
+/// The stand-in of a function for a reduction with MPI_Count.
 pub(crate) fn user_function_c(function: Function) -> Function {
     static ALL: [User<i64>; MOST] = instances!(reduce_c);
     USER_C.stand_in(function, &ALL)
@@ -150,16 +150,16 @@ macro_rules! errhandlers {
 }
 
 errhandlers! {
-    /// What the library gets in place of a communicator's error handler.
+    /// The stand-in of a communicator's error handler.
     comm_errhandler comm_error COMM_POOL
         |object, call| COMM.during(object, |mut object| call((&raw mut object).cast()));
-    /// What the library gets in place of a window's error handler.
+    /// The stand-in of a window's error handler.
     win_errhandler win_error WIN_POOL
         |object, call| WIN.during(object, |mut object| call((&raw mut object).cast()));
-    /// What the library gets in place of a session's error handler.
+    /// The stand-in of a session's error handler.
     session_errhandler session_error SESSION_POOL
         |object, call| SESSION.during(object, |mut object| call((&raw mut object).cast()));
-    /// What the library gets in place of a file's error handler.
+    /// The stand-in of a file's error handler.
     file_errhandler file_error FILE_POOL
         |object, call| {
             let mut object = file_out(object);

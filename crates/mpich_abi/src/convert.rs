@@ -316,7 +316,7 @@ pub(crate) unsafe fn integers_out(
 /// Copies a text, shortened to the caller's limit, NUL included. `length`: where its length goes.
 ///
 /// # Safety
-/// The addresses are NULL or those of so many bytes and of an integer.
+/// `to` is NULL or the address of `limit` bytes, `length` NULL or that of an integer.
 pub(crate) unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length: *mut c_int) {
     if to.is_null() {
         return;

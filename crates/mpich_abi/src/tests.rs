@@ -125,7 +125,7 @@ fn ranks_and_tags_with_a_meaning_convert_both_ways() {
         tag_out(standard::MPI_ANY_TAG as c_int),
         mpich::MPI_ANY_TAG as c_int
     );
-    // What names no rank and no tag in one ABI names none in the other.
+    // A number that is no rank and no tag in one ABI is none in the other.
     assert_eq!((rank_in(-4), tag_in(-2)), (-2, -1));
 }
 
