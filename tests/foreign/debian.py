@@ -48,36 +48,67 @@ def download(package: str, cache: Path) -> None:
         apt_get(options, command, cwd=cache)
 
 
-def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, bare: bool = False) -> Path:
+def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, bare: bool = False, hashes: dict | None = None) -> Path:
     """A folder into which packages are unpacked, with those that they depend on and this machine lacks; once. `bare` takes this
-    machine for an empty one. A package may have a version, `NAME=VERSION`. The archives stay in the cache, where other roots find
-    them."""
+    machine for an empty one. A package may have a version, `NAME=VERSION`, and a hash, by that name. The archives stay in the cache,
+    where other roots find them."""
     wanted = "\n".join([suite, *packages])
     ready = root / ".packages"
     if ready.exists() and ready.read_text() == wanted:
         return root
     shutil.rmtree(root, ignore_errors=True)
     folder = cache / f"apt-{suite}"
-    options = configuration(folder, "".join(f"deb {MIRROR} {name} main\n" for name in suites(suite)))
+    options = lists(folder, suite)
     if bare:
         (folder / "empty").touch()
         options += ["-o", f"Dir::State::status={folder}/empty"]
-    if not (folder / "fresh").exists():
-        apt_get(options, ["update"])
-        (folder / "fresh").touch()
     words = ["install", "--no-install-recommends", "--allow-downgrades", "--assume-yes", *packages]
-    listed = apt_get(options, ["--print-uris", *words])
+    # It lists what it would fetch: with an empty cache, everything.
+    (folder / "none/partial").mkdir(parents=True, exist_ok=True)
+    listed = apt_get([*options, "-o", f"Dir::Cache::archives={folder}/none"], ["--print-uris", *words])
     apt_get(options, ["--download-only", *words])
     root.mkdir(parents=True)
-    for line in listed.splitlines():
-        if line.startswith("'"):
-            extract(folder / "cache/archives" / line.split()[1], root)
+    archives = [folder / "cache/archives" / line.split()[1] for line in listed.splitlines() if line.startswith("'")]
+    for archive in archives:
+        check(archive, hashes or {})
+        extract(archive, root)
     ready.write_text(wanted)
     return root
 
 
-def suites(suite: str) -> list[str]:
-    return [suite, f"{suite}-updates"]
+def extracted(packages: list[str], root: Path, cache: Path, hashes: dict | None = None) -> Path:
+    """A folder into which packages alone are unpacked, once."""
+    wanted = "\n".join([SUITE, *packages])
+    ready = root / ".packages"
+    if ready.exists() and ready.read_text() == wanted:
+        return root
+    shutil.rmtree(root, ignore_errors=True)
+    folder = cache / f"apt-{SUITE}"
+    options = lists(folder, SUITE)
+    root.mkdir(parents=True)
+    apt_get(options, ["download", *packages], cwd=root)
+    for archive in root.glob("*.deb"):
+        check(archive, hashes or {})
+        extract(archive, root)
+        archive.unlink()
+    ready.write_text(wanted)
+    return root
+
+
+def lists(folder: Path, suite: str) -> list[str]:
+    """Options of apt-get, with fresh lists of a suite."""
+    options = configuration(folder, "".join(f"deb {MIRROR} {name} main\n" for name in (suite, f"{suite}-updates")))
+    if not (folder / "fresh").exists():
+        apt_get(options, ["update"])
+        (folder / "fresh").touch()
+    return options
+
+
+def check(archive: Path, hashes: dict) -> None:
+    name, version = archive.name.split("_")[:2]
+    wanted = hashes.get(f"{name}={version.replace('%3a', ':')}")
+    if wanted and (seen := hashlib.sha256(archive.read_bytes()).hexdigest()) != wanted:
+        raise Unavailable(f"{archive.name} has SHA-256 {seen}, not {wanted}")
 
 
 def extract(archive: Path, root: Path) -> None:
