@@ -34,6 +34,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE.parent / "tcp")]
 import debian  # noqa: E402
 import harness  # noqa: E402
+import imb  # noqa: E402
 import hosts  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 from unsupported import SUBJECTS, Table  # noqa: E402
@@ -389,6 +390,8 @@ def page(rows: list[Row], kept: dict) -> str:
     lines = [PREFACE, table_of(rows, kept, "libmpi.so.12", "MPICH's ABI, `libmpi.so.12`"), table_of(rows, kept, "libmpi.so.40", "Open MPI's ABI, `libmpi.so.40`"),
              "## Programs that wait\n\nEach imports procedures of a chapter that does not work yet.\n\n| program | package | waits for |\n| --- | --- | --- |\n"]
     lines[-1] += "".join(f"| {row.title} | {row.source()} | {(SUBJECTS | FORTRAN)[row.waits]} |\n" for row in rows if row.waits)
+    if imb.KEPT.exists():
+        lines.append(imb.section(json.loads(imb.KEPT.read_text())))
     return "\n".join(lines)
 
 
