@@ -96,25 +96,27 @@ pub(crate) fn tag_out(tag: c_int) -> c_int {
     tag_in(tag)
 }
 
-/// The first codes that the two ABIs leave to libraries and programs.
+/// The first code that the standard ABI leaves to libraries and programs.
 const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
-const MPICH_FIRST_FREE: c_int = mpich::MPI_ERR_LASTCODE as c_int + 1;
 
 /// The largest class of errors that MPICH defines, with those of its extensions.
 const MPICH_LAST_CLASS: c_int = 107;
 
+/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries made
+/// of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
+const OWN_CODES: c_int = 1 << 20;
+const MPICH_OWN_CODES: c_int = c_int::MAX - (OWN_CODES - 1);
+
 /// An error code that MPICH's ABI does not define. Codes of the program lie above
-/// MPI_ERR_LASTCODE, which differs: the range behind the standard's and that behind MPICH's change
-/// places, so every code comes back.
+/// MPI_ERR_LASTCODE, which differs: a range behind the standard's and the last one of integers
+/// change places, so every code comes back.
 fn free_error(code: c_int) -> Option<c_int> {
-    const SHIFT: c_int = MPICH_FIRST_FREE - FIRST_FREE;
+    const SHIFT: c_int = MPICH_OWN_CODES - FIRST_FREE;
+    const LAST: c_int = FIRST_FREE + (OWN_CODES - 1);
     match code {
-        FIRST_FREE..MPICH_FIRST_FREE => Some(code + SHIFT),
-        MPICH_FIRST_FREE.. => Some(if code - MPICH_FIRST_FREE < SHIFT {
-            code - SHIFT
-        } else {
-            code
-        }),
+        FIRST_FREE..=LAST => Some(code + SHIFT),
+        MPICH_OWN_CODES.. => Some(code - SHIFT),
+        _ if code > LAST => Some(code),
         _ => None,
     }
 }
