@@ -1,7 +1,8 @@
 //! Conversions of integers, pointers and texts.
 
-use crate::array::Array;
-use crate::constants::{self, mpich, standard};
+use crate::common::array::Array;
+use crate::common::constants::{self, program, standard};
+use crate::program::{LAST_ERROR_CLASS, SPECIAL_RANKS, file_null, free_error};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The value of a pair's other side.
@@ -16,14 +17,14 @@ fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i
 /// Functions for both directions of integers that have other values in the two ABIs. Values without
 /// a meaning stay.
 macro_rules! meanings {
-    ($($to_standard:ident $to_mpich:ident $pairs:ident $ty:ty;)*) => {$(
+    ($($to_standard:ident $to_program:ident $pairs:ident $ty:ty;)*) => {$(
         #[allow(dead_code)]
         pub(crate) fn $to_standard(value: $ty) -> $ty {
             find(constants::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
         }
 
         #[allow(dead_code)]
-        pub(crate) fn $to_mpich(value: $ty) -> $ty {
+        pub(crate) fn $to_program(value: $ty) -> $ty {
             find(constants::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
         }
     )*};
@@ -65,23 +66,15 @@ pub(crate) fn rank_out(rank: c_int) -> c_int {
     }
 }
 
-/// A value that means nothing in one ABI must mean nothing in the other.
-const RANKS: [(i64, i64); 4] = [
-    (mpich::MPI_PROC_NULL, standard::MPI_PROC_NULL),
-    (mpich::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
-    (mpich::MPI_ROOT, standard::MPI_ROOT),
-    (-4, -2),
-];
-
 #[cold]
 fn special_rank(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
-    find(&RANKS, |pair| from(*pair), rank.into()).map_or(rank, |rank| rank as c_int)
+    find(&SPECIAL_RANKS, |pair| from(*pair), rank.into()).map_or(rank, |rank| rank as c_int)
 }
 
 /// A tag. MPI_ANY_TAG and a value without a meaning change places.
 #[inline(always)]
 pub(crate) fn tag_in(tag: c_int) -> c_int {
-    const ANY: c_int = mpich::MPI_ANY_TAG as c_int;
+    const ANY: c_int = program::MPI_ANY_TAG as c_int;
     const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
     match tag {
         ANY => STANDARD_ANY,
@@ -96,32 +89,7 @@ pub(crate) fn tag_out(tag: c_int) -> c_int {
     tag_in(tag)
 }
 
-/// The first code that the standard ABI leaves to libraries and programs.
-const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
-
-/// The largest class of errors that MPICH defines, with those of its extensions.
-const MPICH_LAST_CLASS: c_int = 107;
-
-/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries made
-/// of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
-const OWN_CODES: c_int = 1 << 20;
-const MPICH_OWN_CODES: c_int = c_int::MAX - (OWN_CODES - 1);
-
-/// An error code that MPICH's ABI does not define. Codes of the program lie above
-/// MPI_ERR_LASTCODE, which differs: a range behind the standard's and the last one of integers
-/// change places, so every code comes back.
-fn free_error(code: c_int) -> Option<c_int> {
-    const SHIFT: c_int = MPICH_OWN_CODES - FIRST_FREE;
-    const LAST: c_int = FIRST_FREE + (OWN_CODES - 1);
-    match code {
-        FIRST_FREE..=LAST => Some(code + SHIFT),
-        MPICH_OWN_CODES.. => Some(code - SHIFT),
-        _ if code > LAST => Some(code),
-        _ => None,
-    }
-}
-
-/// The standard's error code or class for one of MPICH's.
+/// The standard's error code or class for one of the program.
 pub(crate) fn error_in(code: c_int) -> c_int {
     let pairs = constants::ERROR_CLASSES;
     if let Some(class) = find(pairs, |pair| *pair, code.into()) {
@@ -129,7 +97,7 @@ pub(crate) fn error_in(code: c_int) -> c_int {
     }
     match free_error(code) {
         Some(code) => code,
-        None if (0..=MPICH_LAST_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
+        None if (0..=LAST_ERROR_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
         None if find(pairs, |pair| (pair.1, pair.0), code.into()).is_some() => {
             standard::MPI_ERR_UNKNOWN as c_int
         }
@@ -137,7 +105,7 @@ pub(crate) fn error_in(code: c_int) -> c_int {
     }
 }
 
-/// MPICH's error code or class for one of the standard.
+/// The program's error code or class for one of the standard.
 pub(crate) fn error_out(code: c_int) -> c_int {
     let pairs = constants::ERROR_CLASSES;
     if let Some(class) = find(pairs, |pair| (pair.1, pair.0), code.into()) {
@@ -145,7 +113,7 @@ pub(crate) fn error_out(code: c_int) -> c_int {
     }
     match free_error(code) {
         Some(code) => code,
-        None if (0..=MPICH_LAST_CLASS).contains(&code) => mpich::MPI_ERR_UNKNOWN as c_int,
+        None if (0..=LAST_ERROR_CLASS).contains(&code) => program::MPI_ERR_UNKNOWN as c_int,
         None => code,
     }
 }
@@ -162,25 +130,21 @@ pub(crate) fn code(code: c_int) -> c_int {
 
 /// Assertions of windows, which are sets.
 pub(crate) fn assertion_in(set: c_int) -> c_int {
-    mode(set, |pair| *pair, true)
+    converted(set, constants::ASSERTIONS_OF_WINDOWS, |pair| pair)
 }
 
 /// Modes of files, which are sets.
 pub(crate) fn file_mode_in(set: c_int) -> c_int {
-    mode(set, |pair| *pair, false)
+    converted(set, constants::MODES_OF_FILES, |pair| pair)
 }
 
 pub(crate) fn file_mode_out(set: c_int) -> c_int {
-    mode(set, |pair| (pair.1, pair.0), false)
+    converted(set, constants::MODES_OF_FILES, |pair| (pair.1, pair.0))
 }
 
-fn mode(set: c_int, from: impl Fn(&(i64, i64)) -> (i64, i64), of_windows: bool) -> c_int {
-    let pairs = constants::MODES_OF_FILES_ASSERTIONS_OF_WINDOWS
-        .iter()
-        .map(from);
-    let pairs = pairs.filter(|(value, _)| (*value >= mpich::MPI_MODE_NOCHECK) == of_windows);
+fn converted(set: c_int, pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
     let (mut known, mut converted) = (0, 0);
-    for (value, other) in pairs {
+    for (value, other) in pairs.iter().map(|pair| from(*pair)) {
         known |= value as c_int;
         if set & value as c_int != 0 {
             converted |= other as c_int;
@@ -193,14 +157,14 @@ fn mode(set: c_int, from: impl Fn(&(i64, i64)) -> (i64, i64), of_windows: bool) 
 /// A buffer of a collective call.
 #[inline(always)]
 pub(crate) fn buffer<P: Address>(buffer: P) -> P {
-    if buffer.address() == mpich::MPI_IN_PLACE as usize {
+    if buffer.address() == program::MPI_IN_PLACE as usize {
         return P::at(standard::MPI_IN_PLACE as usize);
     }
     buffer
 }
 
 pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
-    buffer.address() == mpich::MPI_IN_PLACE as usize
+    buffer.address() == program::MPI_IN_PLACE as usize
 }
 
 /// A pointer that may be a number instead.
@@ -231,10 +195,10 @@ impl Address for *mut c_void {
 
 /// The weights of a graph's edges, of which two addresses have a meaning.
 pub(crate) fn weights(weights: *const c_int) -> *const c_int {
-    use crate::symbols::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
-    if weights == MPI_UNWEIGHTED.0 {
+    let (unweighted, empty) = crate::program::weights();
+    if weights == unweighted {
         std::ptr::without_provenance(standard::MPI_UNWEIGHTED as usize)
-    } else if weights == MPI_WEIGHTS_EMPTY.0 {
+    } else if weights == empty {
         std::ptr::without_provenance(standard::MPI_WEIGHTS_EMPTY as usize)
     } else {
         weights
@@ -243,7 +207,7 @@ pub(crate) fn weights(weights: *const c_int) -> *const c_int {
 
 /// A file is a pointer in both ABIs, and only the null handles differ.
 pub(crate) fn file_in(file: usize) -> usize {
-    if file == mpich::MPI_FILE_NULL as usize {
+    if file == file_null() {
         standard::MPI_FILE_NULL as usize
     } else {
         file
@@ -252,7 +216,7 @@ pub(crate) fn file_in(file: usize) -> usize {
 
 pub(crate) fn file_out(file: usize) -> usize {
     if file == standard::MPI_FILE_NULL as usize {
-        mpich::MPI_FILE_NULL as usize
+        file_null()
     } else {
         file
     }

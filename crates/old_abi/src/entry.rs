@@ -1,10 +1,10 @@
 //! The entry points: for every form of every procedure, the conversion of its arguments to the
 //! standard ABI, the call, and the conversion of its results.
 
-use super::parameter::Conversion;
-use super::signature::Signature;
-use super::standard::callee;
 use crate::generate::table::{Chapter, Procedure};
+use crate::parameter::Conversion;
+use crate::signature::Signature;
+use crate::standard::callee;
 use std::fmt::Write;
 
 /// The text of the module `entry`.
@@ -45,7 +45,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &s
         let name = procedure.c_name(prefix, large);
         writeln!(
             text,
-            "/// `{name}` of MPICH's `mpi.h`.\n///\n/// # Safety\n/// The promises that the standard asks of a C \
+            "/// `{name}` of the program's `mpi.h`.\n///\n/// # Safety\n/// The promises that the standard asks of a C \
              program for this procedure.\n#[unsafe(no_mangle)]\n\
              pub(crate) unsafe extern \"C\" fn {name}({signature}) -> {returns} {{\n    \
              // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
@@ -83,8 +83,7 @@ fn write_body(procedure: &Procedure, large: bool, callee: &str) -> String {
     text
 }
 
-/// MPICH's handles are integers, so their conversions to integers change nothing. A file is a
-/// pointer in both ABIs.
+/// The integers of handles are the program's ABI's own. A file is a pointer in both ABIs.
 fn integer_handle(procedure: &Procedure) -> Option<String> {
     let class = ["_toint", "_fromint"]
         .iter()
@@ -94,7 +93,12 @@ fn integer_handle(procedure: &Procedure) -> Option<String> {
         return Some(format!("fortran::file_{end}(file)"));
     }
     let parameter = procedure.parameters.first()?;
-    Some(parameter.name.clone())
+    let conversion = procedure.name.rsplit('_').next()?;
+    let class = class.to_ascii_uppercase().replace("TYPE", "DATATYPE");
+    Some(format!(
+        "crate::program::{conversion}(&{class}, {})",
+        parameter.name
+    ))
 }
 
 /// Lines that one procedure alone needs after its call.

@@ -1,8 +1,8 @@
 //! The integers from which a datatype was made, where they are names of orders and distributions.
 
-use crate::constants::standard::*;
-use crate::convert::order_out;
-use crate::standard;
+use crate::common::constants::standard::*;
+use crate::common::convert::order_out;
+use crate::common::standard;
 use std::ffi::c_int;
 
 /// Converts what MPI_Type_get_contents has written.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The text of the module `constants`: every constant as a number, and for each group of integers
-/// and each class of handles the values in MPICH's ABI and in the standard's.
-pub(crate) fn generate(standard: &[Group], mpich: &[Group]) -> String {
+/// and each class of handles the values in the program's ABI and in the standard's.
+pub(crate) fn generate(standard: &[Group], program: &[Group]) -> String {
     let mut text = String::new();
-    for (name, groups) in [("standard", standard), ("mpich", mpich)] {
+    for (name, groups) in [("standard", standard), ("program", program)] {
         let what = match name {
-            "mpich" => "MPICH's ABI, where they differ",
+            "program" => "the program's ABI, where they differ",
             _ => "the standard ABI",
         };
         writeln!(
@@ -33,7 +33,7 @@ pub(crate) fn generate(standard: &[Group], mpich: &[Group]) -> String {
         .map(|constant| (constant.name.as_str(), constant.value.as_str()))
         .collect();
     let mut pairs: BTreeMap<String, String> = BTreeMap::new();
-    for group in mpich {
+    for group in program {
         for constant in &group.constants {
             let name = pairs_name(group, constant);
             let standard = values
@@ -51,7 +51,7 @@ pub(crate) fn generate(standard: &[Group], mpich: &[Group]) -> String {
     for (name, rows) in pairs {
         writeln!(
             text,
-            "/// Pairs of MPICH's value and the standard's.\n#[allow(dead_code)]\n\
+            "/// Pairs of the program's value and the standard's.\n#[allow(dead_code)]\n\
              pub(crate) const {name}: &[(i64, i64)] = &[\n{rows}];"
         )
         .unwrap();

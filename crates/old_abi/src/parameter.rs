@@ -11,7 +11,7 @@ pub(crate) struct Conversion {
     pub(crate) after: Vec<String>,
 }
 
-/// Classes of handles that are integers in MPICH's ABI. A file is a pointer.
+/// Classes of handles that the program has in a form of its own. A file is a pointer.
 const HANDLES: &[&str] = &[
     "comm",
     "datatype",
@@ -328,7 +328,7 @@ impl Conversion {
     }
 }
 
-/// Texts whose longest form is shorter in MPICH's ABI are written by the caller's limit.
+/// Texts whose longest form is shorter in the program's ABI are written by the caller's limit.
 fn text(parameter: &Parameter) -> Option<Conversion> {
     const SHORTER: &[&str] = &[
         "MPI_MAX_PROCESSOR_NAME",
@@ -354,7 +354,7 @@ fn text(parameter: &Parameter) -> Option<Conversion> {
         )],
         argument: format!("convert::address({name}, &mut {name}_standard).cast()"),
         after: vec![format!(
-            "if code == 0 {{ convert::text(&{name}_standard, {name}, constants::mpich::{limit} as usize, {measure}); }}"
+            "if code == 0 {{ convert::text(&{name}_standard, {name}, constants::program::{limit} as usize, {measure}); }}"
         )],
     })
 }
