@@ -114,14 +114,6 @@ pub(crate) fn fromint(_class: &Class, handle: c_int) -> Handle {
     handle
 }
 
-/// Ranks with a meaning. A value that means nothing in one ABI must mean nothing in the other.
-pub(crate) const SPECIAL_RANKS: [(i64, i64); 4] = [
-    (program::MPI_PROC_NULL, standard::MPI_PROC_NULL),
-    (program::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
-    (program::MPI_ROOT, standard::MPI_ROOT),
-    (-4, -2),
-];
-
 /// The first code that the standard ABI leaves to libraries and programs.
 const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
 
