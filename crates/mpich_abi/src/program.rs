@@ -120,8 +120,8 @@ const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
 /// The largest class of errors that MPICH defines, with those of its extensions.
 pub(crate) const LAST_ERROR_CLASS: c_int = 107;
 
-/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries made
-/// of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
+/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries
+/// made of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
 const OWN_CODES: c_int = 1 << 20;
 const PROGRAM_OWN_CODES: c_int = c_int::MAX - (OWN_CODES - 1);
 

@@ -7,8 +7,15 @@ use std::fmt::Write;
 /// The constants of the program's ABI.
 pub(crate) struct Program {
     groups: Vec<Group>,
-    /// Symbols whose addresses are handles, at their numbers less one, and their classes.
-    symbols: Vec<(String, String)>,
+    /// Symbols whose addresses are handles, at their numbers less one.
+    symbols: Vec<Symbol>,
+}
+
+struct Symbol {
+    name: String,
+    class: String,
+    /// Fortran's integer for the handle.
+    integer: String,
 }
 
 impl Program {
@@ -16,7 +23,7 @@ impl Program {
     /// for it in tables.
     pub(crate) fn parse(text: &str) -> Result<Program, String> {
         let mut groups = crate::generate::constants::parse(text)?;
-        let mut symbols: Vec<(String, String)> = Vec::new();
+        let mut symbols: Vec<Symbol> = Vec::new();
         for constant in groups.iter_mut().flat_map(|group| &mut group.constants) {
             if !constant
                 .value
@@ -24,11 +31,22 @@ impl Program {
             {
                 continue;
             }
-            let known = symbols.iter().position(|(name, _)| *name == constant.value);
+            let (ty, integer) = constant
+                .c_type
+                .split_once(' ')
+                .ok_or_else(|| format!("{}: no integer of Fortran", constant.name))?;
+            let known = symbols
+                .iter()
+                .position(|symbol| symbol.name == constant.value);
             let at = known.unwrap_or(symbols.len());
             if known.is_none() {
-                symbols.push((constant.value.clone(), class(&constant.c_type)));
+                symbols.push(Symbol {
+                    name: constant.value.clone(),
+                    class: class(ty),
+                    integer: integer.into(),
+                });
             }
+            constant.c_type = ty.into();
             constant.value = (at + 1).to_string();
         }
         Ok(Program { groups, symbols })
@@ -100,23 +118,32 @@ fn write_pairs(text: &mut String, standard: &BTreeMap<&str, &str>, program: &Pro
     }
 }
 
-/// The symbols whose addresses are handles, as statics that have the sizes of their classes, and
-/// their addresses in the order of their numbers.
+/// The symbols whose addresses are handles, as statics that have the sizes of their classes, and in
+/// the order of their numbers their addresses and Fortran's integers.
 pub(crate) fn symbols(program: &Program) -> String {
     let (mut statics, mut addresses) = (String::new(), String::new());
-    for (name, class) in &program.symbols {
+    let mut integers = String::new();
+    for Symbol {
+        name,
+        class,
+        integer,
+    } in &program.symbols
+    {
         writeln!(
             statics,
             "/// The object of a predefined handle.\n#[unsafe(no_mangle)]\n\
              pub(crate) static {name}: Object<{class}> = Object::new();"
         )
         .unwrap();
+        writeln!(integers, "    {integer}, // {name}").unwrap();
         writeln!(addresses, "        (&raw const {name}) as usize,").unwrap();
     }
     let number = program.symbols.len();
     format!(
         "{statics}/// The number of symbols.\npub(crate) const SYMBOLS: usize = {number};\n\
-         /// Their addresses.\npub(crate) fn addresses() -> [usize; SYMBOLS] {{\n    [\n{addresses}    ]\n}}\n"
+         /// Their addresses.\n\
+         pub(crate) fn addresses() -> [usize; SYMBOLS] {{\n    [\n{addresses}    ]\n}}\n\
+         /// Fortran's integers.\npub(crate) const INTEGERS: [c_int; SYMBOLS] = [\n{integers}];\n"
     )
 }
 

@@ -5,7 +5,7 @@
 use crate::common::classes::{COMM, DATATYPE, SESSION, WIN};
 use crate::common::convert::{error_in, error_out, file_out};
 use crate::common::types::{Function, ProgramStatus, StandardStatus};
-use crate::program::LIBRARY;
+use crate::program::{Handle, LIBRARY};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -55,7 +55,7 @@ impl Pool {
 }
 
 type User<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut usize);
-type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut c_int);
+type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut Handle);
 
 static USER: Pool = Pool::new();
 static USER_C: Pool = Pool::new();

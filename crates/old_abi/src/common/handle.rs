@@ -150,6 +150,31 @@ impl Class {
         index
     }
 
+    /// The constants that stand for predefined handles.
+    #[allow(dead_code)] // a library whose handles are constants needs no list
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = c_int> {
+        let rows = self.by_standard.iter().filter(|row| row.program != 0);
+        rows.map(|row| row.program)
+    }
+
+    /// Puts another object of the library in the place of an object, whose handle stays, and
+    /// returns the old one. None: the handle is no object's.
+    #[allow(dead_code)] // not every ABI changes objects
+    pub(crate) fn replace(&self, handle: Handle, standard: usize) -> Option<usize> {
+        let index = self.index(handle)?;
+        let entry = self.objects.get(index)?;
+        let mut indices = self
+            .indices
+            .as_ref()?
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let old = entry.standard.load(Ordering::Relaxed);
+        indices.remove(&old)?;
+        indices.insert(standard, index);
+        entry.standard.store(standard, Ordering::Release);
+        Some(old)
+    }
+
     /// Forgets one reference to an object, after the library has freed it.
     #[inline(never)]
     pub(crate) fn release(&self, handle: Handle) {
