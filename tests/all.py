@@ -97,6 +97,8 @@ def other_suites(full: bool) -> list[Step]:
         Step("verbs", python("verbs/run.py", *PREFIX, *short)),
         # Killed ranks, full disks, wrong environments, things left behind.
         Step("robust", python("robust/run.py", *PREFIX, *(["--releases"] if full else [])), first=True),
+        # Programs of other ABIs: over the libraries of others, under tools, and the names that they may import.
+        Step("abis", python("abis/run.py", *PREFIX)),
         # TCP between network namespaces.
         Step("tcp", python("tcp/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # Every command that README.md and docs/ show.

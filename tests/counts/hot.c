@@ -2,7 +2,8 @@
  * All that rank 0 waits for has arrived before it looks, and nothing it sends is taken before it has sent all
  * of it, so the counts do not depend on the clock. Every path has been walked once before it is counted: tables
  * that grow and symbols that are looked up cost what the heap of the day makes of them. Rank 1 takes part in the
- * collectives before rank 0 does; run.py takes the least count of several calls, should it once come late. */
+ * collectives before rank 0 does; run.py takes the least count of several calls, should it once come late.
+ * The program is built for the standard ABI, and for MPICH's. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@ enum { ROUNDS = 100, TURNS = 20 };
 
 static char bytes[ROUNDS][4096];
 static MPI_Request requests[ROUNDS];
+static MPI_Status statuses[ROUNDS];
 
 /* A path, and the same under another name, which is not counted. */
 #define PATH(NAME, CALLS)                                              \
@@ -28,6 +30,19 @@ PATH(isend_8, EACH MPI_Isend(bytes[i], 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &reque
 PATH(irecv_8, EACH MPI_Irecv(bytes[i], 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]))
 PATH(waitall_8, MPI_Waitall(ROUNDS, requests, MPI_STATUSES_IGNORE))
 PATH(recv_8, EACH MPI_Recv(bytes[i], 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE))
+PATH(recv_status_8, EACH MPI_Recv(bytes[i], 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &statuses[i]))
+PATH(sendrecv_8, EACH MPI_Sendrecv(bytes[i], 8, MPI_BYTE, 1, 1, bytes[i] + 8, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE))
+PATH(exchange_8, EACH {
+  MPI_Irecv(bytes[i], 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send(bytes[i] + 8, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+})
+PATH(exchange_status_8, EACH {
+  MPI_Irecv(bytes[i], 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(bytes[i] + 8, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, statuses);
+})
+PATH(waitall_status_8, MPI_Waitall(ROUNDS, requests, statuses))
 PATH(empty_poll, int flag; EACH MPI_Iprobe(1, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE))
 
 static int64_t ours, sum;
@@ -56,6 +71,15 @@ static void meet(int rank) {
 
 #define WALK(NAME) (counted ? NAME() : NAME##_before())
 
+/* A path that receives what the peer has sent, and sends as much, which the peer then takes. */
+#define GIVE_AND_TAKE(NAME)     \
+  if (rank == 1) give();        \
+  meet(rank);                   \
+  if (rank == 0) WALK(NAME);    \
+  meet(rank);                   \
+  if (rank == 1) take(ROUNDS, 8); \
+  meet(rank);
+
 static void walk(int rank, int counted) {
   meet(rank);
   if (rank == 0) WALK(send_8);
@@ -81,6 +105,24 @@ static void walk(int rank, int counted) {
   if (rank == 0) WALK(recv_8);
   meet(rank);
   if (rank == 0) WALK(empty_poll);
+  meet(rank);
+}
+
+/* Paths that convert more than others where the program has another ABI. */
+static void walk_conversions(int rank, int counted) {
+  meet(rank);
+  if (rank == 1) give();
+  meet(rank);
+  if (rank == 0) WALK(recv_status_8);
+  meet(rank);
+  GIVE_AND_TAKE(sendrecv_8)
+  GIVE_AND_TAKE(exchange_8)
+  GIVE_AND_TAKE(exchange_status_8)
+  if (rank == 0) irecv_8_before();
+  meet(rank);
+  if (rank == 1) give();
+  meet(rank);
+  if (rank == 0) WALK(waitall_status_8);
   meet(rank);
 }
 
@@ -120,6 +162,8 @@ int main(int argc, char **argv) {
   walk(rank, 1);
   walk_together(rank, 0);
   walk_together(rank, 1);
+  walk_conversions(rank, 0);
+  walk_conversions(rank, 1);
   MPI_Finalize();
   return 0;
 }

@@ -3,30 +3,14 @@
 //!
 //! Every entry point converts its arguments, calls the function of the standard ABI by a pointer
 //! that was found in `libmpi_abi.so.1`, and converts the results. It knows nothing of the library
-//! behind that ABI.
+//! behind that ABI. What other old ABIs need too lies in `old_abi/src/common`.
 //!
 //! Invariant: no function of MPI is called by name. This library exports the names that the ABI
 //! library exports, so a name would lead back here.
 
-mod array;
-mod attributes;
-mod buffers;
-mod callbacks;
-mod classes;
-mod constants;
-mod contents;
-mod convert;
-mod entry;
-mod fortran;
-mod handle;
-mod late_arrays;
-mod library;
-mod objects;
-mod peers;
-mod removed;
-mod standard;
-mod status;
+#[path = "../../old_abi/src/common/mod.rs"]
+mod common;
+mod program;
 mod symbols;
 #[cfg(test)]
 mod tests;
-mod types;

@@ -33,7 +33,7 @@ pub(crate) static mut MPI_F_STATUSES_IGNORE: *mut c_int = std::ptr::null_mut();
 /// `MPI_T_PVAR_ALL_HANDLES`
 #[unsafe(no_mangle)]
 pub(crate) static MPI_T_PVAR_ALL_HANDLES: Pointer<c_void> = Pointer(std::ptr::without_provenance(
-    crate::constants::standard::MPI_T_PVAR_ALL_HANDLES as usize,
+    crate::common::constants::standard::MPI_T_PVAR_ALL_HANDLES as usize,
 ));
 
 /// The function behind MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN.

@@ -1,4 +1,6 @@
-/* A program of MPICH's ABI: handles, statuses, constants, callbacks, limits. It has two ranks or more, and each prints `passed`. */
+/* A program of MPICH's ABI: handles, statuses, constants, callbacks, limits. It has two ranks or more, and each prints `passed`.
+ * Built with the standard's mpi.h, it is the program of the standard ABI that does as much. Each argument names a part that the
+ * library behind the standard ABI does in its own way, and that is left out. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,11 +8,25 @@
 
 #define CHECK(what) do { if (!(what)) { printf("%d: %s\n", __LINE__, #what); exit(1); } } while (0)
 
+#ifdef MPI_ABI_VERSION
+#define BYTES_ARE(status, bytes) 1
+#define IS_CANCELLED(status) 1
+#else
+#define BYTES_ARE(status, bytes) ((status).count_lo == (bytes))
+#define IS_CANCELLED(status) ((status).count_hi_and_cancelled & 1)
+#endif
+
+static char **left_out;
 static int rank, size;
 static MPI_Comm expected_comm;
 static int expected_keyval, copies, deletes, handled;
 static int extra;
 static MPI_Datatype expected_type;
+
+static int is_left_out(const char *part) {
+    for (char **name = left_out; *name; name++) if (!strcmp(*name, part)) return 1;
+    return 0;
+}
 
 static int copy(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag) {
     CHECK(comm == expected_comm && keyval == expected_keyval && state == &extra);
@@ -50,11 +66,11 @@ static void messages(MPI_Comm comm) {
     MPI_Isend(&rank, 1, MPI_INT, next, 7, comm, &requests[1]);
     CHECK(MPI_Waitall(2, requests, statuses) == MPI_SUCCESS);
     MPI_Get_count(&statuses[0], MPI_CHAR, &count);
-    CHECK(in == last && statuses[0].MPI_SOURCE == last && statuses[0].MPI_TAG == 7 && count == 4 && statuses[0].count_lo == 4);
+    CHECK(in == last && statuses[0].MPI_SOURCE == last && statuses[0].MPI_TAG == 7 && count == 4 && BYTES_ARE(statuses[0], 4));
     CHECK(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
 
     MPI_Recv(&in, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, comm, &status);
-    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && status.count_lo == 0);
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && BYTES_ARE(status, 0));
     MPI_Wait(&requests[0], &status);
     CHECK(status.MPI_SOURCE == MPI_ANY_SOURCE && status.MPI_TAG == MPI_ANY_TAG);
 
@@ -62,7 +78,7 @@ static void messages(MPI_Comm comm) {
     MPI_Cancel(&requests[0]);
     MPI_Wait(&requests[0], &status);
     MPI_Test_cancelled(&status, &flag);
-    CHECK(flag && status.count_hi_and_cancelled & 1);
+    CHECK(flag && IS_CANCELLED(status));
 
     MPI_Recv_init(&in, 1, MPI_INT, MPI_PROC_NULL, 0, comm, &requests[0]);
     MPI_Request kept = requests[0];
@@ -73,10 +89,24 @@ static void messages(MPI_Comm comm) {
     CHECK(requests[0] == MPI_REQUEST_NULL);
 }
 
+static void returned_errors(MPI_Comm comm) {
+    MPI_Request request;
+    int class, code, word = 0, long_message[2] = {0, 0};
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    code = MPI_Send(&word, 1, MPI_INT, 17, 0, comm);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_RANK && handled == 1);
+    MPI_Isend(long_message, 2, MPI_INT, 0, 0, comm, &request);
+    code = MPI_Recv(&word, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_TRUNCATE);
+}
+
 static void errors(void) {
     MPI_Comm comm;
     MPI_Errhandler own, got;
-    int class, word = 0, long_message[2] = {0, 0}, code;
+    int class, word = 0, code;
     MPI_Comm_dup(MPI_COMM_SELF, &comm);
     MPI_Comm_create_errhandler(handler, &own);
     MPI_Comm_set_errhandler(comm, own);
@@ -86,16 +116,11 @@ static void errors(void) {
     MPI_Errhandler_free(&own);
     expected_comm = comm;
     code = MPI_Send(&word, 1, MPI_INT, 17, 0, comm);
+    CHECK(handled == 1);
     MPI_Error_class(code, &class);
-    CHECK(class == MPI_ERR_RANK && handled == 1);
+    if (!is_left_out("code-of-a-handled-error")) CHECK(class == MPI_ERR_RANK);
 
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Request request;
-    MPI_Isend(long_message, 2, MPI_INT, 0, 0, comm, &request);
-    code = MPI_Recv(&word, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Error_class(code, &class);
-    CHECK(class == MPI_ERR_TRUNCATE);
+    if (!is_left_out("errors-return")) returned_errors(comm);
     MPI_Comm_free(&comm);
     CHECK(comm == MPI_COMM_NULL);
 
@@ -104,7 +129,8 @@ static void errors(void) {
     MPI_Add_error_code(own_class, &own_code);
     MPI_Error_class(own_code, &class);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
-    CHECK(own_class > MPI_ERR_LASTCODE && class == own_class && flag && *last >= own_code);
+    CHECK(own_class > MPI_ERR_LASTCODE && class == own_class && flag);
+    if (!is_left_out("last-used-code")) CHECK(*last >= own_code);
 }
 
 static void callbacks(void) {
@@ -212,6 +238,7 @@ static void buffers(void) {
 
 int main(int argc, char **argv) {
     int provided, length;
+    left_out = argv + 1;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

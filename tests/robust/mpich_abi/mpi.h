@@ -1,5 +1,6 @@
-/* What abi.c needs of MPICH's ABI, by the numbers of MPICH 4 and 5. It compiles with MPICH's own mpi.h too. */
+/* What the tests' programs need of MPICH's ABI, by the numbers of MPICH 4 and 5. It compiles with MPICH's own mpi.h too. */
 #include <stddef.h>
+#include <stdint.h>
 
 typedef int MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Group, MPI_Errhandler, MPI_Info;
 typedef long MPI_Aint;
@@ -17,7 +18,9 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 #define MPI_REQUEST_NULL 0x2c000000
 #define MPI_DATATYPE_NULL 0x0c000000
 #define MPI_CHAR 0x4c000101
+#define MPI_BYTE 0x4c00010d
 #define MPI_INT 0x4c000405
+#define MPI_INT64_T 0x4c00083a
 #define MPI_DOUBLE_INT ((int)0x8c000001)
 #define MPI_SUM 0x58000003
 #define MPI_MAXLOC 0x5800000c
@@ -47,6 +50,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 #define MPI_MAX_PROCESSOR_NAME 128
 extern int *const MPI_UNWEIGHTED;
 
+int MPI_Init(int *, char ***);
 int MPI_Init_thread(int *, char ***, int, int *);
 int MPI_Finalize(void);
 int MPI_Comm_rank(MPI_Comm, int *);
@@ -71,6 +75,10 @@ int MPI_Add_error_class(int *);
 int MPI_Add_error_code(int, int *);
 int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 int MPI_Recv(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+int MPI_Sendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+int MPI_Sendrecv_replace(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status *);
+int MPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
+int MPI_Bcast(void *, int, MPI_Datatype, int, MPI_Comm);
 int MPI_Bsend(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 int MPI_Buffer_attach(void *, int);
 int MPI_Buffer_detach(void *, int *);

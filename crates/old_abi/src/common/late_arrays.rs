@@ -1,11 +1,11 @@
 //! Arrays of converted handles that the library may read until a request is complete: those of
 //! nonblocking and persistent exchanges with a datatype for each peer.
 
-use crate::classes::{DATATYPE, REQUEST};
-use crate::handle::Class;
-use crate::objects::Entry;
+use crate::common::classes::{DATATYPE, REQUEST};
+use crate::common::handle::Class;
+use crate::common::objects::Entry;
+use crate::program::Handle;
 use std::collections::BTreeMap;
-use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -27,7 +27,7 @@ impl LateArrays {
     ///
     /// # Safety
     /// The address is NULL or that of so many handles.
-    pub(crate) unsafe fn types(&mut self, types: *const c_int, count: usize) -> *const usize {
+    pub(crate) unsafe fn types(&mut self, types: *const Handle, count: usize) -> *const usize {
         if types.is_null() {
             return std::ptr::null();
         }
@@ -44,7 +44,7 @@ impl LateArrays {
     ///
     /// # Safety
     /// The address is NULL or that of a handle.
-    pub(crate) unsafe fn keep(self, request: *mut c_int, standard: usize) {
+    pub(crate) unsafe fn keep(self, request: *mut Handle, standard: usize) {
         // SAFETY: promised.
         unsafe {
             REQUEST.give(request, standard);

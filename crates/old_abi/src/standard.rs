@@ -4,7 +4,7 @@
 use crate::generate::table::{Chapter, Procedure, State};
 use std::fmt::Write;
 
-use super::signature::Signature;
+use crate::signature::Signature;
 
 /// The text of the module `standard`.
 pub(crate) fn generate(chapters: &[Chapter]) -> String {
@@ -46,7 +46,8 @@ fn write_call(text: &mut String, procedure: &Procedure, large: bool, number: usi
     writeln!(
         text,
         "#[inline(always)]\npub(crate) unsafe fn {}({}) -> {returns} {{\n    \
-         // SAFETY: the pointer is that of the function of this name, or of one that takes any arguments.\n    \
+         // SAFETY: the pointer is that of the function of this name, or of one that takes any \
+         arguments.\n    \
          unsafe {{ transmute::<*mut c_void, unsafe extern \"C\" fn({}) -> {returns}>(library::function({number}))({}) }}\n}}",
         procedure.c_name("", large).to_ascii_lowercase(),
         parameters,

@@ -1,7 +1,8 @@
 //! Names that MPI 3.0 removed and that no single procedure of the standard ABI replaces.
 
-use crate::classes::DATATYPE;
-use crate::{convert, standard};
+use crate::common::classes::DATATYPE;
+use crate::common::{convert, standard};
+use crate::program::Handle;
 use std::ffi::c_int;
 
 macro_rules! extents {
@@ -11,7 +12,7 @@ macro_rules! extents {
         /// # Safety
         /// The pointer is NULL or that of an MPI_Aint.
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(datatype: c_int, bound: *mut isize) -> c_int {
+        pub(crate) unsafe extern "C" fn $name(datatype: Handle, bound: *mut isize) -> c_int {
             // SAFETY: promised.
             unsafe { extent(datatype, bound, $of) }
         }
@@ -21,7 +22,7 @@ macro_rules! extents {
         /// # Safety
         /// The pointer is NULL or that of an MPI_Aint.
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $profiled(datatype: c_int, bound: *mut isize) -> c_int {
+        pub(crate) unsafe extern "C" fn $profiled(datatype: Handle, bound: *mut isize) -> c_int {
             // SAFETY: promised.
             unsafe { extent(datatype, bound, $of) }
         }
@@ -34,7 +35,7 @@ extents! {
     MPI_Type_ub PMPI_Type_ub |lower, extent| lower.wrapping_add(extent);
 }
 
-unsafe fn extent(datatype: c_int, bound: *mut isize, of: fn(isize, isize) -> isize) -> c_int {
+unsafe fn extent(datatype: Handle, bound: *mut isize, of: fn(isize, isize) -> isize) -> c_int {
     let (mut lower, mut extent) = (0, 0);
     // SAFETY: the arguments are integers; NULL is for the library to report.
     unsafe {

@@ -1,9 +1,10 @@
 //! The lengths of arrays that a communicator determines.
 
-use crate::classes::COMM;
-use crate::constants::standard::*;
-use crate::convert::rank_in;
-use crate::standard;
+use crate::common::classes::COMM;
+use crate::common::constants::standard::*;
+use crate::common::convert::rank_in;
+use crate::common::standard;
+use crate::program::Handle;
 use std::ffi::c_int;
 
 /// The ranks with which a collective call exchanges. 0 if the library knows no such communicator.
@@ -57,7 +58,7 @@ pub(crate) fn neighbours(comm: usize, receives: bool) -> usize {
 }
 
 /// Whether this process has a rank of a communicator.
-pub(crate) fn is_rank(comm: c_int, rank: c_int) -> bool {
+pub(crate) fn is_rank(comm: Handle, rank: c_int) -> bool {
     let mut own = 0;
     // SAFETY: the arguments are integers.
     let code = unsafe { standard::comm_rank(COMM.standard(comm), &mut own) };

@@ -1,17 +1,15 @@
-//! The table of a class's objects: an index, which MPICH's handle carries, for every handle of the
-//! standard ABI that is not predefined.
+//! The table of a class's objects: an index, which the program's handle carries, for every handle
+//! of the standard ABI that is not predefined.
 //!
 //! Reading an entry takes no lock. Entries lie in buckets that never move, and are used again.
 
+use crate::program::{FIRST, LIBRARY};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The bits of a handle that are an index.
 pub(crate) const INDEX_BITS: u32 = 26;
-
-/// The first index in use. MPICH has predefined datatypes below.
-pub(crate) const FIRST: u32 = 16;
 
 /// The entries of the first bucket, as a power of two. Each further one has twice as many.
 const FIRST_BUCKET_BITS: u32 = 6;
@@ -106,7 +104,7 @@ impl Objects {
         let index = self.fresh.fetch_add(1, Ordering::Relaxed);
         if index >= (1 << INDEX_BITS) - (1 << FIRST_BUCKET_BITS) {
             eprintln!(
-                "fishplate: libmpi.so.12: the program has 67 million MPI objects of one class, more than its handles can name"
+                "fishplate: {LIBRARY}: the program has 67 million MPI objects of one class, more than its handles can name"
             );
             std::process::abort();
         }

@@ -2,9 +2,10 @@
 //! error handlers. Each has a function of a pool in its place, which knows by its number whom to
 //! call. Generalised requests have such a word, and need no pool.
 
-use crate::classes::{COMM, DATATYPE, SESSION, WIN};
-use crate::convert::{error_in, error_out, file_out};
-use crate::types::{Function, MpichStatus, StandardStatus};
+use crate::common::classes::{COMM, DATATYPE, SESSION, WIN};
+use crate::common::convert::{error_in, error_out, file_out};
+use crate::common::types::{Function, ProgramStatus, StandardStatus};
+use crate::program::{Handle, LIBRARY};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -45,7 +46,7 @@ impl Pool {
             Some(number) => unsafe { std::mem::transmute_copy::<F, Function>(&all[number]) },
             None => {
                 eprintln!(
-                    "fishplate: libmpi.so.12: the program has more than {MOST} different functions of one kind for reductions or error handlers"
+                    "fishplate: {LIBRARY}: the program has more than {MOST} different functions of one kind for reductions or error handlers"
                 );
                 std::ptr::null()
             }
@@ -54,7 +55,7 @@ impl Pool {
 }
 
 type User<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut usize);
-type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut c_int);
+type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut Handle);
 
 static USER: Pool = Pool::new();
 static USER_C: Pool = Pool::new();
@@ -169,7 +170,7 @@ errhandlers! {
 
 /// The program's functions of a generalised request.
 struct Grequest {
-    query: Option<unsafe extern "C" fn(*mut c_void, *mut MpichStatus) -> c_int>,
+    query: Option<unsafe extern "C" fn(*mut c_void, *mut ProgramStatus) -> c_int>,
     free: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
     cancel: Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>,
     extra_state: *mut c_void,
@@ -190,7 +191,7 @@ pub(crate) unsafe fn grequest(
         Grequest {
             query: std::mem::transmute::<
                 Function,
-                Option<unsafe extern "C" fn(*mut c_void, *mut MpichStatus) -> c_int>,
+                Option<unsafe extern "C" fn(*mut c_void, *mut ProgramStatus) -> c_int>,
             >(query),
             free: std::mem::transmute::<Function, Option<unsafe extern "C" fn(*mut c_void) -> c_int>>(
                 free,
@@ -213,14 +214,14 @@ unsafe extern "C" fn query(request: *mut c_void, status: *mut StandardStatus) ->
     // SAFETY: the library passes on the address that `grequest` gave it, and a status.
     unsafe {
         let request = &*request.cast::<Grequest>();
-        let mut users = MpichStatus::default();
+        let mut users = ProgramStatus::default();
         let code = request
             .query
             .map_or(0, |query| query(request.extra_state, &mut users));
         if !status.is_null() {
             // MPI alone writes MPI_ERROR.
             let error = (*status).error;
-            *status = crate::status::standard(&users);
+            *status = crate::common::status::standard(&users);
             (*status).error = error;
         }
         error_in(code)

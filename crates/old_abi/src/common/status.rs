@@ -1,10 +1,11 @@
-//! Statuses: 32 bytes in the standard ABI, of which the library alone reads 20, and 20 in MPICH's,
-//! where the number of bytes is a field. Functions of the standard carry that number across.
+//! Statuses: 32 bytes in the standard ABI, of which the library alone reads 20, and those of the
+//! program's ABI, where the number of bytes is a field. Functions of the standard carry that number
+//! across.
 
-use crate::array::Array;
-use crate::constants::{mpich, standard};
-use crate::convert::{error_in, error_out, rank_in, rank_out, tag_in, tag_out};
-use crate::types::{MpichStatus, StandardStatus};
+use crate::common::array::Array;
+use crate::common::constants::{program, standard};
+use crate::common::convert::{error_in, error_out, rank_in, rank_out, tag_in, tag_out};
+use crate::common::types::{ProgramStatus, StandardStatus};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -27,15 +28,15 @@ impl StandardStatus {
 }
 
 #[inline(always)]
-fn is_ignored(status: *const MpichStatus) -> bool {
+fn is_ignored(status: *const ProgramStatus) -> bool {
     // MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE; NULL is what the standard ABI ignores.
-    status as usize <= mpich::MPI_STATUS_IGNORE as usize
+    status as usize <= program::MPI_STATUS_IGNORE as usize
 }
 
 /// The argument for a status that is written.
 #[inline(always)]
 pub(crate) fn argument(
-    caller: *mut MpichStatus,
+    caller: *mut ProgramStatus,
     status: &mut StandardStatus,
 ) -> *mut StandardStatus {
     if is_ignored(caller) {
@@ -52,7 +53,7 @@ pub(crate) fn argument(
 /// The caller's pointer is MPI_STATUS_IGNORE or that of a status.
 #[inline(always)]
 pub(crate) unsafe fn give<const CANCELLABLE: bool>(
-    caller: *mut MpichStatus,
+    caller: *mut ProgramStatus,
     status: &StandardStatus,
 ) {
     if is_ignored(caller) {
@@ -75,10 +76,10 @@ pub(crate) unsafe fn give<const CANCELLABLE: bool>(
     let (mut bytes, mut cancelled) = (0, 0);
     // SAFETY: the arguments are a status that the library has written, and integers.
     unsafe {
-        if crate::standard::get_count_c(status, BYTE, &mut bytes) != 0 || bytes < 0 {
+        if crate::common::standard::get_count_c(status, BYTE, &mut bytes) != 0 || bytes < 0 {
             bytes = 0;
         }
-        if CANCELLABLE && crate::standard::test_cancelled(status, &mut cancelled) != 0 {
+        if CANCELLABLE && crate::common::standard::test_cancelled(status, &mut cancelled) != 0 {
             cancelled = 0;
         }
     }
@@ -120,8 +121,8 @@ fn try_layout(received: &StandardStatus) -> u8 {
         // SAFETY: the arguments are a status of the library, but for a number, and integers.
         let codes = unsafe {
             [
-                crate::standard::get_count_c(&status, BYTE, &mut bytes),
-                crate::standard::test_cancelled(&status, &mut cancelled),
+                crate::common::standard::get_count_c(&status, BYTE, &mut bytes),
+                crate::common::standard::test_cancelled(&status, &mut cancelled),
             ]
         };
         codes == [0; 2] && bytes == i64::from(*count) && cancelled == 0
@@ -139,7 +140,7 @@ fn try_layout(received: &StandardStatus) -> u8 {
 ///
 /// # Safety
 /// The caller's pointer is NULL or that of a status.
-pub(crate) unsafe fn standard(caller: *const MpichStatus) -> StandardStatus {
+pub(crate) unsafe fn standard(caller: *const ProgramStatus) -> StandardStatus {
     let mut status = StandardStatus {
         source: 0,
         tag: 0,
@@ -153,9 +154,9 @@ pub(crate) unsafe fn standard(caller: *const MpichStatus) -> StandardStatus {
     let caller = unsafe { *caller };
     // SAFETY: the status is valid for these functions.
     unsafe {
-        crate::standard::status_set_elements_c(&mut status, BYTE, caller.count());
+        crate::common::standard::status_set_elements_c(&mut status, BYTE, caller.count());
         if caller.is_cancelled() {
-            crate::standard::status_set_cancelled(&mut status, 1);
+            crate::common::standard::status_set_cancelled(&mut status, 1);
         }
     }
     status.source = rank_in(caller.source);
@@ -165,7 +166,7 @@ pub(crate) unsafe fn standard(caller: *const MpichStatus) -> StandardStatus {
 }
 
 /// Statuses for the library to write.
-pub(crate) fn unset_array(caller: *const MpichStatus, length: i64) -> Array<StandardStatus> {
+pub(crate) fn unset_array(caller: *const ProgramStatus, length: i64) -> Array<StandardStatus> {
     if is_ignored(caller) {
         return Array::null();
     }
@@ -176,24 +177,9 @@ pub(crate) fn unset_array(caller: *const MpichStatus, length: i64) -> Array<Stan
 ///
 /// # Safety
 /// The caller's pointer is MPI_STATUSES_IGNORE or that of so many statuses.
-pub(crate) unsafe fn give_all(caller: *mut MpichStatus, statuses: &[StandardStatus]) {
+pub(crate) unsafe fn give_all(caller: *mut ProgramStatus, statuses: &[StandardStatus]) {
     for (at, status) in statuses.iter().enumerate() {
         // SAFETY: promised; an ignored array is empty here.
         unsafe { give::<true>(caller.add(at), status) };
-    }
-}
-
-impl MpichStatus {
-    pub(crate) fn set_count(&mut self, bytes: i64, cancelled: bool) {
-        self.count_lo = bytes as c_int;
-        self.count_hi_and_cancelled = (((bytes >> 32) as c_int) << 1) | c_int::from(cancelled);
-    }
-
-    pub(crate) fn count(&self) -> i64 {
-        i64::from(self.count_hi_and_cancelled >> 1) << 32 | i64::from(self.count_lo as u32)
-    }
-
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.count_hi_and_cancelled & 1 != 0
     }
 }

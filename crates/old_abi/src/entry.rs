@@ -1,26 +1,34 @@
 //! The entry points: for every form of every procedure, the conversion of its arguments to the
 //! standard ABI, the call, and the conversion of its results.
 
-use super::parameter::Conversion;
-use super::signature::Signature;
-use super::standard::callee;
 use crate::generate::table::{Chapter, Procedure};
+use crate::parameter::Conversion;
+use crate::signature::Signature;
+use crate::standard::callee;
 use std::fmt::Write;
 
 /// The text of the module `entry`.
-pub(crate) fn generate(chapters: &[Chapter]) -> String {
+///
+/// `is_shorter`: whether texts up to a limit are shorter than in the standard ABI.
+pub(crate) fn generate(chapters: &[Chapter], is_shorter: &dyn Fn(&str) -> bool) -> String {
     let mut text = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
         for &large in procedure.forms() {
             if let Some(callee) = callee(procedure, large) {
-                write_entry(&mut text, procedure, large, &callee);
+                write_entry(&mut text, procedure, large, &callee, is_shorter);
             }
         }
     }
     text
 }
 
-fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &str) {
+fn write_entry(
+    text: &mut String,
+    procedure: &Procedure,
+    large: bool,
+    callee: &str,
+    is_shorter: &dyn Fn(&str) -> bool,
+) {
     let Signature {
         parameters: signature,
         names,
@@ -33,7 +41,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &s
         Some(expression) => format!("    {expression}\n"),
         None => format!(
             "    // SAFETY: the C program's promises about the arguments.\n    unsafe {{\n{}    }}\n",
-            write_body(procedure, large, callee)
+            write_body(procedure, large, callee, is_shorter)
         ),
     };
     writeln!(
@@ -45,7 +53,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &s
         let name = procedure.c_name(prefix, large);
         writeln!(
             text,
-            "/// `{name}` of MPICH's `mpi.h`.\n///\n/// # Safety\n/// The promises that the standard asks of a C \
+            "/// `{name}` of the program's `mpi.h`.\n///\n/// # Safety\n/// The promises that the standard asks of a C \
              program for this procedure.\n#[unsafe(no_mangle)]\n\
              pub(crate) unsafe extern \"C\" fn {name}({signature}) -> {returns} {{\n    \
              // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
@@ -56,11 +64,16 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &s
     text.push('\n');
 }
 
-fn write_body(procedure: &Procedure, large: bool, callee: &str) -> String {
+fn write_body(
+    procedure: &Procedure,
+    large: bool,
+    callee: &str,
+    is_shorter: &dyn Fn(&str) -> bool,
+) -> String {
     let conversions: Vec<_> = procedure
         .parameters(large)
         .filter(|parameter| parameter.kind.word() != "...")
-        .map(|parameter| Conversion::of(procedure, parameter, large))
+        .map(|parameter| Conversion::of(procedure, parameter, large, is_shorter))
         .collect();
     let mut text = String::new();
     for line in conversions.iter().flat_map(|conversion| &conversion.before) {
@@ -83,8 +96,7 @@ fn write_body(procedure: &Procedure, large: bool, callee: &str) -> String {
     text
 }
 
-/// MPICH's handles are integers, so their conversions to integers change nothing. A file is a
-/// pointer in both ABIs.
+/// The integers of handles are the program's ABI's own. A file is a pointer in both ABIs.
 fn integer_handle(procedure: &Procedure) -> Option<String> {
     let class = ["_toint", "_fromint"]
         .iter()
@@ -94,7 +106,12 @@ fn integer_handle(procedure: &Procedure) -> Option<String> {
         return Some(format!("fortran::file_{end}(file)"));
     }
     let parameter = procedure.parameters.first()?;
-    Some(parameter.name.clone())
+    let conversion = procedure.name.rsplit('_').next()?;
+    let class = class.to_ascii_uppercase().replace("TYPE", "DATATYPE");
+    Some(format!(
+        "crate::program::{conversion}(&{class}, {})",
+        parameter.name
+    ))
 }
 
 /// Lines that one procedure alone needs after its call.

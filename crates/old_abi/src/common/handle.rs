@@ -1,8 +1,9 @@
 //! One class of handles: the conversion of predefined handles by tables, and of the program's
 //! objects by an index.
 
-use crate::array::Array;
-use crate::objects::{FIRST, INDEX_BITS, Objects};
+use crate::common::array::Array;
+use crate::common::objects::{INDEX_BITS, Objects};
+use crate::program::{self, FIRST, Handle, Predefined};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -11,53 +12,41 @@ use std::sync::atomic::Ordering;
 /// The standard's handle for a word that is no handle of the program: the library reports it.
 pub(crate) const UNKNOWN: usize = 0;
 
-/// A handle that MPI predefines, in both ABIs.
+/// A handle that MPI predefines: the program's as the table of constants has it.
 #[derive(Clone, Copy)]
-struct Predefined {
-    mpich: c_int,
+struct Row {
+    program: c_int,
     standard: usize,
 }
 
-const NONE: Predefined = Predefined {
-    mpich: 0,
+const NONE: Row = Row {
+    program: 0,
     standard: 0,
 };
 
 pub(crate) struct Class {
-    null: Predefined,
+    null: Row,
     /// The bits of a dynamic handle that name the class.
-    prefix: u32,
-    /// Predefined handles at the places of their lower bits.
-    by_mpich: [Predefined; 128],
-    /// The places of the standard's handles' lower bits.
-    by_standard: [Predefined; 256],
+    prefix: Handle,
+    pub(crate) predefined: Predefined,
+    /// Predefined handles at the places of the standard's lower bits.
+    by_standard: [Row; 256],
     objects: Objects,
     /// The indices of handles that the library may return again. None: it never does.
     indices: Option<Mutex<BTreeMap<usize, u32>>>,
 }
 
-/// The place of a predefined handle of MPICH. Direct handles, of which only datatypes have
-/// predefined ones, stand behind all others.
-const fn place(mpich: c_int) -> usize {
-    if mpich < 0 {
-        0x70 | (mpich & 0xf) as usize
-    } else {
-        (mpich & 0x7f) as usize
-    }
-}
-
 impl Class {
-    /// A class whose table of handles begins with the null handle. `returns_again`: the library may
+    /// A class with its predefined handles and the null handle. `returns_again`: the library may
     /// return the handle of an object that the program has already.
     pub(crate) const fn new(pairs: &[(i64, i64)], null: (i64, i64), returns_again: bool) -> Class {
-        let null = Predefined {
-            mpich: null.0 as c_int,
-            standard: null.1 as usize,
-        };
         let mut class = Class {
-            null,
-            prefix: 0x8000_0000 | null.mpich as u32,
-            by_mpich: [NONE; 128],
+            null: Row {
+                program: null.0 as c_int,
+                standard: null.1 as usize,
+            },
+            prefix: program::prefix(null.0 as c_int),
+            predefined: Predefined::new(pairs, null),
             by_standard: [NONE; 256],
             objects: Objects::new(),
             indices: if returns_again {
@@ -68,26 +57,15 @@ impl Class {
         };
         let mut at = 0;
         while at < pairs.len() {
-            let pair = Predefined {
-                mpich: pairs[at].0 as c_int,
+            let row = Row {
+                program: pairs[at].0 as c_int,
                 standard: pairs[at].1 as usize,
             };
             at += 1;
-            let back = &mut class.by_standard[pair.standard & 0xff];
+            let slot = &mut class.by_standard[row.standard & 0xff];
             // Of two names for one handle the first counts.
-            if back.mpich == 0 {
-                *back = pair;
-            }
-            if pair.mpich == null.mpich {
-                continue;
-            }
-            let slot = &mut class.by_mpich[place(pair.mpich)];
-            assert!(
-                slot.mpich == 0 || slot.mpich == pair.mpich,
-                "two handles at one place"
-            );
-            if slot.mpich == 0 {
-                *slot = pair;
+            if slot.program == 0 {
+                *slot = row;
             }
         }
         class
@@ -95,20 +73,16 @@ impl Class {
 
     /// The standard's handle.
     #[inline(always)]
-    pub(crate) fn standard(&self, handle: c_int) -> usize {
-        let predefined = &self.by_mpich[place(handle)];
-        if predefined.mpich == handle && handle != 0 {
-            return predefined.standard;
+    pub(crate) fn standard(&self, handle: Handle) -> usize {
+        match self.predefined.standard(handle) {
+            Some(standard) => standard,
+            None => self.dynamic(handle),
         }
-        if handle == self.null.mpich {
-            return self.null.standard;
-        }
-        self.dynamic(handle)
     }
 
     /// The standard's handle of one of the program's objects.
     #[inline(never)]
-    fn dynamic(&self, handle: c_int) -> usize {
+    fn dynamic(&self, handle: Handle) -> usize {
         self.index(handle)
             .and_then(|index| self.objects.get(index))
             .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
@@ -119,7 +93,7 @@ impl Class {
     /// # Safety
     /// The address is NULL or that of a handle.
     #[inline(always)]
-    pub(crate) unsafe fn standard_at(&self, handle: *const c_int) -> usize {
+    pub(crate) unsafe fn standard_at(&self, handle: *const Handle) -> usize {
         if handle.is_null() {
             return UNKNOWN;
         }
@@ -129,28 +103,35 @@ impl Class {
 
     /// The index in a handle of one of the program's objects.
     #[inline(always)]
-    pub(crate) fn index(&self, handle: c_int) -> Option<u32> {
+    pub(crate) fn index(&self, handle: Handle) -> Option<u32> {
         let index = handle as u32 & ((1 << INDEX_BITS) - 1);
-        (handle as u32 ^ index == self.prefix && index >= FIRST).then_some(index)
+        (handle ^ index as Handle == self.prefix && index >= FIRST).then_some(index)
     }
 
     /// The program's handle for one that the library returns. An object that the program has
     /// already keeps its handle, and must be freed as often as it was returned.
     #[inline(never)]
-    pub(crate) fn mpich(&self, standard: usize) -> c_int {
+    pub(crate) fn program(&self, standard: usize) -> Handle {
         match self.predefined(standard) {
             Some(handle) => handle,
             None => self.handle(self.referred(standard)),
         }
     }
 
-    fn predefined(&self, standard: usize) -> Option<c_int> {
-        let predefined = &self.by_standard[standard & 0xff];
-        (predefined.standard == standard && predefined.mpich != 0).then_some(predefined.mpich)
+    fn predefined(&self, standard: usize) -> Option<Handle> {
+        let row = &self.by_standard[standard & 0xff];
+        (row.standard == standard && row.program != 0).then(|| program::handle(row.program))
     }
 
-    fn handle(&self, index: u32) -> c_int {
-        (self.prefix | index) as c_int
+    /// The program's null handle.
+    #[inline(always)]
+    fn null(&self) -> Handle {
+        program::handle(self.null.program)
+    }
+
+    /// The program's handle of the object with an index.
+    pub(crate) fn handle(&self, index: u32) -> Handle {
+        self.prefix | index as Handle
     }
 
     fn referred(&self, standard: usize) -> u32 {
@@ -169,9 +150,34 @@ impl Class {
         index
     }
 
+    /// The constants that stand for predefined handles.
+    #[allow(dead_code)] // a library whose handles are constants needs no list
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = c_int> {
+        let rows = self.by_standard.iter().filter(|row| row.program != 0);
+        rows.map(|row| row.program)
+    }
+
+    /// Puts another object of the library in the place of an object, whose handle stays, and
+    /// returns the old one. None: the handle is no object's.
+    #[allow(dead_code)] // not every ABI changes objects
+    pub(crate) fn replace(&self, handle: Handle, standard: usize) -> Option<usize> {
+        let index = self.index(handle)?;
+        let entry = self.objects.get(index)?;
+        let mut indices = self
+            .indices
+            .as_ref()?
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let old = entry.standard.load(Ordering::Relaxed);
+        indices.remove(&old)?;
+        indices.insert(standard, index);
+        entry.standard.store(standard, Ordering::Release);
+        Some(old)
+    }
+
     /// Forgets one reference to an object, after the library has freed it.
     #[inline(never)]
-    pub(crate) fn release(&self, handle: c_int) {
+    pub(crate) fn release(&self, handle: Handle) {
         let Some(index) = self.index(handle) else {
             return;
         };
@@ -193,14 +199,14 @@ impl Class {
             }
             self.objects.remove(index);
         } else if entry.standard.load(Ordering::Relaxed) != 0 {
-            crate::late_arrays::forget(self, index, entry);
+            crate::common::late_arrays::forget(self, index, entry);
             self.objects.remove(index);
         }
     }
 
     /// Calls a function with the program's handle for one that the library passes to a callback.
-    pub(crate) fn during<R>(&self, standard: usize, call: impl FnOnce(c_int) -> R) -> R {
-        let handle = self.mpich(standard);
+    pub(crate) fn during<R>(&self, standard: usize, call: impl FnOnce(Handle) -> R) -> R {
+        let handle = self.program(standard);
         let result = call(handle);
         self.release(handle);
         result
@@ -211,10 +217,10 @@ impl Class {
     /// # Safety
     /// The address is NULL or that of a handle.
     #[inline(always)]
-    pub(crate) unsafe fn give(&self, handle: *mut c_int, standard: usize) {
+    pub(crate) unsafe fn give(&self, handle: *mut Handle, standard: usize) {
         if standard != 0 && !handle.is_null() {
             // SAFETY: promised.
-            unsafe { *handle = self.mpich(standard) };
+            unsafe { *handle = self.program(standard) };
         }
     }
 
@@ -223,15 +229,15 @@ impl Class {
     /// # Safety
     /// The address is NULL or that of a handle.
     #[inline(always)]
-    pub(crate) unsafe fn update(&self, handle: *mut c_int, standard: usize) {
+    pub(crate) unsafe fn update(&self, handle: *mut Handle, standard: usize) {
         if standard != self.null.standard || handle.is_null() {
             return;
         }
         // SAFETY: promised.
         unsafe {
-            if *handle != self.null.mpich {
+            if *handle != self.null() {
                 self.release(*handle);
-                *handle = self.null.mpich;
+                *handle = self.null();
             }
         }
     }
@@ -241,7 +247,7 @@ impl Class {
     /// # Safety
     /// The address is NULL or that of so many handles.
     #[inline(always)]
-    pub(crate) unsafe fn array(&self, handles: *const c_int, length: i64) -> Array<usize> {
+    pub(crate) unsafe fn array(&self, handles: *const Handle, length: i64) -> Array<usize> {
         if handles.is_null() {
             return Array::null();
         }
@@ -254,7 +260,7 @@ impl Class {
     /// # Safety
     /// The address is NULL or that of as many handles.
     #[inline(always)]
-    pub(crate) unsafe fn update_all(&self, handles: *mut c_int, standard: &[usize]) {
+    pub(crate) unsafe fn update_all(&self, handles: *mut Handle, standard: &[usize]) {
         for (at, &standard) in standard.iter().enumerate() {
             // SAFETY: promised; the slice is empty if the address is NULL.
             unsafe { self.update(handles.add(at), standard) };
@@ -265,7 +271,7 @@ impl Class {
     ///
     /// # Safety
     /// The address is NULL or that of as many handles.
-    pub(crate) unsafe fn give_all(&self, handles: *mut c_int, standard: &[usize]) {
+    pub(crate) unsafe fn give_all(&self, handles: *mut Handle, standard: &[usize]) {
         if handles.is_null() {
             return;
         }
@@ -276,7 +282,7 @@ impl Class {
     }
 
     /// The entry's mark of an object that the library never returns again.
-    pub(crate) fn mark(&self, handle: c_int) -> Option<(u32, &std::sync::atomic::AtomicU32)> {
+    pub(crate) fn mark(&self, handle: Handle) -> Option<(u32, &std::sync::atomic::AtomicU32)> {
         let index = self.index(handle)?;
         Some((index, &self.objects.get(index)?.references))
     }

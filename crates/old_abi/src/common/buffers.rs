@@ -1,8 +1,8 @@
-//! Buffers of buffered sends. A message costs MPI_BSEND_OVERHEAD bytes beside its own, which are 96
-//! for MPICH's programs and more in the standard ABI: the library gets a larger buffer, and the
+//! Buffers of buffered sends. A message costs MPI_BSEND_OVERHEAD bytes beside its own, which are
+//! more in the standard ABI than in the program's: the library gets a larger buffer, and the
 //! program gets its own back.
 
-use crate::constants::{mpich, standard};
+use crate::common::constants::{program, standard};
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -25,7 +25,7 @@ pub(crate) struct Attached {
 
 impl Attached {
     pub(crate) fn new(buffer: *mut c_void, size: i64) -> Attached {
-        if buffer as usize == mpich::MPI_BUFFER_AUTOMATIC as usize {
+        if buffer as usize == program::MPI_BUFFER_AUTOMATIC as usize {
             let address = std::ptr::without_provenance_mut(standard::MPI_BUFFER_AUTOMATIC as usize);
             return Attached { address, size };
         }
@@ -33,8 +33,8 @@ impl Attached {
             address: buffer,
             size,
         };
-        let more = standard::MPI_BSEND_OVERHEAD - mpich::MPI_BSEND_OVERHEAD;
-        let messages = size / mpich::MPI_BSEND_OVERHEAD;
+        let more = standard::MPI_BSEND_OVERHEAD - program::MPI_BSEND_OVERHEAD;
+        let messages = size / program::MPI_BSEND_OVERHEAD;
         let larger = size.saturating_add(messages.saturating_mul(more));
         let is_possible = !buffer.is_null() && messages > 0 && larger <= i64::from(i32::MAX);
         let Some(layout) = Layout::from_size_align(larger as usize, 64)
@@ -79,7 +79,7 @@ pub(crate) unsafe fn detach<N: TryFrom<i64>>(buffer: *mut *mut c_void, size: *mu
     // SAFETY: promised.
     unsafe {
         if *buffer as usize == standard::MPI_BUFFER_AUTOMATIC as usize {
-            *buffer = std::ptr::without_provenance_mut(mpich::MPI_BUFFER_AUTOMATIC as usize);
+            *buffer = std::ptr::without_provenance_mut(program::MPI_BUFFER_AUTOMATIC as usize);
         } else if let Some((address, bytes)) = forget(*buffer as usize) {
             *buffer = std::ptr::with_exposed_provenance_mut(address);
             if let Ok(bytes) = N::try_from(bytes)

@@ -1,16 +1,19 @@
 //! Attributes: users' copy and delete functions with the program's handles, and values that MPI
 //! predefines.
 
-use crate::classes::Named;
-use crate::constants::standard::*;
-use crate::convert::{error_in, error_out, flavor_out, keyval_out, memory_model_out, rank_out};
-use crate::types::Function;
+use crate::common::classes::Named;
+use crate::common::constants::standard::*;
+use crate::common::convert::{
+    error_in, error_out, flavor_out, keyval_out, memory_model_out, rank_out,
+};
+use crate::common::types::Function;
+use crate::program::Handle;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 type Copy =
-    unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-type Delete = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int;
+    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+type Delete = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// The functions of a key, and what the library gets in their place.
 pub(crate) struct Functions {

@@ -1,7 +1,8 @@
 //! Conversions of integers, pointers and texts.
 
-use crate::array::Array;
-use crate::constants::{self, mpich, standard};
+use crate::common::array::Array;
+use crate::common::constants::{self, program, standard};
+use crate::program::{LAST_ERROR_CLASS, file_null, free_error};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The value of a pair's other side.
@@ -16,14 +17,14 @@ fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i
 /// Functions for both directions of integers that have other values in the two ABIs. Values without
 /// a meaning stay.
 macro_rules! meanings {
-    ($($to_standard:ident $to_mpich:ident $pairs:ident $ty:ty;)*) => {$(
+    ($($to_standard:ident $to_program:ident $pairs:ident $ty:ty;)*) => {$(
         #[allow(dead_code)]
         pub(crate) fn $to_standard(value: $ty) -> $ty {
             find(constants::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
         }
 
         #[allow(dead_code)]
-        pub(crate) fn $to_mpich(value: $ty) -> $ty {
+        pub(crate) fn $to_program(value: $ty) -> $ty {
             find(constants::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
         }
     )*};
@@ -31,19 +32,52 @@ macro_rules! meanings {
 
 meanings! {
     thread_in thread_out LEVELS_OF_THREAD_SUPPORT c_int;
-    keyval_in keyval_out ATTRIBUTE_KEYS c_int;
     topology_in topology_out TOPOLOGIES c_int;
     comparison_in comparison_out RESULTS_OF_COMPARISONS c_int;
     combiner_in combiner_out COMBINERS c_int;
     split_type_in split_type_out SPLIT_TYPES c_int;
     type_class_in type_class_out TYPE_CLASSES c_int;
-    order_in order_out ORDERS_AND_DISTRIBUTIONS_OF_ARRAYS c_int;
+    order_in order_out ORDERS_OF_ARRAYS c_int;
+    distribution_in distribution_out DISTRIBUTIONS_OF_ARRAYS c_int;
+    default_argument_in default_argument_out DEFAULT_ARGUMENT_OF_A_DISTRIBUTION c_int;
     lock_type_in lock_type_out LOCK_TYPES c_int;
     flavor_in flavor_out FLAVOURS_OF_WINDOWS c_int;
     memory_model_in memory_model_out MEMORY_MODELS_OF_WINDOWS c_int;
     whence_in whence_out POSITIONS_IN_FILES c_int;
+    verbosity_in verbosity_out TOOLS_VERBOSITY c_int;
+    bind_in bind_out TOOLS_WHAT_A_VARIABLE_IS_BOUND_TO c_int;
+    scope_in scope_out TOOLS_SCOPES c_int;
+    variable_class_in variable_class_out TOOLS_CLASSES_OF_PERFORMANCE_VARIABLES c_int;
     displacement_in displacement_out FILE_DISPLACEMENTS i64;
     known_error_in known_error_out ERROR_CLASSES c_int;
+}
+
+/// The key of an attribute. Keys that a library gives out are any integers.
+pub(crate) fn keyval_in(keyval: c_int) -> c_int {
+    exchanged(constants::ATTRIBUTE_KEYS, |pair| pair, keyval)
+}
+
+pub(crate) fn keyval_out(keyval: c_int) -> c_int {
+    exchanged(constants::ATTRIBUTE_KEYS, |pair| (pair.1, pair.0), keyval)
+}
+
+/// The value of a pair's other side. Any other value becomes one that has no meaning either: all
+/// integers are exchanged, so every value comes back.
+fn exchanged(pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64), value: c_int) -> c_int {
+    if let Some(other) = find(pairs, |pair| from(*pair), value.into()) {
+        return other as c_int;
+    }
+    // A value with a meaning in the other ABI alone takes the place of the one that left: the chain
+    // of pairs from it back ends, because it is not part of a circle.
+    let back = |pair: &(i64, i64)| {
+        let (value, other) = from(*pair);
+        (other, value)
+    };
+    let mut place = i64::from(value);
+    while let Some(left) = find(pairs, back, place) {
+        place = left;
+    }
+    place as c_int
 }
 
 /// A rank: of values below zero some have a meaning.
@@ -65,23 +99,21 @@ pub(crate) fn rank_out(rank: c_int) -> c_int {
     }
 }
 
-/// A value that means nothing in one ABI must mean nothing in the other.
-const RANKS: [(i64, i64); 4] = [
-    (mpich::MPI_PROC_NULL, standard::MPI_PROC_NULL),
-    (mpich::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
-    (mpich::MPI_ROOT, standard::MPI_ROOT),
-    (-4, -2),
+const SPECIAL_RANKS: [(i64, i64); 3] = [
+    (program::MPI_PROC_NULL, standard::MPI_PROC_NULL),
+    (program::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
+    (program::MPI_ROOT, standard::MPI_ROOT),
 ];
 
 #[cold]
 fn special_rank(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
-    find(&RANKS, |pair| from(*pair), rank.into()).map_or(rank, |rank| rank as c_int)
+    exchanged(&SPECIAL_RANKS, from, rank)
 }
 
 /// A tag. MPI_ANY_TAG and a value without a meaning change places.
 #[inline(always)]
 pub(crate) fn tag_in(tag: c_int) -> c_int {
-    const ANY: c_int = mpich::MPI_ANY_TAG as c_int;
+    const ANY: c_int = program::MPI_ANY_TAG as c_int;
     const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
     match tag {
         ANY => STANDARD_ANY,
@@ -96,30 +128,7 @@ pub(crate) fn tag_out(tag: c_int) -> c_int {
     tag_in(tag)
 }
 
-/// The first codes that the two ABIs leave to libraries and programs.
-const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
-const MPICH_FIRST_FREE: c_int = mpich::MPI_ERR_LASTCODE as c_int + 1;
-
-/// The largest class of errors that MPICH defines, with those of its extensions.
-const MPICH_LAST_CLASS: c_int = 107;
-
-/// An error code that MPICH's ABI does not define. Codes of the program lie above
-/// MPI_ERR_LASTCODE, which differs: the range behind the standard's and that behind MPICH's change
-/// places, so every code comes back.
-fn free_error(code: c_int) -> Option<c_int> {
-    const SHIFT: c_int = MPICH_FIRST_FREE - FIRST_FREE;
-    match code {
-        FIRST_FREE..MPICH_FIRST_FREE => Some(code + SHIFT),
-        MPICH_FIRST_FREE.. => Some(if code - MPICH_FIRST_FREE < SHIFT {
-            code - SHIFT
-        } else {
-            code
-        }),
-        _ => None,
-    }
-}
-
-/// The standard's error code or class for one of MPICH's.
+/// The standard's error code or class for one of the program.
 pub(crate) fn error_in(code: c_int) -> c_int {
     let pairs = constants::ERROR_CLASSES;
     if let Some(class) = find(pairs, |pair| *pair, code.into()) {
@@ -127,7 +136,7 @@ pub(crate) fn error_in(code: c_int) -> c_int {
     }
     match free_error(code) {
         Some(code) => code,
-        None if (0..=MPICH_LAST_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
+        None if (0..=LAST_ERROR_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
         None if find(pairs, |pair| (pair.1, pair.0), code.into()).is_some() => {
             standard::MPI_ERR_UNKNOWN as c_int
         }
@@ -135,7 +144,7 @@ pub(crate) fn error_in(code: c_int) -> c_int {
     }
 }
 
-/// MPICH's error code or class for one of the standard.
+/// The program's error code or class for one of the standard.
 pub(crate) fn error_out(code: c_int) -> c_int {
     let pairs = constants::ERROR_CLASSES;
     if let Some(class) = find(pairs, |pair| (pair.1, pair.0), code.into()) {
@@ -143,7 +152,7 @@ pub(crate) fn error_out(code: c_int) -> c_int {
     }
     match free_error(code) {
         Some(code) => code,
-        None if (0..=MPICH_LAST_CLASS).contains(&code) => mpich::MPI_ERR_UNKNOWN as c_int,
+        None if (0..=LAST_ERROR_CLASS).contains(&code) => program::MPI_ERR_UNKNOWN as c_int,
         None => code,
     }
 }
@@ -160,25 +169,21 @@ pub(crate) fn code(code: c_int) -> c_int {
 
 /// Assertions of windows, which are sets.
 pub(crate) fn assertion_in(set: c_int) -> c_int {
-    mode(set, |pair| *pair, true)
+    converted(set, constants::ASSERTIONS_OF_WINDOWS, |pair| pair)
 }
 
 /// Modes of files, which are sets.
 pub(crate) fn file_mode_in(set: c_int) -> c_int {
-    mode(set, |pair| *pair, false)
+    converted(set, constants::MODES_OF_FILES, |pair| pair)
 }
 
 pub(crate) fn file_mode_out(set: c_int) -> c_int {
-    mode(set, |pair| (pair.1, pair.0), false)
+    converted(set, constants::MODES_OF_FILES, |pair| (pair.1, pair.0))
 }
 
-fn mode(set: c_int, from: impl Fn(&(i64, i64)) -> (i64, i64), of_windows: bool) -> c_int {
-    let pairs = constants::MODES_OF_FILES_ASSERTIONS_OF_WINDOWS
-        .iter()
-        .map(from);
-    let pairs = pairs.filter(|(value, _)| (*value >= mpich::MPI_MODE_NOCHECK) == of_windows);
+fn converted(set: c_int, pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
     let (mut known, mut converted) = (0, 0);
-    for (value, other) in pairs {
+    for (value, other) in pairs.iter().map(|pair| from(*pair)) {
         known |= value as c_int;
         if set & value as c_int != 0 {
             converted |= other as c_int;
@@ -191,14 +196,14 @@ fn mode(set: c_int, from: impl Fn(&(i64, i64)) -> (i64, i64), of_windows: bool) 
 /// A buffer of a collective call.
 #[inline(always)]
 pub(crate) fn buffer<P: Address>(buffer: P) -> P {
-    if buffer.address() == mpich::MPI_IN_PLACE as usize {
+    if buffer.address() == program::MPI_IN_PLACE as usize {
         return P::at(standard::MPI_IN_PLACE as usize);
     }
     buffer
 }
 
 pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
-    buffer.address() == mpich::MPI_IN_PLACE as usize
+    buffer.address() == program::MPI_IN_PLACE as usize
 }
 
 /// A pointer that may be a number instead.
@@ -229,19 +234,27 @@ impl Address for *mut c_void {
 
 /// The weights of a graph's edges, of which two addresses have a meaning.
 pub(crate) fn weights(weights: *const c_int) -> *const c_int {
-    use crate::symbols::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
-    if weights == MPI_UNWEIGHTED.0 {
+    let (unweighted, empty) = crate::program::weights();
+    if weights == unweighted {
         std::ptr::without_provenance(standard::MPI_UNWEIGHTED as usize)
-    } else if weights == MPI_WEIGHTS_EMPTY.0 {
+    } else if weights == empty {
         std::ptr::without_provenance(standard::MPI_WEIGHTS_EMPTY as usize)
     } else {
         weights
     }
 }
 
+/// The handle of a performance variable, or of all.
+pub(crate) fn variable_handle(handle: usize) -> usize {
+    if handle == program::MPI_T_PVAR_ALL_HANDLES as usize {
+        return standard::MPI_T_PVAR_ALL_HANDLES as usize;
+    }
+    handle
+}
+
 /// A file is a pointer in both ABIs, and only the null handles differ.
 pub(crate) fn file_in(file: usize) -> usize {
-    if file == mpich::MPI_FILE_NULL as usize {
+    if file == file_null() {
         standard::MPI_FILE_NULL as usize
     } else {
         file
@@ -250,7 +263,7 @@ pub(crate) fn file_in(file: usize) -> usize {
 
 pub(crate) fn file_out(file: usize) -> usize {
     if file == standard::MPI_FILE_NULL as usize {
-        mpich::MPI_FILE_NULL as usize
+        file_null()
     } else {
         file
     }

@@ -1,5 +1,6 @@
 //! The types of both ABIs under the names that the tables of procedures use.
 
+pub(crate) use crate::program::Status as ProgramStatus;
 use std::ffi::{c_int, c_void};
 
 /// The address of a user's function, and of the function that stands for it.
@@ -22,13 +23,13 @@ pub(crate) mod callback {
     }
 }
 
-/// MPICH's ABI. Handles are integers, of which the upper bits name the class; a file is a pointer.
-pub(crate) mod mpich {
-    use super::c_int;
+/// The program's ABI. A file is a pointer in all of them.
+pub(crate) mod program {
+    use crate::program::Handle;
 
-    handles! { c_int: Comm Datatype Errhandler Group Info Message Op Request Session Win }
+    handles! { Handle: Comm Datatype Errhandler Group Info Message Op Request Session Win }
     handles! { usize: File ToolsHandle }
-    pub(crate) use super::MpichStatus as Status;
+    pub(crate) use super::ProgramStatus as Status;
 }
 
 /// The standard ABI. Every handle is a pointer.
@@ -37,20 +38,6 @@ pub(crate) mod standard {
         Comm Datatype Errhandler File Group Info Message Op Request Session Win ToolsHandle
     }
     pub(crate) use super::StandardStatus as Status;
-}
-
-/// `MPI_Status` of MPICH's ABI.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct MpichStatus {
-    /// The lower half of the number of bytes.
-    pub(crate) count_lo: c_int,
-    /// The upper bits of the number of bytes above bit 0, which says that the request was
-    /// cancelled.
-    pub(crate) count_hi_and_cancelled: c_int,
-    pub(crate) source: c_int,
-    pub(crate) tag: c_int,
-    pub(crate) error: c_int,
 }
 
 /// `MPI_Status` of the standard ABI.

@@ -1,13 +1,13 @@
 //! The classes of handles.
 
-use crate::constants::*;
-use crate::handle::Class;
+use crate::common::constants::*;
+use crate::common::handle::Class;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $name:ident $class:ident $pairs:ident $null:ident $again:literal;)*) => {
         $(
             $(#[$doc])*
-            pub(crate) static $name: Class = Class::new($pairs, (mpich::$null, standard::$null), $again);
+            pub(crate) static $name: Class = Class::new($pairs, (program::$null, standard::$null), $again);
 
             /// The class as a type.
             #[allow(dead_code)]
@@ -21,7 +21,7 @@ macro_rules! classes {
         )*
 
         /// Every class and its predefined handles.
-        #[cfg(test)]
+        #[allow(dead_code)] // a library whose handles are constants needs it in tests alone
         pub(crate) fn all() -> Vec<(&'static Class, &'static [(i64, i64)])> {
             vec![$((&$name, $pairs)),*]
         }

@@ -3,15 +3,15 @@
 //! Functions keep the names and the numbers of parameters that the standard gives them.
 #![allow(non_snake_case, clippy::too_many_arguments, clippy::unnecessary_cast)]
 
-use crate::array::Array;
-use crate::classes::{
+use crate::common::array::Array;
+use crate::common::classes::{
     self, COMM, DATATYPE, ERRHANDLER, GROUP, INFO, MESSAGE, OP, REQUEST, SESSION, WIN,
 };
-use crate::late_arrays::LateArrays;
-use crate::types::StandardStatus;
-use crate::types::callback;
-use crate::types::mpich::*;
-use crate::{
+use crate::common::late_arrays::LateArrays;
+use crate::common::types::StandardStatus;
+use crate::common::types::callback;
+use crate::common::types::program::*;
+use crate::common::{
     attributes, buffers, callbacks, constants, contents, convert, fortran, peers, standard, status,
 };
 use std::ffi::{c_char, c_int, c_void};

@@ -1,7 +1,7 @@
 //! The library of the standard ABI: found when this one is loaded, and called by pointers.
 
-use crate::constants::standard::MPI_ERR_UNSUPPORTED_OPERATION;
-use crate::standard::NAMES;
+use crate::common::constants::standard::MPI_ERR_UNSUPPORTED_OPERATION;
+use crate::common::standard::NAMES;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -50,8 +50,9 @@ extern "C" fn unsupported() -> c_int {
 /// Stands for every function if there is no library of the standard ABI.
 extern "C" fn no_library() -> ! {
     eprintln!(
-        "fishplate: libmpi.so.12 cannot load libmpi_abi.so.1, the MPI library of the standard ABI that it calls; start the \
-         program with `fishplate run`, or add the folder of libmpi_abi.so.1 to LD_LIBRARY_PATH"
+        "fishplate: {} cannot load libmpi_abi.so.1, the MPI library of the standard ABI that it calls; start the \
+         program with `fishplate run`, or add the folder of libmpi_abi.so.1 to LD_LIBRARY_PATH",
+        crate::program::LIBRARY
     );
     std::process::abort();
 }
