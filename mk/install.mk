@@ -25,11 +25,14 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/abi/supported.c; } || \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
+# The libraries beside that of MPI: clocks, and those of other ABIs.
+OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi
+
 .PHONY: stage tree first-tree files library command first-command
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
-	$(CARGO) build --profile lib -p clocks -p mpich_abi -p openmpi_abi
+	$(CARGO) build --profile lib $(OTHER_LIBRARIES)
 
 command:
 	$(CARGO) build --profile command -p fishplate

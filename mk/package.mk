@@ -57,7 +57,7 @@ wheel:
 	@scripts/needs.sh cc python3
 	@scripts/wheel.py tools $(AT_WHEEL)/tools
 	$(ZIGBUILD) rustc --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib -p abi --crate-type cdylib
-	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib -p clocks -p mpich_abi
+	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib $(OTHER_LIBRARIES)
 	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile command -p fishplate
 	@$(MAKE) --no-print-directory image-files IMAGE=$(AT_WHEEL)/image BUILT=$(AT_WHEEL)/target/$(MACHINE)-unknown-linux-gnu \
 	    CC='$(ZIG_CC)' AR='$(ZIG) ar'

@@ -146,7 +146,7 @@ def debian_package(_world):
         for part in ("man/man1/mpiexec.1.gz", "bash-completion/completions/mpirun", "zsh/vendor-completions/_mpiexec"):
             if not (share / part).is_symlink() or not (root / led(root, f"usr/share/{part}")).is_file():
                 raise Problem(f"/usr/share/{part} is no alternative")
-        for binary in ("bin/fishplate", "lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12"):
+        for binary in ("bin/fishplate", "lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
             if "no symbols" not in done("objdump", "-t", root / "opt/fishplate" / binary).out:
                 raise Problem(f"{binary} is not stripped")
         another_is_preferred(root, with_sbin)
