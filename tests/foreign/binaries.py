@@ -384,6 +384,27 @@ def states() -> dict:
     return {name: short.get(subject, subject) for name, subject in Table().subjects.items()}
 
 
+# The version
+
+# How the version strings of other libraries begin, by which programs such as MPI.jl take a library for theirs.
+OTHERS = re.compile(r"MPICH|Open MPI|Intel|MVAPICH|Microsoft MPI|FUJITSU|MPIwrapper|mpi_abi_wrapper|HPE|.*CRAY MPICH|.*IBM Spectrum|.*--enable-mpi-abi")
+VERSION_OF = """
+import ctypes, sys
+library, text, length = ctypes.CDLL(sys.argv[1]), ctypes.create_string_buffer(8192), ctypes.c_int()
+library.MPI_Get_library_version(text, ctypes.byref(length))
+print(text.value.decode() if len(text.value) == length.value else "wrong length")
+"""
+
+
+def version_is_ours(world: World) -> None:
+    version = re.search(r'^version = "(.*)"', (harness.ROOT / "Cargo.toml").read_text(), re.M)[1]
+    libraries = [world.prefix / "lib/libmpi_abi.so.1", *sorted((world.prefix / "lib/fishplate").glob("libmpi.so.*"))]
+    for library in libraries:
+        said = harness.run([sys.executable, "-c", VERSION_OF, str(library)], seconds=60).out.strip()
+        if not said.startswith(f"Fishplate {version},") or OTHERS.match(said):
+            raise Problem(f"{library.name} says {said!r}")
+
+
 # The page
 
 def page(rows: list[Row], kept: dict) -> str:
@@ -452,7 +473,7 @@ def cases_of(rows: list[Row], place: str | None) -> list[Case]:
         for at in row.at(place):
             cases += [Case(f"{row.name}: {at}, {ranks} ranks", run_row(row, at, ranks), short=row.short and at == "memory" and ranks == max(row.ranks))
                       for ranks in row.ranks_in(at)]
-    return [*cases, Case("the page is made of the table and the results", page_is_current(rows))]
+    return [*cases, Case("the version string names no other library", version_is_ours), Case("the page is made of the table and the results", page_is_current(rows))]
 
 
 def main() -> int:
