@@ -29,7 +29,7 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
-	$(CARGO) build --profile lib -p clocks -p mpich_abi -p openmpi_abi
+	$(CARGO) build --profile lib -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
 
 command:
 	$(CARGO) build --profile command -p fishplate
@@ -65,6 +65,7 @@ files:
 	@$(INSTALL) -d $(ROOT)/lib/fishplate
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_mpich.so $(ROOT)/lib/fishplate/libmpi.so.12
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_openmpi.so $(ROOT)/lib/fishplate/libmpi.so.40
+	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_openmpi_cxx.so $(ROOT)/lib/fishplate/libmpi_cxx.so.40
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))
