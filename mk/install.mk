@@ -26,7 +26,7 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
 # The libraries beside that of MPI: clocks, and those of other ABIs.
-OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi
+OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
 
 .PHONY: stage tree first-tree files library command first-command
 
@@ -68,6 +68,7 @@ files:
 	@$(INSTALL) -d $(ROOT)/lib/fishplate
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_mpich.so $(ROOT)/lib/fishplate/libmpi.so.12
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_openmpi.so $(ROOT)/lib/fishplate/libmpi.so.40
+	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_openmpi_cxx.so $(ROOT)/lib/fishplate/libmpi_cxx.so.40
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))

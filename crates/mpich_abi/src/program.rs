@@ -91,6 +91,11 @@ impl Predefined {
         }
         (handle == self.null.program).then_some(self.null.standard)
     }
+
+    /// Every predefined handle has a place of its own.
+    pub(crate) fn displaced(&self, _handle: Handle) -> Option<usize> {
+        None
+    }
 }
 
 /// The null handle of files.

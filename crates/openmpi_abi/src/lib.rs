@@ -10,6 +10,7 @@
 
 #[path = "../../old_abi/src/common/mod.rs"]
 mod common;
+mod cxx;
 mod predefined;
 mod program;
 mod symbols;

@@ -121,21 +121,21 @@ impl Predefined {
         }
     }
 
-    /// The standard's handle for a predefined one.
+    /// The standard's handle for a predefined one that has its first slot.
     #[inline(always)]
     pub(crate) fn standard(&self, handle: usize) -> Option<usize> {
-        let mut at = first(handle);
-        loop {
-            let slot = &self.slots[at];
-            let address = slot.address.load(Ordering::Relaxed);
-            if address == handle {
-                // NULL is in no slot.
-                return (handle != 0).then(|| slot.standard.load(Ordering::Relaxed));
-            }
-            if address == 0 {
-                return None;
-            }
-            at = (at + 1) % SLOTS;
-        }
+        let slot = &self.slots[first(handle)];
+        // NULL is in no slot.
+        (slot.address.load(Ordering::Relaxed) == handle && handle != 0)
+            .then(|| slot.standard.load(Ordering::Relaxed))
+    }
+
+    /// The standard's handle for a predefined one whose first slot another has.
+    pub(crate) fn displaced(&self, handle: usize) -> Option<usize> {
+        let start = first(handle);
+        let slots = (1..SLOTS).map(|distance| &self.slots[(start + distance) % SLOTS]);
+        let mut used = slots.take_while(|slot| slot.address.load(Ordering::Relaxed) != 0);
+        let slot = used.find(|slot| slot.address.load(Ordering::Relaxed) == handle)?;
+        Some(slot.standard.load(Ordering::Relaxed))
     }
 }

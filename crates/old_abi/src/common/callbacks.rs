@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 include!(concat!(env!("OUT_DIR"), "/pool.rs"));
 
 /// A user's functions of one kind, at the numbers of the functions in their places.
-struct Pool([AtomicPtr<c_void>; MOST]);
+pub(crate) struct Pool([AtomicPtr<c_void>; MOST]);
 
 impl Pool {
-    const fn new() -> Pool {
+    pub(crate) const fn new() -> Pool {
         Pool([const { AtomicPtr::new(std::ptr::null_mut()) }; MOST])
     }
 
@@ -31,13 +31,13 @@ impl Pool {
         })
     }
 
-    fn get(&self, number: usize) -> *mut c_void {
+    pub(crate) fn get(&self, number: usize) -> *mut c_void {
         self.0[number].load(Ordering::Acquire)
     }
 
     /// The function in the place of a user's. NULL, which the library reports, if there are no
     /// more.
-    fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
+    pub(crate) fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
         if function.is_null() {
             return function;
         }

@@ -161,6 +161,7 @@ pub(crate) fn error_out(code: c_int) -> c_int {
 #[inline(always)]
 pub(crate) fn code(code: c_int) -> c_int {
     #[cold]
+    #[inline(never)]
     fn failed(code: c_int) -> c_int {
         error_out(code)
     }

@@ -76,16 +76,20 @@ impl Class {
     pub(crate) fn standard(&self, handle: Handle) -> usize {
         match self.predefined.standard(handle) {
             Some(standard) => standard,
-            None => self.dynamic(handle),
+            None => self.other(handle),
         }
     }
 
-    /// The standard's handle of one of the program's objects.
+    /// The standard's handle of one of the program's objects, or of a predefined one that is not at
+    /// its first place.
     #[inline(never)]
-    fn dynamic(&self, handle: Handle) -> usize {
-        self.index(handle)
+    fn other(&self, handle: Handle) -> usize {
+        let object = self
+            .index(handle)
             .and_then(|index| self.objects.get(index))
-            .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
+            .map(|entry| entry.standard.load(Ordering::Acquire));
+        let standard = object.or_else(|| self.predefined.displaced(handle));
+        standard.unwrap_or(UNKNOWN)
     }
 
     /// The standard's handle of the one at an address, which may be NULL.
