@@ -145,7 +145,8 @@ def check(wheel: Path) -> None:
     if shown.returncode:
         sys.exit(f"wheel.py: auditwheel: {shown.stderr.strip()}")
     found = json.loads(shown.stdout)
-    if not wheel.stem.endswith(found["overall_tag"]):
+    claimed, oldest = (re.search(r"manylinux_(\d+)_(\d+)_(\w+)", tag) for tag in (wheel.stem, found["overall_tag"]))
+    if oldest is None or oldest[3] != claimed[3] or [*map(int, oldest.groups()[:2])] > [*map(int, claimed.groups()[:2])]:
         sys.exit(f"wheel.py: {wheel.name}: by auditwheel its binaries need {found['overall_tag']}: {found['versioned_symbols']}")
     if found["external_libs"]:
         sys.exit(f"wheel.py: {wheel.name} needs libraries that the policy does not have: {found['external_libs']}")
