@@ -30,7 +30,7 @@ test-aarch64: stage
 # The staged tree, with the other library.
 library-aarch64:
 	$(CROSS) $(CARGO) rustc --profile lib -p abi --crate-type cdylib --target $(AARCH64)
-	$(CROSS) $(CARGO) build --profile lib -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx --target $(AARCH64)
+	$(CROSS) $(CARGO) build --profile lib $(OTHER_LIBRARIES) --target $(AARCH64)
 	@$(INSTALL) -d build/aarch64/lib
 	@cp -rfP build/bin build/include build/aarch64
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libmpi_abi.so build/aarch64/lib/libmpi_abi.so.1

@@ -29,11 +29,14 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 old_abis = $(INSTALL) -d $(2)/lib/fishplate && for pair in mpich=libmpi.so.12 openmpi=libmpi.so.40 openmpi_cxx=libmpi_cxx.so.40; do \
 	    $(INSTALL) -m 755 $(1)/libfishplate_$${pair%%=*}.so $(2)/lib/fishplate/$${pair\#*=} || exit 1; done
 
+# The libraries beside that of MPI: clocks, and those of other ABIs.
+OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
+
 .PHONY: stage tree first-tree files library command first-command
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
-	$(CARGO) build --profile lib -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
+	$(CARGO) build --profile lib $(OTHER_LIBRARIES)
 
 command:
 	$(CARGO) build --profile command -p fishplate

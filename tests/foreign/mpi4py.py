@@ -24,6 +24,7 @@ of docs/foreign.md again.
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -106,8 +107,10 @@ def install_wheel(cache: Path) -> tuple[Path, Path]:
     archive = sdist(cache)
     home = cache / f"mpi4py-{VERSION}-wheel"
     python = home / "venv/bin/python"
+    home.mkdir(exist_ok=True)
+    lock = os.open(home, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # another suite may install it at the same time
     if not (home / "ready").exists():
-        home.mkdir(exist_ok=True)
         with tarfile.open(archive) as tar:
             tar.extractall(home, filter="data")
         subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
@@ -116,6 +119,7 @@ def install_wheel(cache: Path) -> tuple[Path, Path]:
         if done.returncode:
             give_up(done.stderr)
         (home / "ready").touch()
+    os.close(lock)
     return python, home / f"mpi4py-{VERSION}/test"
 
 
