@@ -44,8 +44,9 @@ pub(crate) const WAYS: usize = 3;
 
 const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
 
-/// Calls before the first contest: buffers and rings take their size in these.
-const BEFORE: u32 = 16;
+/// Calls before the first contest, ten times those of a contest: a program that calls seldom pays
+/// nothing, and any other at most the tenth part of its calls.
+const BEFORE: u32 = 320;
 /// Calls in a row of each way, in the first and in the second set of turns. The first of them is
 /// not timed.
 const TURNS: [usize; 2] = [4, 8];
@@ -145,19 +146,26 @@ impl Times {
         }
     }
 
-    /// The median, which a few interrupted or late calls do not move.
-    fn median(&self) -> u64 {
-        let mut known = self.kept;
-        let known = &mut known[..self.count];
-        known.sort_unstable();
-        known.get(self.count / 2).map_or(0, |time| u64::from(*time))
+    /// The mean of all but the greatest, which may have been interrupted. Where ranks share a core,
+    /// some calls of a way are long in earnest, so a median would be too low.
+    fn mean(&self) -> u64 {
+        let known = &self.kept[..self.count];
+        let greatest = known.iter().copied().max().unwrap_or(0);
+        let sum: u64 = known.iter().map(|time| u64::from(*time)).sum();
+        let count = self.count.saturating_sub(1).max(1) as u64;
+        (sum - u64::from(greatest)) / count
     }
 }
 
 impl Contests {
     /// The turn of the next call. `first`: the way that the table takes; `possible`: the ways that
-    /// work, in the order of [`Way`].
-    pub(crate) fn next(&mut self, of: Subject, first: Way, possible: [bool; WAYS]) -> Turn {
+    /// work, in the order of [`Way`]; a contest begins with it.
+    pub(crate) fn next(
+        &mut self,
+        of: Subject,
+        first: Way,
+        possible: impl FnOnce() -> [bool; WAYS],
+    ) -> Turn {
         let known = self.all.iter().position(|(subject, _)| *subject == of);
         let at = known.unwrap_or_else(|| {
             self.all.push((of, Contest::new(first)));
@@ -212,27 +220,35 @@ impl Contest {
         }
     }
 
-    fn next(&mut self, possible: [bool; WAYS]) -> Turn {
+    fn next(&mut self, possible: impl FnOnce() -> [bool; WAYS]) -> Turn {
+        if let Phase::Pause(0) = self.phase {
+            self.enter(possible());
+        }
+        self.turn()
+    }
+
+    /// Begins a contest, if several ways take part.
+    fn enter(&mut self, possible: [bool; WAYS]) {
+        let includes_far = self.contests.is_multiple_of(2);
+        self.contests = self.contests.wrapping_add(1);
+        self.contenders =
+            std::array::from_fn(|way| possible[way] && (includes_far || !self.far[way]));
+        self.contenders[self.chosen as usize] = true;
+        match self
+            .contenders
+            .iter()
+            .filter(|takes_part| **takes_part)
+            .count()
+        {
+            1 => self.rest(false),
+            _ => self.begin(0),
+        }
+    }
+
+    fn turn(&mut self) -> Turn {
         match self.phase {
-            Phase::Pause(0) => {
-                let includes_far = self.contests.is_multiple_of(2);
-                self.contests = self.contests.wrapping_add(1);
-                self.contenders =
-                    std::array::from_fn(|way| possible[way] && (includes_far || !self.far[way]));
-                self.contenders[self.chosen as usize] = true;
-                match self
-                    .contenders
-                    .iter()
-                    .filter(|takes_part| **takes_part)
-                    .count()
-                {
-                    1 => self.rest(false),
-                    _ => self.begin(0),
-                }
-                self.next(possible)
-            }
             Phase::Pause(calls) => {
-                self.phase = Phase::Pause(calls - 1);
+                self.phase = Phase::Pause(calls.saturating_sub(1));
                 let way = self.chosen;
                 Turn::Take { way, timed: false }
             }
@@ -251,9 +267,9 @@ impl Contest {
                     Some(way) => Phase::Turns { set, way, calls: 0 },
                     None => Phase::Compare(set),
                 };
-                self.next(possible)
+                self.turn()
             }
-            Phase::Compare(_) => Turn::Compare(self.times.map(|times| times.median())),
+            Phase::Compare(_) => Turn::Compare(self.times.map(|times| times.mean())),
         }
     }
 
@@ -344,7 +360,7 @@ mod tests {
             loop {
                 let turns = self.all.iter_mut();
                 let turns: Vec<_> = turns
-                    .map(|member| member.next(SUBJECT, Way::Buffer, possible))
+                    .map(|member| member.next(SUBJECT, Way::Buffer, || possible))
                     .collect();
                 if let Turn::Compare(_) = turns[0] {
                     let mut sums = [0; WAYS];
@@ -395,7 +411,7 @@ mod tests {
     #[test]
     fn the_fastest_way_wins_and_is_left_only_for_a_better_one() {
         let mut members = Members::new(3);
-        for _ in 0..100 {
+        for _ in 0..400 {
             members.call([true; WAYS], |_, way| [900, 2000, 300][way]);
         }
         assert_eq!(members.all[1].chosen(SUBJECT), Some(Way::Messages));
@@ -415,12 +431,12 @@ mod tests {
     #[test]
     fn a_child_begins_with_what_has_won() {
         let mut members = Members::new(2);
-        for _ in 0..100 {
+        for _ in 0..400 {
             members.call([true; WAYS], |_, way| [900, 2000, 300][way]);
         }
         let mut child = members.all[0].inherited();
         let way = Way::Messages;
-        let turn = child.next(SUBJECT, Way::Buffer, [true; WAYS]);
+        let turn = child.next(SUBJECT, Way::Buffer, || [true; WAYS]);
         assert_eq!(turn, Turn::Take { way, timed: false });
     }
 
@@ -442,10 +458,10 @@ mod tests {
     fn one_interrupted_call_of_each_way_changes_nothing() {
         let mut members = Members::new(2);
         let calls = std::cell::Cell::new(0);
-        for call in 0..60 {
+        for call in 0..400 {
             calls.set(call);
             members.call([true, false, true], |member, way| {
-                let late = if member == 0 && calls.get() % 4 == 1 {
+                let late = if member == 0 && calls.get() % 8 == 1 {
                     1_000_000
                 } else {
                     0

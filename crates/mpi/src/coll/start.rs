@@ -51,11 +51,38 @@ impl Rank {
         let entry = state.comms.get_mut(comm)?;
         work.check(&entry.core)?;
         let engine = self.engine(entry, work, true);
+        if let Engine::Round(facts) = engine {
+            let place = (entry.core.rank, entry.core.size());
+            drop(state);
+            return self.run_round(&waiting, work, comm, facts, place);
+        }
         self.run_by(engine, state, &waiting, work, comm)
     }
 
-    /// Runs a collective operation by an engine.
+    /// Runs a collective operation by a round of the communicator's buffer. `place`: this rank's
+    /// number among the members, and theirs.
     #[inline(always)]
+    fn run_round(
+        &self,
+        waiting: &Waiting<'_>,
+        work: &Work,
+        comm: u32,
+        facts: SharedFacts,
+        (me, size): (usize, usize),
+    ) -> Result<()> {
+        let call = BlockingCall {
+            rank: self,
+            waiting,
+            comm,
+            me,
+            size,
+            noted: facts.noted(false),
+        };
+        call.run(work)
+    }
+
+    /// Runs a collective operation by an engine.
+    #[inline(never)]
     fn run_by(
         &self,
         engine: Engine,
@@ -67,17 +94,9 @@ impl Rank {
         let entry = state.comms.get_mut(comm)?;
         match engine {
             Engine::Round(facts) => {
-                let (me, size) = (entry.core.rank, entry.core.size());
+                let place = (entry.core.rank, entry.core.size());
                 drop(state);
-                return BlockingCall {
-                    rank: self,
-                    waiting,
-                    comm,
-                    me,
-                    size,
-                    noted: facts.noted(false),
-                }
-                .run(work);
+                return self.run_round(waiting, work, comm, facts, place);
             }
             Engine::Lane {
                 lane,
@@ -286,8 +305,10 @@ fn turn(
         return Some((subject, Turn::Take { way, timed: false }));
     }
     let direct = comm.lane.as_ref().is_some_and(|lane| lane.is_direct);
-    let case = facts.case(comm.core.size(), direct);
-    let possible = algorithms::ways(facts.collective, &case);
+    let possible = || {
+        let case = facts.case(comm.core.size(), direct);
+        algorithms::ways(facts.collective, &case)
+    };
     Some((subject, contests.next(subject, first, possible)))
 }
 
