@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes a page about the figures of `fishplate bench --every-choice --keep FILE`.
 
-    tests/states/regret.py FILE OTHER > docs/regret.md
+    tests/states/regret.py FILE OTHER LEARNED > docs/regret.md
 
 A row for each benchmark and number of ranks, and a row for each point at which another choice is better by more than its limit. OTHER has
-the collectives of another machine, for the same two tables.
+the collectives of another machine, and LEARNED those after contests, for the same two tables.
 """
 
 import json
@@ -69,7 +69,18 @@ OTHER = """
 
 On one machine messages of 8 to 128 KiB were up to twice as fast as the collective buffers. On the next one (both AMD EPYC, a cache line takes 26 ns in either)
 the buffers were the fastest between two ranks at nearly all points: a copy of 64 KiB through them took 2.7 µs for 10.3. So no fixed sizes in the
-table of algorithms serve both machines, and the table was left as it is. A cure needs times that members measure and agree on.
+table of algorithms serve both machines, and the table was left as it is. [Contests](#contests) are the cure.
+"""
+
+LEARNED = """
+## Contests
+
+*By `fishplate bench COLLECTIVE -n 4 (scatter, alltoall, allgather) and -n 2 (allgather, alltoall, bcast) -m 8K:512K --rounds 5 --iterations 400
+--warmup 400 --every-choice --keep tests/states/choices-learned.jsonl`, on that other machine.*
+
+Members that share memory compare collective buffer, direct copies and messages after 320 calls of a size class, add up their times, and take the fastest
+([running](running.md#algorithms-of-collectives)). Scatter of 64 KiB among 4 ranks, 4.2 times the best choice's time before, takes 1.1 times (between far cores; the first figure is of one core's threads). Reductions have no contests, so
+that their bits stay equal; the misses of `reduce`, `allreduce` and `reduce-scatter` above stay.
 """
 
 
@@ -93,7 +104,7 @@ def is_miss(point: dict) -> bool:
 
 def main() -> int:
     points = read(sys.argv[1])
-    other = read(sys.argv[2])
+    other, learned = read(sys.argv[2]), read(sys.argv[3])
     met = sum(point["is_met"] for point in points)
     misses = sum(map(is_miss, points))
     noisy = len(points) - met - misses
@@ -106,6 +117,8 @@ def main() -> int:
     print(worse, end="")
     print(OTHER)
     print("\n".join(tables(other)), end="")
+    print(LEARNED)
+    print("\n".join(tables(learned)), end="")
     return 0
 
 

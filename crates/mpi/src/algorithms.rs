@@ -15,6 +15,7 @@
 
 pub(crate) mod branches;
 mod case;
+pub(crate) mod contest;
 mod cost;
 mod names;
 mod network;
@@ -25,7 +26,9 @@ mod trees;
 
 use knobs::{AlgorithmChoices, TreeArity};
 
+use case::ALWAYS_SHARED;
 pub use case::Case;
+use contest::WAYS;
 pub use names::{Algorithm, Collective};
 pub use network::Network;
 pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
@@ -113,8 +116,6 @@ pub struct Row {
     pub ranks: usize,
 }
 
-/// Vectors shorter than this, in bytes, are always published where members share memory.
-const ALWAYS_SHARED: usize = 8 << 10;
 /// Least bytes of a row that is not taken within shared memory unless the knob selects it.
 const NEVER: usize = usize::MAX;
 
@@ -130,6 +131,16 @@ const fn row(algorithm: Algorithm, from: usize, ranks: usize, restrictions: Rest
 /// A row for several hosts.
 const fn hosts(algorithm: Algorithm, restrictions: Restrictions) -> Row {
     row(algorithm, NEVER, 0, R::LEVELS.and(restrictions))
+}
+
+/// The ways that work in a case of members that share memory, in the order of [`Way`].
+pub(crate) fn ways(of: Collective, case: &Case) -> [bool; WAYS] {
+    let met = Restrictions::met_by(case);
+    let works = |algorithm: Algorithm| {
+        let mut rows = rows(of).iter().filter(|row| row.algorithm == algorithm);
+        rows.any(|row| row.restrictions.are_among(met))
+    };
+    [works(A::Shared), works(A::Direct), true]
 }
 
 /// The rows of a collective.
@@ -424,6 +435,11 @@ impl AlgorithmTable {
     #[inline(always)]
     pub fn takes_buffer(&self, published: usize, ranks: usize) -> bool {
         self.overrides.is_empty() && published < ALWAYS_SHARED && ranks > 1
+    }
+
+    /// The user has no wishes, so members may learn.
+    pub(crate) fn is_free(&self) -> bool {
+        self.overrides.is_empty()
     }
 
     /// The user's choice, where the algorithm can serve this call.

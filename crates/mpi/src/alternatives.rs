@@ -9,6 +9,7 @@ use channel::Capabilities;
 use channel::Transport as _;
 use knobs::{KnobValue, ProtocolChoice, RailPolicy};
 
+use crate::algorithms::contest::Subject;
 use crate::algorithms::{Case, Collective, rows};
 use crate::explain::{array, quoted};
 use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
@@ -99,13 +100,15 @@ impl Rank {
         }
         let lengths = lengths(self.size()).into_iter();
         let taken = |bytes| {
-            let algorithm = self.algorithms.algorithm(collective, case(bytes));
+            let algorithm = self.usual_algorithm(collective, &case(bytes));
             (bytes, algorithm.name().to_string())
         };
+        let longest = Subject::of(collective, usize::MAX - 1);
+        let learns = self.lock().comms.world.contests.is_some();
         Group {
             procedures: collective.procedures(),
             kind: "algorithm",
-            is_learned: false,
+            is_learned: learns && longest.is_some(),
             taken: changes(lengths.map(taken)),
             forced,
         }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::algorithms::Network;
+use crate::algorithms::contest::Contests;
 use crate::algorithms::recent::RecentChoices;
 use crate::attributes::Attributes;
 use crate::collective_buffers::CommBuffer;
@@ -162,6 +163,8 @@ pub struct Comm {
     pub(crate) buffer: CommBuffer,
     /// The lane of long and of nonblocking collective operations.
     pub(crate) lane: Option<Lane>,
+    /// The contests by which its members learn. `None`: they learn nothing.
+    pub(crate) contests: Option<Box<Contests>>,
     /// Attributes that users have cached on the communicator.
     pub attributes: Attributes,
     /// Its topology, if it has one.
@@ -186,6 +189,7 @@ impl Comm {
             persistent: 0,
             buffer: CommBuffer::default(),
             lane: None,
+            contests: None,
             attributes: Attributes::default(),
             topology: None,
             errhandler: errhandler::FATAL,

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use channel::{Capabilities, RailChoice, Transport};
 use knobs::KnobValue as _;
 
+use crate::algorithms::contest::{Subject, Way};
 use crate::algorithms::{self, Algorithm, Case, Collective};
 use crate::p2p::protocol::{self, Protocol};
 use crate::rank::Rank;
@@ -104,7 +105,7 @@ impl Rank {
         };
         let rows = sizes.iter().map(|&bytes| {
             let case = Case { bytes, ..usual };
-            let taken = self.algorithms.algorithm(collective, case);
+            let taken = self.usual_algorithm(collective, &case);
             algorithm_object(taken, &algorithms::predictions(collective, &case), &case)
         });
         let (name, rows) = (quoted(collective.name()), array(rows));
@@ -133,6 +134,39 @@ impl Rank {
             shared: usual.is_in_memory(),
             ..usual
         }
+    }
+
+    /// The algorithm of a blocking call on MPI_COMM_WORLD: the learned one, or that of the table.
+    pub(crate) fn usual_algorithm(&self, collective: Collective, case: &Case) -> Algorithm {
+        let published = match collective {
+            Collective::Allgather => case.bytes / case.ranks.max(1),
+            Collective::Scatter | Collective::Alltoall => {
+                case.bytes.saturating_mul(case.ranks.saturating_sub(1))
+            }
+            _ => case.bytes,
+        };
+        let of_table = |shared, direct| {
+            let case = Case {
+                shared,
+                direct,
+                published,
+                ..*case
+            };
+            self.algorithms.algorithm(collective, case)
+        };
+        match self.learned_way(collective, published) {
+            Some(Way::Buffer) => Algorithm::Shared,
+            Some(Way::Direct) => Algorithm::Direct,
+            Some(Way::Messages) => of_table(false, false),
+            None => of_table(case.shared, case.direct),
+        }
+    }
+
+    /// The way that members of MPI_COMM_WORLD have learned.
+    fn learned_way(&self, collective: Collective, published: usize) -> Option<Way> {
+        let subject = Subject::of(collective, published)?;
+        let state = self.lock();
+        state.comms.world.contests.as_ref()?.chosen(subject)
     }
 
     fn choices(&self, peer: usize) -> PeerChoices {

@@ -21,7 +21,7 @@ use crate::lanes::Lanes;
 use crate::matching::Key;
 use crate::message_buffer::MessageBuffer;
 use crate::op::Ops;
-use crate::p2p::protocol::{self, Limits, Protocol};
+use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
 use crate::p2p::{Found, Messages};
 use crate::request::{Finished, Mode, RequestId, Waiting};
 use crate::task::Tasks;
@@ -192,6 +192,12 @@ impl Rank {
     pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
         let capabilities = self.lock().router.capabilities(peer);
         protocol::explain(&capabilities, &self.limits)
+    }
+
+    /// This rank can learn from the times of collective operations.
+    pub(crate) fn learns(&self) -> bool {
+        let is_wanted = self.limits.copy_costs == CopyCostSource::Learned;
+        is_wanted && self.algorithms.is_free() && !self.is_virtual()
     }
 
     /// True if the rank runs on a modelled machine, in virtual time.

@@ -3,6 +3,9 @@
 use super::network::Network;
 use crate::shape::Spread;
 
+/// Vectors shorter than this, in bytes, are always published where members share memory.
+pub(super) const ALWAYS_SHARED: usize = 8 << 10;
+
 /// The facts of a call that decide on its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {

@@ -102,10 +102,17 @@ impl Rank {
         let parent = self.begin(comm)?;
         let (attributes, copied) = self.copy_attributes(Holder::Comm(comm))?;
         let nobody = Core::new(u64::MAX, Members::All(0), 0);
-        let topology = self.lock().comms.get(comm)?.topology.clone();
+        let (topology, contests) = {
+            let state = self.lock();
+            let parent = state.comms.get(comm)?;
+            let contests = parent.contests.as_ref();
+            let contests = contests.map(|contests| Box::new(contests.inherited()));
+            (parent.topology.clone(), contests)
+        };
         let new = Comm {
             attributes,
             topology,
+            contests,
             hints,
             ..parent.child(nobody)
         };

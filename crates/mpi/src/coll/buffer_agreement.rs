@@ -19,6 +19,8 @@ pub(super) struct Agreed {
     pub(super) buffers: Vec<CollectiveBuffer>,
     /// Each member can read and write the memory of all.
     pub(super) direct: bool,
+    /// All members learn from times.
+    pub(super) learns: bool,
 }
 
 impl Rank {
@@ -49,6 +51,8 @@ impl Rank {
         }
         if let Some(buffer) = buffers.next() {
             entry.lane = Some(lanes.add(buffer, agreed.direct));
+            let inherited = entry.contests.take();
+            entry.contests = agreed.learns.then(|| inherited.unwrap_or_default());
         }
         Ok(())
     }
@@ -79,11 +83,13 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
         offer,
     };
     let mut agreed = agree(call, offer.offer).await?;
-    let mut direct = false;
+    let (mut direct, mut learns) = (false, false);
     if agreed.free != 0 {
         // All members have joined the memory by now.
         let copies = copies_directly(call.rank, members.iter());
-        direct = all_agree(call, copies).await?;
+        let own = u64::from(copies) | u64::from(call.rank.learns()) << 1;
+        let [common] = combined(call, [own], Op::Band).await?;
+        (direct, learns) = (common & 1 != 0, common & 2 != 0);
     }
     let mut buffers = Vec::new();
     while agreed.free != 0 && buffers.len() < wanted {
@@ -91,7 +97,11 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
         buffers.extend(state.router.collective_buffer(agreed, members.iter())?);
         agreed.free &= agreed.free - 1;
     }
-    Ok(Agreed { buffers, direct })
+    Ok(Agreed {
+        buffers,
+        direct,
+        learns,
+    })
 }
 
 /// This rank can read and write the memory of each of these world ranks by itself.
@@ -103,43 +113,33 @@ fn copies_directly(rank: &Rank, mut members: impl Iterator<Item = usize>) -> boo
     })
 }
 
-/// All members say yes.
-async fn all_agree(call: &Call<'_>, yes: bool) -> Result<bool> {
-    let number = call.elements(1, &Predefined::UINT64_T.into())?;
-    number.buffer().unpack(0, &u64::from(yes).to_ne_bytes());
+/// Numbers of all members, combined by an operation.
+pub(super) async fn combined<const N: usize>(
+    call: &Call<'_>,
+    own: [u64; N],
+    op: Op,
+) -> Result<[u64; N]> {
+    let numbers = call.elements(N, &Predefined::UINT64_T.into())?;
+    for (at, number) in own.iter().enumerate() {
+        numbers.buffer().unpack(at * 8, &number.to_ne_bytes());
+    }
     let work = Reduction {
         send: None,
-        receive: Some(number.clone()),
-        op: Operation::Predefined(Op::Band),
+        receive: Some(numbers.clone()),
+        op: Operation::Predefined(op),
     };
     recursive_doubling(call, &work).await?;
-    let mut bytes = [0; 8];
-    number.buffer().pack(0, &mut bytes);
-    Ok(u64::from_ne_bytes(bytes) == 1)
+    Ok(std::array::from_fn(|at| {
+        let mut bytes = [0; 8];
+        numbers.buffer().pack(at * 8, &mut bytes);
+        u64::from_ne_bytes(bytes)
+    }))
 }
 
 /// The combined offer of all members: the buffers that are free for all, from a round that is new
 /// to all.
 async fn agree(call: &Call<'_>, offer: BufferOffer) -> Result<BufferOffer> {
-    let numbers = call.elements(2, &Predefined::UINT64_T.into())?;
-    let [buffers, rounds] = [0, 1].map(|at| numbers.part(at, 1));
-    for (elements, number, op) in [
-        (&buffers, offer.free, Op::Band),
-        (&rounds, offer.first_round, Op::Max),
-    ] {
-        elements.buffer().unpack(0, &number.to_ne_bytes());
-        let work = Reduction {
-            send: None,
-            receive: Some(elements.clone()),
-            op: Operation::Predefined(op),
-        };
-        recursive_doubling(call, &work).await?;
-    }
-    let mut bytes = [0; 16];
-    numbers.buffer().pack(0, &mut bytes);
-    let number = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
-    Ok(BufferOffer {
-        free: number(0),
-        first_round: number(1),
-    })
+    let [free] = combined(call, [offer.free], Op::Band).await?;
+    let [first_round] = combined(call, [offer.first_round], Op::Max).await?;
+    Ok(BufferOffer { free, first_round })
 }

@@ -1,7 +1,12 @@
 //! The start of a collective operation: the choice of an engine.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use channel::lock::Guard;
+use datatype::Op;
+
+use super::buffer_agreement::combined;
 use super::call::Call;
 use super::direct::Direct;
 use super::lane_turn::{LaneTurn, Ticket};
@@ -9,10 +14,11 @@ use super::rounds::{self, BlockingCall};
 use super::signature::SharedFacts;
 use super::{Work, network};
 use crate::Result;
-use crate::algorithms::Algorithm;
+use crate::algorithms::contest::{Subject, Turn, WAYS, Way};
+use crate::algorithms::{self, Algorithm};
 use crate::comm::Comm;
 use crate::lanes::Lane;
-use crate::rank::Rank;
+use crate::rank::{Rank, State};
 use crate::request::{RequestId, Waiting};
 
 /// The engine that runs a call.
@@ -29,6 +35,10 @@ enum Engine {
     Agreement,
     /// Messages.
     Messages,
+    /// Messages, by which the members first compare their times of the ways.
+    Comparison(Subject, [u64; WAYS]),
+    /// The engine of a way whose time counts.
+    Timed(Subject, Way),
 }
 
 impl Rank {
@@ -40,19 +50,53 @@ impl Rank {
         let mut state = self.lock();
         let entry = state.comms.get_mut(comm)?;
         work.check(&entry.core)?;
-        match self.engine(entry, work, true) {
+        let engine = self.engine(entry, work, true);
+        if let Engine::Round(facts) = engine {
+            let place = (entry.core.rank, entry.core.size());
+            drop(state);
+            return self.run_round(&waiting, work, comm, facts, place);
+        }
+        self.run_by(engine, state, &waiting, work, comm)
+    }
+
+    /// Runs a collective operation by a round of the communicator's buffer. `place`: this rank's
+    /// number among the members, and theirs.
+    #[inline(always)]
+    fn run_round(
+        &self,
+        waiting: &Waiting<'_>,
+        work: &Work,
+        comm: u32,
+        facts: SharedFacts,
+        (me, size): (usize, usize),
+    ) -> Result<()> {
+        let call = BlockingCall {
+            rank: self,
+            waiting,
+            comm,
+            me,
+            size,
+            noted: facts.noted(false),
+        };
+        call.run(work)
+    }
+
+    /// Runs a collective operation by an engine.
+    #[inline(never)]
+    fn run_by(
+        &self,
+        engine: Engine,
+        mut state: Guard<'_, State>,
+        waiting: &Waiting<'_>,
+        work: &Work,
+        comm: u32,
+    ) -> Result<()> {
+        let entry = state.comms.get_mut(comm)?;
+        match engine {
             Engine::Round(facts) => {
-                let (me, size) = (entry.core.rank, entry.core.size());
+                let place = (entry.core.rank, entry.core.size());
                 drop(state);
-                return BlockingCall {
-                    rank: self,
-                    waiting: &waiting,
-                    comm,
-                    me,
-                    size,
-                    noted: facts.noted(false),
-                }
-                .run(work);
+                return self.run_round(waiting, work, comm, facts, place);
             }
             Engine::Lane {
                 lane,
@@ -65,14 +109,25 @@ impl Rank {
                 let call = Call::new(self, &core, 0);
                 let among = Some(core.context);
                 let turn = by_lane(&call, ticket, &facts, direct, work);
-                return self.block_on(&waiting, among, turn);
+                return self.block_on(waiting, among, turn);
             }
             Engine::Agreement => {
                 let (core, tag) = (entry.core.clone(), entry.collective_tag());
                 drop(state);
                 let call = Call::new(self, &core, tag);
-                self.agree_on_buffer(&waiting, &call, comm)?;
-                return self.collective(operation, work, comm);
+                self.agree_on_buffer(waiting, &call, comm)?;
+                return self.collective(waiting.operation, work, comm);
+            }
+            Engine::Comparison(subject, times) => {
+                let (core, tag) = (entry.core.clone(), entry.collective_tag());
+                drop(state);
+                let call = Call::new(self, &core, tag);
+                self.compare_ways(waiting, &call, comm, (subject, times))?;
+                return self.collective(waiting.operation, work, comm);
+            }
+            Engine::Timed(subject, way) => {
+                drop(state);
+                return self.run_timed(waiting, work, comm, (subject, way));
             }
             Engine::Messages => {}
         }
@@ -82,10 +137,10 @@ impl Rank {
         let call = Call::new(self, &core, tag);
         if call.core.network.agreed.get().is_none() {
             let among = Some(core.context);
-            self.block_on(&waiting, among, network::settle(&call, begins))?;
+            self.block_on(waiting, among, network::settle(&call, begins))?;
         }
         match work.algorithm(&call) {
-            Some(algorithm) => work.run_blocking(&waiting, &call, algorithm),
+            Some(algorithm) => work.run_blocking(waiting, &call, algorithm),
             None => Ok(()),
         }
     }
@@ -99,30 +154,69 @@ impl Rank {
         if !blocking && comm.lane.is_none() {
             return Engine::Messages;
         }
-        let direct = match self.shared_algorithm(comm, &facts, work) {
-            Algorithm::Shared if blocking && comm.buffer.is_ready() => return Engine::Round(facts),
-            Algorithm::Shared => false,
-            Algorithm::Direct => true,
-            _ => return Engine::Messages,
-        };
-        match &comm.lane {
-            Some(lane) => Engine::Lane {
-                lane: lane.clone(),
-                facts,
-                direct,
-            },
-            None if comm.buffer.is_due() => Engine::Agreement,
-            None => Engine::Messages,
+        if self
+            .algorithms
+            .takes_buffer(facts.published, comm.core.size())
+        {
+            return engine_of(Way::Buffer, comm, facts, blocking);
         }
+        let first = Way::of(self.shared_algorithm(comm, &facts, work));
+        match turn(comm, &facts, first, blocking) {
+            Some((subject, Turn::Compare(times))) => Engine::Comparison(subject, times),
+            Some((subject, Turn::Take { way, timed: true })) => Engine::Timed(subject, way),
+            Some((_, Turn::Take { way, .. })) => engine_of(way, comm, facts, blocking),
+            None => engine_of(first, comm, facts, blocking),
+        }
+    }
+
+    /// Adds up the members' times of the ways, by messages.
+    #[cold]
+    fn compare_ways(
+        &self,
+        waiting: &Waiting<'_>,
+        call: &Call<'_>,
+        comm: u32,
+        (subject, times): (Subject, [u64; WAYS]),
+    ) -> Result<()> {
+        let among = Some(call.core.context);
+        let sums = self.block_on(waiting, among, combined(call, times, Op::Sum))?;
+        let mut state = self.lock();
+        if let Some(contests) = &mut state.comms.get_mut(comm)?.contests {
+            contests.compared(subject, sums);
+        }
+        Ok(())
+    }
+
+    /// Runs an operation by a way, and records the time.
+    #[cold]
+    fn run_timed(
+        &self,
+        waiting: &Waiting<'_>,
+        work: &Work,
+        comm: u32,
+        (subject, way): (Subject, Way),
+    ) -> Result<()> {
+        let begun = Instant::now();
+        let mut state = self.lock();
+        let entry = state.comms.get_mut(comm)?;
+        let facts = work.shared(entry.core.rank, entry.core.size());
+        let engine = match facts {
+            Some(facts) => engine_of(way, entry, facts, true),
+            None => Engine::Messages,
+        };
+        self.run_by(engine, state, waiting, work, comm)?;
+        let time = begun.elapsed().as_nanos() as u64;
+        let mut state = self.lock();
+        if let Some(contests) = &mut state.comms.get_mut(comm)?.contests {
+            contests.record(subject, way, time);
+        }
+        Ok(())
     }
 
     /// The algorithm of a call whose members share memory, if they are known to.
     #[inline(always)]
     fn shared_algorithm(&self, comm: &Comm, facts: &SharedFacts, work: &Work) -> Algorithm {
         let size = comm.core.size();
-        if self.algorithms.takes_buffer(facts.published, size) {
-            return Algorithm::Shared;
-        }
         // Before the members have agreed on buffers, they count the calls that could use them.
         let direct = match &comm.lane {
             Some(lane) => lane.is_direct,
@@ -173,6 +267,49 @@ impl Rank {
             work.by_messages(&call).await
         })
     }
+}
+
+/// The engine for a way.
+#[inline(always)]
+fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> Engine {
+    let direct = match way {
+        Way::Buffer if blocking && comm.buffer.is_ready() => return Engine::Round(facts),
+        Way::Buffer => false,
+        Way::Direct => true,
+        Way::Messages => return Engine::Messages,
+    };
+    match &comm.lane {
+        Some(lane) => Engine::Lane {
+            lane: lane.clone(),
+            facts,
+            direct,
+        },
+        None if comm.buffer.is_due() => Engine::Agreement,
+        None => Engine::Messages,
+    }
+}
+
+/// The turn of a call on a communicator whose members learn. Only blocking calls move a contest:
+/// a nonblocking one goes the way that has won. `first`: the way that the table takes.
+#[inline(never)]
+fn turn(
+    comm: &mut Comm,
+    facts: &SharedFacts,
+    first: Way,
+    blocking: bool,
+) -> Option<(Subject, Turn)> {
+    let contests = comm.contests.as_mut()?;
+    let subject = Subject::of(facts.collective, facts.published)?;
+    if !blocking {
+        let way = contests.chosen(subject)?;
+        return Some((subject, Turn::Take { way, timed: false }));
+    }
+    let direct = comm.lane.as_ref().is_some_and(|lane| lane.is_direct);
+    let possible = || {
+        let case = facts.case(comm.core.size(), direct);
+        algorithms::ways(facts.collective, &case)
+    };
+    Some((subject, contests.next(subject, first, possible)))
 }
 
 /// Runs an operation in its turn in a lane: by names of memory if `direct`, otherwise by vectors.
