@@ -36,9 +36,15 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &s
             write_body(procedure, large, callee)
         ),
     };
+    // Parameters beyond the sixth lie on the stack, and would be pushed once more for a call.
+    let inlined = if names.split(", ").count() > 6 {
+        "always"
+    } else {
+        "never"
+    };
     writeln!(
         text,
-        "#[inline(never)]\nunsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
+        "#[inline({inlined})]\nunsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
     )
     .unwrap();
     for prefix in ["MPI_", "PMPI_"] {
