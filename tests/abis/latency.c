@@ -54,7 +54,8 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     peer = size - 1 - rank, comm = MPI_COMM_WORLD;
     double sendrecv_ns = each(sendrecv, count), wait_ns = each(wait, count), waitall_ns = each(waitall, count);
-    double half_ns = each(pingpong, count) / 2;
-    if (rank == 0) printf("send+recv %.1f\nsendrecv %.1f\nirecv+send+wait %.1f\nirecv+isend+waitall %.1f\n", half_ns, sendrecv_ns, wait_ns, waitall_ns);
+    double half_ns = size > 1 ? each(pingpong, count) / 2 : 0;
+    if (rank == 0 && size > 1) printf("send+recv %.1f\n", half_ns);
+    if (rank == 0) printf("sendrecv %.1f\nirecv+send+wait %.1f\nirecv+isend+waitall %.1f\n", sendrecv_ns, wait_ns, waitall_ns);
     return MPI_Finalize();
 }

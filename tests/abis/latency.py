@@ -4,7 +4,8 @@
     tests/abis/latency.py [--prefix build] [--rounds 15] [--count 200000]
 
 One rank exchanges with itself, where the calls alone cost, and two ranks with each other, bound to a core each. The machine should be
-otherwise idle. It prints a table in nanoseconds for an exchange; a figure of the first column is half a round trip where two ranks run.
+otherwise idle; how near the two cores are to each other decides about the figures, so compare those of one run. It prints a table in
+nanoseconds for an exchange; those of `send+recv` are half a round trip.
 """
 
 import argparse

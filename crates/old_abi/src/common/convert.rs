@@ -79,7 +79,9 @@ fn special_rank(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
 pub(crate) fn tag_in(tag: c_int) -> c_int {
     const ANY: c_int = program::MPI_ANY_TAG as c_int;
     const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
+    const { assert!(ANY < 0 && STANDARD_ANY < 0) };
     match tag {
+        0.. => tag,
         ANY => STANDARD_ANY,
         STANDARD_ANY => ANY,
         _ => tag,
