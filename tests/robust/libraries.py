@@ -98,10 +98,17 @@ def openmpi_abi(world):
         of_abi(world, "openmpi_abi", "libmpi.so.40", *options)
 
 
-def of_abi(world, abi: str, library: str, *options: str):
+def openmpi_cxx(world):
+    """What programs of Open MPI's C++ bindings import."""
+    folder = world.mpiexec.parent.parent / "lib/fishplate"
+    cxx = Path(__file__).with_name("openmpi_abi") / "cxx.c"
+    of_abi(world, "openmpi_abi", "libmpi.so.40", "-rdynamic", source=cxx, more=(str(folder / "libmpi_cxx.so.40"),))
+
+
+def of_abi(world, abi: str, library: str, *options: str, source: Path = Path(__file__).parent / "mpich_abi/abi.c", more: tuple = ()):
     tests = Path(__file__).parent
     ours = world.mpiexec.parent.parent / "lib/fishplate" / library
-    program = built(world, "abi", (tests / "mpich_abi/abi.c").read_text(), f"-I{tests / abi}", *options, "-Wall", "-Wextra", "-Werror", "-x", "none", str(ours))
+    program = built(world, f"{abi}-{source.stem}", source.read_text(), f"-I{tests / abi}", *options, "-Wall", "-Wextra", "-Werror", "-x", "none", *more, str(ours))
     with Job(world.work, [world.mpiexec, "-n", 3, program]) as job:
         if (code := job.end(20)) != 0 or job.out.split() != ["passed"] * 3 or job.err:
             raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
@@ -138,6 +145,7 @@ def tests() -> list:
         ("a program of MPICH's ABI", mpich),
         ("handles, statuses, callbacks and limits of MPICH's ABI", mpich_abi),
         ("handles, statuses, callbacks and limits of Open MPI's ABI", openmpi_abi),
+        ("the C++ bindings of Open MPI's ABI", openmpi_cxx),
         other_abi("libmpifort.so.12", "MPICH's Fortran"),
         ("a program's own search path finds another library", search_path),
         ("ranks load another library while they run", loaded_later),

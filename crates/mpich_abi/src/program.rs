@@ -26,27 +26,59 @@ pub(crate) fn handle(constant: c_int) -> Handle {
     constant
 }
 
+/// The null handle of requests.
+#[inline(always)]
+pub(crate) fn request_null() -> Handle {
+    program::MPI_REQUEST_NULL as Handle
+}
+
+/// No class needs an index for every object.
+pub(crate) const fn is_indexed(_null: i64) -> bool {
+    false
+}
+
+/// The words that are handles of objects in both ABIs. Those below are the standard's predefined
+/// handles, and those above are negative integers, which name objects of a table.
+const SHARED: std::ops::Range<usize> = 0x1000..1 << 31;
+
+/// The program's handle that is the standard's own word. A predefined handle of the program may
+/// have this value too.
+#[inline(always)]
+pub(crate) const fn shared(standard: usize) -> Option<Handle> {
+    if standard.wrapping_sub(SHARED.start) < SHARED.end - SHARED.start {
+        Some(standard as Handle)
+    } else {
+        None
+    }
+}
+
+/// The standard's handle that is the program's own word.
+#[inline(always)]
+pub(crate) const fn shared_in(handle: Handle) -> Option<usize> {
+    if (handle as u32).wrapping_sub(SHARED.start as u32) < (SHARED.end - SHARED.start) as u32 {
+        Some(handle as usize)
+    } else {
+        None
+    }
+}
+
 /// A predefined handle and the standard's.
 #[derive(Clone, Copy)]
 struct Row {
     program: c_int,
-    standard: usize,
+    standard: u32,
 }
 
-/// The predefined handles of a class, at the places of their lower bits.
+/// The predefined handles of a class, each at its place.
 pub(crate) struct Predefined {
-    null: Row,
-    rows: [Row; 128],
+    rows: [Row; 256],
 }
 
-/// The place of a predefined handle. Direct handles, of which only datatypes have predefined ones,
-/// stand behind all others.
+/// The place of a predefined handle: its lower bits, moved by the upper ones, which tell the null
+/// handle and the two ranges of datatypes apart.
+#[inline(always)]
 const fn place(handle: c_int) -> usize {
-    if handle < 0 {
-        0x70 | (handle & 0xf) as usize
-    } else {
-        (handle & 0x7f) as usize
-    }
+    (handle as u32).wrapping_add(handle as u32 >> 26) as u8 as usize
 }
 
 impl Predefined {
@@ -55,46 +87,35 @@ impl Predefined {
             program: 0,
             standard: 0,
         };
-        let mut rows = [NONE; 128];
-        let null = Row {
-            program: null.0 as c_int,
-            standard: null.1 as usize,
-        };
+        let mut rows = [NONE; 256];
+        // Zero is no handle, and would be found at this place; one is not.
+        rows[place(0)].program = 1;
         let mut at = 0;
-        while at < pairs.len() {
+        while at <= pairs.len() {
+            let pair = if at == pairs.len() { null } else { pairs[at] };
             let row = Row {
-                program: pairs[at].0 as c_int,
-                standard: pairs[at].1 as usize,
+                program: pair.0 as c_int,
+                standard: pair.1 as u32,
             };
             at += 1;
-            if row.program == null.program {
-                continue;
-            }
             let slot = &mut rows[place(row.program)];
             assert!(
-                slot.program == 0 || slot.program == row.program,
+                slot.program == 0 || slot.program == 1 || slot.program == row.program,
                 "two handles at one place"
             );
-            if slot.program == 0 {
+            // Of two names for one handle the first counts.
+            if slot.program != row.program {
                 *slot = row;
             }
         }
-        Predefined { null, rows }
+        Predefined { rows }
     }
 
     /// The standard's handle for a predefined one.
     #[inline(always)]
     pub(crate) fn standard(&self, handle: Handle) -> Option<usize> {
         let row = &self.rows[place(handle)];
-        if row.program == handle && handle != 0 {
-            return Some(row.standard);
-        }
-        (handle == self.null.program).then_some(self.null.standard)
-    }
-
-    /// Every predefined handle has a place of its own.
-    pub(crate) fn displaced(&self, _handle: Handle) -> Option<usize> {
-        None
+        (row.program == handle).then_some(row.standard as usize)
     }
 }
 
@@ -159,6 +180,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
+    #[inline(always)]
     pub(crate) fn set_count(&mut self, bytes: i64, cancelled: bool) {
         self.count_lo = bytes as c_int;
         self.count_hi_and_cancelled = (((bytes >> 32) as c_int) << 1) | c_int::from(cancelled);

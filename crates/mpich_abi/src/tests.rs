@@ -1,6 +1,6 @@
 //! What MPICH's ABI has beside the conversions that all old ABIs share.
 
-use crate::common::classes::{self, COMM, DATATYPE};
+use crate::common::classes::{self, COMM, DATATYPE, REQUEST};
 use crate::common::constants::{program, standard};
 use crate::common::convert::*;
 use crate::common::handle::UNKNOWN;
@@ -71,18 +71,29 @@ fn codes_of_a_program_lie_above_the_last_code() {
 
 #[test]
 fn a_word_that_is_no_handle_is_unknown() {
-    for wild in [
-        0,
-        1,
-        -1,
-        0x4c00_0455,
-        c_int::MIN,
-        c_int::MAX,
-        COMM.standard(0x4400_0000) as c_int,
-    ] {
+    let world = COMM.standard(0x4400_0000) as c_int;
+    for wild in [0, 1, -1, world, 0xfff, c_int::MIN, 0x8c00_0005_u32 as c_int] {
         assert_eq!(COMM.standard(wild), UNKNOWN, "{wild:#x}");
+        assert_eq!(REQUEST.standard(wild), UNKNOWN, "{wild:#x}");
+        assert_eq!(DATATYPE.standard(wild), UNKNOWN, "{wild:#x}");
     }
-    assert_eq!(DATATYPE.standard(0x8c00_0005_u32 as c_int), UNKNOWN);
+}
+
+#[test]
+fn an_object_whose_word_is_a_predefined_handle_has_another_one() {
+    for taken in [0x4400_0000, 0x4400_0001, 0x0400_0000] {
+        let handle = COMM.program(taken);
+        assert_ne!(handle, taken as c_int);
+        assert_eq!(COMM.standard(handle), taken);
+        COMM.release(handle);
+    }
+    let taken = program::MPI_REQUEST_NULL as usize;
+    let mut handle = 0;
+    // SAFETY: the address is that of a handle.
+    unsafe { REQUEST.give(&mut handle, taken) };
+    assert_ne!(handle, taken as c_int);
+    assert_eq!(REQUEST.standard(handle), taken);
+    REQUEST.release(handle);
 }
 
 proptest! {

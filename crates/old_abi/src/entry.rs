@@ -44,9 +44,15 @@ fn write_entry(
             write_body(procedure, large, callee, is_shorter)
         ),
     };
+    // Parameters beyond the sixth lie on the stack, and would be pushed once more for a call.
+    let inlined = if names.split(", ").count() > 6 {
+        "always"
+    } else {
+        "never"
+    };
     writeln!(
         text,
-        "#[inline(never)]\nunsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
+        "#[inline({inlined})]\nunsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
     )
     .unwrap();
     for prefix in ["MPI_", "PMPI_"] {

@@ -143,10 +143,13 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
             ..Conversion::argument(name.clone())
         },
         (_, Access::In) => Conversion {
-            before: vec![format!(
-                "let {name}_standard = convert::integers({name}, {}, convert::{meaning}_in);",
-                length(parameter, large)
-            )],
+            before: array(
+                &format!("{name}_standard"),
+                &format!(
+                    "convert::integers(ARRAY, {name}, {}, convert::{meaning}_in);",
+                    length(parameter, large)
+                ),
+            ),
             argument: format!("{name}_standard.as_ptr()"),
             after: Vec::new(),
         },
@@ -158,6 +161,16 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
             ..Conversion::argument(name.clone())
         },
     }
+}
+
+/// Statements that make an array and fill it where it lies: it is too large to be moved. ARRAY stands
+/// for it in the second.
+fn array(name: &str, fill: &str) -> Vec<String> {
+    let fill = fill.replace("ARRAY.", &format!("{name}."));
+    vec![
+        format!("let mut {name} = Array::null();"),
+        fill.replace("ARRAY", &format!("&mut {name}")),
+    ]
 }
 
 /// Keys of attributes have one name in statements.
@@ -201,18 +214,24 @@ fn handle(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversi
             types_of_comm(procedure, parameter)
         }
         (_, Access::In) => Conversion {
-            before: vec![format!(
-                "let {standard} = {class}.array({name}, {});",
-                length_at_root(procedure, parameter, large)
-            )],
+            before: array(
+                &standard,
+                &format!(
+                    "{class}.array(ARRAY, {name}, {});",
+                    length_at_root(procedure, parameter, large)
+                ),
+            ),
             argument: format!("{standard}.as_ptr()"),
             after: Vec::new(),
         },
         (_, Access::InOut) => Conversion {
-            before: vec![format!(
-                "let mut {standard} = {class}.array({name}, {});",
-                length(parameter, large)
-            )],
+            before: array(
+                &standard,
+                &format!(
+                    "{class}.array(ARRAY, {name}, {});",
+                    length(parameter, large)
+                ),
+            ),
             argument: format!("{standard}.as_mut_ptr()"),
             after: vec![format!(
                 "{class}.update_all({name}, {standard}.as_slice());"
@@ -221,10 +240,10 @@ fn handle(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversi
         // Tools: the length is unknown, and no library of ours fills it.
         (Length::Unknown, _) => Conversion::argument(format!("convert::unsupported({name})")),
         _ => Conversion {
-            before: vec![format!(
-                "let mut {standard} = Array::filled({}, 0usize);",
-                length(parameter, large)
-            )],
+            before: array(
+                &standard,
+                &format!("ARRAY.fill({}, |_| 0usize);", length(parameter, large)),
+            ),
             argument: format!("{standard}.as_mut_ptr()"),
             after: vec![format!("{class}.give_all({name}, {standard}.as_slice());")],
         },
@@ -317,10 +336,14 @@ fn status(procedure: &Procedure, parameter: &Parameter) -> Conversion {
         }
         .with_mutable(access),
         _ => Conversion {
-            before: vec![format!(
-                "let mut {standard} = status::unset_array({name}, {});",
-                length(parameter, false)
-            )],
+            // The requests stand before their statuses; without requests there are none to write.
+            before: array(
+                &standard,
+                &format!(
+                    "if !array_of_requests_standard.as_ptr().is_null() {{ status::unset(ARRAY, {name}, {}); }}",
+                    length(parameter, false)
+                ),
+            ),
             argument: format!("{standard}.as_mut_ptr()"),
             after: vec![format!("status::give_all({name}, {standard}.as_slice());")],
         },

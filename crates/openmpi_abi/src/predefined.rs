@@ -121,17 +121,24 @@ impl Predefined {
         }
     }
 
-    /// The standard's handle for a predefined one that has its first slot.
+    /// The standard's handle for a predefined one.
     #[inline(always)]
     pub(crate) fn standard(&self, handle: usize) -> Option<usize> {
         let slot = &self.slots[first(handle)];
-        // NULL is in no slot.
-        (slot.address.load(Ordering::Relaxed) == handle && handle != 0)
-            .then(|| slot.standard.load(Ordering::Relaxed))
+        match slot.address.load(Ordering::Relaxed) {
+            // NULL is in no slot.
+            address if address == handle => {
+                (handle != 0).then(|| slot.standard.load(Ordering::Relaxed))
+            }
+            0 => None,
+            _ => self.displaced(handle),
+        }
     }
 
     /// The standard's handle for a predefined one whose first slot another has.
-    pub(crate) fn displaced(&self, handle: usize) -> Option<usize> {
+    #[cold]
+    #[inline(never)]
+    fn displaced(&self, handle: usize) -> Option<usize> {
         let start = first(handle);
         let slots = (1..SLOTS).map(|distance| &self.slots[(start + distance) % SLOTS]);
         let mut used = slots.take_while(|slot| slot.address.load(Ordering::Relaxed) != 0);

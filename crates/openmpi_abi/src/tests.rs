@@ -1,6 +1,6 @@
 //! What Open MPI's ABI has beside the conversions that all old ABIs share.
 
-use crate::common::classes::{self, COMM, DATATYPE, OP};
+use crate::common::classes::{self, COMM, DATATYPE, OP, REQUEST};
 use crate::common::constants::{program, standard};
 use crate::common::convert::*;
 use crate::common::handle::UNKNOWN;
@@ -51,7 +51,7 @@ fn addresses_of_objects_are_handles_of_one_class_each() {
     assert_eq!(all.len(), SYMBOLS, "two symbols have one address");
     for number in 1..=SYMBOLS as c_int {
         let of = |class: &crate::common::handle::Class| {
-            usize::from(class.standard(address(number)) != UNKNOWN)
+            usize::from(class.predefined.standard(address(number)).is_some())
         };
         let classes: usize = classes::all().iter().map(|(class, _)| of(class)).sum();
         let is_file = number == program::MPI_FILE_NULL as c_int;
@@ -80,18 +80,26 @@ fn fortran_has_an_integer_for_every_handle() {
     }
     assert_eq!(toint(&COMM, handle(program::MPI_COMM_WORLD as c_int)), 0);
     assert_eq!(toint(&DATATYPE, handle(program::MPI_INTEGER as c_int)), 7);
-    let object = COMM.program(0x7fff_0000);
-    assert_eq!(fromint(&COMM, toint(&COMM, object)), object);
-    COMM.release(object);
+    for word in [0x7fff_0000, usize::MAX - 0xff] {
+        let object = COMM.program(word);
+        let integer = toint(&COMM, object);
+        assert!(integer >= FIRST as c_int);
+        assert_eq!(
+            (toint(&COMM, object), fromint(&COMM, integer)),
+            (integer, object)
+        );
+        COMM.release(object);
+    }
     assert_eq!((toint(&COMM, 0), fromint(&COMM, -1)), (-1, 0));
 }
 
 #[test]
 fn a_word_that_is_no_handle_is_unknown() {
-    let world = handle(program::MPI_COMM_WORLD as c_int);
-    let sum = handle(program::MPI_SUM as c_int);
-    for wild in [0, 1, usize::MAX, world + 8, world - 1, sum] {
-        assert_eq!(COMM.standard(wild), UNKNOWN, "{wild:#x}");
+    for wild in [0, 1, 0xfff, usize::MAX, COMM.handle(0x3ff_ffff)] {
+        for (class, _) in classes::all() {
+            assert_eq!(class.standard(wild), UNKNOWN, "{wild:#x}");
+        }
+        assert_eq!(REQUEST.standard(wild), UNKNOWN, "{wild:#x}");
     }
     let object = OP.program(0x7fff_1000);
     assert_eq!(COMM.standard(object), UNKNOWN, "an object of another class");
@@ -151,10 +159,12 @@ proptest! {
     }
 
     #[test]
-    fn wild_words_are_unknown(word: usize) {
+    fn wild_words_are_unknown_or_for_the_library(word: usize, bits in 0..60_u32) {
+        let word = word >> bits;
         for (class, _) in classes::all() {
             let standard = class.standard(word);
-            prop_assert!(standard == UNKNOWN || class.numbers().any(|number| handle(number) == word));
+            let is_predefined = class.numbers().any(|number| handle(number) == word);
+            prop_assert!(standard == UNKNOWN || standard == word || is_predefined);
         }
     }
 }

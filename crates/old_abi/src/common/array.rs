@@ -5,40 +5,18 @@ use std::mem::MaybeUninit;
 /// The longest array that needs no allocation.
 const SHORT: usize = 16;
 
-/// Values that the library reads or writes.
+/// Values that the library reads or writes. Until it is filled, it is the argument NULL.
 pub(crate) struct Array<T: Copy> {
     short: [MaybeUninit<T>; SHORT],
     long: Vec<T>,
-    /// None: the argument is NULL or stands for an ignored one.
+    /// None: NULL.
     length: Option<usize>,
 }
 
 impl<T: Copy> Array<T> {
-    /// An array whose values come from their positions. A length below zero is the caller's
-    /// mistake, which the library reports.
-    pub(crate) fn new(length: i64, value: impl Fn(usize) -> T) -> Self {
-        let length = usize::try_from(length).unwrap_or(0);
-        let mut array = Array {
-            short: [const { MaybeUninit::uninit() }; SHORT],
-            long: Vec::new(),
-            length: Some(length),
-        };
-        if length <= SHORT {
-            for (at, place) in array.short.iter_mut().enumerate().take(length) {
-                place.write(value(at));
-            }
-        } else {
-            array.long = (0..length).map(value).collect();
-        }
-        array
-    }
-
-    pub(crate) fn filled(length: i64, value: T) -> Self {
-        Array::new(length, |_| value)
-    }
-
     /// The argument NULL.
-    pub(crate) fn null() -> Self {
+    #[inline(always)]
+    pub(crate) const fn null() -> Self {
         Array {
             short: [const { MaybeUninit::uninit() }; SHORT],
             long: Vec::new(),
@@ -46,6 +24,30 @@ impl<T: Copy> Array<T> {
         }
     }
 
+    /// Fills the array with values that come from their positions. A length below zero is the
+    /// caller's mistake, which the library reports. Without memory for it the library gets NULL, and
+    /// reports that.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, length: i64, value: impl Fn(usize) -> T) {
+        let length = length.max(0) as usize;
+        let is_possible = length <= SHORT || self.allocate(length);
+        if is_possible {
+            self.length = Some(length);
+            let place = self.as_mut_ptr();
+            for at in 0..length {
+                // SAFETY: there is room for so many values.
+                unsafe { place.add(at).write(value(at)) };
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate(&mut self, length: usize) -> bool {
+        self.long.try_reserve_exact(length).is_ok()
+    }
+
+    #[inline(always)]
     pub(crate) fn as_ptr(&self) -> *const T {
         match self.length {
             None => std::ptr::null(),
@@ -54,6 +56,7 @@ impl<T: Copy> Array<T> {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         match self.length {
             None => std::ptr::null_mut(),
@@ -62,12 +65,13 @@ impl<T: Copy> Array<T> {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[T] {
         let length = self.length.unwrap_or(0);
         if length == 0 {
             return &[];
         }
-        // SAFETY: `new` has written this number of values to where `as_ptr` points.
+        // SAFETY: `fill` has written this number of values to where `as_ptr` points.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), length) }
     }
 }

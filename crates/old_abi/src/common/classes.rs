@@ -2,6 +2,7 @@
 
 use crate::common::constants::*;
 use crate::common::handle::Class;
+use crate::common::requests::Requests;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $name:ident $class:ident $pairs:ident $null:ident $again:literal;)*) => {
@@ -23,10 +24,13 @@ macro_rules! classes {
         /// Every class and its predefined handles.
         #[allow(dead_code)] // a library whose handles are constants needs it in tests alone
         pub(crate) fn all() -> Vec<(&'static Class, &'static [(i64, i64)])> {
-            vec![$((&$name, $pairs)),*]
+            vec![(&*REQUEST, REQUEST_HANDLES), $((&$name, $pairs)),*]
         }
     };
 }
+
+/// `MPI_Request`
+pub(crate) static REQUEST: Requests = Requests::new();
 
 /// A class as a parameter of a type.
 pub(crate) trait Named {
@@ -48,8 +52,6 @@ classes! {
     MESSAGE Message MESSAGE_HANDLES MPI_MESSAGE_NULL false;
     /// `MPI_Op`
     OP Op OP_HANDLES MPI_OP_NULL true;
-    /// `MPI_Request`
-    REQUEST Request REQUEST_HANDLES MPI_REQUEST_NULL false;
     /// `MPI_Session`
     SESSION Session SESSION_HANDLES MPI_SESSION_NULL true;
     /// `MPI_Win`

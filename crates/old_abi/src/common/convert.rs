@@ -94,6 +94,9 @@ pub(crate) fn rank_in(rank: c_int) -> c_int {
 pub(crate) fn rank_out(rank: c_int) -> c_int {
     if rank >= 0 {
         rank
+    } else if rank == standard::MPI_ANY_SOURCE as c_int {
+        // The status of every send has it.
+        program::MPI_ANY_SOURCE as c_int
     } else {
         special_rank(rank, |pair| (pair.1, pair.0))
     }
@@ -115,7 +118,9 @@ fn special_rank(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
 pub(crate) fn tag_in(tag: c_int) -> c_int {
     const ANY: c_int = program::MPI_ANY_TAG as c_int;
     const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
+    const { assert!(ANY < 0 && STANDARD_ANY < 0) };
     match tag {
+        0.. => tag,
         ANY => STANDARD_ANY,
         STANDARD_ANY => ANY,
         _ => tag,
@@ -293,20 +298,20 @@ pub(crate) unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -
     convert(unsafe { *word })
 }
 
-/// An array of converted integers.
+/// Fills an array with converted integers.
 ///
 /// # Safety
 /// The address is NULL or that of so many integers.
 pub(crate) unsafe fn integers(
+    array: &mut Array<c_int>,
     values: *const c_int,
     length: i64,
     convert: impl Fn(c_int) -> c_int,
-) -> Array<c_int> {
-    if values.is_null() {
-        return Array::null();
+) {
+    if !values.is_null() {
+        // SAFETY: promised.
+        array.fill(length, |at| convert(unsafe { *values.add(at) }));
     }
-    // SAFETY: promised.
-    Array::new(length, |at| convert(unsafe { *values.add(at) }))
 }
 
 /// Converts an array in place.

@@ -1,5 +1,6 @@
-//! One class of handles: the conversion of predefined handles by tables, and of the program's
-//! objects by an index.
+//! One class of handles: the conversion of predefined handles by tables. The program's objects have
+//! the standard's word as their handle if that is one in the program's ABI too; an index stands for
+//! any other.
 
 use crate::common::array::Array;
 use crate::common::objects::{INDEX_BITS, Objects};
@@ -28,6 +29,8 @@ pub(crate) struct Class {
     null: Row,
     /// The bits of a dynamic handle that name the class.
     prefix: Handle,
+    /// Every object of the class has an index.
+    is_indexed: bool,
     pub(crate) predefined: Predefined,
     /// Predefined handles at the places of the standard's lower bits.
     by_standard: [Row; 256],
@@ -46,6 +49,7 @@ impl Class {
                 standard: null.1 as usize,
             },
             prefix: program::prefix(null.0 as c_int),
+            is_indexed: program::is_indexed(null.0),
             predefined: Predefined::new(pairs, null),
             by_standard: [NONE; 256],
             objects: Objects::new(),
@@ -74,22 +78,22 @@ impl Class {
     /// The standard's handle.
     #[inline(always)]
     pub(crate) fn standard(&self, handle: Handle) -> usize {
-        match self.predefined.standard(handle) {
+        if let Some(standard) = self.predefined.standard(handle) {
+            return standard;
+        }
+        match program::shared_in(handle) {
             Some(standard) => standard,
-            None => self.other(handle),
+            None => self.indexed(handle),
         }
     }
 
-    /// The standard's handle of one of the program's objects, or of a predefined one that is not at
-    /// its first place.
+    /// The standard's handle of an object that has an index.
+    #[cold]
     #[inline(never)]
-    fn other(&self, handle: Handle) -> usize {
-        let object = self
-            .index(handle)
+    fn indexed(&self, handle: Handle) -> usize {
+        self.index(handle)
             .and_then(|index| self.objects.get(index))
-            .map(|entry| entry.standard.load(Ordering::Acquire));
-        let standard = object.or_else(|| self.predefined.displaced(handle));
-        standard.unwrap_or(UNKNOWN)
+            .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
     }
 
     /// The standard's handle of the one at an address, which may be NULL.
@@ -116,10 +120,21 @@ impl Class {
     /// already keeps its handle, and must be freed as often as it was returned.
     #[inline(never)]
     pub(crate) fn program(&self, standard: usize) -> Handle {
-        match self.predefined(standard) {
-            Some(handle) => handle,
-            None => self.handle(self.referred(standard)),
+        if let Some(handle) = self.predefined(standard) {
+            return handle;
         }
+        match program::shared(standard) {
+            Some(handle) if !self.is_indexed && self.predefined.standard(handle).is_none() => {
+                handle
+            }
+            _ => self.handle(self.referred(standard)),
+        }
+    }
+
+    /// The handle of an object that the library never returns again, by an index in any case.
+    pub(crate) fn with_index(&self, standard: usize) -> (Handle, u32) {
+        let index = self.objects.insert(standard);
+        (self.handle(index), index)
     }
 
     fn predefined(&self, standard: usize) -> Option<Handle> {
@@ -246,28 +261,20 @@ impl Class {
         }
     }
 
-    /// The standard's handles of an array.
+    /// Fills an array with the standard's handles.
     ///
     /// # Safety
     /// The address is NULL or that of so many handles.
     #[inline(always)]
-    pub(crate) unsafe fn array(&self, handles: *const Handle, length: i64) -> Array<usize> {
-        if handles.is_null() {
-            return Array::null();
-        }
-        // SAFETY: promised.
-        Array::new(length, |at| self.standard(unsafe { *handles.add(at) }))
-    }
-
-    /// [`Class::update`] of an array.
-    ///
-    /// # Safety
-    /// The address is NULL or that of as many handles.
-    #[inline(always)]
-    pub(crate) unsafe fn update_all(&self, handles: *mut Handle, standard: &[usize]) {
-        for (at, &standard) in standard.iter().enumerate() {
-            // SAFETY: promised; the slice is empty if the address is NULL.
-            unsafe { self.update(handles.add(at), standard) };
+    pub(crate) unsafe fn array(
+        &self,
+        array: &mut Array<usize>,
+        handles: *const Handle,
+        length: i64,
+    ) {
+        if !handles.is_null() {
+            // SAFETY: promised.
+            array.fill(length, |at| self.standard(unsafe { *handles.add(at) }));
         }
     }
 
@@ -285,9 +292,8 @@ impl Class {
         }
     }
 
-    /// The entry's mark of an object that the library never returns again.
-    pub(crate) fn mark(&self, handle: Handle) -> Option<(u32, &std::sync::atomic::AtomicU32)> {
-        let index = self.index(handle)?;
-        Some((index, &self.objects.get(index)?.references))
+    /// The mark of an object with an index.
+    pub(crate) fn mark(&self, index: u32) -> Option<&std::sync::atomic::AtomicU32> {
+        Some(&self.objects.get(index)?.references)
     }
 }

@@ -45,16 +45,15 @@ impl LateArrays {
     /// # Safety
     /// The address is NULL or that of a handle.
     pub(crate) unsafe fn keep(self, request: *mut Handle, standard: usize) {
+        if standard == 0 || request.is_null() {
+            return;
+        }
+        let (handle, index) = REQUEST.with_index(standard);
         // SAFETY: promised.
-        unsafe {
-            REQUEST.give(request, standard);
-            if standard == 0 || request.is_null() {
-                return;
-            }
-            if let Some((index, mark)) = REQUEST.mark(*request) {
-                kept().insert(index, self);
-                mark.store(KEEPS, Ordering::Relaxed);
-            }
+        unsafe { *request = handle };
+        kept().insert(index, self);
+        if let Some(mark) = REQUEST.mark(index) {
+            mark.store(KEEPS, Ordering::Relaxed);
         }
     }
 }
@@ -62,7 +61,7 @@ impl LateArrays {
 /// Frees the arrays of a request that is gone.
 #[inline(always)]
 pub(crate) fn forget(class: &Class, index: u32, entry: &Entry) {
-    if entry.references.load(Ordering::Relaxed) == KEEPS && std::ptr::eq(class, &REQUEST) {
+    if entry.references.load(Ordering::Relaxed) == KEEPS && std::ptr::eq(class, &*REQUEST) {
         entry.references.store(0, Ordering::Relaxed);
         kept().remove(&index);
     }

@@ -18,6 +18,7 @@ pub(crate) mod library;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod removed;
+pub(crate) mod requests;
 pub(crate) mod standard;
 pub(crate) mod status;
 #[cfg(test)]

@@ -56,11 +56,36 @@ pub(crate) unsafe fn give<const CANCELLABLE: bool>(
     caller: *mut ProgramStatus,
     status: &StandardStatus,
 ) {
-    if is_ignored(caller) {
-        return;
+    if !is_ignored(caller) {
+        // SAFETY: promised.
+        unsafe { write::<CANCELLABLE>(&mut *caller, status) };
     }
-    // SAFETY: promised.
-    let caller = unsafe { &mut *caller };
+}
+
+/// A status without an error whose number of bytes can be read is copied.
+#[inline(always)]
+fn write<const CANCELLABLE: bool>(caller: &mut ProgramStatus, status: &StandardStatus) {
+    // One load for a word: a wider one would wait for the library's stores, which are narrower.
+    // SAFETY: the addresses are those of words of the status.
+    let word = |at: usize| unsafe { (&raw const status.internal[at]).read_volatile() };
+    let count = word(0);
+    // Of an unset error nothing but the sign is left, as of none.
+    let error = status.error & c_int::MAX;
+    let more = error | count & c_int::MIN | word(1) | word(2) | word(3) | word(4);
+    let is_plain = more == 0 && LAYOUT.load(Ordering::Relaxed) == PLAIN;
+    if !is_plain || status.source == UNSET {
+        return write_any(caller, status, CANCELLABLE);
+    }
+    caller.set_count(count.into(), false);
+    caller.source = rank_out(status.source);
+    caller.tag = tag_out(status.tag);
+    // An unset error leaves the caller's.
+    caller.error &= status.error >> 31;
+}
+
+#[cold]
+#[inline(never)]
+fn write_any(caller: &mut ProgramStatus, status: &StandardStatus, is_cancellable: bool) {
     if status.error != UNSET {
         caller.error = error_out(status.error);
     }
@@ -79,7 +104,7 @@ pub(crate) unsafe fn give<const CANCELLABLE: bool>(
         if crate::common::standard::get_count_c(status, BYTE, &mut bytes) != 0 || bytes < 0 {
             bytes = 0;
         }
-        if CANCELLABLE && crate::common::standard::test_cancelled(status, &mut cancelled) != 0 {
+        if is_cancellable && crate::common::standard::test_cancelled(status, &mut cancelled) != 0 {
             cancelled = 0;
         }
     }
@@ -96,7 +121,6 @@ const OPAQUE: u8 = 2;
 
 /// The number of bytes where it can be read without a call: in a library whose functions have been
 /// seen to read this word, of a status that has nothing else.
-#[inline(always)]
 fn plain_count(status: &StandardStatus) -> Option<c_int> {
     let [count, rest @ ..] = status.internal;
     if count < 0 || rest != [0; 4] {
@@ -165,18 +189,19 @@ pub(crate) unsafe fn standard(caller: *const ProgramStatus) -> StandardStatus {
     status
 }
 
-/// Statuses for the library to write.
-pub(crate) fn unset_array(caller: *const ProgramStatus, length: i64) -> Array<StandardStatus> {
-    if is_ignored(caller) {
-        return Array::null();
+/// Fills an array of statuses for the library to write.
+#[inline(always)]
+pub(crate) fn unset(array: &mut Array<StandardStatus>, caller: *const ProgramStatus, length: i64) {
+    if !is_ignored(caller) {
+        array.fill(length, |_| StandardStatus::unset());
     }
-    Array::filled(length, StandardStatus::unset())
 }
 
 /// Writes those of the caller's statuses that the library has written.
 ///
 /// # Safety
 /// The caller's pointer is MPI_STATUSES_IGNORE or that of so many statuses.
+#[inline(always)]
 pub(crate) unsafe fn give_all(caller: *mut ProgramStatus, statuses: &[StandardStatus]) {
     for (at, status) in statuses.iter().enumerate() {
         // SAFETY: promised; an ignored array is empty here.

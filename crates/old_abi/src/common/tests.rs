@@ -115,17 +115,20 @@ fn sets_convert_both_ways() {
     assert_eq!(file_mode_in(both as c_int), wanted as c_int);
 }
 
+/// The first of the standard's handles that no program's ABI has as its own.
+const LARGE: usize = 0x5000_0000_0000_0000;
+
 #[test]
 fn a_request_gives_its_number_to_the_next() {
-    let first = REQUEST.program(0x1000);
+    let first = REQUEST.program(LARGE);
     assert!(REQUEST.index(first).is_some_and(|index| index >= FIRST));
-    assert_eq!(REQUEST.standard(first), 0x1000);
+    assert_eq!(REQUEST.standard(first), LARGE);
     let mut handle = first;
     // SAFETY: the address is that of a handle.
     unsafe { REQUEST.update(&mut handle, standard::MPI_REQUEST_NULL as usize) };
     assert_eq!(handle, handle_of(program::MPI_REQUEST_NULL as c_int));
     assert_eq!(REQUEST.standard(first), UNKNOWN);
-    assert_eq!(REQUEST.program(0x2000), first);
+    assert_eq!(REQUEST.program(LARGE + 1), first);
     REQUEST.release(first);
 }
 
@@ -133,7 +136,7 @@ fn a_request_gives_its_number_to_the_next() {
 fn threads_never_share_a_number() {
     let work = |thread: usize| {
         for at in 0..20_000_usize {
-            let standard = 0x10_0000 + (thread << 20) + at;
+            let standard = LARGE + (thread << 20) + at;
             let handle = MESSAGE.program(standard);
             assert_eq!(MESSAGE.standard(handle), standard);
             MESSAGE.release(handle);
@@ -163,13 +166,34 @@ proptest! {
         prop_assert_eq!((status.count(), status.is_cancelled()), (bytes, cancelled));
     }
 
+    /// Handles of objects come back, whatever words the library has for them, in both directions.
+    #[test]
+    fn handles_of_objects_come_back(words in proptest::collection::vec(0x1000..usize::MAX, 1..40), bits in 0..52_u32) {
+        for word in words.into_iter().map(|word: usize| (word >> bits).max(0x1000)) {
+            for (class, _) in classes::all() {
+                let handle = class.program(word);
+                prop_assert_eq!(class.standard(handle), word, "{:#x}", handle);
+                class.release(handle);
+            }
+            let mut request = handle_of(program::MPI_REQUEST_NULL as c_int);
+            // SAFETY: the address is that of a handle.
+            unsafe {
+                REQUEST.give(&mut request, word);
+                prop_assert_eq!(REQUEST.standard_at(&request), word);
+                REQUEST.update(&mut request, standard::MPI_REQUEST_NULL as usize);
+            }
+            prop_assert_eq!(request, handle_of(program::MPI_REQUEST_NULL as c_int));
+            prop_assert_eq!(REQUEST.standard(request), standard::MPI_REQUEST_NULL as usize);
+        }
+    }
+
     /// An object has one handle as long as it has any, whatever order it is returned and freed in.
     #[test]
     fn objects_keep_their_handles(steps in proptest::collection::vec((0..8_usize, any::<bool>()), 1..200)) {
         let mut held: BTreeMap<usize, (Handle, u32)> = BTreeMap::new();
         for (object, returned) in steps {
             // The process's other tests use no such addresses.
-            let standard = 0x7000_0000 + (object << 12);
+            let standard = (LARGE << 1) + (object << 12);
             if returned {
                 let handle = COMM.program(standard);
                 let (known, references) = held.entry(standard).or_insert((handle, 0));
