@@ -1,5 +1,6 @@
 """Programs of other ABIs get our library of that ABI. Those that cannot are refused, and those that load another library are named."""
 
+import json
 import os
 import re
 import subprocess
@@ -136,6 +137,46 @@ def verbose(world):
                 raise Problem(f"{command}: {job.err}")
 
 
+# Names of the standard that work and that do not yet, and one of an extension.
+IMPORTS = """int MPI_Init(int *, char ***); int PMPI_Barrier(int); int MPI_Win_fence(int, int); int MPIX_Query_cuda_support(void);
+int use(void) { return MPI_Init(0, 0) + PMPI_Barrier(0x44000000) + MPI_Win_fence(0, 0) + MPIX_Query_cuda_support(); }
+"""
+
+
+def info(world):
+    """`fishplate info` shows the ABI of a program, the file that needs it, and the state of each name."""
+    prefix = world.mpiexec.parent.parent
+    ours = prefix.resolve() / "lib/fishplate/libmpi.so.12"
+    part = built(world, "libimports.so", IMPORTS, "-shared", "-fPIC", "-Wl,-soname,libimports.so", "-x", "none", str(ours))
+    program = built(world, "imports", "int use(void); int main(void) { return use(); }\n", "-x", "none", str(part),
+                    f"-Wl,-rpath,{part.parent}", "-Wl,--allow-shlib-undefined")
+    command = [prefix / "bin/fishplate", "info", program]
+    with Job(world.work, [*command, "--json"]) as job:
+        if (code := job.end(10)) != 0:
+            raise Problem(f"exit status {code}: {job.err}")
+        found = json.loads(job.out)
+        library = {"name": "libmpi.so.12", "abi": "mpich", "contents": "the ABI of MPICH and Intel MPI",
+                   "needed_by": str(part), "used": str(ours)}
+        names = {"MPI_Init": "supported", "PMPI_Barrier": "supported", "MPIX_Query_cuda_support": "missing_beside_the_standard"}
+        state = {row["name"]: row["state"] for row in found["names"]}
+        fence = state.pop("MPI_Win_fence")
+        if found["libraries"] != [library] or found["refusal"] or state != names or fence not in ("supported", "not_yet"):
+            raise Problem(job.out)
+    with Job(world.work, command) as job:
+        job.end(10)
+        for line in [r"ABI +the ABI of MPICH and Intel MPI", rf"needs +libmpi.so.12 by {part}", rf"would use +{ours}",
+                     r"supported +2|supported +3", r"not in the standard, missing +1 +MPIX_Query_cuda_support"]:
+            if not re.search(line, job.out):
+                raise Problem(f"{line}: {job.out}")
+    fortran = built(world, "libmpifort.so.12", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpifort.so.12")
+    refused_one = built(world, "info-fortran", CALLS, "-x", "none", str(fortran), f"-Wl,-rpath,{fortran.parent}")
+    for name, code, pattern in [(refused_one, 0, "several ranks +no: .*libmpifort.so.12.*Fortran"), (Path(__file__), 0, "ABI +unknown"),
+                                ("/nowhere/program", 2, "there is no program /nowhere/program")]:
+        with Job(world.work, [*command[:-1], name]) as job:
+            if job.end(10) != code or not re.search(pattern, (job.out + job.err).replace("\n" + " " * 22, " ")):
+                raise Problem(f"{name}: {job.out} {job.err}")
+
+
 def search_path(world):
     """DT_RPATH comes before LD_LIBRARY_PATH; the ranks load our library all the same."""
     prefix = world.mpiexec.parent.parent
@@ -236,6 +277,7 @@ def tests() -> list:
         ("another library on other hosts", on_hosts),
         ("libraries of two ABIs in one program", two_abis),
         ("--verbose names the libraries", verbose),
+        ("info names the libraries of a program and the state of its MPI names", info),
         ("a program's own search path finds another library", search_path),
         ("ranks load another library while they run", loaded_later),
         ("programs without MPI", no_library),

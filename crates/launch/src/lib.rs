@@ -24,6 +24,7 @@ mod guard;
 mod host_table;
 mod hostfile;
 mod hosts;
+mod inspection;
 mod job;
 mod kill_sequence;
 mod kvs;
@@ -48,6 +49,7 @@ pub use binding::{BindTo, BindingRequest, CpuList, HardwareThread, Level, MapBy,
 pub use describe::ranges;
 pub use error::Error;
 pub use hosts::{HostList, JobHost, Places, place};
+pub use inspection::{Inspection, inspect};
 pub use job::{JobEnd, run};
 pub use library::library_directory;
 pub use needs::{Abi, MpiNeed, MpiNeeds, defined_names};

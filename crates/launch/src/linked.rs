@@ -178,6 +178,9 @@ impl LinkedLibraries {
         let what = match (&self.needs.file, own_mpi, &found[..]) {
             (None, _, _) => format!("{program} has no file that can be read"),
             (_, Some(file), _) => format!("{program} has MPI_Init in itself, in {}", shown(file)),
+            (Some(_), _, []) if self.needs.objects.is_empty() => {
+                format!("{program} is neither a program of 64 bits nor a script")
+            }
             (Some(file), _, []) => format!(
                 "{program} needs no MPI library at its start ({} and {} libraries)",
                 shown(file),

@@ -236,14 +236,7 @@ pub fn defined_names(library: &Path) -> Vec<String> {
 /// The MPI names of an object. Tables of linkers append versions to names.
 fn mpi_names(file: &Path) -> Option<Symbols> {
     const BEGINNINGS: [&[u8]; 8] = [
-        b"MPI_",
-        b"PMPI_",
-        b"MPIX_",
-        b"PMPIX_",
-        b"mpi_",
-        b"pmpi_",
-        b"ompi_mpi_",
-        b"OMPI_",
+        b"MPI_", b"PMPI_", b"MPIX_", b"PMPIX_", b"mpi_", b"pmpi_", b"ompi_", b"OMPI_",
     ];
     let is_mpi = |name: &[u8]| BEGINNINGS.iter().any(|start| name.starts_with(start));
     let mut names = symbols(&File::open(file).ok()?, is_mpi);
