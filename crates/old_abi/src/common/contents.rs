@@ -30,7 +30,7 @@ pub(crate) unsafe fn convert<N: Number>(datatype: usize, length: i64, integers: 
         // their arguments; and the order.
         MPI_COMBINER_DARRAY if count > 3 => {
             // SAFETY: the third integer is one of the datatype's.
-            let ndims = unsafe { (*integers.add(2)).get() } as usize;
+            let ndims = unsafe { (*integers.add(2)).get() }.max(0) as usize;
             for at in 3 + ndims..(3 + 3 * ndims).min(count) {
                 // SAFETY: the integer is one of the datatype's.
                 unsafe { (*integers.add(at)).set(order_out((*integers.add(at)).get())) };
