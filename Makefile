@@ -16,6 +16,7 @@ help:
 	@echo 'make test-ci             what protects the main branch, 15 minutes at rest; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make applications        build FFTW, HYPRE and PT-SCOTCH from Debian and run their own checks'
+	@echo 'make binaries            programs of PyPI and Debian that were built for MPICH and Open MPI, as they are packaged; it fetches them'
 	@echo 'make test-launchers      jobs over ssh, by MPICH, Intel MPI, Open MPI and Slurm, and inside Slurm and Grid Engine; it fetches them'
 	@echo 'make last-path           the only network between two hosts breaks, for a while or for ever, in namespaces of this machine'
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
@@ -23,6 +24,7 @@ help:
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
+	@echo 'make wheel               a package for pip, for every Linux since 2018; it needs no compiler where it is installed'
 	@echo 'make deb                 a package for Debian and Ubuntu; make container: an image for podman or docker'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
 

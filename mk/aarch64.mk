@@ -30,11 +30,12 @@ test-aarch64: stage
 # The staged tree, with the other library.
 library-aarch64:
 	$(CROSS) $(CARGO) rustc --profile lib -p abi --crate-type cdylib --target $(AARCH64)
-	$(CROSS) $(CARGO) build --profile lib -p clocks --target $(AARCH64)
+	$(CROSS) $(CARGO) build --profile lib $(OTHER_LIBRARIES) --target $(AARCH64)
 	@$(INSTALL) -d build/aarch64/lib
 	@cp -rfP build/bin build/include build/aarch64
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libmpi_abi.so build/aarch64/lib/libmpi_abi.so.1
 	@ln -sfn libmpi_abi.so.1 build/aarch64/lib/libmpi_abi.so
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libfishplate_clock.so build/aarch64/lib/libfishplate_clock.so
+	@$(call old_abis,$(TARGET)/$(AARCH64)/lib,build/aarch64)
 	@$(call archive_of_names,aarch64-linux-gnu-gcc,aarch64-linux-gnu-ar,build/aarch64)
 	@$(call stub_of_supported,aarch64-linux-gnu-gcc,build/aarch64)

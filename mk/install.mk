@@ -25,11 +25,18 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/abi/supported.c; } || \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
+# The libraries of older ABIs, from the folder where they were built into a tree.
+old_abis = $(INSTALL) -d $(2)/lib/fishplate && for pair in mpich=libmpi.so.12 openmpi=libmpi.so.40 openmpi_cxx=libmpi_cxx.so.40; do \
+	    $(INSTALL) -m 755 $(1)/libfishplate_$${pair%%=*}.so $(2)/lib/fishplate/$${pair\#*=} || exit 1; done
+
+# The libraries beside that of MPI: clocks, and those of other ABIs.
+OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
+
 .PHONY: stage tree first-tree files library command first-command
 
 library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
-	$(CARGO) build --profile lib -p clocks -p mpich_abi
+	$(CARGO) build --profile lib $(OTHER_LIBRARIES)
 
 command:
 	$(CARGO) build --profile command -p fishplate
@@ -62,8 +69,7 @@ files:
 	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
-	@$(INSTALL) -d $(ROOT)/lib/fishplate
-	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_mpich.so $(ROOT)/lib/fishplate/libmpi.so.12
+	@$(call old_abis,$(BUILT)/lib,$(ROOT))
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))

@@ -1,9 +1,21 @@
-# Packages: `make install` and `make uninstall`, a Debian package, a container image. All three are copies of one image of the tree.
+# Packages: `make install` and `make uninstall`, a Debian package, a wheel, a container image. All are copies of one image of the tree.
 
 IMAGE := $(CURDIR)/build/image
 DEB    = build/fishplate_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
 
-.PHONY: install uninstall image deb container may-install packages
+# The wheel's binaries need this C library or a later one: RHEL 8 has it, which is the oldest system that others build wheels for.
+# They are compiled apart, so that the ordinary build stays valid.
+GLIBC   := 2.28
+MACHINE := $(shell uname -m)
+WHEEL    = build/fishplate-$(VERSION)-py3-none-manylinux_$(subst .,_,$(GLIBC))_$(MACHINE).whl
+AT_WHEEL := $(CURDIR)/build/wheel
+ZIG     := $(AT_WHEEL)/tools/bin/python-zig
+ZIG_CC  := $(ZIG) cc -target $(MACHINE)-linux-gnu.$(GLIBC)
+# Without `defs` a name that this C library lacks would show when the library is loaded.
+ZIGBUILD = RUSTFLAGS='-C link-arg=-Wl,-z,defs' PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target CARGO_PROFILE_LIB_STRIP=symbols \
+    CARGO_PROFILE_COMMAND_STRIP=symbols cargo-zigbuild
+
+.PHONY: install uninstall image image-files deb wheel container may-install packages
 
 install: may-install image
 	@scripts/install-tree copy $(IMAGE) $(DESTDIR)$(PREFIX)
@@ -20,6 +32,9 @@ uninstall:
 
 # The tree with what only an installation needs: man pages, completions of shells, documents, examples, licences.
 image: library command
+	@$(MAKE) --no-print-directory image-files
+
+image-files:
 	@rm -rf $(IMAGE)
 	@$(MAKE) --no-print-directory files ROOT=$(IMAGE)
 	@$(INSTALL) -d $(IMAGE)/share/man/man1 $(IMAGE)/share/bash-completion/completions \
@@ -37,6 +52,19 @@ image: library command
 
 deb: image
 	@scripts/deb $(IMAGE) $(VERSION) $(DEB)
+
+wheel:
+	@scripts/needs.sh cc python3
+	@scripts/wheel.py tools $(AT_WHEEL)/tools
+	$(ZIGBUILD) rustc --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib -p abi --crate-type cdylib
+	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib $(OTHER_LIBRARIES)
+	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile command -p fishplate
+	@$(MAKE) --no-print-directory image-files IMAGE=$(AT_WHEEL)/image BUILT=$(AT_WHEEL)/target/$(MACHINE)-unknown-linux-gnu \
+	    CC='$(ZIG_CC)' AR='$(ZIG) ar'
+	@scripts/wheel.py library-0 $(AT_WHEEL)/image $(ZIG_CC)
+	@scripts/wheel.py pack $(AT_WHEEL)/image $(VERSION) $(WHEEL)
+	@$(AT_WHEEL)/tools/bin/python scripts/wheel.py check $(WHEEL)
+	@echo $(WHEEL)
 
 # With podman or docker, whichever runs here.
 container:

@@ -46,6 +46,13 @@ applications: stage
 	@scripts/needs.sh flex bison perl
 	@python3 tests/all.py --all applications
 
+# Programs of PyPI and Debian as they are packaged: docs/binaries.md. It fetches about a gigabyte, and takes some minutes after that.
+# `make binaries OPTIONS='--only gromacs'` runs a part; `OPTIONS=--update` writes the document.
+.PHONY: binaries
+binaries: stage
+	@scripts/needs.sh cc python3
+	@python3 tests/foreign/binaries.py --prefix build $(OPTIONS)
+
 # Pages of results, in headless Chromium where there is one.
 .PHONY: report
 report: stage

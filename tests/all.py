@@ -105,8 +105,11 @@ def other_suites(full: bool) -> list[Step]:
         Step("documents", python("docs/run.py", *(["--long"] if full else [])), first=True),
         # Suites of others.
         Step("mpi4py", python("foreign/mpi4py.py", *PREFIX, *subset)),
-        *([Step("mpi4py-wheel", python("foreign/mpi4py.py", *PREFIX, "--wheel", "--results", "mpi4py-wheel"))] if full else []),
+        *([Step("mpi4py-wheel", python("foreign/mpi4py.py", *PREFIX, "--wheel", "--results", "mpi4py-wheel")),
+           Step("mpi4py-wheel-openmpi", python("foreign/mpi4py.py", *PREFIX, "--wheel", "openmpi", "--results", "mpi4py-wheel-openmpi"))] if full else []),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
+        # Programs that others have built.
+        Step("binaries", python("foreign/binaries.py", *PREFIX, *short), first=True),
         # Example programs that check their own results.
         Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else [])), first=True),
         # Instructions of the hot paths.

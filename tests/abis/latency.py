@@ -23,6 +23,7 @@ import harness  # noqa: E402
 ABIS = {
     "standard": (None, "lib/libmpi_abi.so.1"),
     "mpich": (harness.ROOT / "tests/robust/mpich_abi", "lib/fishplate/libmpi.so.12"),
+    "openmpi": (harness.ROOT / "tests/robust/openmpi_abi", "lib/fishplate/libmpi.so.40"),
 }
 
 

@@ -1,4 +1,4 @@
-"""libmpi.so.12 over the `libmpi_abi.so.1` of others, under their launchers."""
+"""libmpi.so.12 and libmpi.so.40 over the `libmpi_abi.so.1` of others, under their launchers."""
 
 import functools
 import os
@@ -49,11 +49,12 @@ def run(world, library: Library, ranks: int, command: list) -> harness.Outcome:
 
 
 def built(world, abi: str) -> Path:
-    """abi.c for MPICH's ABI or for the standard's."""
+    """abi.c for MPICH's ABI, Open MPI's, or the standard's."""
     target = world.work / f"abi-{abi}"
     if not target.exists():
         header, library = {
             "mpich": (PROGRAM, world.prefix / "lib/fishplate/libmpi.so.12"),
+            "openmpi": (PROGRAM.with_name("openmpi_abi"), world.prefix / "lib/fishplate/libmpi.so.40"),
             "standard": (world.prefix / "include", world.prefix / "lib/libmpi_abi.so.1"),
         }[abi]
         subprocess.run(["cc", "-Wall", "-Wno-stringop-overread", f"-I{header}", PROGRAM / "abi.c", library, "-o", target], check=True)
@@ -64,12 +65,12 @@ def passes(outcome: harness.Outcome, ranks: int) -> bool:
     return outcome.code == 0 and outcome.out.count("passed") == ranks
 
 
-def program(library: Library):
+def program(library: Library, abi: str, says: str):
     def test(world):
-        outcome = run(world, library, 3, [built(world, "mpich"), *library.own_ways])
+        outcome = run(world, library, 3, [built(world, abi), *library.own_ways])
         if not passes(outcome, 3):
             raise Problem(f"exit status {outcome.code}{harness.output(outcome.out + outcome.err)}")
-    return Case(f"handles, statuses, callbacks and limits over {library.says}'s library", test)
+    return Case(f"handles, statuses, callbacks and limits of {says}'s ABI over {library.says}'s library", test)
 
 
 def own_way(library: Library, part: str, how: str):
@@ -98,4 +99,4 @@ def benchmark(library: Library):
 
 def cases() -> list[Case]:
     return [case for library in LIBRARIES for case in (
-        program(library), benchmark(library), *(own_way(library, *row) for row in library.own_ways.items()))]
+        program(library, "mpich", "MPICH"), program(library, "openmpi", "Open MPI"), benchmark(library), *(own_way(library, *row) for row in library.own_ways.items()))]

@@ -24,7 +24,8 @@ PATHS = ["send_8", "send_1024", "isend_8", "irecv_8", "waitall_8", "recv_8", "em
 # Collectives: each call is counted alone, and the least count is taken, of a call that found its peer there.
 TOGETHER = ["barrier", "bcast_8", "bcast_root_8", "allreduce_8"]
 # Programs of other ABIs: the name of the ABI, its header, and its library in the prefix. They walk the paths that convert most.
-ABIS = {"mpich": (HERE.parent / "robust/mpich_abi", "lib/fishplate/libmpi.so.12")}
+ABIS = {"mpich": (HERE.parent / "robust/mpich_abi", "lib/fishplate/libmpi.so.12"),
+        "openmpi": (HERE.parent / "robust/openmpi_abi", "lib/fishplate/libmpi.so.40")}
 CONVERTED = ["send_8", "isend_8", "irecv_8", "waitall_8", "recv_8", "recv_status_8", "sendrecv_8", "exchange_8", "exchange_status_8", "waitall_status_8"]
 ROUNDS = 100
 EXPECTED = HERE / "expected"

@@ -1,15 +1,17 @@
-"""Source packages of Debian, at fixed versions and hashes.
+"""Packages of Debian: sources at fixed versions and hashes, and binaries that are unpacked without being installed.
 
-apt-get fetches them with a configuration of its own (lists and cache in a folder under build/), so the system's apt is neither
-read nor changed. Nothing of them is ever committed.
+apt-get fetches them with a configuration of its own (lists and cache in a folder under build/), so the system's apt is not
+changed. Nothing of them is ever committed.
 """
 
 import hashlib
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
 
-SOURCES = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main\n"
+MIRROR = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian"
+SUITE = "bookworm"
 SECONDS = 600
 
 
@@ -41,18 +43,98 @@ def unpack(archive: Path, home: Path, wanted=lambda member: True) -> None:
 
 
 def download(package: str, cache: Path) -> None:
-    apt = cache / f"apt-{package}"
-    for folder in ("lists/partial", "cache/archives/partial"):
-        (apt / folder).mkdir(parents=True, exist_ok=True)
-    (apt / "sources.list").write_text(SOURCES)
-    options = ["-qq"]
-    for setting in (f"Dir::Etc::sourcelist={apt}/sources.list", "Dir::Etc::sourceparts=-", f"Dir::State::lists={apt}/lists",
-                    f"Dir::Cache={apt}/cache", "APT::Sandbox::User=", "Acquire::Retries=2"):
-        options += ["-o", setting]
+    options = configuration(cache / f"apt-{package}", f"deb-src {MIRROR} {SUITE} main\n")
     for command in (["update"], ["source", "--download-only", package]):
-        try:
-            done = subprocess.run(["apt-get", *options, *command], cwd=cache, text=True, capture_output=True, timeout=SECONDS)
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            raise Unavailable(f"apt-get {command[0]}: {problem}") from None
-        if done.returncode:
-            raise Unavailable(f"apt-get {command[0]} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+        apt_get(options, command, cwd=cache)
+
+
+def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, bare: bool = False, hashes: dict | None = None) -> Path:
+    """A folder into which packages are unpacked, with those that they depend on and this machine lacks; once. `bare` takes this
+    machine for an empty one. A package may have a version, `NAME=VERSION`, and a hash, by that name. The archives stay in the cache,
+    where other roots find them."""
+    wanted = "\n".join([suite, *packages])
+    ready = root / ".packages"
+    if ready.exists() and ready.read_text() == wanted:
+        return root
+    shutil.rmtree(root, ignore_errors=True)
+    folder = cache / f"apt-{suite}"
+    options = lists(folder, suite)
+    if bare:
+        (folder / "empty").touch()
+        options += ["-o", f"Dir::State::status={folder}/empty"]
+    words = ["install", "--no-install-recommends", "--allow-downgrades", "--assume-yes", *packages]
+    # It lists what it would fetch: with an empty cache, everything.
+    (folder / "none/partial").mkdir(parents=True, exist_ok=True)
+    listed = apt_get([*options, "-o", f"Dir::Cache::archives={folder}/none"], ["--print-uris", *words])
+    apt_get(options, ["--download-only", *words])
+    root.mkdir(parents=True)
+    archives = [folder / "cache/archives" / line.split()[1] for line in listed.splitlines() if line.startswith("'")]
+    for archive in archives:
+        check(archive, hashes or {})
+        extract(archive, root)
+    ready.write_text(wanted)
+    return root
+
+
+def extracted(packages: list[str], root: Path, cache: Path, hashes: dict | None = None) -> Path:
+    """A folder into which packages alone are unpacked, once."""
+    wanted = "\n".join([SUITE, *packages])
+    ready = root / ".packages"
+    if ready.exists() and ready.read_text() == wanted:
+        return root
+    shutil.rmtree(root, ignore_errors=True)
+    folder = cache / f"apt-{SUITE}"
+    options = lists(folder, SUITE)
+    root.mkdir(parents=True)
+    apt_get(options, ["download", *packages], cwd=root)
+    for archive in root.glob("*.deb"):
+        check(archive, hashes or {})
+        extract(archive, root)
+        archive.unlink()
+    ready.write_text(wanted)
+    return root
+
+
+def lists(folder: Path, suite: str) -> list[str]:
+    """Options of apt-get, with fresh lists of a suite."""
+    options = configuration(folder, "".join(f"deb {MIRROR} {name} main\n" for name in (suite, f"{suite}-updates")))
+    if not (folder / "fresh").exists():
+        apt_get(options, ["update"])
+        (folder / "fresh").touch()
+    return options
+
+
+def check(archive: Path, hashes: dict) -> None:
+    name, version = archive.name.split("_")[:2]
+    wanted = hashes.get(f"{name}={version.replace('%3a', ':')}")
+    if wanted and (seen := hashlib.sha256(archive.read_bytes()).hexdigest()) != wanted:
+        raise Unavailable(f"{archive.name} has SHA-256 {seen}, not {wanted}")
+
+
+def extract(archive: Path, root: Path) -> None:
+    done = subprocess.run(["dpkg-deb", "-x", archive, root], capture_output=True, text=True)
+    if done.returncode:
+        raise Unavailable(f"dpkg-deb -x {archive.name}: {done.stderr.strip()}")
+
+
+def configuration(folder: Path, sources: str) -> list[str]:
+    """Options by which apt-get has lists, cache and sources of its own in this folder."""
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "sources.list").write_text(sources)
+    options = ["-qq"]
+    for setting in (f"Dir::Etc::sourcelist={folder}/sources.list", "Dir::Etc::sourceparts=-", f"Dir::State::lists={folder}/lists",
+                    f"Dir::Cache={folder}/cache", "APT::Sandbox::User=", "Acquire::Retries=2"):
+        options += ["-o", setting]
+    return options
+
+
+def apt_get(options: list[str], command: list[str], cwd: Path | None = None) -> str:
+    words = " ".join(command[:2])
+    try:
+        done = subprocess.run(["apt-get", *options, *command], cwd=cwd, text=True, capture_output=True, timeout=SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise Unavailable(f"apt-get {words}: {problem}") from None
+    if done.returncode:
+        raise Unavailable(f"apt-get {words} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout

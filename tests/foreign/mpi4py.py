@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build mpi4py against a prefix and run its own suite under the prefix's mpiexec.
 
-    tests/foreign/mpi4py.py [--prefix build] [--ranks 1,2,4] [--subset ci] [--only MODULE…] [--wheel] [--update]
+    tests/foreign/mpi4py.py [--prefix build] [--ranks 1,2,4] [--subset ci] [--only MODULE…] [--wheel [ABI]] [--update]
 
 mpi4py's sdist comes from PyPI and is built by the prefix's mpicc into a folder of its own under
 build/foreign, once for each header and prefix. mpi4py looks at MPI_ABI_VERSION in mpi.h: where it
@@ -10,7 +10,8 @@ MPI 5.0 for granted and tries none (MPI4PY_BUILD_MPIABI=1 would make every symbo
 libraries that lack some; ours exports all, so it stays off). NumPy is left out: the suite then
 uses Python's own arrays.
 
-With --wheel PyPI's wheel runs over our libmpi.so.12, MPICH's ABI, as the launcher chooses it; nothing is built.
+With --wheel PyPI's wheel runs over our libmpi.so.12, MPICH's ABI, as the launcher chooses it, or with --wheel openmpi over our libmpi.so.40,
+Open MPI's; nothing is built.
 
 Every test module is a run of its own. A test has failed if it failed on any rank. After a test that
 ended differently on different ranks (which may be out of step from then on) the run is started
@@ -23,6 +24,7 @@ of docs/foreign.md again.
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -101,12 +103,14 @@ def build(prefix: Path, cache: Path) -> tuple[Path, Path]:
 
 
 def install_wheel(cache: Path) -> tuple[Path, Path]:
-    """The Python of a virtual environment with PyPI's wheel, built for MPICH's ABI, and the folder of the sdist's tests."""
+    """The Python of a virtual environment with PyPI's wheel, built for several ABIs, and the folder of the sdist's tests."""
     archive = sdist(cache)
     home = cache / f"mpi4py-{VERSION}-wheel"
     python = home / "venv/bin/python"
+    home.mkdir(exist_ok=True)
+    lock = os.open(home, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # another suite may install it at the same time
     if not (home / "ready").exists():
-        home.mkdir(exist_ok=True)
         with tarfile.open(archive) as tar:
             tar.extractall(home, filter="data")
         subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
@@ -115,6 +119,7 @@ def install_wheel(cache: Path) -> tuple[Path, Path]:
         if done.returncode:
             give_up(done.stderr)
         (home / "ready").touch()
+    os.close(lock)
     return python, home / f"mpi4py-{VERSION}/test"
 
 
@@ -167,6 +172,8 @@ def run_module(context, module: str, ranks: int):
     """Yields (name, state, why) of every test of a module, however many runs that takes."""
     prefix, python, tests, options = context
     environment = {"PYTHONPATH": str(tests)}
+    if options.wheel:
+        environment["MPI4PY_MPIABI"] = options.wheel
     known: dict[str, tuple] = {}
     everything: list[str] = []
     alone = None
@@ -237,16 +244,18 @@ def main() -> int:
     parser.add_argument("--mpiexec", default="", metavar="WORDS", help="the command of another launcher, before `-n RANKS`")
     parser.add_argument("--mpiexec-options", default="", metavar="WORDS", help="more words for mpiexec, as its hosts")
     parser.add_argument("--expected", type=Path, default=None,
-                        help="the list of expected failures (mpi4py.expected, with --wheel mpi4py_wheel.expected); an empty string for none")
+                        help="the list of expected failures (mpi4py.expected, with --wheel mpi4py_wheel.expected or mpi4py_wheel_openmpi.expected); an empty string for none")
     parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
     parser.add_argument("--results", default="mpi4py", metavar="NAME", help="the name under which results are kept (mpi4py)")
-    parser.add_argument("--wheel", action="store_true", help="PyPI's wheel over our libmpi.so.12, MPICH's ABI, in place of a build")
+    parser.add_argument("--wheel", nargs="?", const="mpich", choices=["mpich", "openmpi"], metavar="ABI",
+                        help="PyPI's wheel in place of a build, over our libmpi.so.12 (mpich, which is meant without a name) or libmpi.so.40 (openmpi)")
     parser.add_argument("--build-only", action="store_true", help="build mpi4py, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per module")
     options = parser.parse_args()
     if options.expected is None:
-        options.expected = HERE / ("mpi4py_wheel.expected" if options.wheel else "mpi4py.expected")
+        lists = {None: "mpi4py.expected", "mpich": "mpi4py_wheel.expected", "openmpi": "mpi4py_wheel_openmpi.expected"}
+        options.expected = HERE / lists[options.wheel]
     complete = not options.only and not options.subset and options.ranks == "1,2,4"
     if options.update and not complete:
         parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")

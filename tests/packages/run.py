@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs Fishplate as users do, and removes it: `make install`, `make uninstall`, a Debian package, a container image.
+"""Installs Fishplate as users do, and removes it: `make install`, `make uninstall`, a Debian package, a wheel, a container image.
 
     tests/packages/run.py [--only TEXT] [--list]
 
@@ -18,6 +18,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
+
+import wheel  # noqa: E402
 
 TREE = harness.ROOT / "scripts/install-tree"
 # Time limits of a command, and of one that compiles.
@@ -144,7 +146,7 @@ def debian_package(_world):
         for part in ("man/man1/mpiexec.1.gz", "bash-completion/completions/mpirun", "zsh/vendor-completions/_mpiexec"):
             if not (share / part).is_symlink() or not (root / led(root, f"usr/share/{part}")).is_file():
                 raise Problem(f"/usr/share/{part} is no alternative")
-        for binary in ("bin/fishplate", "lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12"):
+        for binary in ("bin/fishplate", "lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
             if "no symbols" not in done("objdump", "-t", root / "opt/fishplate" / binary).out:
                 raise Problem(f"{binary} is not stripped")
         another_is_preferred(root, with_sbin)
@@ -191,6 +193,7 @@ CASES = [
     Case("files of others stay", others_stay),
     Case("a folder without permission", no_permission),
     Case("a Debian package in a root of its own", debian_package),
+    *wheel.CASES,
     Case("a container image", container),
 ]
 

@@ -89,9 +89,26 @@ def mpich(world):
 
 def mpich_abi(world):
     """Handles, statuses, constants, callbacks and limits of MPICH's ABI, by a program that has its numbers."""
-    source = Path(__file__).with_name("mpich_abi")
-    ours = world.mpiexec.parent.parent / "lib/fishplate/libmpi.so.12"
-    program = built(world, "abi", (source / "abi.c").read_text(), f"-I{source}", "-Wall", "-Wextra", "-Werror", "-x", "none", str(ours))
+    of_abi(world, "mpich_abi", "libmpi.so.12")
+
+
+def openmpi_abi(world):
+    """The same program with the facts of Open MPI's ABI. At fixed addresses it has copies of the objects whose addresses are handles."""
+    for options in [[], ["-no-pie", "-fno-pie"], ["-fPIC"]]:
+        of_abi(world, "openmpi_abi", "libmpi.so.40", *options)
+
+
+def openmpi_cxx(world):
+    """What programs of Open MPI's C++ bindings import."""
+    folder = world.mpiexec.parent.parent / "lib/fishplate"
+    cxx = Path(__file__).with_name("openmpi_abi") / "cxx.c"
+    of_abi(world, "openmpi_abi", "libmpi.so.40", "-rdynamic", source=cxx, more=(str(folder / "libmpi_cxx.so.40"),))
+
+
+def of_abi(world, abi: str, library: str, *options: str, source: Path = Path(__file__).parent / "mpich_abi/abi.c", more: tuple = ()):
+    tests = Path(__file__).parent
+    ours = world.mpiexec.parent.parent / "lib/fishplate" / library
+    program = built(world, f"{abi}-{source.stem}", source.read_text(), f"-I{tests / abi}", *options, "-Wall", "-Wextra", "-Werror", "-x", "none", *more, str(ours))
     with Job(world.work, [world.mpiexec, "-n", 3, program]) as job:
         if (code := job.end(20)) != 0 or job.out.split() != ["passed"] * 3 or job.err:
             raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
@@ -127,8 +144,9 @@ def tests() -> list:
     return [
         ("a program of MPICH's ABI", mpich),
         ("handles, statuses, callbacks and limits of MPICH's ABI", mpich_abi),
+        ("handles, statuses, callbacks and limits of Open MPI's ABI", openmpi_abi),
+        ("the C++ bindings of Open MPI's ABI", openmpi_cxx),
         other_abi("libmpifort.so.12", "MPICH's Fortran"),
-        other_abi("libmpi.so.40", "the ABI of Open MPI", "mpi4py"),
         ("a program's own search path finds another library", search_path),
         ("ranks load another library while they run", loaded_later),
         ("programs without MPI", no_library),

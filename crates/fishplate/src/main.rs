@@ -76,17 +76,25 @@ enum Command {
     Man(pages::ManArguments),
 }
 
+/// Names under which this command is `fishplate run`. Packages that hold no links, such as wheels,
+/// start it by a script that gives the name as first word.
+const OTHER_NAMES: [&str; 2] = ["mpiexec", "mpirun"];
+
 fn main() -> ExitCode {
     results::terminal::fit_to_terminal();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let name = words
         .first()
         .and_then(|word| Path::new(word).file_name()?.to_str());
-    let other_name = ["mpiexec", "mpirun"]
-        .into_iter()
-        .find(|other| name == Some(other));
-    if let Some(name) = other_name {
+    if let Some(name) = OTHER_NAMES.into_iter().find(|other| name == Some(other)) {
         return mpiexec::main(name, words.split_off(1));
+    }
+    let first = words.get(1);
+    if let Some(name) = OTHER_NAMES
+        .into_iter()
+        .find(|other| first.is_some_and(|word| word == other))
+    {
+        return mpiexec::main(name, words.split_off(2));
     }
     if words.get(1).is_some_and(|word| word == bench::WORKER) {
         return bench::worker(words.split_off(2));

@@ -27,7 +27,15 @@ pub(crate) fn handle(constant: c_int) -> Handle {
 }
 
 /// The null handle of requests.
-pub(crate) const REQUEST_NULL: Handle = program::MPI_REQUEST_NULL as Handle;
+#[inline(always)]
+pub(crate) fn request_null() -> Handle {
+    program::MPI_REQUEST_NULL as Handle
+}
+
+/// No class needs an index for every object.
+pub(crate) const fn is_indexed(_null: i64) -> bool {
+    false
+}
 
 /// The words that are handles of objects in both ABIs. Those below are the standard's predefined
 /// handles, and those above are negative integers, which name objects of a table.
@@ -132,22 +140,14 @@ pub(crate) fn fromint(_class: &Class, handle: c_int) -> Handle {
     handle
 }
 
-/// Ranks with a meaning. A value that means nothing in one ABI must mean nothing in the other.
-pub(crate) const SPECIAL_RANKS: [(i64, i64); 4] = [
-    (program::MPI_PROC_NULL, standard::MPI_PROC_NULL),
-    (program::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
-    (program::MPI_ROOT, standard::MPI_ROOT),
-    (-4, -2),
-];
-
 /// The first code that the standard ABI leaves to libraries and programs.
 const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
 
 /// The largest class of errors that MPICH defines, with those of its extensions.
 pub(crate) const LAST_ERROR_CLASS: c_int = 107;
 
-/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries made
-/// of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
+/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries
+/// made of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
 const OWN_CODES: c_int = 1 << 20;
 const PROGRAM_OWN_CODES: c_int = c_int::MAX - (OWN_CODES - 1);
 

@@ -8,19 +8,27 @@ use crate::standard::callee;
 use std::fmt::Write;
 
 /// The text of the module `entry`.
-pub(crate) fn generate(chapters: &[Chapter]) -> String {
+///
+/// `is_shorter`: whether texts up to a limit are shorter than in the standard ABI.
+pub(crate) fn generate(chapters: &[Chapter], is_shorter: &dyn Fn(&str) -> bool) -> String {
     let mut text = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
         for &large in procedure.forms() {
             if let Some(callee) = callee(procedure, large) {
-                write_entry(&mut text, procedure, large, &callee);
+                write_entry(&mut text, procedure, large, &callee, is_shorter);
             }
         }
     }
     text
 }
 
-fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &str) {
+fn write_entry(
+    text: &mut String,
+    procedure: &Procedure,
+    large: bool,
+    callee: &str,
+    is_shorter: &dyn Fn(&str) -> bool,
+) {
     let Signature {
         parameters: signature,
         names,
@@ -33,7 +41,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &s
         Some(expression) => format!("    {expression}\n"),
         None => format!(
             "    // SAFETY: the C program's promises about the arguments.\n    unsafe {{\n{}    }}\n",
-            write_body(procedure, large, callee)
+            write_body(procedure, large, callee, is_shorter)
         ),
     };
     // Parameters beyond the sixth lie on the stack, and would be pushed once more for a call.
@@ -62,11 +70,16 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool, callee: &s
     text.push('\n');
 }
 
-fn write_body(procedure: &Procedure, large: bool, callee: &str) -> String {
+fn write_body(
+    procedure: &Procedure,
+    large: bool,
+    callee: &str,
+    is_shorter: &dyn Fn(&str) -> bool,
+) -> String {
     let conversions: Vec<_> = procedure
         .parameters(large)
         .filter(|parameter| parameter.kind.word() != "...")
-        .map(|parameter| Conversion::of(procedure, parameter, large))
+        .map(|parameter| Conversion::of(procedure, parameter, large, is_shorter))
         .collect();
     let mut text = String::new();
     for line in conversions.iter().flat_map(|conversion| &conversion.before) {

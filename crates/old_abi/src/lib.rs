@@ -33,16 +33,18 @@ pub fn build(soname: &str) {
     chapters.extend(read("removed.txt", generate::table::parse));
     let standard = read("constants.txt", generate::constants::parse);
     let text = fs::read_to_string("constants.txt").expect("constants.txt is readable");
-    let program = generate::constants::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    let program = constants::Program::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    let is_shorter = |limit: &str| program.is_shorter(&standard, limit);
 
     let write = |name: &str, text: String| {
         fs::write(out.join(name), text)
             .unwrap_or_else(|error| panic!("cannot write {name}: {error}"));
     };
-    write("entry.rs", entry::generate(&chapters));
+    write("entry.rs", entry::generate(&chapters, &is_shorter));
     write("pool.rs", pool::generate());
     write("wild.rs", wild::generate(&chapters));
     write("standard.rs", standard::generate(&chapters));
+    write("symbols.rs", constants::symbols(&program));
     write("constants.rs", constants::generate(&standard, &program));
 
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");

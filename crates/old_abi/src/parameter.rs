@@ -50,12 +50,16 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("*", "split_type", "split_type"),
     ("*", "typeclass", "type_class"),
     ("*", "order", "order"),
-    ("*", "array_of_distribs", "order"),
-    ("*", "array_of_dargs", "order"),
+    ("*", "array_of_distribs", "distribution"),
+    ("*", "array_of_dargs", "default_argument"),
     ("*", "lock_type", "lock_type"),
     ("*", "assert", "assertion"),
     ("*", "amode", "file_mode"),
     ("*", "whence", "whence"),
+    ("*", "verbosity", "verbosity"),
+    ("*", "bind", "bind"),
+    ("*", "scope", "scope"),
+    ("*", "var_class", "variable_class"),
     ("File_set_view", "disp", "displacement"),
     ("Group_translate_ranks", "ranks1", "rank"),
     ("Group_translate_ranks", "ranks2", "rank"),
@@ -65,7 +69,12 @@ const MEANINGS: &[(&str, &str, &str)] = &[
 ];
 
 impl Conversion {
-    pub(crate) fn of(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversion {
+    pub(crate) fn of(
+        procedure: &Procedure,
+        parameter: &Parameter,
+        large: bool,
+        is_shorter: &dyn Fn(&str) -> bool,
+    ) -> Conversion {
         let name = &parameter.name;
         let word = parameter.kind.word();
         special(procedure, parameter, large)
@@ -76,7 +85,7 @@ impl Conversion {
                 "in" | "out" if name.starts_with("sendbuf") || name.starts_with("recvbuf") => {
                     Some(Conversion::argument(format!("convert::buffer({name})")))
                 }
-                "str" => text(parameter),
+                "str" => text(procedure, parameter, is_shorter),
                 _ => {
                     meaning(procedure, parameter).map(|meaning| integer(parameter, large, meaning))
                 }
@@ -355,20 +364,20 @@ impl Conversion {
 }
 
 /// Texts whose longest form is shorter in the program's ABI are written by the caller's limit.
-fn text(parameter: &Parameter) -> Option<Conversion> {
-    const SHORTER: &[&str] = &[
-        "MPI_MAX_PROCESSOR_NAME",
-        "MPI_MAX_PORT_NAME",
-        "MPI_MAX_INFO_KEY",
-    ];
+fn text(
+    procedure: &Procedure,
+    parameter: &Parameter,
+    is_shorter: &dyn Fn(&str) -> bool,
+) -> Option<Conversion> {
     let Length::Named(limit) = &parameter.length else {
         return None;
     };
-    if !SHORTER.contains(&limit.as_str()) || parameter.access == Access::In {
+    if !is_shorter(limit) || parameter.access == Access::In {
         return None;
     }
     let name = &parameter.name;
-    let is_measured = limit == "MPI_MAX_PROCESSOR_NAME";
+    let mut parameters = procedure.parameters.iter();
+    let is_measured = parameters.any(|parameter| parameter.name == "resultlen");
     let measure = if is_measured {
         "resultlen"
     } else {
@@ -432,6 +441,11 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
             "user_function"
         };
         return Some(Conversion::argument(format!("callbacks::{form}({name})")));
+    }
+    if word == "t_pvar_handle" && parameter.access == Access::In {
+        return Some(Conversion::argument(format!(
+            "convert::variable_handle({name})"
+        )));
     }
     let is_weight = matches!(name.as_str(), "weights" | "sourceweights" | "destweights");
     if is_weight && parameter.access == Access::In {

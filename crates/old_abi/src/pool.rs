@@ -12,7 +12,8 @@ pub(crate) fn generate() -> String {
         write!(instances, "$function::<{number}>, ").unwrap();
     }
     format!(
-        "/// The functions of each kind that a program may have.\nconst MOST: usize = {MOST};\n\
-         macro_rules! instances {{\n    ($function:ident) => {{ [{instances}] }};\n}}\n"
+        "/// The functions of each kind that a program may have.\npub(crate) const MOST: usize = {MOST};\n\
+         macro_rules! instances {{\n    ($function:ident) => {{ [{instances}] }};\n}}\n\
+         #[allow(unused_imports)]\npub(crate) use instances;\n"
     )
 }

@@ -1,4 +1,4 @@
-/* A program of MPICH's ABI: handles, statuses, constants, callbacks, limits. It has two ranks or more, and each prints `passed`.
+/* A program of an old ABI, as its mpi.h says: handles, statuses, constants, callbacks, limits. It has two ranks or more, and each prints `passed`.
  * Built with the standard's mpi.h, it is the program of the standard ABI that does as much. Each argument names a part that the
  * library behind the standard ABI does in its own way, and that is left out. */
 #include <mpi.h>
@@ -11,6 +11,9 @@
 #ifdef MPI_ABI_VERSION
 #define BYTES_ARE(status, bytes) 1
 #define IS_CANCELLED(status) 1
+#elif defined OPEN_MPI
+#define BYTES_ARE(status, bytes) ((status)._ucount == (bytes))
+#define IS_CANCELLED(status) (status)._cancelled
 #else
 #define BYTES_ARE(status, bytes) ((status).count_lo == (bytes))
 #define IS_CANCELLED(status) ((status).count_hi_and_cancelled & 1)
@@ -150,6 +153,15 @@ static void callbacks(void) {
     MPI_Comm_free(&comm);
     MPI_Comm_free_keyval(&keyval);
     CHECK(deletes == 2);
+    MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_attr(comm, keyval, &extra);
+    MPI_Comm_dup(comm, &other);
+    MPI_Comm_get_attr(other, keyval, &value, &flag);
+    CHECK(flag && value == (char *)&extra);
+    MPI_Comm_free(&other);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free_keyval(&keyval);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &limit, &flag);
     CHECK(flag && *limit >= 32767);
 
@@ -223,7 +235,26 @@ static void datatypes(void) {
     free(counts), free(places), free(send), free(receive), free(ints);
 }
 
-/* A buffer for three messages by MPICH's overhead takes three. */
+/* Texts are as long as the ABI allows, and not longer. */
+static void texts(void) {
+    enum { LETTERS = 100, MOST = MPI_MAX_OBJECT_NAME - 1 };
+    char given[LETTERS + 1], got[MPI_MAX_OBJECT_NAME + 1], error[MPI_MAX_ERROR_STRING + 1], version[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    MPI_Comm comm;
+    int length;
+    memset(given, 'x', LETTERS), given[LETTERS] = 0;
+    got[MPI_MAX_OBJECT_NAME] = error[MPI_MAX_ERROR_STRING] = version[MPI_MAX_LIBRARY_VERSION_STRING] = '#';
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_name(comm, given);
+    MPI_Comm_get_name(comm, got, &length);
+    CHECK(length == (LETTERS < MOST ? LETTERS : MOST) && (int)strlen(got) == length && got[MPI_MAX_OBJECT_NAME] == '#');
+    MPI_Comm_free(&comm);
+    MPI_Error_string(MPI_ERR_TRUNCATE, error, &length);
+    CHECK(length > 0 && (int)strlen(error) == length && error[MPI_MAX_ERROR_STRING] == '#');
+    MPI_Get_library_version(version, &length);
+    CHECK(length > 0 && (int)strlen(version) == length && version[MPI_MAX_LIBRARY_VERSION_STRING] == '#');
+}
+
+/* A buffer for three messages by the ABI's overhead takes three. */
 static void buffers(void) {
     enum { MESSAGES = 3, BYTES = 40 };
     int total = MESSAGES * (BYTES + MPI_BSEND_OVERHEAD), back;
@@ -252,6 +283,7 @@ int main(int argc, char **argv) {
     communicators();
     datatypes();
     buffers();
+    texts();
     PMPI_Barrier(MPI_COMM_WORLD);
     puts("passed");
     return MPI_Finalize();

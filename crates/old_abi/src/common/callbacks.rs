@@ -5,17 +5,17 @@
 use crate::common::classes::{COMM, DATATYPE, SESSION, WIN};
 use crate::common::convert::{error_in, error_out, file_out};
 use crate::common::types::{Function, ProgramStatus, StandardStatus};
-use crate::program::LIBRARY;
+use crate::program::{Handle, LIBRARY};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 include!(concat!(env!("OUT_DIR"), "/pool.rs"));
 
 /// A user's functions of one kind, at the numbers of the functions in their places.
-struct Pool([AtomicPtr<c_void>; MOST]);
+pub(crate) struct Pool([AtomicPtr<c_void>; MOST]);
 
 impl Pool {
-    const fn new() -> Pool {
+    pub(crate) const fn new() -> Pool {
         Pool([const { AtomicPtr::new(std::ptr::null_mut()) }; MOST])
     }
 
@@ -31,13 +31,13 @@ impl Pool {
         })
     }
 
-    fn get(&self, number: usize) -> *mut c_void {
+    pub(crate) fn get(&self, number: usize) -> *mut c_void {
         self.0[number].load(Ordering::Acquire)
     }
 
     /// The function in the place of a user's. NULL, which the library reports, if there are no
     /// more.
-    fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
+    pub(crate) fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
         if function.is_null() {
             return function;
         }
@@ -55,7 +55,7 @@ impl Pool {
 }
 
 type User<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut usize);
-type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut c_int);
+type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut Handle);
 
 static USER: Pool = Pool::new();
 static USER_C: Pool = Pool::new();

@@ -22,7 +22,7 @@ macro_rules! classes {
         )*
 
         /// Every class and its predefined handles.
-        #[cfg(test)]
+        #[allow(dead_code)] // a library whose handles are constants needs it in tests alone
         pub(crate) fn all() -> Vec<(&'static Class, &'static [(i64, i64)])> {
             vec![(&*REQUEST, REQUEST_HANDLES), $((&$name, $pairs)),*]
         }

@@ -1,7 +1,7 @@
 //! The integers from which a datatype was made, where they are names of orders and distributions.
 
 use crate::common::constants::standard::*;
-use crate::common::convert::order_out;
+use crate::common::convert::{default_argument_out, distribution_out, order_out};
 use crate::common::standard;
 use std::ffi::c_int;
 
@@ -23,25 +23,25 @@ pub(crate) unsafe fn convert<N: Number>(datatype: usize, length: i64, integers: 
         return;
     }
     let count = i64::from(*integers_made).min(length).max(0) as usize;
-    let range = match i64::from(combiner) {
+    let each = |places: std::ops::Range<usize>, convert: fn(c_int) -> c_int| {
+        for at in places.start..places.end.min(count) {
+            // SAFETY: the integer is one of the datatype's.
+            unsafe { (*integers.add(at)).set(convert((*integers.add(at)).get())) };
+        }
+    };
+    match i64::from(combiner) {
         // ndims, sizes, subsizes, starts, and the order.
-        MPI_COMBINER_SUBARRAY if count > 0 => count - 1..count,
+        MPI_COMBINER_SUBARRAY if count > 0 => each(count - 1..count, order_out),
         // size, rank, ndims, and four arrays, of which the second and third are distributions and
         // their arguments; and the order.
         MPI_COMBINER_DARRAY if count > 3 => {
             // SAFETY: the third integer is one of the datatype's.
             let ndims = unsafe { (*integers.add(2)).get() }.max(0) as usize;
-            for at in 3 + ndims..(3 + 3 * ndims).min(count) {
-                // SAFETY: the integer is one of the datatype's.
-                unsafe { (*integers.add(at)).set(order_out((*integers.add(at)).get())) };
-            }
-            count - 1..count
+            each(3 + ndims..3 + 2 * ndims, distribution_out);
+            each(3 + 2 * ndims..3 + 3 * ndims, default_argument_out);
+            each(count - 1..count, order_out);
         }
-        _ => return,
-    };
-    for at in range {
-        // SAFETY: the integer is one of the datatype's.
-        unsafe { (*integers.add(at)).set(order_out((*integers.add(at)).get())) };
+        _ => (),
     }
 }
 

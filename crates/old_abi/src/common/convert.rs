@@ -2,7 +2,7 @@
 
 use crate::common::array::Array;
 use crate::common::constants::{self, program, standard};
-use crate::program::{LAST_ERROR_CLASS, SPECIAL_RANKS, file_null, free_error};
+use crate::program::{LAST_ERROR_CLASS, file_null, free_error};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The value of a pair's other side.
@@ -32,19 +32,52 @@ macro_rules! meanings {
 
 meanings! {
     thread_in thread_out LEVELS_OF_THREAD_SUPPORT c_int;
-    keyval_in keyval_out ATTRIBUTE_KEYS c_int;
     topology_in topology_out TOPOLOGIES c_int;
     comparison_in comparison_out RESULTS_OF_COMPARISONS c_int;
     combiner_in combiner_out COMBINERS c_int;
     split_type_in split_type_out SPLIT_TYPES c_int;
     type_class_in type_class_out TYPE_CLASSES c_int;
-    order_in order_out ORDERS_AND_DISTRIBUTIONS_OF_ARRAYS c_int;
+    order_in order_out ORDERS_OF_ARRAYS c_int;
+    distribution_in distribution_out DISTRIBUTIONS_OF_ARRAYS c_int;
+    default_argument_in default_argument_out DEFAULT_ARGUMENT_OF_A_DISTRIBUTION c_int;
     lock_type_in lock_type_out LOCK_TYPES c_int;
     flavor_in flavor_out FLAVOURS_OF_WINDOWS c_int;
     memory_model_in memory_model_out MEMORY_MODELS_OF_WINDOWS c_int;
     whence_in whence_out POSITIONS_IN_FILES c_int;
+    verbosity_in verbosity_out TOOLS_VERBOSITY c_int;
+    bind_in bind_out TOOLS_WHAT_A_VARIABLE_IS_BOUND_TO c_int;
+    scope_in scope_out TOOLS_SCOPES c_int;
+    variable_class_in variable_class_out TOOLS_CLASSES_OF_PERFORMANCE_VARIABLES c_int;
     displacement_in displacement_out FILE_DISPLACEMENTS i64;
     known_error_in known_error_out ERROR_CLASSES c_int;
+}
+
+/// The key of an attribute. Keys that a library gives out are any integers.
+pub(crate) fn keyval_in(keyval: c_int) -> c_int {
+    exchanged(constants::ATTRIBUTE_KEYS, |pair| pair, keyval)
+}
+
+pub(crate) fn keyval_out(keyval: c_int) -> c_int {
+    exchanged(constants::ATTRIBUTE_KEYS, |pair| (pair.1, pair.0), keyval)
+}
+
+/// The value of a pair's other side. Any other value becomes one that has no meaning either: all
+/// integers are exchanged, so every value comes back.
+fn exchanged(pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64), value: c_int) -> c_int {
+    if let Some(other) = find(pairs, |pair| from(*pair), value.into()) {
+        return other as c_int;
+    }
+    // A value with a meaning in the other ABI alone takes the place of the one that left: the chain
+    // of pairs from it back ends, because it is not part of a circle.
+    let back = |pair: &(i64, i64)| {
+        let (value, other) = from(*pair);
+        (other, value)
+    };
+    let mut place = i64::from(value);
+    while let Some(left) = find(pairs, back, place) {
+        place = left;
+    }
+    place as c_int
 }
 
 /// A rank: of values below zero some have a meaning.
@@ -69,9 +102,15 @@ pub(crate) fn rank_out(rank: c_int) -> c_int {
     }
 }
 
+const SPECIAL_RANKS: [(i64, i64); 3] = [
+    (program::MPI_PROC_NULL, standard::MPI_PROC_NULL),
+    (program::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
+    (program::MPI_ROOT, standard::MPI_ROOT),
+];
+
 #[cold]
 fn special_rank(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
-    find(&SPECIAL_RANKS, |pair| from(*pair), rank.into()).map_or(rank, |rank| rank as c_int)
+    exchanged(&SPECIAL_RANKS, from, rank)
 }
 
 /// A tag. MPI_ANY_TAG and a value without a meaning change places.
@@ -127,6 +166,7 @@ pub(crate) fn error_out(code: c_int) -> c_int {
 #[inline(always)]
 pub(crate) fn code(code: c_int) -> c_int {
     #[cold]
+    #[inline(never)]
     fn failed(code: c_int) -> c_int {
         error_out(code)
     }
@@ -208,6 +248,14 @@ pub(crate) fn weights(weights: *const c_int) -> *const c_int {
     } else {
         weights
     }
+}
+
+/// The handle of a performance variable, or of all.
+pub(crate) fn variable_handle(handle: usize) -> usize {
+    if handle == program::MPI_T_PVAR_ALL_HANDLES as usize {
+        return standard::MPI_T_PVAR_ALL_HANDLES as usize;
+    }
+    handle
 }
 
 /// A file is a pointer in both ABIs, and only the null handles differ.

@@ -29,6 +29,8 @@ pub(crate) struct Class {
     null: Row,
     /// The bits of a dynamic handle that name the class.
     prefix: Handle,
+    /// Every object of the class has an index.
+    is_indexed: bool,
     pub(crate) predefined: Predefined,
     /// Predefined handles at the places of the standard's lower bits.
     by_standard: [Row; 256],
@@ -47,6 +49,7 @@ impl Class {
                 standard: null.1 as usize,
             },
             prefix: program::prefix(null.0 as c_int),
+            is_indexed: program::is_indexed(null.0),
             predefined: Predefined::new(pairs, null),
             by_standard: [NONE; 256],
             objects: Objects::new(),
@@ -121,7 +124,9 @@ impl Class {
             return handle;
         }
         match program::shared(standard) {
-            Some(handle) if self.predefined.standard(handle).is_none() => handle,
+            Some(handle) if !self.is_indexed && self.predefined.standard(handle).is_none() => {
+                handle
+            }
             _ => self.handle(self.referred(standard)),
         }
     }
@@ -162,6 +167,31 @@ impl Class {
             entry.references.fetch_add(1, Ordering::Relaxed);
         }
         index
+    }
+
+    /// The constants that stand for predefined handles.
+    #[allow(dead_code)] // a library whose handles are constants needs no list
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = c_int> {
+        let rows = self.by_standard.iter().filter(|row| row.program != 0);
+        rows.map(|row| row.program)
+    }
+
+    /// Puts another object of the library in the place of an object, whose handle stays, and
+    /// returns the old one. None: the handle is no object's.
+    #[allow(dead_code)] // not every ABI changes objects
+    pub(crate) fn replace(&self, handle: Handle, standard: usize) -> Option<usize> {
+        let index = self.index(handle)?;
+        let entry = self.objects.get(index)?;
+        let mut indices = self
+            .indices
+            .as_ref()?
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let old = entry.standard.load(Ordering::Relaxed);
+        indices.remove(&old)?;
+        indices.insert(standard, index);
+        entry.standard.store(standard, Ordering::Release);
+        Some(old)
     }
 
     /// Forgets one reference to an object, after the library has freed it.

@@ -3,7 +3,7 @@
 use crate::common::array::Array;
 use crate::common::constants::{program, standard};
 use crate::common::handle::{Class, UNKNOWN};
-use crate::program::{Handle, REQUEST_NULL, shared, shared_in};
+use crate::program::{Handle, request_null, shared, shared_in};
 use std::ops::Deref;
 
 const STANDARD_NULL: usize = standard::MPI_REQUEST_NULL as usize;
@@ -29,7 +29,7 @@ impl Requests {
     #[inline(always)]
     pub(crate) fn standard(&self, handle: Handle) -> usize {
         match shared_in(handle) {
-            Some(standard) if handle != REQUEST_NULL => standard,
+            Some(standard) if handle != request_null() => standard,
             _ => self.other(handle),
         }
     }
@@ -78,7 +78,7 @@ impl Requests {
     pub(crate) unsafe fn give(&self, handle: *mut Handle, standard: usize) {
         match shared(standard) {
             // SAFETY: promised; the library got NULL in place of NULL, and has made no request.
-            Some(request) if request != REQUEST_NULL => unsafe { *handle = request },
+            Some(request) if request != request_null() => unsafe { *handle = request },
             // SAFETY: promised.
             _ => unsafe { self.0.give(handle, standard) },
         }
@@ -98,7 +98,7 @@ impl Requests {
             if shared_in(*handle).is_none() {
                 self.0.release(*handle);
             }
-            *handle = REQUEST_NULL;
+            *handle = request_null();
         }
     }
 

@@ -26,7 +26,7 @@ fn every_predefined_handle_converts_both_ways() {
 fn every_integer_with_a_meaning_converts_both_ways() {
     type Conversion = fn(c_int) -> c_int;
     type Group = (&'static [(i64, i64)], Conversion, Conversion);
-    let groups: [Group; 13] = [
+    let groups: [Group; 19] = [
         (constants::LEVELS_OF_THREAD_SUPPORT, thread_in, thread_out),
         (constants::ATTRIBUTE_KEYS, keyval_in, keyval_out),
         (constants::TOPOLOGIES, topology_in, topology_out),
@@ -38,10 +38,28 @@ fn every_integer_with_a_meaning_converts_both_ways() {
         (constants::COMBINERS, combiner_in, combiner_out),
         (constants::SPLIT_TYPES, split_type_in, split_type_out),
         (constants::TYPE_CLASSES, type_class_in, type_class_out),
+        (constants::ORDERS_OF_ARRAYS, order_in, order_out),
         (
-            constants::ORDERS_AND_DISTRIBUTIONS_OF_ARRAYS,
-            order_in,
-            order_out,
+            constants::DISTRIBUTIONS_OF_ARRAYS,
+            distribution_in,
+            distribution_out,
+        ),
+        (
+            constants::DEFAULT_ARGUMENT_OF_A_DISTRIBUTION,
+            default_argument_in,
+            default_argument_out,
+        ),
+        (constants::TOOLS_VERBOSITY, verbosity_in, verbosity_out),
+        (
+            constants::TOOLS_WHAT_A_VARIABLE_IS_BOUND_TO,
+            bind_in,
+            bind_out,
+        ),
+        (constants::TOOLS_SCOPES, scope_in, scope_out),
+        (
+            constants::TOOLS_CLASSES_OF_PERFORMANCE_VARIABLES,
+            variable_class_in,
+            variable_class_out,
         ),
         (constants::LOCK_TYPES, lock_type_in, lock_type_out),
         (constants::FLAVOURS_OF_WINDOWS, flavor_in, flavor_out),
@@ -97,8 +115,8 @@ fn sets_convert_both_ways() {
     assert_eq!(file_mode_in(both as c_int), wanted as c_int);
 }
 
-/// The first of the standard's handles that no ABI with integers can have.
-const LARGE: usize = 1 << 40;
+/// The first of the standard's handles that no program's ABI has as its own.
+const LARGE: usize = 0x5000_0000_0000_0000;
 
 #[test]
 fn a_request_gives_its_number_to_the_next() {
@@ -133,7 +151,10 @@ fn threads_never_share_a_number() {
 
 proptest! {
     #[test]
-    fn ranks_and_tags_come_back(value: c_int) {
+    fn ranks_tags_and_keys_come_back(value in prop_oneof![any::<c_int>(), -20..700]) {
+        prop_assert_eq!(keyval_out(keyval_in(value)), value);
+        prop_assert_eq!(keyval_in(keyval_out(value)), value);
+        prop_assert_eq!(rank_in(rank_out(value)), value);
         prop_assert_eq!(rank_out(rank_in(value)), value);
         prop_assert_eq!(tag_out(tag_in(value)), value);
     }

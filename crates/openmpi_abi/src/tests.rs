@@ -1,0 +1,170 @@
+//! What Open MPI's ABI has beside the conversions that all old ABIs share.
+
+use crate::common::classes::{self, COMM, DATATYPE, OP, REQUEST};
+use crate::common::constants::{program, standard};
+use crate::common::convert::*;
+use crate::common::handle::UNKNOWN;
+use crate::common::types::{ProgramStatus, StandardStatus};
+use crate::predefined::{SYMBOLS, address};
+use crate::program::{FIRST, fromint, handle, toint};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::ffi::c_int;
+use std::mem::offset_of;
+
+#[test]
+fn statuses_have_the_sizes_of_the_abis() {
+    assert_eq!(
+        (size_of::<ProgramStatus>(), size_of::<StandardStatus>()),
+        (24, 32)
+    );
+    assert_eq!(offset_of!(ProgramStatus, bytes), 16);
+}
+
+/// The predefined handles of the standard ABI that Open MPI does not have.
+const MISSING: &[&str] = &["MPI_LOGICAL16"];
+
+#[test]
+fn every_predefined_handle_of_the_standard_has_one_of_open_mpi() {
+    let handles = |text: &str| -> BTreeSet<String> {
+        let lines = text.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let name = words.next()?;
+            let ty = words.nth(1)?;
+            let is_handle = ty.starts_with("MPI_") && !ty.starts_with("MPI_T_");
+            (is_handle && name.starts_with("MPI_") && ty != "MPI_Offset")
+                .then(|| (name.to_owned(), ty.to_owned()))
+        });
+        let of_functions = |ty: &str| ty.contains("_function") || ty == "MPI_Status";
+        let handles = lines.filter(|(_, ty)| !of_functions(ty));
+        handles.map(|(name, _)| name).collect()
+    };
+    let standard = handles(include_str!("../../abi/constants.txt"));
+    let own = handles(include_str!("../constants.txt"));
+    let missing: Vec<_> = standard.difference(&own).map(String::as_str).collect();
+    assert_eq!(missing, MISSING);
+}
+
+#[test]
+fn addresses_of_objects_are_handles_of_one_class_each() {
+    let all: BTreeSet<_> = (1..=SYMBOLS as c_int).map(address).collect();
+    assert_eq!(all.len(), SYMBOLS, "two symbols have one address");
+    for number in 1..=SYMBOLS as c_int {
+        let of = |class: &crate::common::handle::Class| {
+            usize::from(class.predefined.standard(address(number)).is_some())
+        };
+        let classes: usize = classes::all().iter().map(|(class, _)| of(class)).sum();
+        let is_file = number == program::MPI_FILE_NULL as c_int;
+        assert_eq!(classes, usize::from(!is_file), "{number}");
+    }
+}
+
+#[test]
+fn the_first_name_of_a_handle_counts() {
+    let complex = handle(program::MPI_C_FLOAT_COMPLEX as c_int);
+    assert_eq!(
+        DATATYPE.program(standard::MPI_C_FLOAT_COMPLEX as usize),
+        complex
+    );
+}
+
+#[test]
+fn fortran_has_an_integer_for_every_handle() {
+    for (class, pairs) in classes::all() {
+        for &(number, _) in pairs {
+            let handle = handle(number as c_int);
+            let integer = toint(class, handle);
+            assert!((0..FIRST as c_int).contains(&integer), "{number}");
+            assert_eq!(fromint(class, integer), handle, "{number}");
+        }
+    }
+    assert_eq!(toint(&COMM, handle(program::MPI_COMM_WORLD as c_int)), 0);
+    assert_eq!(toint(&DATATYPE, handle(program::MPI_INTEGER as c_int)), 7);
+    for word in [0x7fff_0000, usize::MAX - 0xff] {
+        let object = COMM.program(word);
+        let integer = toint(&COMM, object);
+        assert!(integer >= FIRST as c_int);
+        assert_eq!(
+            (toint(&COMM, object), fromint(&COMM, integer)),
+            (integer, object)
+        );
+        COMM.release(object);
+    }
+    assert_eq!((toint(&COMM, 0), fromint(&COMM, -1)), (-1, 0));
+}
+
+#[test]
+fn a_word_that_is_no_handle_is_unknown() {
+    for wild in [0, 1, 0xfff, usize::MAX, COMM.handle(0x3ff_ffff)] {
+        for (class, _) in classes::all() {
+            assert_eq!(class.standard(wild), UNKNOWN, "{wild:#x}");
+        }
+        assert_eq!(REQUEST.standard(wild), UNKNOWN, "{wild:#x}");
+    }
+    let object = OP.program(0x7fff_1000);
+    assert_eq!(COMM.standard(object), UNKNOWN, "an object of another class");
+    assert_eq!(OP.standard(object + 1), UNKNOWN);
+    OP.release(object);
+}
+
+#[test]
+fn an_object_in_the_place_of_another_has_its_handle() {
+    let object = OP.program(0x7fff_2000);
+    assert_eq!(OP.replace(object, 0x7fff_3000), Some(0x7fff_2000));
+    assert_eq!(OP.standard(object), 0x7fff_3000);
+    assert_eq!(OP.program(0x7fff_3000), object);
+    OP.release(object);
+    OP.release(object);
+    assert_eq!(OP.standard(object), UNKNOWN);
+    assert_eq!(OP.replace(handle(program::MPI_SUM as c_int), 1), None);
+}
+
+#[test]
+fn values_without_a_meaning_in_one_abi_have_none_in_the_other() {
+    assert_eq!((rank_in(-3), rank_out(-2), tag_in(-2)), (-2, -3, -1));
+    // A library may give out a key that Open MPI predefines.
+    let (own, theirs) = (program::MPI_LASTUSEDCODE, standard::MPI_LASTUSEDCODE);
+    assert_eq!(keyval_out(own as c_int), theirs as c_int);
+    assert_eq!(keyval_in(theirs as c_int), own as c_int);
+}
+
+#[test]
+fn codes_of_a_program_lie_above_the_last_code() {
+    let first = standard::MPI_ERR_LASTCODE as c_int + 1;
+    assert_eq!(error_out(first), first);
+    assert!(first > program::MPI_ERR_LASTCODE as c_int);
+}
+
+#[test]
+fn a_set_of_modes_and_a_set_of_assertions_share_bits() {
+    let file = program::MPI_MODE_CREATE | program::MPI_MODE_WRONLY;
+    let window = program::MPI_MODE_NOCHECK | program::MPI_MODE_NOPUT;
+    assert_eq!(file, window);
+    assert_eq!(
+        i64::from(file_mode_in(file as c_int)),
+        standard::MPI_MODE_CREATE | standard::MPI_MODE_WRONLY
+    );
+    assert_eq!(
+        i64::from(assertion_in(window as c_int)),
+        standard::MPI_MODE_NOCHECK | standard::MPI_MODE_NOPUT
+    );
+}
+
+proptest! {
+    #[test]
+    fn error_codes_come_back(code in prop_oneof![0..1100, 16_384..c_int::MAX]) {
+        // Classes of the standard without one of Open MPI become MPI_ERR_UNKNOWN.
+        let class_without_a_name = code <= 92 || (1001..=1018).contains(&code);
+        prop_assert!(class_without_a_name || error_in(error_out(code)) == code);
+    }
+
+    #[test]
+    fn wild_words_are_unknown_or_for_the_library(word: usize, bits in 0..60_u32) {
+        let word = word >> bits;
+        for (class, _) in classes::all() {
+            let standard = class.standard(word);
+            let is_predefined = class.numbers().any(|number| handle(number) == word);
+            prop_assert!(standard == UNKNOWN || standard == word || is_predefined);
+        }
+    }
+}

