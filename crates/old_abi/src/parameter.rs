@@ -464,6 +464,19 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
             _ => None,
         };
     }
+    if name == "array_of_errcodes" {
+        // They are as many as processes, which the root alone says.
+        let length = match procedure.name.as_str() {
+            "Comm_spawn" => "maxprocs as i64",
+            _ => "peers::sum(array_of_maxprocs, count)",
+        };
+        return Some(Conversion {
+            after: vec![format!(
+                "if !{name}.is_null() && peers::is_rank(comm, root) {{ convert::integers_out({name}, {length}, convert::error_out); }}"
+            )],
+            ..Conversion::argument(name.clone())
+        });
+    }
     if procedure.name == "Register_datarep" && parameter.kind.class() == Class::Function {
         return Some(Conversion::argument(format!(
             "convert::unsupported({name})"
