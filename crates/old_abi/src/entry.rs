@@ -124,11 +124,13 @@ fn integer_handle(procedure: &Procedure) -> Option<String> {
 fn extra(procedure: &Procedure) -> Vec<&'static str> {
     match procedure.name.as_str() {
         "Comm_get_attr" | "Attr_get" | "Win_get_attr" => vec![
-            "if code == 0 && !flag.is_null() && *flag != 0 { attributes::convert(keyval_standard, attribute_val); }",
+            "if code == 0 && !flag.is_null() && *flag != 0 && !attribute_val.is_null() { attributes::convert(keyval_standard, attribute_val); }",
         ],
         // This is none of the ABIs that the standard numbers.
         "Abi_get_version" => {
-            vec!["if code == 0 { (*abi_major, *abi_minor) = (-1, -1); }"]
+            vec![
+                "if code == 0 && !abi_major.is_null() && !abi_minor.is_null() { (*abi_major, *abi_minor) = (-1, -1); }",
+            ]
         }
         "Type_get_contents" => vec![
             "if code == 0 { contents::convert(datatype_standard, max_integers as i64, array_of_integers); }",

@@ -13,6 +13,7 @@ mod parameter;
 mod pool;
 mod signature;
 mod standard;
+mod wild;
 
 use std::path::Path;
 use std::{env, fs};
@@ -41,6 +42,7 @@ pub fn build(soname: &str) {
     };
     write("entry.rs", entry::generate(&chapters, &is_shorter));
     write("pool.rs", pool::generate());
+    write("wild.rs", wild::generate(&chapters));
     write("standard.rs", standard::generate(&chapters));
     write("symbols.rs", constants::symbols(&program));
     write("constants.rs", constants::generate(&standard, &program));

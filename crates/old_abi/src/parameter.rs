@@ -242,7 +242,10 @@ fn handle(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversi
         _ => Conversion {
             before: array(
                 &standard,
-                &format!("ARRAY.fill({}, |_| 0usize);", length(parameter, large)),
+                &format!(
+                    "if !{name}.is_null() {{ ARRAY.fill({}, |_| 0usize); }}",
+                    length(parameter, large)
+                ),
             ),
             argument: format!("{standard}.as_mut_ptr()"),
             after: vec![format!("{class}.give_all({name}, {standard}.as_slice());")],

@@ -36,7 +36,7 @@ pub(crate) unsafe fn convert<N: Number>(datatype: usize, length: i64, integers: 
         // their arguments; and the order.
         MPI_COMBINER_DARRAY if count > 3 => {
             // SAFETY: the third integer is one of the datatype's.
-            let ndims = unsafe { (*integers.add(2)).get() } as usize;
+            let ndims = unsafe { (*integers.add(2)).get() }.max(0) as usize;
             each(3 + ndims..3 + 2 * ndims, distribution_out);
             each(3 + 2 * ndims..3 + 3 * ndims, default_argument_out);
             each(count - 1..count, order_out);

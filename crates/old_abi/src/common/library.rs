@@ -17,6 +17,12 @@ pub(crate) fn function(number: usize) -> *mut c_void {
     FUNCTIONS[number].load(Ordering::Relaxed)
 }
 
+/// Puts another function in the place of one, for tests.
+#[cfg(test)]
+pub(crate) fn replace(number: usize, function: *mut c_void) {
+    FUNCTIONS[number].store(function, Ordering::Relaxed);
+}
+
 #[used]
 #[unsafe(link_section = ".init_array")]
 static OPEN: extern "C" fn() = open;

@@ -24,3 +24,5 @@ pub(crate) mod status;
 #[cfg(test)]
 mod tests;
 pub(crate) mod types;
+#[cfg(test)]
+mod wild;

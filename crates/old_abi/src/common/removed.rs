@@ -41,7 +41,7 @@ unsafe fn extent(datatype: Handle, bound: *mut isize, of: fn(isize, isize) -> is
     unsafe {
         let address = convert::address(bound, &mut extent);
         let code = standard::type_get_extent(DATATYPE.standard(datatype), &mut lower, address);
-        if code == 0 {
+        if code == 0 && !bound.is_null() {
             *bound = of(lower, extent);
         }
         convert::code(code)
