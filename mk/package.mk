@@ -11,8 +11,7 @@ WHEEL    = build/fishplate-$(VERSION)-py3-none-manylinux_$(subst .,_,$(GLIBC))_$
 AT_WHEEL := $(CURDIR)/build/wheel
 ZIG     := $(AT_WHEEL)/tools/bin/python-zig
 ZIG_CC  := $(ZIG) cc -target $(MACHINE)-linux-gnu.$(GLIBC)
-# Without `defs` a name that this C library lacks would show when the library is loaded.
-ZIGBUILD = RUSTFLAGS='-C link-arg=-Wl,-z,defs' PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target CARGO_PROFILE_LIB_STRIP=symbols \
+ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target CARGO_PROFILE_LIB_STRIP=symbols \
     CARGO_PROFILE_COMMAND_STRIP=symbols cargo-zigbuild
 
 .PHONY: install uninstall image image-files deb wheel container may-install packages

@@ -15,6 +15,7 @@ Wheels hold no links. What is a link in the tree becomes a script, or a linker s
 
 import base64
 import hashlib
+import io
 import json
 import os
 import re
@@ -137,16 +138,43 @@ def digest(content: bytes) -> str:
 
 
 def check(wheel: Path) -> None:
-    """auditwheel reads which versions of symbols and which libraries the binaries need."""
+    """auditwheel reads which versions of symbols and which libraries the binaries need. A name that the old C library lacks has no
+    version, so auditwheel does not see it: one of our own libraries must define it."""
     auditwheel = [Path(sys.executable).parent / "auditwheel", "show", "--json", wheel]
     shown = subprocess.run(auditwheel, capture_output=True, text=True)
     if shown.returncode:
         sys.exit(f"wheel.py: auditwheel: {shown.stderr.strip()}")
     found = json.loads(shown.stdout)
-    if not wheel.stem.endswith(found["overall_tag"]):
+    claimed, oldest = (re.search(r"manylinux_(\d+)_(\d+)_(\w+)", tag) for tag in (wheel.stem, found["overall_tag"]))
+    if oldest is None or oldest[3] != claimed[3] or [*map(int, oldest.groups()[:2])] > [*map(int, claimed.groups()[:2])]:
         sys.exit(f"wheel.py: {wheel.name}: by auditwheel its binaries need {found['overall_tag']}: {found['versioned_symbols']}")
     if found["external_libs"]:
         sys.exit(f"wheel.py: {wheel.name} needs libraries that the policy does not have: {found['external_libs']}")
+    needed, defined = names_without_version(wheel)
+    if unknown := {name: member for name, member in needed.items() if name not in defined}:
+        sys.exit(f"wheel.py: {wheel.name}: this C library lacks {unknown}")
+
+
+def names_without_version(wheel: Path) -> tuple[dict, set]:
+    """Names that binaries need and that nobody gives a version, with the binary; and the names that our libraries define."""
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.gnuversions import GNUVerSymSection
+
+    needed, defined = {}, set()
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.namelist():
+            content = archive.read(member)
+            if not content.startswith(b"\x7fELF"):
+                continue
+            elf = ELFFile(io.BytesIO(content))
+            versions = next((section for section in elf.iter_sections() if isinstance(section, GNUVerSymSection)), None)
+            for number, symbol in enumerate(elf.get_section_by_name(".dynsym").iter_symbols()):
+                if symbol["st_shndx"] != "SHN_UNDEF":
+                    defined.add(symbol.name)
+                elif symbol["st_info"]["bind"] == "STB_GLOBAL" and (
+                        versions is None or versions.get_symbol(number)["ndx"] in ("VER_NDX_LOCAL", "VER_NDX_GLOBAL")):
+                    needed.setdefault(symbol.name, member)
+    return needed, defined
 
 
 def main() -> None:

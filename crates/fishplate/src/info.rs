@@ -1,13 +1,17 @@
-//! `fishplate info`: the resources of this machine that ranks can use.
+//! `fishplate info`: the resources of this machine that ranks can use, and the MPI of a program.
 
 mod interfaces;
 mod job_rails;
 mod modelled;
+mod names;
 mod processor;
+mod program;
 mod rails;
 mod rdma;
 
+use std::ffi::OsString;
 use std::io::IoSliceMut;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -24,16 +28,21 @@ use job_rails::JobRails;
 use modelled::ModelledRails;
 
 /// Show what ranks can use on this machine: cores, shared memory, limits, other launchers, RDMA
-/// devices, IP interfaces.
+/// devices, IP interfaces. With PROGRAM, show the MPI that this program needs.
 ///
 /// For each RDMA device it shows whether a job would use it and if not, why; its address; and the
 /// hardware that it shares with other devices; and the same for each IP interface with an address.
 /// RDMA devices are used where there are some, and IP interfaces elsewhere, unless FISHPLATE_DEVICE
 /// names others. The ports in use are the rails of a job between hosts: for each it shows the
 /// network, the bandwidth, and the rails of other hosts with which it pairs.
+///
+/// For a program it shows the ABI that it was built for, the file that needs it, the library that
+/// its ranks would use, and of the MPI names that the program and its libraries import, which are
+/// supported and which are not yet. A script counts as the program of its first line.
 #[derive(Args, Default)]
 #[command(
-    after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info"
+    after_help = "Example:\n  fishplate info\n  fishplate info --json\n  fishplate info --fabric 2xqdr\n  FISHPLATE_DEVICE=mlx5_0 fishplate info\n  \
+                  fishplate info ./program"
 )]
 pub(crate) struct InfoArguments {
     /// Print one JSON object in a line
@@ -43,6 +52,10 @@ pub(crate) struct InfoArguments {
     /// Show the rails of a modelled machine instead: a name from `fishplate fabric list`, or a file
     #[arg(long, value_name = "NAME|FILE")]
     fabric: Option<String>,
+
+    /// Show the MPI of this program: a path, or a name to find in PATH
+    #[arg(value_name = "PROGRAM", conflicts_with = "fabric")]
+    program: Option<OsString>,
 }
 
 /// The width of a label.
@@ -54,6 +67,9 @@ type Fact = (&'static str, &'static str, Value);
 pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     if let Some(name) = &arguments.fabric {
         return modelled(name, arguments.json);
+    }
+    if let Some(name) = &arguments.program {
+        return program::main(name, arguments.json);
     }
     let set = Knobs::parse(knobs::decode(std::env::vars_os()));
     let settings = set.clone().unwrap_or_default();
@@ -111,9 +127,7 @@ fn modelled(name: &str, json: bool) -> ExitCode {
 
 fn facts() -> Vec<Fact> {
     let machine = Machine::now();
-    let library = std::env::current_exe()
-        .ok()
-        .and_then(|command| launch::library_directory(&command));
+    let library = library_directory();
     let library = library.map(|directory| directory.join("libmpi_abi.so.1").display().to_string());
     let first = [
         ("version", "version", json!(env!("CARGO_PKG_VERSION"))),
@@ -147,6 +161,12 @@ fn facts() -> Vec<Fact> {
         .chain(processor::facts())
         .chain(rest)
         .collect()
+}
+
+/// The folder of the library for ranks.
+fn library_directory() -> Option<PathBuf> {
+    let command = std::env::current_exe().ok()?;
+    launch::library_directory(&command)
 }
 
 /// A value for people: lists with commas, `none` for an empty list.

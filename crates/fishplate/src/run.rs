@@ -62,13 +62,13 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     report_stuck: Option<Duration>,
 
-    /// Start a program of several ranks also if it is linked with the MPI library of another ABI
-    /// that this one does not have (libmpi.so.40), though each of its processes is a job of one
-    /// rank
+    /// Start a program of several ranks also if it needs an MPI library that is not here, or has
+    /// one in itself, though each of its processes is a job of one rank
     #[arg(long)]
     allow_other_mpi: bool,
 
-    /// Print a line for each rank that is started
+    /// Print which MPI library the program needs and where it is searched first, and a line for
+    /// each rank that is started
     #[arg(short = 'v', long)]
     verbose: bool,
 

@@ -50,6 +50,7 @@ targets![
     hello,
     hosts,
     knobs,
+    objects,
     outputs,
     packets,
     pmi_messages,

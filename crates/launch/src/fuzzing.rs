@@ -7,6 +7,7 @@ use std::io;
 use crate::agent::frame::{FrameLink, FromAgent, LONGEST, LONGEST_ORDER, ToAgent};
 use crate::allocation::{Allocation, AllocationChoice, Surroundings};
 use crate::hosts::{HostList, Places, place};
+use crate::needs::fuzzing::read_anything;
 
 /// The bytes of an agent or of a launcher, cut anywhere: lines, then frames of either direction.
 ///
@@ -151,4 +152,12 @@ pub fn allocations(bytes: &[u8]) {
             assert_eq!(fitting.map(|fitting| fitting.hosts), Ok(list.hosts.clone()));
         }
     }
+}
+
+/// An object file, the cache of the dynamic linker, or the first line of a script.
+///
+/// The promises: as many names as the limits allow, none longer than they allow, none that is not
+/// in the bytes.
+pub fn objects(bytes: &[u8]) {
+    read_anything(bytes);
 }

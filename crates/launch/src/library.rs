@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::needs::family;
+
 /// The name that programs are linked against.
 pub(crate) const LIBRARY: &str = "libmpi_abi.so.1";
 
@@ -23,6 +25,17 @@ pub(crate) fn own_library(own: &Path, name: &OsStr) -> Option<PathBuf> {
         false => own.join(OTHER_ABIS),
     };
     Some(folder.join(name)).filter(|library| library.exists())
+}
+
+/// The names of our libraries, for a sentence. `own` is the folder of our library.
+pub(crate) fn own_libraries(own: Option<&Path>) -> Vec<String> {
+    let others = own.map(|own| std::fs::read_dir(own.join(OTHER_ABIS)));
+    let others = others.and_then(Result::ok).into_iter().flatten().flatten();
+    let names = others.map(|file| file.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| family(name).is_some()).collect();
+    names.sort();
+    names.insert(0, LIBRARY.to_string());
+    names
 }
 
 /// The folder of our library, found from the path of the command: `../lib` in an installed tree,

@@ -1,114 +1,223 @@
-//! The MPI library of a program: whether it is ours.
+//! The MPI libraries of a program's ranks: whether they are ours.
 //!
 //! A program of another ABI, or one whose own search path finds another library first, would run as
-//! many jobs of one rank. Its file shows that before it starts, or its memory while it runs.
+//! many jobs of one rank. Its files show that before it starts, or its memory while it runs.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
 use crate::Program;
-use crate::elf::dynamic_section;
-use crate::library::{LIBRARY, OTHER_ABIS, own_library};
+use crate::library::{LIBRARY, OTHER_ABIS, own_libraries, own_library};
+use crate::needs::{Abi, MpiNeed, MpiNeeds, family};
 use crate::processes;
-
-/// The libraries of other ABIs: the beginnings of their names, and whose they are.
-const FOREIGN: &[(&str, &str)] = &[
-    ("libmpi.so.12", "the ABI of MPICH and Intel MPI"),
-    ("libmpi.so.40", "the ABI of Open MPI"),
-    ("libmpi.so", "an ABI of another library"),
-    ("libmpich.so", "an ABI of MPICH"),
-    ("libmpi_mpifh.so", "Open MPI's Fortran"),
-    ("libmpi_usempi", "Open MPI's Fortran"),
-    ("libmpifort.so", "MPICH's Fortran"),
-    ("libmpi_cxx.so", "Open MPI's C++"),
-    ("libmpicxx.so", "MPICH's C++"),
-];
 
 /// Advice to the user of a program of another ABI.
 const REBUILD: &str =
     "build it again with mpicc (mpi4py: MPICC=mpicc pip install --no-binary mpi4py mpi4py)";
 
-/// The library that a program would load.
+/// The MPI libraries of a program, and whether its ranks can use ours instead.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinkedLibraries {
+    pub needs: MpiNeeds,
+    /// Libraries that the program's own search path finds, and ours of the same name.
+    pub overridden: Vec<(PathBuf, PathBuf)>,
+    /// The reason why the ranks cannot use ours.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// A reason why a program cannot use our library.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum LinkedLibrary {
-    /// Ours, of the standard ABI or of another, or none that can be seen in its file.
-    Own,
-    /// A library of another ABI, by name.
-    OtherAbi(String),
-    /// A library of the name of one of ours, which the program's own search path finds first.
-    Elsewhere(PathBuf),
+pub(crate) enum Obstacle {
+    /// We have no library of this name.
+    Missing(MpiNeed),
+    /// A file of the program has MPI_Init in itself.
+    Static(PathBuf),
+    /// The program's own search path finds this library, and the name of our folder cannot stand
+    /// in LD_PRELOAD.
+    Fixed { found: PathBuf, own: PathBuf },
 }
 
-/// The MPI library that the file of a program names. `own` is the folder of ours.
-pub(crate) fn linked_library(program: &Program, own: Option<&Path>) -> LinkedLibrary {
-    let file = program.file();
-    let opened = file.as_ref().and_then(|file| File::open(file).ok());
-    let section = opened.as_ref().and_then(dynamic_section);
-    let (Some(file), Some(section)) = (file, section) else {
-        return LinkedLibrary::Own;
-    };
-    let known = |name: &String| own.is_some_and(|own| own_library(own, name.as_ref()).is_some());
-    let mut others = section.needed.iter().filter(|name| abi(name).is_some());
-    if let Some(name) = others.find(|name| !known(name)) {
-        return LinkedLibrary::OtherAbi(name.clone());
+impl LinkedLibraries {
+    /// The libraries of a program whose ranks get these values of LD_LIBRARY_PATH and LD_PRELOAD.
+    /// `own` is the folder of ours.
+    pub(crate) fn of(
+        program: &Program,
+        own: Option<&Path>,
+        library_path: &OsStr,
+        preloaded: &OsStr,
+    ) -> Self {
+        let needs = MpiNeeds::of(program, library_path, preloaded);
+        let mut linked = LinkedLibraries::default();
+        for need in &needs.needs {
+            let ours = own.and_then(|own| own_library(own, need.library.as_ref()));
+            match ours {
+                Some(ours) => linked.override_fixed(need, ours),
+                None if need.library == LIBRARY => {}
+                None => linked.add(Obstacle::Missing(need.clone())),
+            }
+        }
+        if let Some(file) = needs.with_own_mpi() {
+            linked.add(Obstacle::Static(file));
+        }
+        LinkedLibraries { needs, ..linked }
     }
-    let mpi = section
-        .needed
-        .iter()
-        .filter(|name| *name == LIBRARY || abi(name).is_some());
-    let mut elsewhere = mpi.filter_map(|name| {
-        let own = own_library(own?, name.as_ref())?.canonicalize().ok()?;
-        let found = searched_first(&file, section.rpath.as_deref()?, name)?;
-        (found.canonicalize().ok()? != own).then_some(found)
-    });
-    elsewhere
-        .next()
-        .map_or(LinkedLibrary::Own, LinkedLibrary::Elsewhere)
-}
 
-/// The library of this name that a program's own search path finds.
-fn searched_first(file: &Path, rpath: &str, name: &str) -> Option<PathBuf> {
-    let origin = file.canonicalize().unwrap_or(file.to_path_buf());
-    let origin = origin
-        .parent()
-        .unwrap_or(Path::new("/"))
-        .to_string_lossy()
-        .into_owned();
-    let folders = rpath.split(':').filter(|folder| !folder.is_empty());
-    let mut libraries = folders.map(|folder| {
-        let folder = folder
-            .replace("${ORIGIN}", &origin)
-            .replace("$ORIGIN", &origin);
-        Path::new(&folder).join(name)
-    });
-    libraries.find(|library| library.exists())
-}
+    fn override_fixed(&mut self, need: &MpiNeed, own: PathBuf) {
+        let found = need.found.as_ref().filter(|_| need.is_fixed);
+        let Some(found) = found.filter(|found| !is_same(found, &own)) else {
+            return;
+        };
+        let found = found.clone();
+        match can_be_preloaded(&own) {
+            true => self.overridden.push((found, own)),
+            false => self.add(Obstacle::Fixed { found, own }),
+        }
+    }
 
-/// The text for the user about a program's library, if it is not ours.
-pub(crate) fn remark(program: &Program, library: &LinkedLibrary) -> Option<String> {
-    let program = plain::line(&program.program.to_string_lossy());
-    match library {
-        LinkedLibrary::Own => None,
-        LinkedLibrary::OtherAbi(name) => Some(format!(
-            "{program} is linked with {name} ({}), and this is {LIBRARY}, the standard ABI: each of its processes would be \
-             a job of one rank; {REBUILD}",
-            abi(name).unwrap_or_default()
-        )),
-        LinkedLibrary::Elsewhere(found) => Some(format!(
-            "{program} would load {} by its own DT_RPATH; its ranks load this library instead (LD_PRELOAD)",
-            plain::line(&found.to_string_lossy())
-        )),
+    fn add(&mut self, obstacle: Obstacle) {
+        self.obstacle.get_or_insert(obstacle);
+    }
+
+    /// The error text for a program that cannot use our library.
+    pub(crate) fn refusal(&self, program: &Program, own: Option<&Path>) -> Option<String> {
+        let program = shown(Path::new(&program.program));
+        let text = match self.obstacle.as_ref()? {
+            Obstacle::Missing(need) => {
+                let family = need.family();
+                let (library, contents) = (plain::line(&need.library), family.contents);
+                let needs = format!(
+                    "{program} is linked with {library} ({contents}){}",
+                    self.through(&need.by)
+                );
+                match family.chapter {
+                    Some(chapter) => format!(
+                        "{needs}, and the chapter of the standard on {chapter} is not supported yet"
+                    ),
+                    None => format!(
+                        "{needs}, which is none of the MPI libraries here ({}): each of its processes would be a job of \
+                         one rank; {REBUILD}",
+                        own_libraries(own).join(", ")
+                    ),
+                }
+            }
+            Obstacle::Static(file) => format!(
+                "{program} has MPI_Init in itself{}, as after a static link of an MPI library: each of its processes \
+                 would be a job of one rank; link it with the shared library, by mpicc",
+                self.through(file)
+            ),
+            Obstacle::Fixed { found, own } => format!(
+                "{program} loads {} by its own DT_RPATH, and {} cannot be preloaded before it, because the name of its \
+                 folder has blanks or colons: install Fishplate elsewhere",
+                shown(found),
+                shown(own)
+            ),
+        };
+        Some(text)
+    }
+
+    /// The clause that names the library of the program that is meant, if it is not the program.
+    fn through(&self, by: &Path) -> String {
+        match (&self.needs.file, &self.needs.script) {
+            (Some(file), None) if file == by => String::new(),
+            _ => format!(" by {}", shown(by)),
+        }
+    }
+
+    /// The texts for the user about a program that runs.
+    pub(crate) fn remarks(&self, program: &Program) -> Vec<String> {
+        let program = shown(Path::new(&program.program));
+        let overridden = self.overridden.iter().map(|(found, _)| {
+            format!(
+                "{program} would load {} by its own DT_RPATH; its ranks load this library instead (LD_PRELOAD)",
+                shown(found)
+            )
+        });
+        overridden.chain(self.mixture(&program)).collect()
+    }
+
+    /// The text about a program of two ABIs, whose libraries export the same names.
+    fn mixture(&self, program: &str) -> Option<String> {
+        let first = self.needs.needs.first()?;
+        let second = self
+            .needs
+            .needs
+            .iter()
+            .find(|need| need.abi() != first.abi())?;
+        let name = |need: &MpiNeed| {
+            let (library, by) = (plain::line(&need.library), shown(&need.by));
+            format!("{library} ({}) by {by}", need.contents())
+        };
+        Some(format!(
+            "{program} needs MPI libraries of two ABIs, {} and {}: they export the same names, so calls reach the first one \
+             with handles of the other",
+            name(first),
+            name(second)
+        ))
+    }
+
+    /// The lines of `--verbose`: the ABI, the file that needs it, and the folders that are searched
+    /// first.
+    pub(crate) fn verbose(&self, program: &Program, own: Option<&Path>) -> Vec<String> {
+        let program = shown(Path::new(&program.program));
+        let mut found = Vec::new();
+        for need in &self.needs.needs {
+            let library = plain::line(&need.library);
+            found.push(format!(
+                "{library} ({}) by {}",
+                need.contents(),
+                shown(&need.by)
+            ));
+        }
+        let own_mpi = match &self.obstacle {
+            Some(Obstacle::Static(file)) => Some(file),
+            _ => None,
+        };
+        let what = match (&self.needs.file, own_mpi, &found[..]) {
+            (None, _, _) => format!("{program} has no file that can be read"),
+            (_, Some(file), _) => format!("{program} has MPI_Init in itself, in {}", shown(file)),
+            (Some(_), _, []) if self.needs.objects.is_empty() => {
+                format!("{program} is neither a program of 64 bits nor a script")
+            }
+            (Some(file), _, []) => format!(
+                "{program} needs no MPI library at its start ({} and {} libraries)",
+                shown(file),
+                self.needs.objects.len().saturating_sub(1)
+            ),
+            (_, _, [..]) => format!("{program} needs {}", found.join(", ")),
+        };
+        let Some(own) = own else {
+            return vec![what];
+        };
+        let others = own.join(OTHER_ABIS);
+        let folders = [Some(own), Some(&*others).filter(|folder| folder.is_dir())];
+        let folders: Vec<String> = folders.into_iter().flatten().map(shown).collect();
+        let mut first = format!("searched first: {}", folders.join(", "));
+        let preloaded = self.overridden.iter().map(|(_, own)| shown(own));
+        let preloaded: Vec<String> = preloaded.collect();
+        if !preloaded.is_empty() {
+            first.push_str(&format!("; preloaded: {}", preloaded.join(", ")));
+        }
+        vec![what, first]
     }
 }
 
-fn abi(name: &str) -> Option<&'static str> {
-    let row = FOREIGN
-        .iter()
-        .find(|(beginning, _)| name.starts_with(beginning));
-    row.map(|(_, abi)| *abi)
+fn is_same(left: &Path, right: &Path) -> bool {
+    let (left, right) = (left.canonicalize(), right.canonicalize());
+    left.is_ok() && left.ok() == right.ok()
+}
+
+/// Whether a library can stand in LD_PRELOAD, where blanks and colons separate names.
+pub(crate) fn can_be_preloaded(library: &Path) -> bool {
+    let separates = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
+    let bytes = library.as_os_str().as_encoded_bytes();
+    !bytes.iter().any(separates)
+}
+
+fn shown(file: &Path) -> String {
+    plain::line(&file.to_string_lossy())
 }
 
 /// MPI libraries that are not `own` in the memory of ranks and of processes in their groups.
@@ -125,7 +234,7 @@ pub(crate) fn mapped_libraries(ranks: &[Pid], own: Option<&Path>) -> BTreeSet<Pa
             .filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
         let is_other = |file: &&Path| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            !is_own(file) && (name.starts_with("libmpi_abi.so") || abi(&name).is_some())
+            !is_own(file) && family(&name).is_some()
         };
         found.extend(files.filter(is_other).map(Path::to_path_buf));
     }
@@ -137,7 +246,10 @@ pub(crate) fn mapped_libraries(ranks: &[Pid], own: Option<&Path>) -> BTreeSet<Pa
 pub(crate) fn late_remark(ranks: usize, mapped: &BTreeSet<PathBuf>) -> Option<String> {
     let first = mapped.first()?;
     let name = first.file_name().unwrap_or_default().to_string_lossy();
-    let whose = abi(&name).unwrap_or("another library of the standard ABI");
+    let whose = match family(&name).map(|family| (family.abi, family.contents)) {
+        Some((Abi::Standard, _)) | None => "another library of the standard ABI",
+        Some((_, contents)) => contents,
+    };
     Some(format!(
         "none of the {ranks} ranks called MPI_Init of this library, and they had {} in memory ({whose}): each was a job of \
          one rank; {REBUILD}",

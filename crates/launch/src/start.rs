@@ -23,8 +23,8 @@ use crate::binding::HostBinding;
 use crate::cache_topology;
 use crate::error::why_text;
 use crate::guard::JobMark;
-use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS, own_library};
-use crate::linked::{LinkedLibrary, linked_library, remark};
+use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS};
+use crate::linked::{LinkedLibraries, can_be_preloaded};
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
 use crate::{Error, Inherited, Input, Options, OutputFile, Program};
@@ -103,7 +103,7 @@ struct Starter<'a> {
     /// rank that reads it then stays in the launcher's group.
     terminal: bool,
     /// The library of each program of this share.
-    linked: Vec<(usize, LinkedLibrary)>,
+    linked: Vec<(usize, LinkedLibraries)>,
     binding: HostBinding,
     /// The cache distance of this machine's cores, unless the user has set it.
     cores: Option<&'static str>,
@@ -297,14 +297,10 @@ impl<'a> Starter<'a> {
         {
             command.env(MPI4PY_ABI, "mpich");
         }
-        let elsewhere = self.linked.iter().filter(|(number, _)| *number == at);
-        let preloaded = elsewhere
-            .filter_map(|(_, library)| match library {
-                LinkedLibrary::Elsewhere(found) => {
-                    own_library(self.options.library.as_deref()?, found.file_name()?)
-                }
-                _ => None,
-            })
+        let linked = self.linked.iter().filter(|(number, _)| *number == at);
+        let overridden = linked.flat_map(|(_, linked)| &linked.overridden);
+        let preloaded = overridden
+            .map(|(_, own)| own.clone())
             .chain(self.clocks.clone());
         let preloaded: Vec<PathBuf> = preloaded.collect();
         if !preloaded.is_empty() {
@@ -491,33 +487,43 @@ fn enter(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
 }
 
-/// The MPI libraries of these programs. One of another ABI is an error unless it is allowed; the
-/// process that starts the first rank of a program reports a library that is not ours.
+/// The MPI libraries of these programs. One that the ranks cannot use ours for is an error unless
+/// it is allowed; the process that starts the first rank of a program reports the others.
 fn linked_libraries(
     options: &Options,
     share: &LocalShare,
     programs: &[(usize, &Program)],
-) -> Result<Vec<(usize, LinkedLibrary)>, Error> {
+) -> Result<Vec<(usize, LinkedLibraries)>, Error> {
+    let own = options.library.as_deref();
     let mut libraries = Vec::new();
     for &(at, program) in programs {
-        let library = linked_library(program, options.library.as_deref());
+        let linked = linked_to(options, program);
         let earlier = options.programs[..at].iter().map(|earlier| earlier.ranks);
         let is_first = earlier.sum::<usize>() >= share.first;
-        match (&library, remark(program, &library)) {
-            // Each process is a job of one rank, which is what the user wants.
-            (LinkedLibrary::OtherAbi(_), _) if options.ranks() == 1 => {}
-            (LinkedLibrary::OtherAbi(_), Some(why)) if !options.allow_other_mpi => {
-                return Err(Error::OtherMpi { why });
-            }
-            (_, Some(text)) if is_first => {
-                let line = format!("fishplate: {}\n", plain::lines(&text));
-                let _ = io::stderr().write_all(line.as_bytes());
-            }
-            _ => {}
+        // One process that is a job of one rank is what the user wants.
+        let refusal = linked.refusal(program, own).filter(|_| options.ranks() > 1);
+        let mut lines = linked.remarks(program);
+        match refusal {
+            Some(why) if !options.allow_other_mpi => return Err(Error::OtherMpi { why }),
+            refusal => lines.extend(refusal),
         }
-        libraries.push((at, library));
+        if options.verbose {
+            lines.extend(linked.verbose(program, own));
+        }
+        for line in lines.iter().filter(|_| is_first) {
+            let line = format!("fishplate: {}\n", plain::lines(line));
+            let _ = io::stderr().write_all(line.as_bytes());
+        }
+        libraries.push((at, linked));
     }
     Ok(libraries)
+}
+
+/// The MPI libraries of a program of this job.
+pub(crate) fn linked_to(options: &Options, program: &Program) -> LinkedLibraries {
+    let path = library_path(options, program).unwrap_or_default();
+    let preloaded = given_variable(options, program, "LD_PRELOAD").unwrap_or_default();
+    LinkedLibraries::of(program, options.library.as_deref(), &path, &preloaded)
 }
 
 /// The value of a variable that the user or the environment gives the ranks of a program.
@@ -551,15 +557,8 @@ fn clock_library(options: &Options) -> Result<Option<PathBuf>, Error> {
         return Ok(None);
     };
     let library = folder.join(CLOCK_LIBRARY);
-    // They separate the names in LD_PRELOAD.
-    let is_separated = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
-    let is_divided = library
-        .as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .any(is_separated);
     match library.is_file() {
-        true if !is_divided => Ok(Some(library)),
+        true if can_be_preloaded(&library) => Ok(Some(library)),
         is_there => Err(Error::Clocks { library, is_there }),
     }
 }

@@ -173,9 +173,15 @@ fn the_other_names_take_the_other_spelling() {
             "echo $0 $FISHPLATE_SIZE",
             "-np",
         ];
-        let job = command(&link).arguments(&show).finish();
-        job.code(0).silent();
-        assert_eq!(job.stdout, "-np 2\n-np 2\n");
+        // As a package does that holds no links, the name is the first word.
+        let words = [&[name], &show[..]].concat();
+        for job in [
+            command(&link).arguments(&show).finish(),
+            command(FISHPLATE).arguments(&words).finish(),
+        ] {
+            job.code(0).silent();
+            assert_eq!(job.stdout, "-np 2\n-np 2\n");
+        }
         command(&link)
             .arguments(&["-hostfile", "/no/hosts", "true"])
             .finish()

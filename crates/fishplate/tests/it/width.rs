@@ -83,7 +83,8 @@ fn results_are_shown_on_any_terminal() {
         heat.display()
     );
     let bench = "bench latency --fabric sdr,qdr,fdr,edr,ndr -m 8:64 -i 2 -x 0";
-    for words in [compare.as_str(), bench] {
+    let info = format!("info {}", heat.display());
+    for words in [compare.as_str(), bench, &info, "info sh"] {
         for columns in WIDTHS {
             assert_fits(words, &shown_by(&program, words, Some(columns)), columns);
         }

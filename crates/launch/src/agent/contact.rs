@@ -155,6 +155,7 @@ fn order(
         },
         one_core_each: options.one_core_each,
         allow_other_mpi: options.allow_other_mpi,
+        verbose: options.verbose,
         host,
         degree: options.tree,
         first: own.start,

@@ -69,6 +69,8 @@ pub(crate) struct StartOrder {
     pub one_core_each: bool,
     /// Whether a program may be linked with the MPI library of another ABI.
     pub allow_other_mpi: bool,
+    /// Whether to report the MPI libraries of each program.
+    pub verbose: bool,
     /// The number of this host.
     pub host: usize,
     /// The degree of the tree of agents. 0: a star.
@@ -546,6 +548,7 @@ mod tests {
             input: None,
             one_core_each: false,
             allow_other_mpi: false,
+            verbose: false,
             host: 0,
             degree: 0,
             first,

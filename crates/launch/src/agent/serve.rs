@@ -622,6 +622,7 @@ fn start_ranks(
         input: order.input.map_or(Input::None, Input::Rank),
         one_core_each: order.one_core_each,
         allow_other_mpi: order.allow_other_mpi,
+        verbose: order.verbose,
         explain: order.explain,
         binding: order.binding,
         profile,

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use super::{RunningJob, say};
 use crate::Options;
 use crate::library::{MPICH_LIBRARY, own_library};
-use crate::linked::{LinkedLibrary, late_remark, linked_library, mapped_libraries};
+use crate::linked::{late_remark, mapped_libraries};
 use crate::rank::RankProcess;
+use crate::start::linked_to;
 use crate::verdict::Cause;
 use crate::wheel::wheel_remark;
 
@@ -97,9 +98,8 @@ impl RunningJob<'_> {
     }
 
     fn was_said_at_the_start(&self) -> bool {
-        let own = self.options.library.as_deref();
         let mut programs = self.options.programs.iter();
-        programs.any(|program| matches!(linked_library(program, own), LinkedLibrary::OtherAbi(_)))
+        programs.any(|program| linked_to(self.options, program).obstacle.is_some())
     }
 
     fn has_mpi_ranks(&self) -> bool {

@@ -1,0 +1,169 @@
+//! The MPI names that a program imports: those that work, those that do not yet, and those that no
+//! standard has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+/// The tables of all procedures of the standard, and of those that other libraries export beside
+/// them. Their heads explain the columns.
+const TABLES: [&str; 2] = [
+    include_str!("../../../abi/procedures.txt"),
+    include_str!("../../../abi/removed.txt"),
+];
+
+/// The state of an imported name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// It works.
+    Supported,
+    /// The name of the work that is missing.
+    Missing(String),
+    /// It is not in the standard, and the library that would be used has it.
+    Beside,
+    /// It belongs to MPI's Fortran, which has no library yet.
+    Fortran,
+    /// It is not in the standard, and no library that would be used has it.
+    Absent,
+}
+
+impl State {
+    /// The state for people.
+    pub(super) fn words(&self) -> String {
+        match self {
+            State::Supported => "supported".into(),
+            State::Missing(work) => format!("not yet: {work}"),
+            State::Beside => "not in the standard, supported".into(),
+            State::Fortran => "not yet: fortran".into(),
+            State::Absent => "not in the standard, missing".into(),
+        }
+    }
+
+    fn key(&self) -> (&'static str, Option<&str>) {
+        match self {
+            State::Supported => ("supported", None),
+            State::Missing(work) => ("not_yet", Some(work)),
+            State::Beside => ("supported_beside_the_standard", None),
+            State::Fortran => ("not_yet", Some("fortran")),
+            State::Absent => ("missing_beside_the_standard", None),
+        }
+    }
+}
+
+/// The imported names, by their state.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<State, BTreeSet<String>>);
+
+impl Names {
+    /// Sorts names of the files of a program. `exported` are the names of the libraries that would
+    /// be used, `own` those that the files define for each other.
+    pub(super) fn sort(
+        imports: &[(PathBuf, Vec<String>)],
+        exported: &BTreeSet<String>,
+        own: &BTreeSet<String>,
+    ) -> Names {
+        let known = known();
+        let mut names = Names::default();
+        let imported = imports.iter().flat_map(|(_, imported)| imported);
+        for name in imported.filter(|name| !own.contains(*name)) {
+            let state = state(name, &known, exported);
+            names.0.entry(state).or_default().insert(name.clone());
+        }
+        names
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.values().map(BTreeSet::len).sum()
+    }
+
+    /// The rows of a table: the state, the number of names, and the names, of which those that are
+    /// supported are only counted.
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
+        let row = |(state, names): (&State, &BTreeSet<String>)| {
+            let list: Vec<&str> = names.iter().map(String::as_str).collect();
+            let list = match state {
+                State::Supported => String::new(),
+                _ => list.join(" "),
+            };
+            vec![state.words(), names.len().to_string(), list]
+        };
+        self.0.iter().map(row).collect()
+    }
+
+    pub(super) fn list(&self) -> Vec<Value> {
+        let names = self.0.iter().flat_map(|(state, names)| {
+            let (key, work) = state.key();
+            let of_name = move |name| json!({"name": name, "state": key, "needs": work});
+            names.iter().map(of_name)
+        });
+        names.collect()
+    }
+}
+
+/// The state of a name. `PMPI_` names have that of their twin.
+fn state(name: &str, known: &BTreeMap<String, String>, exported: &BTreeSet<String>) -> State {
+    let procedure = name.strip_prefix('P').unwrap_or(name);
+    match known.get(procedure).map(String::as_str) {
+        Some(state) if state == "works" || state.starts_with("works=") => State::Supported,
+        Some(work) => State::Missing(work.to_string()),
+        None if exported.contains(name) => State::Beside,
+        None if name.starts_with("mpi_") || name.starts_with("pmpi_") => State::Fortran,
+        None => State::Absent,
+    }
+}
+
+/// The state of each procedure of the tables, by its name.
+fn known() -> BTreeMap<String, String> {
+    let lines = TABLES.iter().flat_map(|table| table.lines());
+    let mut known = BTreeMap::new();
+    for line in lines {
+        let mut words = line.split_whitespace();
+        let (Some(name), Some(marks), Some(state)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        if name.starts_with('#') || name == "chapter" {
+            continue;
+        }
+        if marks.split(',').any(|mark| mark == "c") || marks.starts_with('c') {
+            known.insert(format!("MPI_{name}_c"), state.to_string());
+        }
+        known.insert(format!("MPI_{name}"), state.to_string());
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_have_all_procedures() {
+        let known = known();
+        // 657 of the standard, and 17 beside it.
+        assert_eq!(known.len(), 674);
+        assert_eq!(known["MPI_Send_c"], "works");
+        assert_eq!(known["MPI_Attr_get"], "works=Comm_get_attr");
+    }
+
+    #[test]
+    fn each_name_has_a_state() {
+        let known = [
+            ("MPI_Send", "works"),
+            ("MPI_Win_create", "one-sided"),
+            ("MPI_Address", "works=Get_address"),
+        ];
+        let known = known
+            .map(|(name, state)| (name.to_string(), state.to_string()))
+            .into();
+        let exported = ["MPI_UNWEIGHTED".to_string()].into();
+        let of = |name: &str| state(name, &known, &exported);
+        assert_eq!(of("PMPI_Send"), State::Supported);
+        assert_eq!(of("MPI_Address"), State::Supported);
+        assert_eq!(of("MPI_Win_create"), State::Missing("one-sided".into()));
+        assert_eq!(of("MPI_UNWEIGHTED"), State::Beside);
+        assert_eq!(of("mpi_send_"), State::Fortran);
+        assert_eq!(of("MPIX_Comm_agree"), State::Absent);
+    }
+}

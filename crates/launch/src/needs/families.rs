@@ -1,0 +1,127 @@
+//! MPI libraries by the names that programs have for them.
+
+use crate::library::LIBRARY;
+
+/// The ABI of an MPI library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Abi {
+    /// The standard ABI of MPI 5.0.
+    Standard,
+    /// The ABI of MPICH, Intel MPI and MVAPICH.
+    Mpich,
+    /// The ABI of Open MPI 4 and 5.
+    OpenMpi,
+    /// An ABI of another library, or of an old version.
+    Other,
+}
+
+impl Abi {
+    /// The name of the ABI, for a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Abi::Standard => "the standard ABI",
+            Abi::Mpich => "the ABI of MPICH and Intel MPI",
+            Abi::OpenMpi => "the ABI of Open MPI",
+            Abi::Other => "an ABI of another library",
+        }
+    }
+
+    /// The word of the ABI in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Abi::Standard => "standard",
+            Abi::Mpich => "mpich",
+            Abi::OpenMpi => "openmpi",
+            Abi::Other => "other",
+        }
+    }
+}
+
+/// An MPI library, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Family {
+    pub abi: Abi,
+    /// Its contents, for a sentence.
+    pub contents: &'static str,
+    /// The chapter of the standard that a program of it needs, where that is not C's.
+    pub chapter: Option<&'static str>,
+}
+
+const fn of_c(abi: Abi, contents: &'static str) -> Family {
+    Family {
+        abi,
+        contents,
+        chapter: None,
+    }
+}
+
+const fn of_fortran(abi: Abi, contents: &'static str) -> Family {
+    Family {
+        abi,
+        contents,
+        chapter: Some("Fortran"),
+    }
+}
+
+/// The beginnings of names. The first that fits counts.
+const FAMILIES: &[(&str, Family)] = &[
+    ("libmpi_abi.so", of_c(Abi::Standard, "the standard ABI")),
+    (
+        "libmpi.so.12",
+        of_c(Abi::Mpich, "the ABI of MPICH and Intel MPI"),
+    ),
+    ("libmpi.so.40", of_c(Abi::OpenMpi, "the ABI of Open MPI")),
+    ("libmpi.so", of_c(Abi::Other, "an ABI of another library")),
+    ("libmpich.so.12", of_c(Abi::Mpich, "the ABI of MPICH")),
+    ("libmpich.so", of_c(Abi::Other, "an ABI of an old MPICH")),
+    ("libpmpi.so.12", of_c(Abi::Mpich, "the PMPI names of MPICH")),
+    ("libmpicxx.so", of_c(Abi::Mpich, "MPICH's C++")),
+    ("libmpichcxx.so", of_c(Abi::Mpich, "MPICH's C++")),
+    ("libmpi_cxx.so", of_c(Abi::OpenMpi, "Open MPI's C++")),
+    ("libmpi_java.so", of_c(Abi::OpenMpi, "Open MPI's Java")),
+    ("libmpifort.so", of_fortran(Abi::Mpich, "MPICH's Fortran")),
+    ("libmpichfort.so", of_fortran(Abi::Mpich, "MPICH's Fortran")),
+    ("libmpichf90.so", of_fortran(Abi::Mpich, "MPICH's Fortran")),
+    (
+        "libmpi_mpifh.so",
+        of_fortran(Abi::OpenMpi, "Open MPI's Fortran"),
+    ),
+    (
+        "libmpi_usempi",
+        of_fortran(Abi::OpenMpi, "Open MPI's Fortran"),
+    ),
+];
+
+/// The MPI library of this name. None for a library that is none.
+pub(crate) fn family(name: &str) -> Option<Family> {
+    let mut rows = FAMILIES.iter();
+    let row = rows.find(|(beginning, _)| name.starts_with(beginning))?;
+    // A library of the standard ABI of another version is one that we do not have.
+    let is_old = row.1.abi == Abi::Standard && name != LIBRARY;
+    Some(match is_old {
+        true => of_c(Abi::Other, "another version of the standard ABI"),
+        false => row.1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_name_counts_first() {
+        let is = |name: &str| family(name).map(|family| (family.abi, family.chapter));
+        assert_eq!(is("libmpi.so.12"), Some((Abi::Mpich, None)));
+        assert_eq!(is("libmpi.so.40"), Some((Abi::OpenMpi, None)));
+        assert_eq!(is("libmpi.so.20"), Some((Abi::Other, None)));
+        assert_eq!(is("libmpi_abi.so.1"), Some((Abi::Standard, None)));
+        assert_eq!(is("libmpi_abi.so.2"), Some((Abi::Other, None)));
+        assert_eq!(is("libmpich.so.3"), Some((Abi::Other, None)));
+        assert_eq!(
+            is("libmpi_usempif08.so.40"),
+            Some((Abi::OpenMpi, Some("Fortran")))
+        );
+        assert_eq!(is("libmpiwrapper.so"), None);
+        assert_eq!(is("libm.so.6"), None);
+    }
+}
