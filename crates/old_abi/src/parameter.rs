@@ -1,7 +1,6 @@
 //! The conversion of one parameter: statements before the call of the standard ABI, the argument,
 //! and statements after it.
 
-use crate::generate::kinds::Class;
 use crate::generate::table::{Access, Length, Parameter, Procedure};
 
 #[derive(Default)]
@@ -477,12 +476,29 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
             ..Conversion::argument(name.clone())
         });
     }
-    if procedure.name == "Register_datarep" && parameter.kind.class() == Class::Function {
-        return Some(Conversion::argument(format!(
-            "convert::unsupported({name})"
-        )));
+    if procedure.name == "Register_datarep" {
+        return representation(name, large);
     }
     buffered(procedure, parameter)
+}
+
+/// The functions of a data representation of files.
+fn representation(name: &str, large: bool) -> Option<Conversion> {
+    let field = match name {
+        "read_conversion_fn" => "read",
+        "write_conversion_fn" => "write",
+        "dtype_file_extent_fn" => "extent",
+        "extra_state" => "extra_state",
+        _ => return None,
+    };
+    let count = if large { "i64" } else { "c_int" };
+    let mut conversion = Conversion::argument(format!("functions.{field}"));
+    if field == "read" {
+        conversion.before.push(format!(
+            "let functions = datarep::Functions::new::<{count}>(read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);"
+        ));
+    }
+    Some(conversion)
 }
 
 /// Buffers of buffered sends, which need more room behind the standard ABI.

@@ -10,6 +10,7 @@ pub(crate) mod classes;
 pub(crate) mod constants;
 pub(crate) mod contents;
 pub(crate) mod convert;
+pub(crate) mod datarep;
 pub(crate) mod entry;
 pub(crate) mod fortran;
 pub(crate) mod handle;
