@@ -2,6 +2,9 @@
 //! standard's handle, which are filled when the library is loaded.
 
 use crate::common::classes;
+use crate::common::constants::standard::{
+    MPI_BYTE, MPI_COMM_WORLD, MPI_DOUBLE, MPI_INFO_NULL, MPI_INT, MPI_SUM,
+};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,14 +63,28 @@ extern "C" fn fill() {
     for (slot, address) in ADDRESSES[1..].iter().zip(objects::addresses()) {
         slot.store(address, Ordering::Relaxed);
     }
-    for (class, pairs) in classes::all() {
-        for &(number, standard) in pairs {
-            class
-                .predefined
-                .insert(address(number as c_int), standard as usize);
+    // Those that are inserted first have their first slots, wherever the objects lie.
+    for is_usual in [true, false] {
+        for (class, pairs) in classes::all() {
+            let pairs = pairs.iter();
+            for &(number, standard) in pairs.filter(|pair| USUAL.contains(&pair.1) == is_usual) {
+                class
+                    .predefined
+                    .insert(address(number as c_int), standard as usize);
+            }
         }
     }
 }
+
+/// The handles that programs use most, in any class.
+const USUAL: [i64; 6] = [
+    MPI_BYTE,
+    MPI_INT,
+    MPI_DOUBLE,
+    MPI_COMM_WORLD,
+    MPI_SUM,
+    MPI_INFO_NULL,
+];
 
 /// The slots of a table, as a power of two, of which at most a third is in use.
 const SLOT_BITS: u32 = 8;
