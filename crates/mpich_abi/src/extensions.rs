@@ -1,5 +1,5 @@
-//! Extensions of MPICH that programs ask before they pass memory of a GPU. The standard ABI has no such
-//! question, and no library behind it takes that memory unasked.
+//! Extensions of MPICH that programs ask before they pass memory of a GPU. The standard ABI has no
+//! such question, and no library behind it takes that memory unasked.
 
 use crate::common::constants::program::{MPI_ERR_ARG, MPI_SUCCESS};
 use std::ffi::c_int;

@@ -162,8 +162,8 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
     }
 }
 
-/// Statements that make an array and fill it where it lies: it is too large to be moved. ARRAY stands
-/// for it in the second.
+/// Statements that make an array and fill it where it lies: it is too large to be moved. ARRAY
+/// stands for it in the second.
 fn array(name: &str, fill: &str) -> Vec<String> {
     let fill = fill.replace("ARRAY.", &format!("{name}."));
     vec![

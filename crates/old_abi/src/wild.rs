@@ -1,5 +1,5 @@
-//! The calls of the test with wild values: every entry point with arguments of any value, and in place
-//! of every function of the standard ABI one that writes any values.
+//! The calls of the test with wild values: every entry point with arguments of any value, and in
+//! place of every function of the standard ABI one that writes any values.
 
 use crate::generate::kinds::Class;
 use crate::generate::table::{Chapter, Length, Parameter, Procedure};
@@ -39,7 +39,8 @@ fn write_call(text: &mut String, procedure: &Procedure, large: bool) {
     writeln!(
         text,
         "    (\"{name}\", |wild| {{\n        wild.begin();\n        \
-         // SAFETY: pointers are NULL or those of memory for all that the lengths promise.\n        \
+         // SAFETY: pointers are NULL or those of memory for all that the lengths \
+         promise.\n        \
          let _ = unsafe {{ crate::common::entry::{name}({}) }};\n    }}),",
         arguments.join(", ")
     )

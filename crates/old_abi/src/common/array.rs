@@ -25,8 +25,8 @@ impl<T: Copy> Array<T> {
     }
 
     /// Fills the array with values that come from their positions. A length below zero is the
-    /// caller's mistake, which the library reports. Without memory for it the library gets NULL, and
-    /// reports that.
+    /// caller's mistake, which the library reports. Without memory for it the library gets NULL,
+    /// and reports that.
     #[inline(always)]
     pub(crate) fn fill(&mut self, length: i64, value: impl Fn(usize) -> T) {
         let length = length.max(0) as usize;

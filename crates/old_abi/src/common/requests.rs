@@ -1,4 +1,5 @@
-//! Requests: the handles that are converted most often, of which the null handle alone is predefined.
+//! Requests: the handles that are converted most often, of which the null handle alone is
+//! predefined.
 
 use crate::common::array::Array;
 use crate::common::constants::{program, standard};

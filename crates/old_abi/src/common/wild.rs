@@ -1,9 +1,9 @@
-//! Every entry point with wild handles, counts, constants and pointers, over functions of the standard
-//! ABI that write and return wild values: nothing of this library crashes or panics.
+//! Every entry point with wild handles, counts, constants and pointers, over functions of the
+//! standard ABI that write and return wild values: nothing of this library crashes or panics.
 //!
 //! The program's promises about memory hold: a pointer is NULL, a value with a meaning, or that of
-//! memory for all that the lengths beside it say. The library's hold too: it tells no number of ranks
-//! above that of the arrays.
+//! memory for all that the lengths beside it say. The library's hold too: it tells no number of
+//! ranks above that of the arrays.
 
 use crate::common::classes;
 use crate::common::constants::program;
