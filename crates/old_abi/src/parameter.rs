@@ -396,34 +396,8 @@ fn text(
 /// Parameters of the few procedures that have more to convert than words.
 fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<Conversion> {
     let (name, word) = (&parameter.name, parameter.kind.word());
-    let is_attribute = procedure
-        .name
-        .to_ascii_lowercase()
-        .ends_with("create_keyval")
-        || procedure.name == "Keyval_create";
-    if is_attribute && word.contains("copy_attr") {
-        let class = ["type", "win"]
-            .into_iter()
-            .find(|class| word.starts_with(&format!("fn_{class}")));
-        let class = match class {
-            Some("type") => "Datatype",
-            Some(_) => "Win",
-            None => "Comm",
-        };
-        let delete = &procedure.parameters[1].name;
-        return Some(Conversion {
-            before: vec![format!(
-                "let functions = attributes::Functions::new::<classes::{class}>({name}, {delete}, extra_state);"
-            )],
-            argument: "functions.copy".into(),
-            after: Vec::new(),
-        });
-    }
-    if is_attribute && word.contains("delete_attr") {
-        return Some(Conversion::argument("functions.delete".into()));
-    }
-    if is_attribute && name == "extra_state" {
-        return Some(Conversion::argument("functions.extra_state".into()));
+    if let Some(conversion) = attribute(procedure, parameter) {
+        return Some(conversion);
     }
     if let Some(class) = word
         .strip_prefix("fn_")
@@ -499,6 +473,40 @@ fn representation(name: &str, large: bool) -> Option<Conversion> {
         ));
     }
     Some(conversion)
+}
+
+/// The functions of attributes, which get the program's handles.
+fn attribute(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion> {
+    let (name, word) = (&parameter.name, parameter.kind.word());
+    let procedure_name = procedure.name.to_ascii_lowercase();
+    if !procedure_name.ends_with("create_keyval") && procedure_name != "keyval_create" {
+        return None;
+    }
+    if word.contains("copy_attr") {
+        let class = ["type", "win"]
+            .into_iter()
+            .find(|class| word.starts_with(&format!("fn_{class}")));
+        let class = match class {
+            Some("type") => "Datatype",
+            Some(_) => "Win",
+            None => "Comm",
+        };
+        let delete = &procedure.parameters[1].name;
+        return Some(Conversion {
+            before: vec![format!(
+                "let functions = attributes::Functions::new::<classes::{class}>({name}, {delete}, extra_state);"
+            )],
+            argument: "functions.copy".into(),
+            after: Vec::new(),
+        });
+    }
+    if word.contains("delete_attr") {
+        return Some(Conversion::argument("functions.delete".into()));
+    }
+    if name == "extra_state" {
+        return Some(Conversion::argument("functions.extra_state".into()));
+    }
+    None
 }
 
 /// Buffers of buffered sends, which need more room behind the standard ABI.

@@ -60,6 +60,16 @@ fn addresses_of_objects_are_handles_of_one_class_each() {
 }
 
 #[test]
+fn every_predefined_handle_has_a_slot_of_its_own() {
+    for (class, pairs) in classes::all() {
+        for &(number, _) in pairs {
+            let address = address(number as c_int);
+            assert!(class.predefined.is_at_its_slot(address), "{number}");
+        }
+    }
+}
+
+#[test]
 fn the_first_name_of_a_handle_counts() {
     let complex = handle(program::MPI_C_FLOAT_COMPLEX as c_int);
     assert_eq!(
