@@ -23,7 +23,7 @@ pub(crate) mod requests;
 pub(crate) mod standard;
 pub(crate) mod status;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod types;
 #[cfg(test)]
 mod wild;
