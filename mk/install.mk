@@ -29,6 +29,12 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 old_abis = $(INSTALL) -d $(2)/lib/fishplate && for pair in mpich=libmpi.so.12 openmpi=libmpi.so.40 openmpi_cxx=libmpi_cxx.so.40; do \
 	    $(INSTALL) -m 755 $(1)/libfishplate_$${pair%%=*}.so $(2)/lib/fishplate/$${pair\#*=} || exit 1; done
 
+# Debian's names of libmpi.so.12: libraries that need it, with nothing of their own, by a C compiler of the processor's kind.
+names_of_debian = for name in libmpich.so.12 libmpichcxx.so.12; do \
+	    $(1) -shared -nostdlib -x c /dev/null -x none -Wl,-soname,$$name -Wl,-rpath,'$$ORIGIN',--enable-new-dtags,--no-as-needed \
+	        $(2)/lib/fishplate/libmpi.so.12 -o $(2)/lib/fishplate/$$name || \
+	    { rm -f $(2)/lib/fishplate/$$name; echo "$$name not made: $(1) failed" >&2; }; done
+
 # The libraries beside that of MPI: clocks, and those of other ABIs.
 OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
 
@@ -70,6 +76,7 @@ files:
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
 	@$(call old_abis,$(BUILT)/lib,$(ROOT))
+	@$(call names_of_debian,$(CC),$(ROOT))
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))

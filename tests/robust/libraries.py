@@ -226,7 +226,8 @@ def openmpi_cxx(world):
     """What programs of Open MPI's C++ bindings import."""
     folder = world.mpiexec.parent.parent / "lib/fishplate"
     cxx = Path(__file__).with_name("openmpi_abi") / "cxx.c"
-    of_abi(world, "openmpi_abi", "libmpi.so.40", "-rdynamic", source=cxx, more=(str(folder / "libmpi_cxx.so.40"),))
+    for options in [["-no-pie", "-fno-pie"], ["-fPIC"]]:
+        of_abi(world, "openmpi_abi", "libmpi.so.40", "-rdynamic", *options, source=cxx, more=(str(folder / "libmpi_cxx.so.40"),))
 
 
 def of_abi(world, abi: str, library: str, *options: str, source: Path = Path(__file__).parent / "mpich_abi/abi.c", more: tuple = ()):

@@ -10,6 +10,7 @@
 
 #[path = "../../old_abi/src/common/mod.rs"]
 mod common;
+mod extensions;
 mod program;
 mod symbols;
 #[cfg(test)]

@@ -30,6 +30,24 @@ pub(crate) static mut MPI_F_STATUS_IGNORE: *mut c_int = std::ptr::null_mut();
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F_STATUSES_IGNORE: *mut c_int = std::ptr::null_mut();
 
+/// A status of Fortran's module `mpi_f08` that stands for none. Its address alone counts.
+#[unsafe(no_mangle)]
+pub(crate) static MPIR_F08_MPI_STATUS_IGNORE_OBJ: [c_int; 5] = [0; 5];
+
+/// The statuses that stand for none, in the same way.
+#[unsafe(no_mangle)]
+pub(crate) static MPIR_F08_MPI_STATUSES_IGNORE_OBJ: [c_int; 5] = [0; 5];
+
+/// `MPI_F08_STATUS_IGNORE`
+#[unsafe(no_mangle)]
+pub(crate) static MPI_F08_STATUS_IGNORE: Pointer<c_int> =
+    Pointer(&raw const MPIR_F08_MPI_STATUS_IGNORE_OBJ as *const c_int);
+
+/// `MPI_F08_STATUSES_IGNORE`
+#[unsafe(no_mangle)]
+pub(crate) static MPI_F08_STATUSES_IGNORE: Pointer<c_int> =
+    Pointer(&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ as *const c_int);
+
 /// `MPI_T_PVAR_ALL_HANDLES`
 #[unsafe(no_mangle)]
 pub(crate) static MPI_T_PVAR_ALL_HANDLES: Pointer<c_void> = Pointer(std::ptr::without_provenance(

@@ -4,6 +4,7 @@ use crate::common::classes::{self, COMM, DATATYPE, REQUEST};
 use crate::common::constants::{program, standard};
 use crate::common::convert::*;
 use crate::common::handle::UNKNOWN;
+use crate::common::tests::alone;
 use crate::common::types::{ProgramStatus, StandardStatus};
 use proptest::prelude::*;
 use std::ffi::c_int;
@@ -81,6 +82,7 @@ fn a_word_that_is_no_handle_is_unknown() {
 
 #[test]
 fn an_object_whose_word_is_a_predefined_handle_has_another_one() {
+    let _alone = alone();
     for taken in [0x4400_0000, 0x4400_0001, 0x0400_0000] {
         let handle = COMM.program(taken);
         assert_ne!(handle, taken as c_int);

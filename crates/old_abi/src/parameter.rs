@@ -1,7 +1,6 @@
 //! The conversion of one parameter: statements before the call of the standard ABI, the argument,
 //! and statements after it.
 
-use crate::generate::kinds::Class;
 use crate::generate::table::{Access, Length, Parameter, Procedure};
 
 #[derive(Default)]
@@ -397,34 +396,8 @@ fn text(
 /// Parameters of the few procedures that have more to convert than words.
 fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<Conversion> {
     let (name, word) = (&parameter.name, parameter.kind.word());
-    let is_attribute = procedure
-        .name
-        .to_ascii_lowercase()
-        .ends_with("create_keyval")
-        || procedure.name == "Keyval_create";
-    if is_attribute && word.contains("copy_attr") {
-        let class = ["type", "win"]
-            .into_iter()
-            .find(|class| word.starts_with(&format!("fn_{class}")));
-        let class = match class {
-            Some("type") => "Datatype",
-            Some(_) => "Win",
-            None => "Comm",
-        };
-        let delete = &procedure.parameters[1].name;
-        return Some(Conversion {
-            before: vec![format!(
-                "let functions = attributes::Functions::new::<classes::{class}>({name}, {delete}, extra_state);"
-            )],
-            argument: "functions.copy".into(),
-            after: Vec::new(),
-        });
-    }
-    if is_attribute && word.contains("delete_attr") {
-        return Some(Conversion::argument("functions.delete".into()));
-    }
-    if is_attribute && name == "extra_state" {
-        return Some(Conversion::argument("functions.extra_state".into()));
+    if let Some(conversion) = attribute(procedure, parameter) {
+        return Some(conversion);
     }
     if let Some(class) = word
         .strip_prefix("fn_")
@@ -464,12 +437,76 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
             _ => None,
         };
     }
-    if procedure.name == "Register_datarep" && parameter.kind.class() == Class::Function {
-        return Some(Conversion::argument(format!(
-            "convert::unsupported({name})"
-        )));
+    if name == "array_of_errcodes" {
+        // They are as many as processes, which the root alone says.
+        let length = match procedure.name.as_str() {
+            "Comm_spawn" => "maxprocs as i64",
+            _ => "peers::sum(array_of_maxprocs, count)",
+        };
+        return Some(Conversion {
+            after: vec![format!(
+                "if !{name}.is_null() && peers::is_rank(comm, root) {{ convert::integers_out({name}, {length}, convert::error_out); }}"
+            )],
+            ..Conversion::argument(name.clone())
+        });
+    }
+    if procedure.name == "Register_datarep" {
+        return representation(name, large);
     }
     buffered(procedure, parameter)
+}
+
+/// The functions of a data representation of files.
+fn representation(name: &str, large: bool) -> Option<Conversion> {
+    let field = match name {
+        "read_conversion_fn" => "read",
+        "write_conversion_fn" => "write",
+        "dtype_file_extent_fn" => "extent",
+        "extra_state" => "extra_state",
+        _ => return None,
+    };
+    let count = if large { "i64" } else { "c_int" };
+    let mut conversion = Conversion::argument(format!("functions.{field}"));
+    if field == "read" {
+        conversion.before.push(format!(
+            "let functions = datarep::Functions::new::<{count}>(read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);"
+        ));
+    }
+    Some(conversion)
+}
+
+/// The functions of attributes, which get the program's handles.
+fn attribute(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion> {
+    let (name, word) = (&parameter.name, parameter.kind.word());
+    let procedure_name = procedure.name.to_ascii_lowercase();
+    if !procedure_name.ends_with("create_keyval") && procedure_name != "keyval_create" {
+        return None;
+    }
+    if word.contains("copy_attr") {
+        let class = ["type", "win"]
+            .into_iter()
+            .find(|class| word.starts_with(&format!("fn_{class}")));
+        let class = match class {
+            Some("type") => "Datatype",
+            Some(_) => "Win",
+            None => "Comm",
+        };
+        let delete = &procedure.parameters[1].name;
+        return Some(Conversion {
+            before: vec![format!(
+                "let functions = attributes::Functions::new::<classes::{class}>({name}, {delete}, extra_state);"
+            )],
+            argument: "functions.copy".into(),
+            after: Vec::new(),
+        });
+    }
+    if word.contains("delete_attr") {
+        return Some(Conversion::argument("functions.delete".into()));
+    }
+    if name == "extra_state" {
+        return Some(Conversion::argument("functions.extra_state".into()));
+    }
+    None
 }
 
 /// Buffers of buffered sends, which need more room behind the standard ABI.

@@ -51,8 +51,12 @@ fn argument(procedure: &Procedure, parameter: &Parameter, large: bool) -> String
     let is_length = procedure
         .parameters(large)
         .any(|other| matches!(&other.length, Length::Named(name) if *name == parameter.name));
+    // Numbers of processes are lengths, which their sum is too.
+    let is_length = is_length || parameter.name == "maxprocs";
     if parameter.kind.class() == Class::Function {
         "wild.function()".into()
+    } else if procedure.name == "Comm_spawn_multiple" && parameter.name == "array_of_errcodes" {
+        "std::ptr::null_mut()".into()
     } else if ty.starts_with('*') {
         "wild.pointer()".into()
     } else if is_length {

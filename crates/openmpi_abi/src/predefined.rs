@@ -4,7 +4,7 @@
 use crate::common::classes;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The memory of a predefined object, whose size belongs to the ABI: the linker copies that many
 /// bytes into programs that are linked at fixed addresses. Nothing is stored in it.
@@ -61,21 +61,22 @@ extern "C" fn fill() {
         slot.store(address, Ordering::Relaxed);
     }
     for (class, pairs) in classes::all() {
-        for &(number, standard) in pairs {
-            class
-                .predefined
-                .insert(address(number as c_int), standard as usize);
-        }
+        class.predefined.fill(pairs);
     }
 }
 
-/// The slots of a table, as a power of two, of which at most a third is in use.
-const SLOT_BITS: u32 = 8;
+/// The slots of a table, as a power of two.
+const SLOT_BITS: u32 = 9;
 const SLOTS: usize = 1 << SLOT_BITS;
+
+/// The factors that are tried. One of the first few hundred separates a hundred addresses.
+const FACTORS: u64 = 4096;
 
 /// A table from addresses to the standard's handles.
 pub(crate) struct Predefined {
     slots: [Slot; SLOTS],
+    /// Makes the slot of an address: each has one of its own, if a factor was found that does so.
+    factor: AtomicU64,
 }
 
 struct Slot {
@@ -84,16 +85,15 @@ struct Slot {
     standard: AtomicUsize,
 }
 
-/// The first slot for an address. Objects are some hundred bytes apart, so the factor spreads them.
+/// The slot for an address.
 #[inline(always)]
-fn first(address: usize) -> usize {
-    let product = (address as u64 >> 5).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (product >> (u64::BITS - SLOT_BITS)) as usize
+fn slot(address: usize, factor: u64) -> usize {
+    ((address as u64).wrapping_mul(factor) >> (u64::BITS - SLOT_BITS)) as usize
 }
 
 impl Predefined {
     pub(crate) const fn new(pairs: &[(i64, i64)], _null: (i64, i64)) -> Predefined {
-        assert!(pairs.len() <= SLOTS / 3, "the table has too few slots");
+        assert!(pairs.len() <= SLOTS / 4, "the table has too few slots");
         Predefined {
             slots: [const {
                 Slot {
@@ -101,11 +101,31 @@ impl Predefined {
                     standard: AtomicUsize::new(0),
                 }
             }; SLOTS],
+            factor: AtomicU64::new(1),
+        }
+    }
+
+    /// Fills the table with pairs of an object's number and the standard's handle. Of two names for
+    /// one handle the first counts.
+    fn fill(&self, pairs: &[(i64, i64)]) {
+        // Odd numbers that a linear congruence makes.
+        let mut factor = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..FACTORS {
+            if separates(pairs, factor) {
+                break;
+            }
+            factor = factor
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814e);
+        }
+        self.factor.store(factor, Ordering::Relaxed);
+        for &(number, standard) in pairs {
+            self.insert(address(number as c_int), standard as usize);
         }
     }
 
     fn insert(&self, address: usize, standard: usize) {
-        let mut at = first(address);
+        let mut at = slot(address, self.factor.load(Ordering::Relaxed));
         loop {
             let slot = &self.slots[at];
             match slot.address.load(Ordering::Relaxed) {
@@ -114,7 +134,6 @@ impl Predefined {
                     slot.address.store(address, Ordering::Relaxed);
                     return;
                 }
-                // Of two names for one handle the first counts.
                 known if known == address => return,
                 _ => at = (at + 1) % SLOTS,
             }
@@ -124,7 +143,7 @@ impl Predefined {
     /// The standard's handle for a predefined one.
     #[inline(always)]
     pub(crate) fn standard(&self, handle: usize) -> Option<usize> {
-        let slot = &self.slots[first(handle)];
+        let slot = &self.slots[slot(handle, self.factor.load(Ordering::Relaxed))];
         match slot.address.load(Ordering::Relaxed) {
             // NULL is in no slot.
             address if address == handle => {
@@ -135,14 +154,34 @@ impl Predefined {
         }
     }
 
-    /// The standard's handle for a predefined one whose first slot another has.
+    /// The standard's handle for a predefined one, in whose slot is another.
     #[cold]
     #[inline(never)]
     fn displaced(&self, handle: usize) -> Option<usize> {
-        let start = first(handle);
+        let start = slot(handle, self.factor.load(Ordering::Relaxed));
         let slots = (1..SLOTS).map(|distance| &self.slots[(start + distance) % SLOTS]);
         let mut used = slots.take_while(|slot| slot.address.load(Ordering::Relaxed) != 0);
         let slot = used.find(|slot| slot.address.load(Ordering::Relaxed) == handle)?;
         Some(slot.standard.load(Ordering::Relaxed))
     }
+}
+
+#[cfg(test)]
+impl Predefined {
+    /// Whether an address is found by one comparison.
+    pub(crate) fn is_at_its_slot(&self, address: usize) -> bool {
+        let at = slot(address, self.factor.load(Ordering::Relaxed));
+        self.slots[at].address.load(Ordering::Relaxed) == address
+    }
+}
+
+/// Whether a factor makes a slot of its own for each address.
+fn separates(pairs: &[(i64, i64)], factor: u64) -> bool {
+    let mut owners = [0_u16; SLOTS];
+    pairs.iter().all(|&(number, _)| {
+        let owner = &mut owners[slot(address(number as c_int), factor)];
+        let is_free = *owner == 0 || *owner == number as u16;
+        *owner = number as u16;
+        is_free
+    })
 }

@@ -4,6 +4,7 @@ use crate::common::classes::{self, COMM, DATATYPE, OP, REQUEST};
 use crate::common::constants::{program, standard};
 use crate::common::convert::*;
 use crate::common::handle::UNKNOWN;
+use crate::common::tests::alone;
 use crate::common::types::{ProgramStatus, StandardStatus};
 use crate::predefined::{SYMBOLS, address};
 use crate::program::{FIRST, fromint, handle, toint};
@@ -60,6 +61,16 @@ fn addresses_of_objects_are_handles_of_one_class_each() {
 }
 
 #[test]
+fn every_predefined_handle_has_a_slot_of_its_own() {
+    for (class, pairs) in classes::all() {
+        for &(number, _) in pairs {
+            let address = address(number as c_int);
+            assert!(class.predefined.is_at_its_slot(address), "{number}");
+        }
+    }
+}
+
+#[test]
 fn the_first_name_of_a_handle_counts() {
     let complex = handle(program::MPI_C_FLOAT_COMPLEX as c_int);
     assert_eq!(
@@ -70,6 +81,7 @@ fn the_first_name_of_a_handle_counts() {
 
 #[test]
 fn fortran_has_an_integer_for_every_handle() {
+    let _alone = alone();
     for (class, pairs) in classes::all() {
         for &(number, _) in pairs {
             let handle = handle(number as c_int);
@@ -95,6 +107,7 @@ fn fortran_has_an_integer_for_every_handle() {
 
 #[test]
 fn a_word_that_is_no_handle_is_unknown() {
+    let _alone = alone();
     for wild in [0, 1, 0xfff, usize::MAX, COMM.handle(0x3ff_ffff)] {
         for (class, _) in classes::all() {
             assert_eq!(class.standard(wild), UNKNOWN, "{wild:#x}");
@@ -109,6 +122,7 @@ fn a_word_that_is_no_handle_is_unknown() {
 
 #[test]
 fn an_object_in_the_place_of_another_has_its_handle() {
+    let _alone = alone();
     let object = OP.program(0x7fff_2000);
     assert_eq!(OP.replace(object, 0x7fff_3000), Some(0x7fff_2000));
     assert_eq!(OP.standard(object), 0x7fff_3000);

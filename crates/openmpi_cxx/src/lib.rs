@@ -4,13 +4,15 @@
 //!
 //! An object of the bindings is the address of its class's table of functions, and a handle.
 
+mod objects;
+
+use objects::ompi_mpi_comm_null;
 use std::ffi::{CStr, c_int, c_void};
 
 /// A handle of any class.
 type Handle = usize;
 
 unsafe extern "C" {
-    static ompi_mpi_comm_null: [u8; 0x200];
     fn MPI_Type_free(datatype: *mut Handle) -> c_int;
     fn MPI_Win_free(win: *mut Handle) -> c_int;
 }
@@ -21,6 +23,11 @@ pub struct Object {
     functions: *const c_void,
     handle: Handle,
 }
+
+/// What `MPI::Init` calls. Open MPI prepares the error handler of exceptions here, which is not
+/// there.
+#[unsafe(export_name = "_ZN3MPI20InitializeInterceptsEv")]
+pub extern "C" fn initialize() {}
 
 /// `MPI::Comm::Comm()`: the part of a communicator's constructor that belongs to the abstract
 /// class. The constructors of its subclasses set the table of functions.

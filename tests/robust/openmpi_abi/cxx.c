@@ -11,6 +11,8 @@ struct object { const void *functions; void *handle; };
 /* The table of MPI::Datatype, which a C++ compiler puts into every program: offset, type, functions. */
 const void *_ZTVN3MPI8DatatypeE[3] = {0, 0, "functions"};
 
+extern struct object _ZN3MPI3INTE, _ZN3MPI10COMM_WORLDE;
+extern void *const _ZN3MPI8IN_PLACEE;
 void _ZN3MPI4CommC2Ev(struct object *);
 void _ZN3MPI8Datatype4FreeEv(struct object *);
 void ompi_mpi_cxx_op_intercept(void *, void *, int *, MPI_Datatype *, MPI_User_function *);
@@ -44,6 +46,9 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     struct object comm = {0, 0}, type;
+    check(&_ZN3MPI3INTE);
+    /* The program has no table of communicators' functions. */
+    CHECK(_ZN3MPI10COMM_WORLDE.handle == MPI_COMM_WORLD && !_ZN3MPI10COMM_WORLDE.functions && _ZN3MPI8IN_PLACEE == MPI_IN_PLACE);
     _ZN3MPI4CommC2Ev(&comm);
     CHECK(comm.handle == MPI_COMM_NULL);
 

@@ -10,6 +10,7 @@ pub(crate) mod classes;
 pub(crate) mod constants;
 pub(crate) mod contents;
 pub(crate) mod convert;
+pub(crate) mod datarep;
 pub(crate) mod entry;
 pub(crate) mod fortran;
 pub(crate) mod handle;
@@ -22,7 +23,7 @@ pub(crate) mod requests;
 pub(crate) mod standard;
 pub(crate) mod status;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod types;
 #[cfg(test)]
 mod wild;

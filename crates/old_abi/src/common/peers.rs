@@ -65,6 +65,21 @@ pub(crate) fn is_rank(comm: Handle, rank: c_int) -> bool {
     code == 0 && own == rank_in(rank)
 }
 
+/// The sum of numbers of processes. 0 without an array.
+///
+/// # Safety
+/// The address is NULL or that of so many integers.
+pub(crate) unsafe fn sum(numbers: *const c_int, length: c_int) -> i64 {
+    if numbers.is_null() {
+        return 0;
+    }
+    let numbers = (0..usize::try_from(length).unwrap_or(0)).map(|at| {
+        // SAFETY: promised.
+        i64::from(unsafe { *numbers.add(at) }.max(0))
+    });
+    numbers.sum()
+}
+
 fn count(code: c_int, count: c_int) -> usize {
     if code == 0 {
         usize::try_from(count).unwrap_or(0)

@@ -9,6 +9,7 @@ use crate::program::{FIRST, Handle, handle as handle_of};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard};
 
 #[test]
 fn every_predefined_handle_converts_both_ways() {
@@ -115,11 +116,19 @@ fn sets_convert_both_ways() {
     assert_eq!(file_mode_in(both as c_int), wanted as c_int);
 }
 
+/// Held by a test that gives objects handles: one that frees them checks that they are unknown
+/// then, and another would use the same numbers.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 /// The first of the standard's handles that no program's ABI has as its own.
 const LARGE: usize = 0x5000_0000_0000_0000;
 
 #[test]
 fn a_request_gives_its_number_to_the_next() {
+    let _alone = alone();
     let first = REQUEST.program(LARGE);
     assert!(REQUEST.index(first).is_some_and(|index| index >= FIRST));
     assert_eq!(REQUEST.standard(first), LARGE);
@@ -134,6 +143,7 @@ fn a_request_gives_its_number_to_the_next() {
 
 #[test]
 fn threads_never_share_a_number() {
+    let _alone = alone();
     let work = |thread: usize| {
         for at in 0..20_000_usize {
             let standard = LARGE + (thread << 20) + at;
@@ -169,6 +179,7 @@ proptest! {
     /// Handles of objects come back, whatever words the library has for them, in both directions.
     #[test]
     fn handles_of_objects_come_back(words in proptest::collection::vec(0x1000..usize::MAX, 1..40), bits in 0..52_u32) {
+        let _alone = alone();
         for word in words.into_iter().map(|word: usize| (word >> bits).max(0x1000)) {
             for (class, _) in classes::all() {
                 let handle = class.program(word);
@@ -190,6 +201,7 @@ proptest! {
     /// An object has one handle as long as it has any, whatever order it is returned and freed in.
     #[test]
     fn objects_keep_their_handles(steps in proptest::collection::vec((0..8_usize, any::<bool>()), 1..200)) {
+        let _alone = alone();
         let mut held: BTreeMap<usize, (Handle, u32)> = BTreeMap::new();
         for (object, returned) in steps {
             // The process's other tests use no such addresses.

@@ -1,0 +1,50 @@
+//! Extensions of MPICH that programs ask before they pass memory of a GPU. The standard ABI has no
+//! such question, and no library behind it takes that memory unasked.
+
+use crate::common::constants::program::{MPI_ERR_ARG, MPI_SUCCESS};
+use std::ffi::c_int;
+
+macro_rules! queries {
+    ($($name:ident $profiled:ident)*) => {$(
+        /// Whether buffers may lie in the memory of GPUs of this kind.
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $name() -> c_int {
+            0
+        }
+
+        /// Whether buffers may lie in the memory of GPUs of this kind.
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $profiled() -> c_int {
+            0
+        }
+    )*};
+}
+
+queries! {
+    MPIX_Query_cuda_support PMPIX_Query_cuda_support
+    MPIX_Query_ze_support PMPIX_Query_ze_support
+    MPIX_Query_hip_support PMPIX_Query_hip_support
+}
+
+/// Kinds of GPUs: CUDA, Level Zero and HIP have the numbers from 0 on.
+const KINDS: c_int = 3;
+
+macro_rules! query_support {
+    ($($name:ident)*) => {$(
+        /// Whether buffers may lie in the memory of GPUs of a kind.
+        ///
+        /// # Safety
+        /// The pointer is NULL or that of an integer.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(kind: c_int, is_supported: *mut c_int) -> c_int {
+            if !(0..KINDS).contains(&kind) || is_supported.is_null() {
+                return MPI_ERR_ARG as c_int;
+            }
+            // SAFETY: promised.
+            unsafe { *is_supported = 0 };
+            MPI_SUCCESS as c_int
+        }
+    )*};
+}
+
+query_support! { MPIX_GPU_query_support PMPIX_GPU_query_support }
