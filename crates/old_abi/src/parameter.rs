@@ -438,22 +438,26 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
         };
     }
     if name == "array_of_errcodes" {
-        // They are as many as processes, which the root alone says.
-        let length = match procedure.name.as_str() {
-            "Comm_spawn" => "maxprocs as i64",
-            _ => "peers::sum(array_of_maxprocs, count)",
-        };
-        return Some(Conversion {
-            after: vec![format!(
-                "if !{name}.is_null() && peers::is_rank(comm, root) {{ convert::integers_out({name}, {length}, convert::error_out); }}"
-            )],
-            ..Conversion::argument(name.clone())
-        });
+        return Some(codes_of_processes(procedure, name));
     }
     if procedure.name == "Register_datarep" {
         return representation(name, large);
     }
     buffered(procedure, parameter)
+}
+
+/// Error codes of spawned processes. They are as many as processes, which the root alone says.
+fn codes_of_processes(procedure: &Procedure, name: &str) -> Conversion {
+    let length = match procedure.name.as_str() {
+        "Comm_spawn" => "maxprocs as i64",
+        _ => "peers::sum(array_of_maxprocs, count)",
+    };
+    Conversion {
+        after: vec![format!(
+            "if !{name}.is_null() && peers::is_rank(comm, root) {{ convert::integers_out({name}, {length}, convert::error_out); }}"
+        )],
+        ..Conversion::argument(name.to_string())
+    }
 }
 
 /// The functions of a data representation of files.
