@@ -25,6 +25,10 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/abi/supported.c; } || \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
+# The types of the launcher's symbols for debuggers (crates/launch/src/mpir.rs), under the names by which debuggers find them. Linkers
+# would drop them with those names. Without objcopy there are the symbols alone.
+for_debuggers := --rename-section .mpir_info=.debug_info --rename-section .mpir_abbrev=.debug_abbrev
+
 .PHONY: stage tree first-tree files library command first-command
 
 library:
@@ -54,7 +58,9 @@ first-tree: library first-command
 # What is built, as a tree.
 files:
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
-	@$(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate
+	@objcopy $(for_debuggers) $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new 2>/dev/null || \
+	    $(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new
+	@mv $(ROOT)/bin/fishplate.new $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
 	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc
