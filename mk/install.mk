@@ -38,6 +38,10 @@ names_of_debian = for name in libmpich.so.12 libmpichcxx.so.12; do \
 # The libraries beside that of MPI: clocks, and those of other ABIs.
 OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
 
+# The types of the launcher's symbols for debuggers (crates/launch/src/mpir.rs), under the names by which debuggers find them. Linkers
+# would drop them with those names. Without objcopy there are the symbols alone.
+for_debuggers := --rename-section .mpir_info=.debug_info --rename-section .mpir_abbrev=.debug_abbrev
+
 .PHONY: stage tree first-tree files library command first-command
 
 library:
@@ -67,7 +71,9 @@ first-tree: library first-command
 # What is built, as a tree.
 files:
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
-	@$(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate
+	@objcopy $(for_debuggers) $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new 2>/dev/null || \
+	    $(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new
+	@mv $(ROOT)/bin/fishplate.new $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
 	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc

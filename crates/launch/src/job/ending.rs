@@ -11,7 +11,7 @@ use crate::guard::Guard;
 use crate::kill_sequence::{GRACE, KillSequence};
 use crate::rank::RankProcess;
 use crate::verdict::{Cause, Verdict};
-use crate::{describe, processes};
+use crate::{describe, mpir, processes};
 
 /// The time for ranks to report their status before the job is ended.
 const LAST_WORDS: Duration = Duration::from_millis(150);
@@ -45,6 +45,9 @@ impl RunningJob<'_> {
             while let Some(events) = self.ranks[number].receive_events(&mut budget) {
                 self.say_remarks(number, events);
             }
+        }
+        if !self.is_ending() {
+            mpir::aborting(&self.line(&verdict, false));
         }
         let time = match verdict.cause {
             Cause::Deadlock { .. } => DEADLOCK_REPORTS,
@@ -115,16 +118,21 @@ impl RunningJob<'_> {
     /// A rank with its process, program and host, as the beginning of a message.
     pub(super) fn name(&self, number: usize) -> String {
         let rank = &self.ranks[number];
-        let host = match rank.host {
+        let host = self.host_name(number);
+        let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
+        let program = self.options.program(number).1.program.to_string_lossy();
+        let (program, host) = (plain::line(&program), plain::line(&host));
+        format!("rank {number} (pid {pid}, {program} on {host}) ")
+    }
+
+    /// The name of the host of a rank.
+    pub(super) fn host_name(&self, number: usize) -> String {
+        match self.ranks[number].host {
             Some(host) => self.options.hosts[host].name.clone(),
             None => {
                 let own = rustix::system::uname();
                 own.nodename().to_string_lossy().into_owned()
             }
-        };
-        let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
-        let program = self.options.program(number).1.program.to_string_lossy();
-        let (program, host) = (plain::line(&program), plain::line(&host));
-        format!("rank {number} (pid {pid}, {program} on {host}) ")
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The life of a job: one loop that watches its ranks until no process of it is left.
 
 mod budget;
+mod debugger;
 mod ending;
 mod events;
 mod exchange;
@@ -91,6 +92,7 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
     let mut job = RunningJob::new(options, started, starter, signals, guard);
     match &outcome {
         Ok(()) => {
+            job.show_debugger();
             job.say_started(None);
             job.start_agents();
         }

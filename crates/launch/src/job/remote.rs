@@ -205,6 +205,7 @@ impl RunningJob<'_> {
                 for (rank, pid) in ranks.zip(pids) {
                     rank.pid = Pid::from_raw(pid);
                 }
+                self.show_debugger();
                 self.say_started(Some(host));
                 self.tree.started(Instant::now());
             }

@@ -2,7 +2,7 @@
 
 /// The parts of a made-up library.
 #[derive(Default)]
-pub(super) struct MadeUp<'a> {
+pub(crate) struct MadeUp<'a> {
     pub needed: &'a [&'a str],
     pub soname: Option<&'a str>,
     pub rpath: Option<&'a str>,
@@ -10,11 +10,11 @@ pub(super) struct MadeUp<'a> {
 }
 
 /// The processor of made-up libraries, in ELF's numbers.
-pub(super) const MACHINE: u16 = 62;
+pub(crate) const MACHINE: u16 = 62;
 
 impl MadeUp<'_> {
     /// The bytes of a shared object with this dynamic section and nothing else.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut strings = vec![0];
         let mut entries: Vec<(u64, u64)> = Vec::new();
         let needed = self.needed.iter().map(|name| (1, *name));

@@ -10,7 +10,7 @@ mod families;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 #[cfg(test)]
-mod made_up;
+pub(crate) mod made_up;
 mod script;
 mod search;
 

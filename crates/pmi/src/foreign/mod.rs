@@ -21,6 +21,7 @@ mod pmi2;
 mod pmi_wire;
 mod pmix;
 mod pmix_library;
+mod pmix_places;
 mod values;
 mod watcher;
 mod wire;

@@ -19,6 +19,7 @@ use super::pmix_library::{
     EVENT_ACTION_COMPLETE, EventDone, Found, Functions, GLOBAL, Info, LOST_CONNECTION, Proc,
     RANK_WILDCARD, SUCCESS, Status, Value, without_signals,
 };
+use super::pmix_places::{mapped_by_launcher, names};
 use super::wire::{Answer, Wire};
 use super::{mapping, values};
 use crate::{Hosts, KvsError, LauncherGone};
@@ -71,16 +72,11 @@ impl PmixWire {
         find: &impl Fn(&str) -> Option<&'a str>,
         path: &str,
     ) -> Result<(PmixWire, Facts), String> {
-        let names = match (path, find("PMIX_PREFIX")) {
-            ("", None) => vec!["libpmix.so.2".to_string()],
-            ("", Some(prefix)) => vec![
-                format!("{prefix}/lib/libpmix.so.2"),
-                format!("{prefix}/lib64/libpmix.so.2"),
-                "libpmix.so.2".into(),
-            ],
-            (path, _) => vec![path.to_string()],
+        let mapped = match path.is_empty() {
+            true => mapped_by_launcher(),
+            false => None,
         };
-        let library = Functions::open(&names)?;
+        let library = Functions::open(&names(path, mapped, find("PMIX_PREFIX")))?;
         let mailbox = Mailbox::new()?;
         let mut own = Proc::empty();
         // SAFETY: the library fills in `own`; no options.
