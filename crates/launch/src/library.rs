@@ -8,6 +8,14 @@ use crate::needs::family;
 /// The name that programs are linked against.
 pub(crate) const LIBRARY: &str = "libmpi_abi.so.1";
 
+/// Other names of that library, by which programs need it that were linked with a stub of the ABI.
+const ALIASES: [&str; 2] = ["libmpi_abi.so", "libmpi_abi.so.0"];
+
+/// The name is one of our library of the standard ABI.
+pub(crate) fn is_library(name: &OsStr) -> bool {
+    name == LIBRARY || ALIASES.iter().any(|alias| name == *alias)
+}
+
 /// The folder, in that of our library, of the libraries of other ABIs, which call ours. They stand
 /// apart because packages of other MPI libraries install files with these names.
 pub(crate) const OTHER_ABIS: &str = "fishplate";
@@ -20,7 +28,7 @@ pub(crate) const CLOCK_LIBRARY: &str = "libfishplate_clock.so";
 
 /// Our library of this name, if there is one. `own` is the folder of our library.
 pub(crate) fn own_library(own: &Path, name: &OsStr) -> Option<PathBuf> {
-    let folder = match name == LIBRARY {
+    let folder = match is_library(name) {
         true => own.to_path_buf(),
         false => own.join(OTHER_ABIS),
     };

@@ -1,6 +1,6 @@
 //! MPI libraries by the names that programs have for them.
 
-use crate::library::LIBRARY;
+use crate::library::is_library;
 
 /// The ABI of an MPI library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +97,7 @@ pub(crate) fn family(name: &str) -> Option<Family> {
     let mut rows = FAMILIES.iter();
     let row = rows.find(|(beginning, _)| name.starts_with(beginning))?;
     // A library of the standard ABI of another version is one that we do not have.
-    let is_old = row.1.abi == Abi::Standard && name != LIBRARY;
+    let is_old = row.1.abi == Abi::Standard && !is_library(name.as_ref());
     Some(match is_old {
         true => of_c(Abi::Other, "another version of the standard ABI"),
         false => row.1,
@@ -115,6 +115,7 @@ mod tests {
         assert_eq!(is("libmpi.so.40"), Some((Abi::OpenMpi, None)));
         assert_eq!(is("libmpi.so.20"), Some((Abi::Other, None)));
         assert_eq!(is("libmpi_abi.so.1"), Some((Abi::Standard, None)));
+        assert_eq!(is("libmpi_abi.so.0"), Some((Abi::Standard, None)));
         assert_eq!(is("libmpi_abi.so.2"), Some((Abi::Other, None)));
         assert_eq!(is("libmpich.so.3"), Some((Abi::Other, None)));
         assert_eq!(
