@@ -1,9 +1,9 @@
-//! What MPICH's ABI has beside the conversions that all old ABIs share.
+//! Tests of the parts that MPICH's ABI has beside the conversions that all old ABIs share.
 
 use crate::common::classes::{self, COMM, DATATYPE, REQUEST};
 use crate::common::constants::{program, standard};
 use crate::common::convert::*;
-use crate::common::handle::UNKNOWN;
+use crate::common::handle::{Handles, UNKNOWN};
 use crate::common::tests::alone;
 use crate::common::types::{ProgramStatus, StandardStatus};
 use proptest::prelude::*;

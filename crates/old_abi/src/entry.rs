@@ -52,7 +52,8 @@ fn write_entry(
     };
     writeln!(
         text,
-        "#[inline({inlined})]\nunsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
+        "/// # Safety\n/// Those of the entry points.\n#[inline({inlined})]\n\
+         unsafe extern \"C\" fn {body}({signature}) -> {returns} {{\n{inner}}}"
     )
     .unwrap();
     for prefix in ["MPI_", "PMPI_"] {

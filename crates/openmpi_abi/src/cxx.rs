@@ -4,6 +4,7 @@
 
 use crate::common::callbacks::{MOST, Pool, instances};
 use crate::common::classes::{DATATYPE, OP};
+use crate::common::handle::Handles;
 use crate::common::standard;
 use crate::common::types::Function;
 use crate::program::Handle;

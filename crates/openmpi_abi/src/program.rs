@@ -1,7 +1,7 @@
 //! Open MPI's ABI where it differs from others: handles are pointers, and a status has 24 bytes.
 
 use crate::common::constants::{program, standard};
-use crate::common::handle::Class;
+use crate::common::handle::{Class, Handles};
 pub(crate) use crate::predefined::Predefined;
 use crate::predefined::{INTEGERS, address};
 use std::collections::BTreeMap;

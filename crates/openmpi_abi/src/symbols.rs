@@ -1,4 +1,4 @@
-//! What Open MPI's `mpi.h` declares beside procedures and predefined handles.
+//! Symbols that Open MPI's `mpi.h` declares beside procedures and predefined handles.
 #![allow(non_snake_case, non_upper_case_globals)]
 
 use crate::predefined::Object;

@@ -1,9 +1,9 @@
-//! What Open MPI's ABI has beside the conversions that all old ABIs share.
+//! Tests of the parts that Open MPI's ABI has beside the conversions that all old ABIs share.
 
 use crate::common::classes::{self, COMM, DATATYPE, OP, REQUEST};
 use crate::common::constants::{program, standard};
 use crate::common::convert::*;
-use crate::common::handle::UNKNOWN;
+use crate::common::handle::{Handles, UNKNOWN};
 use crate::common::tests::alone;
 use crate::common::types::{ProgramStatus, StandardStatus};
 use crate::predefined::{SYMBOLS, address};

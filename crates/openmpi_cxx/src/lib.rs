@@ -24,8 +24,8 @@ pub struct Object {
     handle: Handle,
 }
 
-/// What `MPI::Init` calls. Open MPI prepares the error handler of exceptions here, which is not
-/// there.
+/// The function that `MPI::Init` calls. Open MPI prepares the error handler of exceptions here,
+/// which is not there.
 #[unsafe(export_name = "_ZN3MPI20InitializeInterceptsEv")]
 pub extern "C" fn initialize() {}
 

@@ -10,7 +10,7 @@ type Conversion<D, N> =
     unsafe extern "C" fn(*mut c_void, D, N, *mut c_void, i64, *mut c_void) -> c_int;
 type Extent<D> = unsafe extern "C" fn(D, *mut isize, *mut c_void) -> c_int;
 
-/// The functions of a representation, and what the library gets in their place.
+/// The functions of a representation: the program's, or those that the library gets in their place.
 pub(crate) struct Functions {
     pub(crate) read: Function,
     pub(crate) write: Function,
@@ -18,23 +18,15 @@ pub(crate) struct Functions {
     pub(crate) extra_state: *mut c_void,
 }
 
-/// The program's functions. A representation is never given up, so these stay.
-struct Users {
-    read: Function,
-    write: Function,
-    extent: Function,
-    extra_state: *mut c_void,
-}
-
 impl Functions {
-    /// `N`: the type of the number of elements.
+    /// Those for the library. `N`: the type of the number of elements.
     pub(crate) fn new<N>(
         read: Function,
         write: Function,
         extent: Function,
         extra_state: *mut c_void,
     ) -> Functions {
-        let users = Users {
+        let users = Functions {
             read,
             write,
             extent,
@@ -43,15 +35,17 @@ impl Functions {
         // No conversion is NULL in both ABIs.
         let instead = |users: Function, own: Function| if users.is_null() { users } else { own };
         Functions {
-            read: instead(read, convert_read::<N> as Function),
-            write: instead(write, convert_written::<N> as Function),
+            read: instead(read, convert::<N, false> as Function),
+            write: instead(write, convert::<N, true> as Function),
             extent: instead(extent, file_extent as Function),
+            // A representation is never given up, so the program's functions stay.
             extra_state: Box::into_raw(Box::new(users)).cast(),
         }
     }
 }
 
-unsafe extern "C" fn convert_read<N>(
+/// Calls the program's function that converts what was read, or what is to be `WRITTEN`.
+unsafe extern "C" fn convert<N, const WRITTEN: bool>(
     buffer: *mut c_void,
     datatype: usize,
     count: N,
@@ -59,49 +53,15 @@ unsafe extern "C" fn convert_read<N>(
     position: i64,
     users: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library passes on the address that `Functions` gave it, and its own promises.
+    // SAFETY: the library passes on the address that `Functions` gave it, has no stand-in of a
+    // function that is NULL, and the arguments are its own.
     unsafe {
-        let users = &*users.cast::<Users>();
-        call(users.read, users, (buffer, datatype, count, file, position))
-    }
-}
-
-unsafe extern "C" fn convert_written<N>(
-    buffer: *mut c_void,
-    datatype: usize,
-    count: N,
-    file: *mut c_void,
-    position: i64,
-    users: *mut c_void,
-) -> c_int {
-    // SAFETY: the library passes on the address that `Functions` gave it, and its own promises.
-    unsafe {
-        let users = &*users.cast::<Users>();
-        call(
-            users.write,
-            users,
-            (buffer, datatype, count, file, position),
-        )
-    }
-}
-
-unsafe fn call<N>(
-    function: Function,
-    users: &Users,
-    (buffer, datatype, count, file, position): (*mut c_void, usize, N, *mut c_void, i64),
-) -> c_int {
-    // SAFETY: the library has no stand-in of a function that is NULL; the arguments are its own.
-    unsafe {
+        let users = &*users.cast::<Functions>();
+        let function = if WRITTEN { users.write } else { users.read };
         let function = std::mem::transmute::<Function, Conversion<Handle, N>>(function);
         DATATYPE.during(datatype, |datatype| {
-            error_in(function(
-                buffer,
-                datatype,
-                count,
-                file,
-                position,
-                users.extra_state,
-            ))
+            let state = users.extra_state;
+            error_in(function(buffer, datatype, count, file, position, state))
         })
     }
 }
@@ -110,7 +70,7 @@ unsafe extern "C" fn file_extent(datatype: usize, extent: *mut isize, users: *mu
     // SAFETY: the library passes on the address that `Functions` gave it, has no stand-in of a
     // function that is NULL, and the arguments are its own.
     unsafe {
-        let users = &*users.cast::<Users>();
+        let users = &*users.cast::<Functions>();
         let function = std::mem::transmute::<Function, Extent<Handle>>(users.extent);
         DATATYPE.during(datatype, |datatype| {
             error_in(function(datatype, extent, users.extra_state))
@@ -125,7 +85,7 @@ mod tests {
     use crate::program::handle;
 
     /// The program's functions check that they get its datatype and state, and fail with its code.
-    unsafe extern "C" fn convert<const CODE: i32>(
+    unsafe extern "C" fn users<const CODE: i32>(
         _buffer: *mut c_void,
         datatype: Handle,
         count: i64,
@@ -153,8 +113,8 @@ mod tests {
     fn functions_of_a_representation_get_the_program_s_handles() {
         const CODE: c_int = program::MPI_ERR_CONVERSION as c_int;
         let state = std::ptr::without_provenance_mut(5);
-        let read = convert::<0> as Function;
-        let write = convert::<CODE> as Function;
+        let read = users::<0> as Function;
+        let write = users::<CODE> as Function;
         let own = Functions::new::<i64>(read, write, extent as Function, state);
         let none = std::ptr::null_mut();
         let datatype = standard::MPI_INT as usize;

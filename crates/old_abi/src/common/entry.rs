@@ -7,6 +7,7 @@ use crate::common::array::Array;
 use crate::common::classes::{
     self, COMM, DATATYPE, ERRHANDLER, GROUP, INFO, MESSAGE, OP, REQUEST, SESSION, WIN,
 };
+use crate::common::handle::Handles;
 use crate::common::late_arrays::LateArrays;
 use crate::common::types::StandardStatus;
 use crate::common::types::callback;

@@ -39,6 +39,75 @@ pub(crate) struct Class {
     indices: Option<Mutex<BTreeMap<usize, u32>>>,
 }
 
+/// Conversions of the handles of a class.
+pub(crate) trait Handles {
+    /// The standard's handle.
+    fn standard(&self, handle: Handle) -> usize;
+
+    /// Writes the program's handle for one that the library has made. 0: it has made none.
+    ///
+    /// # Safety
+    /// The address is NULL or that of a handle.
+    unsafe fn give(&self, handle: *mut Handle, standard: usize);
+
+    /// Writes the null handle over one whose object the library has freed.
+    ///
+    /// # Safety
+    /// The address is NULL or that of a handle.
+    unsafe fn update(&self, handle: *mut Handle, standard: usize);
+
+    /// The standard's handle of the one at an address, which may be NULL.
+    ///
+    /// # Safety
+    /// The address is NULL or that of a handle.
+    #[inline(always)]
+    unsafe fn standard_at(&self, handle: *const Handle) -> usize {
+        if handle.is_null() {
+            return UNKNOWN;
+        }
+        // SAFETY: promised.
+        self.standard(unsafe { *handle })
+    }
+
+    /// Fills an array with the standard's handles.
+    ///
+    /// # Safety
+    /// The address is NULL or that of so many handles.
+    #[inline(always)]
+    unsafe fn array(&self, array: &mut Array<usize>, handles: *const Handle, length: i64) {
+        if !handles.is_null() {
+            // SAFETY: promised.
+            array.fill(length, |at| self.standard(unsafe { *handles.add(at) }));
+        }
+    }
+
+    /// [`Handles::give`] of an array.
+    ///
+    /// # Safety
+    /// The address is NULL or that of as many handles.
+    unsafe fn give_all(&self, handles: *mut Handle, standard: &[usize]) {
+        if handles.is_null() {
+            return;
+        }
+        for (at, &standard) in standard.iter().enumerate() {
+            // SAFETY: promised.
+            unsafe { self.give(handles.add(at), standard) };
+        }
+    }
+
+    /// [`Handles::update`] of an array.
+    ///
+    /// # Safety
+    /// The address is NULL or that of as many handles.
+    #[inline(always)]
+    unsafe fn update_all(&self, handles: *mut Handle, standard: &[usize]) {
+        for (at, &standard) in standard.iter().enumerate() {
+            // SAFETY: promised; the slice is empty if the address is NULL.
+            unsafe { self.update(handles.add(at), standard) };
+        }
+    }
+}
+
 impl Class {
     /// A class with its predefined handles and the null handle. `returns_again`: the library may
     /// return the handle of an object that the program has already.
@@ -75,18 +144,6 @@ impl Class {
         class
     }
 
-    /// The standard's handle.
-    #[inline(always)]
-    pub(crate) fn standard(&self, handle: Handle) -> usize {
-        if let Some(standard) = self.predefined.standard(handle) {
-            return standard;
-        }
-        match program::shared_in(handle) {
-            Some(standard) => standard,
-            None => self.indexed(handle),
-        }
-    }
-
     /// The standard's handle of an object that has an index.
     #[cold]
     #[inline(never)]
@@ -94,19 +151,6 @@ impl Class {
         self.index(handle)
             .and_then(|index| self.objects.get(index))
             .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
-    }
-
-    /// The standard's handle of the one at an address, which may be NULL.
-    ///
-    /// # Safety
-    /// The address is NULL or that of a handle.
-    #[inline(always)]
-    pub(crate) unsafe fn standard_at(&self, handle: *const Handle) -> usize {
-        if handle.is_null() {
-            return UNKNOWN;
-        }
-        // SAFETY: promised.
-        self.standard(unsafe { *handle })
     }
 
     /// The index in a handle of one of the program's objects.
@@ -231,24 +275,34 @@ impl Class {
         result
     }
 
-    /// Writes the program's handle for one that the library has made. 0: it has made none.
-    ///
-    /// # Safety
-    /// The address is NULL or that of a handle.
+    /// The mark of an object with an index.
+    pub(crate) fn mark(&self, index: u32) -> Option<&std::sync::atomic::AtomicU32> {
+        Some(&self.objects.get(index)?.references)
+    }
+}
+
+impl Handles for Class {
     #[inline(always)]
-    pub(crate) unsafe fn give(&self, handle: *mut Handle, standard: usize) {
+    fn standard(&self, handle: Handle) -> usize {
+        if let Some(standard) = self.predefined.standard(handle) {
+            return standard;
+        }
+        match program::shared_in(handle) {
+            Some(standard) => standard,
+            None => self.indexed(handle),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn give(&self, handle: *mut Handle, standard: usize) {
         if standard != 0 && !handle.is_null() {
             // SAFETY: promised.
             unsafe { *handle = self.program(standard) };
         }
     }
 
-    /// Writes the null handle over one whose object the library has freed.
-    ///
-    /// # Safety
-    /// The address is NULL or that of a handle.
     #[inline(always)]
-    pub(crate) unsafe fn update(&self, handle: *mut Handle, standard: usize) {
+    unsafe fn update(&self, handle: *mut Handle, standard: usize) {
         if standard != self.null.standard || handle.is_null() {
             return;
         }
@@ -259,41 +313,5 @@ impl Class {
                 *handle = self.null();
             }
         }
-    }
-
-    /// Fills an array with the standard's handles.
-    ///
-    /// # Safety
-    /// The address is NULL or that of so many handles.
-    #[inline(always)]
-    pub(crate) unsafe fn array(
-        &self,
-        array: &mut Array<usize>,
-        handles: *const Handle,
-        length: i64,
-    ) {
-        if !handles.is_null() {
-            // SAFETY: promised.
-            array.fill(length, |at| self.standard(unsafe { *handles.add(at) }));
-        }
-    }
-
-    /// [`Class::give`] of an array.
-    ///
-    /// # Safety
-    /// The address is NULL or that of as many handles.
-    pub(crate) unsafe fn give_all(&self, handles: *mut Handle, standard: &[usize]) {
-        if handles.is_null() {
-            return;
-        }
-        for (at, &standard) in standard.iter().enumerate() {
-            // SAFETY: promised.
-            unsafe { self.give(handles.add(at), standard) };
-        }
-    }
-
-    /// The mark of an object with an index.
-    pub(crate) fn mark(&self, index: u32) -> Option<&std::sync::atomic::AtomicU32> {
-        Some(&self.objects.get(index)?.references)
     }
 }

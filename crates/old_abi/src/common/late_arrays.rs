@@ -2,7 +2,7 @@
 //! nonblocking and persistent exchanges with a datatype for each peer.
 
 use crate::common::classes::{DATATYPE, REQUEST};
-use crate::common::handle::Class;
+use crate::common::handle::{Class, Handles};
 use crate::common::objects::Entry;
 use crate::program::Handle;
 use std::collections::BTreeMap;

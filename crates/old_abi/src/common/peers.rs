@@ -3,6 +3,7 @@
 use crate::common::classes::COMM;
 use crate::common::constants::standard::*;
 use crate::common::convert::rank_in;
+use crate::common::handle::Handles;
 use crate::common::standard;
 use crate::program::Handle;
 use std::ffi::c_int;

@@ -1,6 +1,7 @@
 //! Names that MPI 3.0 removed and that no single procedure of the standard ABI replaces.
 
 use crate::common::classes::DATATYPE;
+use crate::common::handle::Handles;
 use crate::common::{convert, standard};
 use crate::program::Handle;
 use std::ffi::c_int;

@@ -3,7 +3,7 @@
 use crate::common::classes::{self, COMM, MESSAGE, REQUEST};
 use crate::common::constants::{self, program, standard};
 use crate::common::convert::*;
-use crate::common::handle::UNKNOWN;
+use crate::common::handle::{Handles, UNKNOWN};
 use crate::common::types::ProgramStatus;
 use crate::program::{FIRST, Handle, handle as handle_of};
 use proptest::prelude::*;
