@@ -48,15 +48,26 @@ def download(package: str, cache: Path) -> None:
         apt_get(options, command, cwd=cache)
 
 
+# The file of a folder that says which packages are unpacked there.
+READY = ".packages"
+
+
+def is_ready(root: Path, wanted: str) -> bool:
+    """Whether the folder has these packages. A folder with others is removed."""
+    ready = root / READY
+    if ready.exists() and ready.read_text() == wanted:
+        return True
+    shutil.rmtree(root, ignore_errors=True)
+    return False
+
+
 def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, bare: bool = False, hashes: dict | None = None) -> Path:
     """A folder into which packages are unpacked, with those that they depend on and this machine lacks; once. `bare` takes this
     machine for an empty one. A package may have a version, `NAME=VERSION`, and a hash, by that name. The archives stay in the cache,
     where other roots find them."""
     wanted = "\n".join([suite, *packages])
-    ready = root / ".packages"
-    if ready.exists() and ready.read_text() == wanted:
+    if is_ready(root, wanted):
         return root
-    shutil.rmtree(root, ignore_errors=True)
     folder = cache / f"apt-{suite}"
     options = lists(folder, suite)
     if bare:
@@ -72,17 +83,15 @@ def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, 
     for archive in archives:
         check(archive, hashes or {})
         extract(archive, root)
-    ready.write_text(wanted)
+    (root / READY).write_text(wanted)
     return root
 
 
 def extracted(packages: list[str], root: Path, cache: Path, hashes: dict | None = None) -> Path:
     """A folder into which packages alone are unpacked, once."""
     wanted = "\n".join([SUITE, *packages])
-    ready = root / ".packages"
-    if ready.exists() and ready.read_text() == wanted:
+    if is_ready(root, wanted):
         return root
-    shutil.rmtree(root, ignore_errors=True)
     folder = cache / f"apt-{SUITE}"
     options = lists(folder, SUITE)
     root.mkdir(parents=True)
@@ -91,7 +100,7 @@ def extracted(packages: list[str], root: Path, cache: Path, hashes: dict | None 
         check(archive, hashes or {})
         extract(archive, root)
         archive.unlink()
-    ready.write_text(wanted)
+    (root / READY).write_text(wanted)
     return root
 
 

@@ -19,6 +19,12 @@ MARK = "ROBUST_JOB"
 END_SECONDS = 1.0 + 2.0
 
 
+def usual_signals() -> None:
+    """Undoes what `nohup` and shells without job control hand on: programs that they start ignore these signals."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Job:
     def __init__(self, work: Path, arguments: list, env: dict | None = None, cwd: Path | None = None):
         self.mark = secrets.token_hex(8)
@@ -26,7 +32,7 @@ class Job:
         with open(self.files["out"], "wb") as out, open(self.files["err"], "wb") as err:
             self.process = subprocess.Popen(
                 list(map(str, arguments)), stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
-                env=os.environ | {MARK: self.mark} | (env or {}), start_new_session=True)
+                env=os.environ | {MARK: self.mark} | (env or {}), start_new_session=True, preexec_fn=usual_signals)
 
     def __enter__(self) -> "Job":
         return self

@@ -1,9 +1,8 @@
 //! The cache of the dynamic linker, `/etc/ld.so.cache`: the files of libraries by their names.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-
-use super::elf::Bytes;
 
 /// The file of the cache of this system.
 const FILE: &str = "/etc/ld.so.cache";
@@ -26,8 +25,12 @@ impl Cache {
     pub(crate) fn of_this_system() -> Cache {
         let is_file = Path::new(FILE).is_file();
         let file = is_file.then(|| File::open(FILE).ok()).flatten();
-        let bytes = file.and_then(|file| file.read(0, file.length().min(MOST_BYTES)));
-        Cache::parse(bytes.unwrap_or_default())
+        let mut bytes = Vec::new();
+        let read = file.map(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+        match read {
+            Some(Ok(_)) => Cache::parse(bytes),
+            _ => Cache::default(),
+        }
     }
 
     /// A cache of these bytes, which may be anything.

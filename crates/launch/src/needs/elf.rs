@@ -1,90 +1,53 @@
 //! ELF files of 64 bits: the libraries that they need, where they search them, and the names that
 //! they import and define.
 //!
-//! A file may be anything. Each number of it is checked against the length of the file before
-//! memory is taken, and everything that is read has a bound.
+//! A file may be anything, so whatever is read of it has a bound.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
 
-/// Limits on what is read of one file.
-const MOST_HEADERS: usize = 256;
-const MOST_SECTIONS: usize = 1 << 16;
-const MOST_ENTRIES: u64 = 1 << 14;
+use object::elf::{
+    DF_1_NODEFLIB, DT_FLAGS_1, DT_NEEDED, DT_NULL, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ,
+    DT_STRTAB, Dyn64, FileHeader64, PT_INTERP, ProgramHeader64, SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB,
+    STB_LOCAL, Sym64,
+};
+use object::read::elf::{
+    Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _,
+};
+use object::{NativeEndian, ReadCache, ReadRef};
+
+/// The names of needed libraries that are kept of one file.
 pub(crate) const MOST_NEEDED: usize = 512;
-pub(crate) const LONGEST_NAME: u64 = 4096;
+/// The longest name or search path, in bytes.
+pub(crate) const LONGEST_NAME: usize = 4096;
+/// The most bytes that are read at once.
 const MOST_BYTES: u64 = 64 << 20;
 
-// Tags of entries, and types of segments and sections, in ELF's own numbers.
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
-const PT_INTERP: u32 = 3;
-const SHT_SYMTAB: u32 = 2;
-const SHT_DYNSYM: u32 = 11;
-const DT_NEEDED: u64 = 1;
-const DT_STRTAB: u64 = 5;
-const DT_STRSZ: u64 = 10;
-const DT_SONAME: u64 = 14;
-const DT_RPATH: u64 = 15;
-const DT_RUNPATH: u64 = 29;
-const DT_FLAGS_1: u64 = 0x6fff_fffb;
-const DF_1_NODEFLIB: u64 = 0x800;
+type Head = FileHeader64<NativeEndian>;
+type Segment = ProgramHeader64<NativeEndian>;
 
-/// Bytes that can be read at any offset.
-pub(crate) trait Bytes {
-    /// The number of bytes.
-    fn length(&self) -> u64;
+/// Bytes of which a part beyond their end, or a part that is too long, is an error before memory is
+/// taken.
+#[derive(Clone, Copy)]
+struct Bounded<R>(R);
 
-    /// Fills `into` from `offset` on. False: there are not as many bytes.
-    fn read_into(&self, offset: u64, into: &mut [u8]) -> bool;
+impl<'data, R: ReadRef<'data>> ReadRef<'data> for Bounded<R> {
+    fn len(self) -> Result<u64, ()> {
+        self.0.len()
+    }
 
-    /// `size` bytes from `offset` on. None: there are fewer, or more than the limit.
-    fn read(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
-        let left = self.length().checked_sub(offset)?;
-        if size > left.min(MOST_BYTES) {
-            return None;
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'data [u8], ()> {
+        let end = offset.checked_add(size).ok_or(())?;
+        if size > MOST_BYTES || end > self.len()? {
+            return Err(());
         }
-        let mut bytes = vec![0; usize::try_from(size).ok()?];
-        self.read_into(offset, &mut bytes).then_some(bytes)
+        self.0.read_bytes_at(offset, size)
     }
 
-    /// The string that begins at `offset` and ends with a zero byte.
-    fn string(&self, offset: u64) -> Option<String> {
-        let mut size = 128;
-        loop {
-            let left = self.length().checked_sub(offset)?.min(LONGEST_NAME);
-            let bytes = self.read(offset, left.min(size))?;
-            if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
-                return Some(String::from_utf8_lossy(&bytes[..end]).into_owned());
-            }
-            if size >= left {
-                return None;
-            }
-            size = LONGEST_NAME;
-        }
-    }
-}
-
-impl Bytes for File {
-    fn length(&self) -> u64 {
-        self.metadata().map_or(0, |file| file.len())
-    }
-
-    fn read_into(&self, offset: u64, into: &mut [u8]) -> bool {
-        self.read_exact_at(into, offset).is_ok()
-    }
-}
-
-impl Bytes for [u8] {
-    fn length(&self) -> u64 {
-        self.len() as u64
-    }
-
-    fn read_into(&self, offset: u64, into: &mut [u8]) -> bool {
-        let from = usize::try_from(offset).ok();
-        let rest = from.and_then(|from| self.get(from..));
-        let part = rest.and_then(|rest| rest.get(..into.len()));
-        part.map(|part| into.copy_from_slice(part)).is_some()
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'data [u8], ()> {
+        let longest = range.start.saturating_add(LONGEST_NAME as u64);
+        let range = range.start..range.end.min(longest);
+        self.0.read_bytes_at_until(range, delimiter)
     }
 }
 
@@ -116,91 +79,87 @@ pub(crate) struct Symbols {
     pub defined: Vec<String>,
 }
 
-/// A segment of an object.
-struct Segment {
-    kind: u32,
-    offset: u64,
-    address: u64,
-    size: u64,
-}
-
-/// A section of an object.
-struct Section {
-    kind: u32,
-    offset: u64,
-    size: u64,
-    link: u32,
+/// Reads the object of an opened file.
+pub(crate) fn object_in(file: &File) -> Option<Object> {
+    object(&ReadCache::new(file))
 }
 
 /// Reads an object of 64 bits in this machine's byte order. None for any other file.
-pub(crate) fn object(bytes: &(impl Bytes + ?Sized)) -> Option<Object> {
-    let head = head(bytes)?;
-    let segments = segments(bytes, &head)?;
+pub(crate) fn object<'data>(bytes: impl ReadRef<'data>) -> Option<Object> {
+    let bytes = Bounded(bytes);
+    let head = Head::parse(bytes).ok()?;
+    let endian = head.endian().ok()?;
+    let segments = head.program_headers(endian, bytes).ok()?;
+    let mut kinds = segments.iter().map(|segment| segment.p_type(endian));
     let mut object = Object {
-        machine: short(&head, 18),
-        has_interpreter: segments.iter().any(|segment| segment.kind == PT_INTERP),
+        machine: head.e_machine(endian),
+        has_interpreter: kinds.any(|kind| kind == PT_INTERP),
         ..Object::default()
     };
-    let dynamic = segments.iter().find(|segment| segment.kind == PT_DYNAMIC);
-    if let Some(dynamic) = dynamic {
-        read_dynamic(bytes, &segments, dynamic, &mut object)?;
+    for segment in segments {
+        if let Some(entries) = segment.dynamic(endian, bytes).ok()? {
+            read_dynamic(bytes, endian, segments, entries, &mut object)?;
+            break;
+        }
     }
     Some(object)
 }
 
-fn read_dynamic(
-    bytes: &(impl Bytes + ?Sized),
+fn read_dynamic<'data>(
+    bytes: Bounded<impl ReadRef<'data>>,
+    endian: NativeEndian,
     segments: &[Segment],
-    dynamic: &Segment,
+    entries: &[Dyn64<NativeEndian>],
     object: &mut Object,
 ) -> Option<()> {
-    let words = bytes.read(dynamic.offset, dynamic.size.min(MOST_ENTRIES * 16))?;
-    let (words, _) = words.as_chunks::<16>();
-    let entries = words.iter().map(|word| (number(word, 0), number(word, 8)));
-    let entries: Vec<(u64, u64)> = entries.take_while(|(tag, _)| *tag != 0).collect();
-    let value = |wanted| {
-        let entry = entries.iter().find(|(tag, _)| *tag == wanted);
-        entry.map(|(_, value)| *value)
+    let entries = entries
+        .iter()
+        .map(|entry| (entry.d_tag(endian), entry.d_val(endian)));
+    let entries = entries.take_while(|(tag, _)| *tag != u64::from(DT_NULL));
+    let entries: Vec<(u64, u64)> = entries.collect();
+    let values = |wanted: u32| {
+        let entries = entries
+            .iter()
+            .filter(move |(tag, _)| *tag == u64::from(wanted));
+        entries.map(|(_, value)| *value)
     };
+    let value = |wanted| values(wanted).next();
     let Some(address) = value(DT_STRTAB) else {
         return Some(());
     };
-    let loaded = segments.iter().find(|segment| {
-        let within = address.checked_sub(segment.address);
-        segment.kind == PT_LOAD && within.is_some_and(|within| within < segment.size)
-    })?;
-    let start = loaded.offset.checked_add(address - loaded.address)?;
     let size = value(DT_STRSZ)?;
-    let string = |at: u64| {
-        let is_inside = at < size;
-        is_inside.then(|| bytes.string(start.checked_add(at)?))?
-    };
-    let needed = entries.iter().filter(|(tag, _)| *tag == DT_NEEDED);
-    let needed = needed.take(MOST_NEEDED);
-    object.needed = needed.filter_map(|(_, at)| string(*at)).collect();
+    let mut parts = segments.iter();
+    let strings = parts.find_map(|part| part.data_range(endian, bytes, address, size).ok()?)?;
+    let string = |at| name_at(strings, at).map(text);
+    object.needed = values(DT_NEEDED)
+        .take(MOST_NEEDED)
+        .filter_map(string)
+        .collect();
     object.soname = value(DT_SONAME).and_then(string);
     object.runpath = value(DT_RUNPATH).and_then(string);
     object.rpath = match value(DT_RUNPATH) {
         Some(_) => None,
         None => value(DT_RPATH).and_then(string),
     };
-    object.no_default = value(DT_FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0);
+    object.no_default =
+        value(DT_FLAGS_1).is_some_and(|flags| flags & u64::from(DF_1_NODEFLIB) != 0);
     Some(())
+}
+
+/// The names in an opened file's symbol tables that `is_wanted` takes.
+pub(crate) fn symbols_in(file: &File, is_wanted: impl Fn(&[u8]) -> bool) -> Symbols {
+    symbols(&ReadCache::new(file), is_wanted)
 }
 
 /// The names of an object's symbol tables that `is_wanted` takes, sorted. A stripped object has
 /// those that the dynamic linker needs.
-pub(crate) fn symbols(bytes: &(impl Bytes + ?Sized), is_wanted: impl Fn(&[u8]) -> bool) -> Symbols {
+pub(crate) fn symbols<'data>(
+    bytes: impl ReadRef<'data>,
+    is_wanted: impl Fn(&[u8]) -> bool,
+) -> Symbols {
     let mut found = Symbols::default();
-    let sections = head(bytes).and_then(|head| sections(bytes, &head));
-    let sections = sections.unwrap_or_default();
-    let tables = sections
-        .iter()
-        .filter(|section| [SHT_SYMTAB, SHT_DYNSYM].contains(&section.kind));
-    // One of each kind at most; a file that has more is not one to read.
-    for table in tables.take(2) {
-        let _ = add_symbols(bytes, &sections, table, &is_wanted, &mut found);
-    }
+    // What follows damage in a file is not read.
+    let _ = add_symbols(Bounded(bytes), is_wanted, &mut found);
     for names in [&mut found.imported, &mut found.defined] {
         names.sort_unstable();
         names.dedup();
@@ -208,98 +167,47 @@ pub(crate) fn symbols(bytes: &(impl Bytes + ?Sized), is_wanted: impl Fn(&[u8]) -
     found
 }
 
-fn add_symbols(
-    bytes: &(impl Bytes + ?Sized),
-    sections: &[Section],
-    table: &Section,
+fn add_symbols<'data>(
+    bytes: Bounded<impl ReadRef<'data>>,
     is_wanted: impl Fn(&[u8]) -> bool,
     found: &mut Symbols,
-) -> Option<()> {
-    const LOCAL: u8 = 0;
-    let strings = sections.get(usize::try_from(table.link).ok()?)?;
-    let strings = bytes.read(strings.offset, strings.size)?;
-    let symbols = bytes.read(table.offset, table.size)?;
-    let (symbols, _) = symbols.as_chunks::<24>();
-    for symbol in symbols {
-        let at = u32::from_ne_bytes([symbol[0], symbol[1], symbol[2], symbol[3]]);
-        let Some(rest) = strings.get(usize::try_from(at).ok()?..) else {
-            continue;
-        };
-        if symbol[4] >> 4 == LOCAL || !is_wanted(rest) {
-            continue;
-        }
-        let end = rest.iter().take(LONGEST_NAME as usize);
-        let end = end.take_while(|byte| **byte != 0).count();
-        let name = String::from_utf8_lossy(&rest[..end]).into_owned();
-        match short(symbol, 6) {
-            0 => found.imported.push(name),
-            _ => found.defined.push(name),
+) -> object::Result<()> {
+    let head = Head::parse(bytes)?;
+    let endian = head.endian()?;
+    let sections = head.sections(endian, bytes)?;
+    let tables = sections.iter();
+    let tables = tables.filter(|one| [SHT_SYMTAB, SHT_DYNSYM].contains(&one.sh_type(endian)));
+    // One of each kind at most; a file that has more is not one to read.
+    for table in tables.take(2) {
+        let symbols: &[Sym64<NativeEndian>] = table.data_as_array(endian, bytes)?;
+        let strings = sections.section(table.link(endian))?.data(endian, bytes)?;
+        for symbol in symbols
+            .iter()
+            .filter(|symbol| symbol.st_bind() != STB_LOCAL)
+        {
+            let name = name_at(strings, symbol.st_name(endian).into());
+            let Some(name) = name.filter(|name| is_wanted(name)) else {
+                continue;
+            };
+            match symbol.st_shndx(endian) {
+                SHN_UNDEF => found.imported.push(text(name)),
+                _ => found.defined.push(text(name)),
+            }
         }
     }
-    Some(())
+    Ok(())
 }
 
-/// The head of an object of 64 bits in this machine's byte order.
-fn head(bytes: &(impl Bytes + ?Sized)) -> Option<[u8; 64]> {
-    const BITS_64: u8 = 2;
-    const ORDER: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
-    let mut head = [0; 64];
-    let is_object =
-        bytes.read_into(0, &mut head) && head[..6] == [0x7f, b'E', b'L', b'F', BITS_64, ORDER];
-    is_object.then_some(head)
+/// The name at this place of a table of strings. None: it does not end, or is too long.
+fn name_at(strings: &[u8], at: u64) -> Option<&[u8]> {
+    let rest = strings.get(usize::try_from(at).ok()?..)?;
+    let mut longest = rest.iter().take(LONGEST_NAME);
+    let end = longest.position(|byte| *byte == 0)?;
+    Some(&rest[..end])
 }
 
-fn segments(bytes: &(impl Bytes + ?Sized), head: &[u8; 64]) -> Option<Vec<Segment>> {
-    let count = usize::from(short(head, 56)).min(MOST_HEADERS);
-    let headers = table(bytes, number(head, 32), short(head, 54), count, 56)?;
-    let segments = headers.into_iter().map(|header| Segment {
-        kind: word(&header, 0),
-        offset: number(&header, 8),
-        address: number(&header, 16),
-        size: number(&header, 32),
-    });
-    Some(segments.collect())
-}
-
-fn sections(bytes: &(impl Bytes + ?Sized), head: &[u8; 64]) -> Option<Vec<Section>> {
-    let count = usize::from(short(head, 60)).min(MOST_SECTIONS);
-    let headers = table(bytes, number(head, 40), short(head, 58), count, 64)?;
-    let sections = headers.into_iter().map(|header| Section {
-        kind: word(&header, 4),
-        offset: number(&header, 24),
-        size: number(&header, 32),
-        link: word(&header, 40),
-    });
-    Some(sections.collect())
-}
-
-/// The rows of a table of the head, each of `size` bytes, of which there must be `least`.
-fn table(
-    bytes: &(impl Bytes + ?Sized),
-    offset: u64,
-    size: u16,
-    count: usize,
-    least: usize,
-) -> Option<Vec<Vec<u8>>> {
-    let size = usize::from(size);
-    let rows = bytes.read(offset, (size * count) as u64)?;
-    let is_long_enough = size >= least;
-    is_long_enough.then(|| rows.chunks_exact(size).map(<[u8]>::to_vec).collect())
-}
-
-fn short(bytes: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-}
-
-/// The number of eight bytes at this place.
-fn number(bytes: &[u8], at: usize) -> u64 {
-    let mut number = [0; 8];
-    number.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_ne_bytes(number)
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 #[cfg(test)]
@@ -317,14 +225,14 @@ mod tests {
         let has_libc = |name: &String| name.starts_with("libc.so");
         assert!(object.has_interpreter && object.needed.iter().any(has_libc));
         let file = File::open(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(super::object(&file), Some(object));
+        assert_eq!(object_in(&file), Some(object));
         assert_eq!(super::object(b"#!/bin/sh\n".as_slice()), None);
     }
 
     #[test]
     fn names_are_imported_or_defined() {
         let own = own();
-        let is_wanted = |name: &[u8]| name.starts_with(b"poll\0") || name.starts_with(b"main\0");
+        let is_wanted = |name: &[u8]| [&b"poll"[..], b"main"].contains(&name);
         let found = symbols(own.as_slice(), is_wanted);
         let expected = Symbols {
             imported: vec!["poll".into()],

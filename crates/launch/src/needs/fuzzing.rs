@@ -10,7 +10,7 @@ pub(crate) fn read_anything(bytes: &[u8]) {
         return;
     };
     // Bytes that are no text become longer when they are shown.
-    let longest = bytes.len().min(LONGEST_NAME as usize) * 3;
+    let longest = bytes.len().min(LONGEST_NAME) * 3;
     let is_bounded = |name: &str| name.len() <= longest;
     match kind % 3 {
         0 => {

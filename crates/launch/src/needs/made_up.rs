@@ -34,13 +34,14 @@ impl MadeUp<'_> {
         let end = start + strings.len() as u64;
 
         let mut bytes = vec![0; 64];
-        bytes[..6].copy_from_slice(&[
+        bytes[..7].copy_from_slice(&[
             0x7f,
             b'E',
             b'L',
             b'F',
             2,
             if cfg!(target_endian = "little") { 1 } else { 2 },
+            1,
         ]);
         for (at, short) in [(16, 3), (18, MACHINE), (54, 56), (56, 2)] {
             bytes[at..at + 2].copy_from_slice(&u16::to_ne_bytes(short));

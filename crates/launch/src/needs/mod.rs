@@ -23,7 +23,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use cache::Cache;
-use elf::{Symbols, object, symbols};
+use elf::{Symbols, object_in, symbols_in};
 use search::{Loaded, Rule, Search};
 
 use crate::Program;
@@ -34,10 +34,10 @@ const MOST_OBJECTS: usize = 2048;
 const MOST_SCRIPTS: usize = 5;
 /// Names of which each static MPI library defines one in the program that uses it.
 const STARTS: [&[u8]; 4] = [
-    b"MPI_Init\0",
-    b"PMPI_Init\0",
-    b"MPI_Init_thread\0",
-    b"PMPI_Init_thread\0",
+    b"MPI_Init",
+    b"PMPI_Init",
+    b"MPI_Init_thread",
+    b"PMPI_Init_thread",
 ];
 
 /// The MPI libraries of a program.
@@ -96,7 +96,7 @@ impl MpiNeeds {
         // The linker takes `$ORIGIN` of the program from /proc/self/exe.
         needs.file = Some(file.canonicalize().unwrap_or(file));
         let file = needs.file.clone().unwrap_or_default();
-        let Some(object) = object(&opened) else {
+        let Some(object) = object_in(&opened) else {
             return needs;
         };
         let cache = match object.needed.is_empty() {
@@ -209,11 +209,11 @@ impl MpiNeeds {
         if !self.needs.is_empty() {
             return None;
         }
-        let is_start = |name: &[u8]| STARTS.iter().any(|start| name.starts_with(start));
+        let is_start = |name: &[u8]| STARTS.contains(&name);
         let mut files = self.objects.iter();
         let found = files.find(|file| {
             let opened = File::open(file);
-            opened.is_ok_and(|opened| !symbols(&opened, is_start).defined.is_empty())
+            opened.is_ok_and(|opened| !symbols_in(&opened, is_start).defined.is_empty())
         });
         found.cloned()
     }
@@ -239,7 +239,7 @@ fn mpi_names(file: &Path) -> Option<Symbols> {
         b"MPI_", b"PMPI_", b"MPIX_", b"PMPIX_", b"mpi_", b"pmpi_", b"ompi_", b"OMPI_",
     ];
     let is_mpi = |name: &[u8]| BEGINNINGS.iter().any(|start| name.starts_with(start));
-    let mut names = symbols(&File::open(file).ok()?, is_mpi);
+    let mut names = symbols_in(&File::open(file).ok()?, is_mpi);
     for list in [&mut names.imported, &mut names.defined] {
         for name in list.iter_mut() {
             let end = name.find('@').unwrap_or(name.len());

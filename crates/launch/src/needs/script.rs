@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
-
-use super::elf::Bytes;
 
 /// The part of a first line that the kernel reads.
 const LONGEST_LINE: u64 = 256;
@@ -12,7 +11,8 @@ const LONGEST_LINE: u64 = 256;
 /// The program of a script: a path, or a name to find in PATH where `env` starts it. None for a
 /// file that is no script.
 pub(crate) fn interpreter(file: &File) -> Option<OsString> {
-    let bytes = file.read(0, file.length().min(LONGEST_LINE))?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST_LINE).read_to_end(&mut bytes).ok()?;
     of_line(&bytes).map(OsString::from_vec)
 }
 

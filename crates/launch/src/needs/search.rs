@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::cache::Cache;
-use super::elf::{Object, object};
+use super::elf::{Object, object_in};
 
 /// The folders that the linker searches last. Debian has a folder for each kind of processor.
 const DEFAULT_FOLDERS: &[&str] = &["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
@@ -148,7 +148,7 @@ impl Search {
         self.left.set(self.left.get().checked_sub(1)?);
         let is_file = std::fs::metadata(file).is_ok_and(|found| found.is_file());
         let opened = is_file.then(|| File::open(file).ok()).flatten()?;
-        object(&opened).filter(|object| object.machine == machine)
+        object_in(&opened).filter(|object| object.machine == machine)
     }
 }
 

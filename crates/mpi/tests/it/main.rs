@@ -16,6 +16,7 @@ mod given_costs;
 mod groups;
 mod last_path;
 mod layers;
+mod learned_collectives;
 mod messages;
 mod profiled;
 mod programs;
