@@ -11,8 +11,7 @@ WHEEL    = build/fishplate-$(VERSION)-py3-none-manylinux_$(subst .,_,$(GLIBC))_$
 AT_WHEEL := $(CURDIR)/build/wheel
 ZIG     := $(AT_WHEEL)/tools/bin/python-zig
 ZIG_CC  := $(ZIG) cc -target $(MACHINE)-linux-gnu.$(GLIBC)
-ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target CARGO_PROFILE_LIB_STRIP=symbols \
-    CARGO_PROFILE_COMMAND_STRIP=symbols cargo-zigbuild
+ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target cargo-zigbuild
 
 .PHONY: install uninstall image image-files deb wheel container may-install packages
 
@@ -60,6 +59,7 @@ wheel:
 	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile command -p fishplate
 	@$(MAKE) --no-print-directory image-files IMAGE=$(AT_WHEEL)/image BUILT=$(AT_WHEEL)/target/$(MACHINE)-unknown-linux-gnu \
 	    CC='$(ZIG_CC)' AR='$(ZIG) ar'
+	@scripts/strip-tree $(AT_WHEEL)/image
 	@scripts/wheel.py library-0 $(AT_WHEEL)/image $(ZIG_CC)
 	@scripts/wheel.py pack $(AT_WHEEL)/image $(VERSION) $(WHEEL)
 	@$(AT_WHEEL)/tools/bin/python scripts/wheel.py check $(WHEEL)

@@ -123,6 +123,9 @@ def commands(root: Path, work: Path) -> None:
         done("cc", *sources, "-o", program, *shlex.split(words))
         done(program)
     done(root / "bin/mpiexec", "-n", 2, "--fabric", "qdr", program)
+    # Debuggers find these in a stripped launcher too.
+    symbols = done("nm", home / "bin/fishplate").out
+    expect("symbols for debuggers", all(f" {name}\n" in symbols for name in ("MPIR_proctable", "MPIR_Breakpoint")), True)
     if "fishplate compare" not in done(root / "bin/fishplate", "compare", "--help").out:
         raise Problem("no help for compare")
 
