@@ -11,7 +11,8 @@ WHEEL    = build/fishplate-$(VERSION)-py3-none-manylinux_$(subst .,_,$(GLIBC))_$
 AT_WHEEL := $(CURDIR)/build/wheel
 ZIG     := $(AT_WHEEL)/tools/bin/python-zig
 ZIG_CC  := $(ZIG) cc -target $(MACHINE)-linux-gnu.$(GLIBC)
-ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target cargo-zigbuild
+ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target \
+    CARGO_PROFILE_COMMAND_STRIP=none cargo-zigbuild
 
 .PHONY: install uninstall image image-files deb wheel container may-install packages
 
@@ -57,6 +58,8 @@ wheel:
 	$(ZIGBUILD) rustc --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib -p abi --crate-type cdylib
 	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib $(OTHER_LIBRARIES)
 	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile command -p fishplate
+	# Its linker can strip all symbols or none, and debuggers need some.
+	@strip --strip-debug $(AT_WHEEL)/target/$(MACHINE)-unknown-linux-gnu/command/fishplate
 	@$(MAKE) --no-print-directory image-files IMAGE=$(AT_WHEEL)/image BUILT=$(AT_WHEEL)/target/$(MACHINE)-unknown-linux-gnu \
 	    CC='$(ZIG_CC)' AR='$(ZIG) ar'
 	@scripts/strip-tree $(AT_WHEEL)/image

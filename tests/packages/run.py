@@ -146,7 +146,10 @@ def debian_package(_world):
         for part in ("man/man1/mpiexec.1.gz", "bash-completion/completions/mpirun", "zsh/vendor-completions/_mpiexec"):
             if not (share / part).is_symlink() or not (root / led(root, f"usr/share/{part}")).is_file():
                 raise Problem(f"/usr/share/{part} is no alternative")
-        for binary in ("bin/fishplate", "lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
+        kept = done("nm", "--defined-only", root / "opt/fishplate/bin/fishplate").out.split()[2::3]
+        if "MPIR_proctable" not in kept or not all(name.startswith("MPIR_") or name == "main" for name in kept):
+            raise Problem(f"debuggers need symbols of MPIR and no others, and bin/fishplate has {kept[:20]}")
+        for binary in ("lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
             if "no symbols" not in done("objdump", "-t", root / "opt/fishplate" / binary).out:
                 raise Problem(f"{binary} is not stripped")
         another_is_preferred(root, with_sbin)
