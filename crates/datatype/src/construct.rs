@@ -270,7 +270,7 @@ impl Parts {
     }
 
     /// These parts, which hold the basic elements of `count` elements of this type.
-    pub(crate) fn as_elements(self, count: usize, old: &Type) -> Result<Parts> {
+    pub(crate) fn with_elements(self, count: usize, old: &Type) -> Result<Parts> {
         Ok(Parts {
             signature: old.signature().repeated(count)?,
             ..self

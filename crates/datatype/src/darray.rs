@@ -112,7 +112,7 @@ impl Type {
             stride = next;
             elements = elements.checked_mul(share.elements()).ok_or(TOO_LARGE)?;
         }
-        let parts = parts.resized(0, stride)?.as_elements(elements, old)?;
+        let parts = parts.resized(0, stride)?.with_elements(elements, old)?;
         parts.into_type(Constructor::Darray {
             size,
             rank,

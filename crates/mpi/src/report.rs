@@ -139,7 +139,12 @@ impl State {
             }
             Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
             Operation::Collective { context } => (WaitCondition::All, context.unwrap_or_default()),
-            Operation::Generalized => (WaitCondition::All, 0),
+            Operation::Generalized(_) => {
+                return Some(WaitReason {
+                    condition: WaitCondition::User,
+                    communicator: String::new(),
+                });
+            }
         };
         Some(WaitReason {
             condition,

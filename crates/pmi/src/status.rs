@@ -9,6 +9,7 @@
 //! waits from=3 tag=7 comm=MPI_COMM_WORLD
 //! waits to=2 tag=0 comm=halo%20exchange
 //! waits all comm=MPI_COMM_WORLD
+//! waits user comm=
 //! unexpected from=1 tag=9 comm=MPI_COMM_WORLD bytes=64
 //! ```
 //!
@@ -60,6 +61,8 @@ pub enum WaitCondition {
     },
     /// The participation of all members, as in a collective operation.
     All,
+    /// The completion of a generalised request by the program, on no communicator.
+    User,
 }
 
 /// A message that has arrived without a matching receive.
@@ -147,6 +150,10 @@ impl fmt::Display for WaitReason {
             WaitCondition::To { peer, tag } => write!(f, "to{equals}{peer} tag{equals}{tag} ")?,
             WaitCondition::All if f.alternate() => {}
             WaitCondition::All => write!(f, "all ")?,
+            WaitCondition::User if f.alternate() => {
+                return f.write_str("for a generalised request (MPI_Grequest_complete)");
+            }
+            WaitCondition::User => f.write_str("user ")?,
         }
         match f.alternate() {
             true => write!(f, "on {}", self.communicator),
@@ -196,6 +203,8 @@ impl RankStatus {
                         peer: fields.number("to")?,
                         tag: fields.number("tag")?,
                     }
+                } else if line.split(' ').nth(1) == Some("user") {
+                    WaitCondition::User
                 } else {
                     WaitCondition::All
                 };

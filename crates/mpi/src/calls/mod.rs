@@ -13,6 +13,7 @@ mod comm_create;
 mod comm_split;
 mod datatypes;
 mod errhandler;
+mod generalized;
 mod graphs;
 mod persistent;
 mod probe;
@@ -20,4 +21,5 @@ mod recv_fast_path;
 mod topology_comm;
 
 pub use comm_split::split_type;
+pub use generalized::{Answer, Functions};
 pub use probe::Claimed;

@@ -54,6 +54,7 @@ fn status(unexpected: usize) -> RankStatus {
             ),
             on("größe", WaitCondition::To { peer: 2, tag: 0 }),
             on("", WaitCondition::All),
+            on("", WaitCondition::User),
         ],
         unexpected: (0..unexpected)
             .map(|from| UnexpectedMessage {
@@ -143,6 +144,12 @@ fn a_status_reads_as_a_sentence() {
     assert_eq!(
         status.sentence(),
         "MPI_Waitall: on C, on C, on C, on C, and 2 more"
+    );
+    status.waits.truncate(1);
+    status.waits[0].condition = WaitCondition::User;
+    assert_eq!(
+        status.sentence(),
+        "MPI_Waitall for a generalised request (MPI_Grequest_complete)"
     );
     status.waits.clear();
     assert_eq!(status.sentence(), "MPI_Waitall");
