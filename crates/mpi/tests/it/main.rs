@@ -12,6 +12,7 @@ mod communicators;
 mod counted;
 mod counted_rails;
 mod explained;
+mod generalized;
 mod given_costs;
 mod groups;
 mod last_path;
