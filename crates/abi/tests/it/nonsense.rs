@@ -31,7 +31,16 @@ impl Wild {
         let any = self.next() as c_int;
         let small = 1 + any.rem_euclid(4);
         let extreme = self.choice(&[-1, 0, c_int::MIN, c_int::MAX, MPI_UNDEFINED, 1 << 16]);
-        self.choice(&[small, small, small, small, small - 1, small - 1, any, extreme])
+        self.choice(&[
+            small,
+            small,
+            small,
+            small,
+            small - 1,
+            small - 1,
+            any,
+            extreme,
+        ])
     }
 
     fn count(&mut self) -> i64 {
@@ -86,10 +95,28 @@ fn distributed_arrays() {
             let [distribs, dargs, psizes] = [&distribs, &dargs, &psizes].map(|it| it.as_ptr());
             match is_large {
                 true => MPI_Type_create_darray_c(
-                    size, rank, ndims, gsizes.as_ptr(), distribs, dargs, psizes, order, old, &mut new,
+                    size,
+                    rank,
+                    ndims,
+                    gsizes.as_ptr(),
+                    distribs,
+                    dargs,
+                    psizes,
+                    order,
+                    old,
+                    &mut new,
                 ),
                 false => MPI_Type_create_darray(
-                    size, rank, ndims, small.as_ptr(), distribs, dargs, psizes, order, old, &mut new,
+                    size,
+                    rank,
+                    ndims,
+                    small.as_ptr(),
+                    distribs,
+                    dargs,
+                    psizes,
+                    order,
+                    old,
+                    &mut new,
                 ),
             }
         });
@@ -158,7 +185,13 @@ fn generalised_requests() {
         // SAFETY: the functions are those of a generalised request, the pointers those of variables.
         unsafe {
             let code = quietly(|| {
-                MPI_Grequest_start(Some(query), Some(free), Some(cancel), null_mut(), &mut request)
+                MPI_Grequest_start(
+                    Some(query),
+                    Some(free),
+                    Some(cancel),
+                    null_mut(),
+                    &mut request,
+                )
             });
             assert_eq!(code, MPI_SUCCESS);
             started += 1;

@@ -60,7 +60,10 @@ impl Functions for Logged {
 
 fn started(rank: &Arc<Rank>, fails: &'static str) -> (RequestId, Arc<Logged>) {
     let functions = Logged::new(rank, fails);
-    (rank.start_generalized(functions.clone()).unwrap(), functions)
+    (
+        rank.start_generalized(functions.clone()).unwrap(),
+        functions,
+    )
 }
 
 #[test]
