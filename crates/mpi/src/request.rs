@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datatype::Buffer;
 
-use crate::calls::Functions;
+use crate::generalized::Functions;
 use crate::handle::{ObjectKind, Slab};
 use crate::lanes::Round;
 use crate::matching::Key;
@@ -462,8 +462,8 @@ impl Requests {
         }
     }
 
-    /// Frees the handle of a request as [`Requests::detach`] does. The result has the functions of a
-    /// generalised request that is complete.
+    /// Frees the handle of a request as [`Requests::detach`] does. The result has the functions of
+    /// a generalised request that is complete.
     ///
     /// # Errors
     /// The handle is invalid.

@@ -77,7 +77,7 @@ fn distributed_arrays() {
             let any = wild.int();
             wild.choice(&[kinds[0], kinds[1], kinds[2], kinds[1], kinds[2], any])
         });
-        if wild.next() % 2 == 0 {
+        if wild.next().is_multiple_of(2) {
             dargs = [MPI_DISTRIBUTE_DFLT_DARG; MOST];
         }
         let ndims = wild.choice(&[-1, 0, 1, 1, 2, 3, 4]);
@@ -88,7 +88,7 @@ fn distributed_arrays() {
         let size = wild.choice(&[size, product, product]);
         let order = wild.choice(&[MPI_ORDER_C, MPI_ORDER_FORTRAN, size]);
         let old = wild.choice(&[MPI_INT, MPI_SHORT_INT, large, MPI_DATATYPE_NULL, MPI_REAL16]);
-        let is_large = wild.next() % 2 == 0;
+        let is_large = wild.next().is_multiple_of(2);
         let (mut new, mut bytes) = (MPI_DATATYPE_NULL, -1);
         // SAFETY: the arrays have as many elements as the call may read.
         let code = quietly(|| unsafe {

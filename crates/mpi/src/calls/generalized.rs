@@ -1,55 +1,14 @@
-//! Generalised requests (MPI 5.0 §13.2), whose operations are the user's: start, completion, end.
+//! Generalised requests (MPI 5.0 §13.2): start, completion, cancellation, end.
 //!
-//! Invariants: nothing is locked while a user's function runs; the free function runs once, when the
-//! operation is complete and the request has been waited for or freed.
+//! Invariants: nothing is locked while a user's function runs; the free function runs once, when
+//! the operation is complete and the request has been waited for or freed.
 
 use std::sync::Arc;
 
+use crate::generalized::{Answer, Functions};
 use crate::rank::Rank;
 use crate::request::{Operation, RequestId};
-use crate::{Error, Result, Status};
-
-/// The user's functions of a generalised request.
-pub trait Functions: Send + Sync {
-    /// The status of the complete operation, and the error of the query function.
-    fn query(&self) -> Answer;
-
-    /// Frees what belongs to the operation.
-    ///
-    /// # Errors
-    /// The free function gave an error code.
-    fn free(&self) -> Result<()>;
-
-    /// Cancels the operation, which may be complete.
-    ///
-    /// # Errors
-    /// The cancel function gave an error code.
-    fn cancel(&self, complete: bool) -> Result<()>;
-}
-
-/// The outcome of the user's functions for a complete request.
-#[derive(Debug)]
-pub struct Answer {
-    /// The status of the operation, which carries the class of the error.
-    pub status: Status,
-    /// The error that a function gave.
-    pub error: Option<Error>,
-}
-
-impl Answer {
-    /// The answer with this status and the error of a function, if it failed.
-    pub fn new(status: Status, result: Result<()>) -> Answer {
-        let error = result.err();
-        let class = error
-            .as_ref()
-            .map_or(crate::Class::SUCCESS, |error| error.class);
-        let status = Status {
-            error: class,
-            ..status
-        };
-        Answer { status, error }
-    }
-}
+use crate::{Result, Status};
 
 impl Rank {
     /// Starts an operation of the user's (`MPI_Grequest_start`).

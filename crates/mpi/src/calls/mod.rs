@@ -21,5 +21,4 @@ mod recv_fast_path;
 mod topology_comm;
 
 pub use comm_split::split_type;
-pub use generalized::{Answer, Functions};
 pub use probe::Claimed;
