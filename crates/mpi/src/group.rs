@@ -26,7 +26,7 @@ pub enum Members {
 }
 
 /// The result of a comparison of two groups or communicators, with the ABI's values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(i32)]
 pub enum Comparison {
     /// `MPI_IDENT`: the same members in the same order, and for communicators the same context.

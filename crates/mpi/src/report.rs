@@ -2,7 +2,7 @@
 
 use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
-use crate::comm::{AGREEMENT, bare};
+use crate::comm::{AGREEMENT, COLLECTIVE, bare};
 use crate::rank::{Rank, State};
 use crate::request::{Operation, RequestId, Waiting};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result};
@@ -166,7 +166,12 @@ impl State {
             .comms
             .iter()
             .find(|comm| comm.core.context == bare(context));
-        comm.and_then(|comm| comm.core.members.rank_of(world))
+        let group = comm.map(|comm| match context & COLLECTIVE {
+            0 => comm.core.peers(),
+            _ => &comm.core.joint().members,
+        });
+        group
+            .and_then(|group| group.rank_of(world))
             .unwrap_or(world)
     }
 }

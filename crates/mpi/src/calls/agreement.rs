@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::awaited::Awaited;
-use crate::comm::{AGREEMENT, COLLECTIVE, Core, bare};
+use crate::comm::{AGREEMENT, COLLECTIVE, Core, bare, stage};
 use crate::drive::Completion;
 use crate::error::Cause;
 use crate::matching::Key;
@@ -75,9 +75,23 @@ impl Agreement {
         }
     }
 
+    /// Between the leaders of two groups, with a tag of the user's, in a context of its own.
+    pub(super) fn between_leaders(self, tag: i32) -> Agreement {
+        Agreement {
+            context: self.core.context | AGREEMENT | stage(1),
+            tag,
+            ..self
+        }
+    }
+
     /// The context of the communicator, if all of its members take part.
     pub(super) fn context_of_all(&self) -> Option<u64> {
         self.ranks.is_none().then_some(self.core.context)
+    }
+
+    /// This rank's place.
+    pub(super) fn place(&self) -> usize {
+        self.place
     }
 
     fn size(&self) -> usize {
@@ -87,8 +101,13 @@ impl Agreement {
     /// Sends the bytes of place 0 to all places. `mine`: those bytes, at place 0; `len`: their
     /// number.
     pub(super) async fn bcast(&self, mine: Vec<u8>, len: usize) -> Result<Vec<u8>> {
+        self.bcast_result(Ok(mine), len).await
+    }
+
+    /// Sends the bytes of place 0, or its failure, to all places, as [`bcast`](Self::bcast) does.
+    pub(super) async fn bcast_result(&self, mine: Result<Vec<u8>>, len: usize) -> Result<Vec<u8>> {
         let bytes = match self.place {
-            0 => Ok(mine),
+            0 => mine,
             place => self.receive(place & (place - 1), len).await,
         };
         let mut sends = Vec::new();

@@ -25,6 +25,11 @@ pub(super) struct Parent {
 }
 
 impl Parent {
+    /// All members of the parent as a communicator of one group.
+    pub(super) fn joint(&self) -> &Arc<Core> {
+        self.core.joined().unwrap_or(&self.core)
+    }
+
     /// The world ranks of members of the parent.
     pub(super) fn members_at(&self, ranks: &[u32]) -> Members {
         let members = &self.core.members;
@@ -52,10 +57,9 @@ impl Rank {
         info: &[(String, String)],
     ) -> Result<u32> {
         let (parent, mut new, copied) = self.begin_dup(comm, info)?;
-        let agreement = Agreement::all(self, &parent.core, parent.tag);
-        let (members, place) = (parent.core.members.clone(), parent.core.rank);
-        let agreed = self.agreed_comm(operation, &parent, agreement, members, place)?;
-        new.core = agreed.core;
+        let agreement = Agreement::all(self, parent.joint(), parent.tag);
+        let context = self.agreed_context(operation, agreement)?;
+        new.core = Arc::new(parent.core.again(context).made_from(&parent.core));
         let handle = self.lock().add_comm(new)?;
         if copied.is_err() {
             self.comm_free(handle)?;
@@ -72,15 +76,14 @@ impl Rank {
     ) -> Result<(u32, RequestId)> {
         let (parent, new, copied) = self.begin_dup(comm, info)?;
         let handle = self.lock().add_comm(new)?;
-        let agreement = Agreement::all(self, &parent.core, parent.tag);
-        let proposal = self.proposal(parent.core.rank);
+        let agreement = Agreement::all(self, parent.joint(), parent.tag);
+        let proposal = self.proposal(parent.joint().rank);
         let rank = self.clone();
         let request = self.spawn(Some(parent.core.context), async move {
             let context = agreement.bcast(proposal, CONTEXT_BYTES).await?;
             // The user may have freed it meanwhile.
             if let Ok(comm) = rank.lock().comms.get_mut(handle) {
-                let Core { members, rank, .. } = &*parent.core;
-                let core = Core::new(word(&context), members.clone(), *rank);
+                let core = parent.core.again(word(&context));
                 comm.core = Arc::new(core.made_from(&parent.core));
             }
             Ok(())
@@ -204,10 +207,20 @@ impl Rank {
         members: Members,
         place: usize,
     ) -> Result<Comm> {
+        let context = self.agreed_context(operation, agreement)?;
+        Ok(parent.child(Core::new(context, members, place)))
+    }
+
+    /// The context that the first place of an agreement has made up.
+    fn agreed_context(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        agreement: Agreement,
+    ) -> Result<u64> {
         let among = agreement.context_of_all();
-        let bcast = agreement.bcast(self.proposal(place), CONTEXT_BYTES);
+        let bcast = agreement.bcast(self.proposal(agreement.place()), CONTEXT_BYTES);
         let context = self.block_on(&Waiting::in_call(operation), among, bcast)?;
-        Ok(parent.child(Core::new(word(&context), members, place)))
+        Ok(word(&context))
     }
 
     /// The contribution of the rank at `place` to an agreement: a context, if it is the first.

@@ -14,10 +14,12 @@ mod comm_split;
 mod datatypes;
 mod errhandler;
 mod graphs;
+mod intercomm;
 mod persistent;
 mod probe;
 mod recv_fast_path;
 mod topology_comm;
 
 pub use comm_split::split_type;
+pub use intercomm::RemoteLeader;
 pub use probe::Claimed;
