@@ -65,12 +65,10 @@ impl Rank {
     #[inline(never)]
     pub(super) fn start_collective_between(
         self: &Arc<Rank>,
-        mut state: Guard<'_, State>,
         work: Work,
         comm: u32,
     ) -> Result<RequestId> {
-        let begun = Begun::new(&mut state, &work, comm)?;
-        drop(state);
+        let begun = Begun::new(&mut self.lock(), &work, comm)?;
         let rank = self.clone();
         self.spawn(Some(begun.groups.context), async move {
             begun.run(&rank, &work).await

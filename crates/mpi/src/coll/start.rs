@@ -237,7 +237,8 @@ impl Rank {
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
         let mut state = self.lock();
         let Some(entry) = state.comms.with_one_group(comm) else {
-            return self.start_collective_between(state, work, comm);
+            drop(state);
+            return self.start_collective_between(work, comm);
         };
         work.check(&entry.core)?;
         let core = entry.core.clone();
