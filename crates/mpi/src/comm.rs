@@ -177,6 +177,15 @@ impl Core {
         &self.peers
     }
 
+    /// The group in which messages with this context number their senders and receivers: the
+    /// [`peers`](Core::peers) for those of users, and the joint group for those of the library.
+    pub(crate) fn numbered(&self, context: u64) -> &Members {
+        match context == bare(context) {
+            true => &self.peers,
+            false => &self.joint().members,
+        }
+    }
+
     /// All members as a communicator of one group, with the same context.
     pub(crate) fn joint(&self) -> &Core {
         self.joint.as_deref().unwrap_or(self)

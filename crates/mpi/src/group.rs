@@ -83,6 +83,12 @@ impl Members {
         }
     }
 
+    /// The members with these numbers, in this order. Numbers that no member has are left out.
+    pub(crate) fn at(&self, ranks: impl IntoIterator<Item = usize>) -> Members {
+        let worlds = ranks.into_iter().filter_map(|rank| self.world(rank));
+        listed(worlds)
+    }
+
     /// The world ranks of all members, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).filter_map(|rank| self.world(rank))

@@ -75,11 +75,7 @@ impl State {
         }
         let mut comms = self.comms.iter();
         let comm = comms.find(|comm| comm.core.context == bare(key.context))?;
-        let senders = match key.context & COLLECTIVE {
-            0 => comm.core.peers(),
-            _ => &comm.core.joint().members,
-        };
-        senders.world(key.source as usize)
+        comm.core.numbered(key.context).world(key.source as usize)
     }
 
     /// Makes the waits for receives from any source report what they have not reported.
@@ -299,7 +295,7 @@ impl State {
         let mut comms = self.comms.iter();
         let comm = comms.find(|comm| comm.core.context == bare(key.context));
         match comm.filter(|_| all) {
-            Some(comm) => comm.core.peers().iter().collect(),
+            Some(comm) => comm.core.numbered(key.context).iter().collect(),
             None => Vec::new(),
         }
     }

@@ -20,9 +20,9 @@ use crate::rank::Rank;
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
-/// Bytes of an error class on its way.
-const CLASS: usize = 4;
-/// The longest text of an error that travels, in bytes. With its class it fits a packet.
+/// Bytes of an error on its way before its text: its class, and whether its cause is a loss.
+const HEAD: usize = 8;
+/// The longest text of an error that travels, in bytes. With its head it fits a packet.
 const TEXT: usize = 500;
 
 /// An agreement, as one of its ranks takes part in it. Ranks are numbered by their places.
@@ -186,11 +186,12 @@ impl Agreement {
             .send_owned(&mut state.router, peer, key, bytes)
     }
 
-    /// Sends a failure in place of bytes: an empty piece, then the class and the text.
+    /// Sends a failure in place of bytes: an empty piece, then head and text.
     #[cold]
     fn send_failure(&self, place: usize, error: &Error) -> Result<RequestId> {
         self.send(place, &[])?;
-        let mut bytes = error.class.0.to_ne_bytes().to_vec();
+        let head = [error.class.0, i32::from(error.is_loss())];
+        let mut bytes = head.map(i32::to_ne_bytes).concat();
         bytes.extend(error.detail.as_bytes().iter().take(TEXT));
         self.send(place, &bytes)
     }
@@ -198,13 +199,18 @@ impl Agreement {
     /// The failure that a place has sent.
     #[cold]
     fn failure(&self, place: usize, bytes: &[u8]) -> Error {
-        let (class, text) = bytes.split_at(bytes.len().min(CLASS));
-        let class = class.try_into().map(i32::from_ne_bytes);
+        let (head, text) = bytes.split_at(bytes.len().min(HEAD));
         let text = String::from_utf8_lossy(text);
+        let (class, is_loss) = match *head.as_chunks().0 {
+            [class, is_loss] => (i32::from_ne_bytes(class), is_loss != [0; 4]),
+            _ => (Class::OTHER.0, true),
+        };
+        if !is_loss {
+            return Error::new(class, text.into_owned());
+        }
         let rank = self.rank_at(place);
         let detail = format!("rank {rank} has left the making of a communicator: {text}");
         let context = bare(self.context);
-        let class = class.unwrap_or(Class::OTHER.0);
         Error::new(class, detail).because(Cause::LeftCollective { context })
     }
 

@@ -32,10 +32,24 @@ impl Parent {
 
     /// The world ranks of members of the parent.
     pub(super) fn members_at(&self, ranks: &[u32]) -> Members {
-        let members = &self.core.members;
-        let world = |&rank: &u32| members.world(rank as usize).expect("a rank of the parent");
-        let worlds = ranks.iter().map(|rank| world(rank) as u32);
-        worlds.collect::<Vec<_>>().into()
+        self.core
+            .members
+            .at(ranks.iter().map(|&rank| rank as usize))
+    }
+
+    /// The numbers of these members in this rank's group of the parent.
+    pub(super) fn numbers_of(&self, members: &Members) -> Result<Vec<u32>> {
+        let everyone: Vec<i32> = (0..members.len() as i32).collect();
+        let ranks = members.translate(&everyone, &self.core.members)?;
+        if let Some(at) = ranks.iter().position(|&rank| rank == UNDEFINED) {
+            let of = match self.core.is_inter() {
+                true => "the local group of the communicator",
+                false => "the communicator",
+            };
+            let detail = format!("member {at} of the group is not in {of}");
+            return Err(Error::new(Class::GROUP, detail));
+        }
+        Ok(ranks.into_iter().map(|rank| rank as u32).collect())
     }
 
     /// A communicator with the parent's error handler.
@@ -122,7 +136,8 @@ impl Rank {
         Ok((parent, new, copied))
     }
 
-    /// `MPI_Comm_create`: `MPI_COMM_NULL` on ranks that are not in their group.
+    /// `MPI_Comm_create`: `MPI_COMM_NULL` on ranks that are not in their group. Of an
+    /// intercommunicator, the group is a part of this rank's, and both must have a member.
     pub fn comm_create(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -130,7 +145,10 @@ impl Rank {
         group: u32,
     ) -> Result<u32> {
         let parent = self.begin(comm)?;
-        self.comm_of(operation, parent, group, |agreement| agreement)
+        match parent.core.is_inter() {
+            true => self.inter_of(operation, parent, group),
+            false => self.comm_of(operation, parent, group, |agreement| agreement),
+        }
     }
 
     /// `MPI_Comm_create_group`: collective over the group alone.
@@ -141,7 +159,11 @@ impl Rank {
         group: u32,
         tag: i32,
     ) -> Result<u32> {
-        let parent = self.lock().parent(comm, tag)?;
+        let parent = {
+            let state = self.lock();
+            state.intra(comm)?;
+            state.parent(comm, tag)?
+        };
         self.comm_of(operation, parent, group, |agreement| {
             agreement.with_users_tag(tag)
         })
@@ -159,16 +181,10 @@ impl Rank {
             let group = state.groups.get(group)?;
             (group.members.clone(), group.rank)
         };
-        let everyone: Vec<i32> = (0..members.len() as i32).collect();
-        let ranks = members.translate(&everyone, &parent.core.members)?;
-        if let Some(at) = ranks.iter().position(|&rank| rank == UNDEFINED) {
-            let detail = format!("member {at} of the group is not in the communicator");
-            return Err(Error::new(Class::GROUP, detail));
-        }
+        let ranks = parent.numbers_of(&members)?;
         let Some(place) = place else {
             return Ok(comm::NULL);
         };
-        let ranks = ranks.into_iter().map(|rank| rank as u32).collect();
         let agreement = Agreement::some(self, &parent.core, ranks, place, parent.tag);
         let new = self.agreed_comm(operation, &parent, with(agreement), members, place)?;
         self.lock().add_comm(new)
@@ -188,6 +204,15 @@ impl Rank {
             Ok((!state.communicates(context)).then_some(()))
         })?;
         self.comm_free(comm)
+    }
+
+    /// Begins a collective operation that makes a communicator of one with a single group.
+    ///
+    /// # Errors
+    /// It is an intercommunicator.
+    pub(super) fn begin_intra(&self, comm: u32) -> Result<Parent> {
+        self.lock().intra(comm)?;
+        self.begin(comm)
     }
 
     /// Begins a collective operation that makes a communicator.
@@ -239,6 +264,24 @@ impl State {
         self.groups.add(members)
     }
 
+    /// `MPI_Comm_remote_group`.
+    pub fn comm_remote_group(&mut self, comm: u32) -> Result<u32> {
+        let members = self.remote_group(comm)?.clone();
+        self.groups.add(members)
+    }
+
+    /// The remote group of a communicator.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn remote_group(&self, comm: u32) -> Result<&Members> {
+        self.comms.get(comm)?.core.remote().ok_or_else(|| {
+            let detail =
+                format!("communicator {comm:#x} has no remote group: it is an intracommunicator");
+            Error::new(Class::COMM, detail)
+        })
+    }
+
     /// Gives a new communicator its handle.
     pub(super) fn add_comm(&mut self, mut comm: Comm) -> Result<u32> {
         self.inform(&mut comm);
@@ -259,6 +302,24 @@ impl State {
         let comm = removed.ok_or_else(|| comm::unknown(handle))?;
         self.errhandlers.remove_object(comm.errhandler);
         Ok(())
+    }
+
+    /// The part that communication needs of a communicator with a single group.
+    ///
+    /// # Errors
+    /// It is an intercommunicator.
+    pub(super) fn intra(&self, comm: u32) -> Result<&Arc<Core>> {
+        let core = &self.comms.get(comm)?.core;
+        match core.is_inter() {
+            true => {
+                let detail = format!(
+                    "communicator {comm:#x} is an intercommunicator, where one with a single \
+                     group is needed: MPI_Intercomm_merge makes one"
+                );
+                Err(Error::new(Class::COMM, detail))
+            }
+            false => Ok(core),
+        }
     }
 
     fn parent(&self, comm: u32, tag: i32) -> Result<Parent> {

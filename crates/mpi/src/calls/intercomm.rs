@@ -5,10 +5,12 @@
 //! number in the peer communicator comes first in the joint group, and its leader makes up the
 //! context.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::agreement::Agreement;
-use crate::comm::{Core, Members};
+use super::comm_create::Parent;
+use crate::comm::{self, Core, Members};
 use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::{Class, Error, Result};
@@ -54,12 +56,8 @@ impl Rank {
         leader: i32,
         remote: RemoteLeader,
     ) -> Result<u32> {
-        let parent = self.begin(comm)?;
+        let parent = self.begin_intra(comm)?;
         let core = parent.core.clone();
-        if core.is_inter() {
-            let detail = "the local communicator is an intercommunicator: it must have one group";
-            return Err(Error::new(Class::COMM, detail));
-        }
         if core.peer(leader)?.is_none() {
             return Err(core.no_such_rank(leader));
         }
@@ -130,8 +128,8 @@ impl Rank {
             .map(u64::to_ne_bytes)
             .concat();
         let words = self.block_on(&waiting, None, agreement.allgather(words))?;
-        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| words[at * 8 + byte]));
-        let theirs = word(2 * (1 - place) + 1) as usize;
+        let words = words_of(&words);
+        let theirs = words[2 * (1 - place) + 1] as usize;
         let longest = members.len().max(theirs);
         let mut list: Vec<u32> = members.iter().map(|world| world as u32).collect();
         list.resize(longest, u32::MAX);
@@ -139,10 +137,56 @@ impl Rank {
         let lists = self.block_on(&waiting, None, agreement.allgather(list))?;
         let remote = ranks_of(&lists[4 * longest * (1 - place)..][..4 * theirs]);
         Ok(Found {
-            context: word(0),
+            context: words[0],
             is_first,
             remote,
         })
+    }
+
+    /// `MPI_Comm_create` of an intercommunicator: each group gives a part of its own.
+    pub(super) fn inter_of(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        parent: Parent,
+        group: u32,
+    ) -> Result<u32> {
+        let given = {
+            let state = self.lock();
+            let group = state.groups.get(group);
+            group.map(|group| (group.members.clone(), group.rank))
+        };
+        let given = given.and_then(|(members, place)| {
+            parent.numbers_of(&members)?;
+            Ok((members, place))
+        });
+        // A rank with an invalid group takes part all the same, so that the others hear of it.
+        let mine = match &given {
+            Ok((_, Some(place))) => *place as u64,
+            Ok((_, None)) => ABSENT,
+            Err(_) => INVALID,
+        };
+        let joint = parent.joint().clone();
+        let agreement = Agreement::all(self, &joint, parent.tag);
+        let context = self.lock().new_context(self.rank());
+        let mine = [context, mine].map(u64::to_ne_bytes).concat();
+        let waiting = Waiting::in_call(operation);
+        let words = self.block_on(&waiting, Some(joint.context), agreement.allgather(mine))?;
+        let words = words_of(&words);
+        let (members, place) = given?;
+        let core = &parent.core;
+        let (ours, theirs) = (chosen(core.ours(), &words)?, chosen(core.theirs(), &words)?);
+        let at = |ranks: &[usize]| joint.members.at(ranks.iter().copied());
+        if at(&ours) != members {
+            let detail = "the ranks of the local group gave different groups";
+            return Err(Error::new(Class::GROUP, detail));
+        }
+        let (Some(place), [first, ..]) = (place, &theirs[..]) else {
+            return Ok(comm::NULL);
+        };
+        let is_first = core.is_first();
+        let maker = if is_first { ours[0] } else { *first };
+        let new = Core::between(words[2 * maker], members, place, at(&theirs), is_first);
+        self.lock().add_comm(parent.child(new.made_from(core)))
     }
 
     /// `MPI_Intercomm_merge`: the group whose ranks pass `high` comes last.
@@ -164,28 +208,42 @@ impl Rank {
         let among = Some(joint.context);
         let waiting = Waiting::in_call(operation);
         let words = self.block_on(&waiting, among, agreement.allgather(mine))?;
-        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| words[at * 8 + byte]));
+        let words = words_of(&words);
         let (core, size) = (&parent.core, joint.size());
         let second = match core.is_first() {
             true => core.theirs().start,
             false => core.ours().start,
         };
-        let is_high = |member: usize| word(2 * member + 1) != 0;
+        let is_high = |member: usize| words[2 * member + 1] != 0;
         // Where both groups say the same, the first stays first.
         let first = match is_high(0) && !is_high(second) {
             true => second,
             false => 0,
         };
-        let order = (0..size).map(|step| ((first + step) % size) as u32);
-        let order: Vec<u32> = order.collect();
+        let order = (0..size).map(|step| (first + step) % size);
+        let members = joint.members.at(order);
         let place = (joint.rank + size - first) % size;
-        let worlds = order
-            .iter()
-            .filter_map(|&member| joint.members.world(member as usize));
-        let worlds: Vec<u32> = worlds.map(|world| world as u32).collect();
-        let new = Core::new(word(2 * first), worlds.into(), place).made_from(core);
+        let new = Core::new(words[2 * first], members, place).made_from(core);
         self.lock().add_comm(parent.child(new))
     }
+}
+
+/// The place of a rank in a new group that it is not in.
+const ABSENT: u64 = u64::MAX;
+/// The place of a rank whose new group is not valid.
+const INVALID: u64 = u64::MAX - 1;
+
+/// The ranks of a group that are in its new group, in their order there. `words`: context and place
+/// of each rank of the joint group.
+fn chosen(group: Range<usize>, words: &[u64]) -> Result<Vec<usize>> {
+    let place = |rank: &usize| words[2 * rank + 1];
+    if group.clone().any(|rank| place(&rank) == INVALID) {
+        let detail = "a rank of the communicator gave a group that is not a part of its own";
+        return Err(Error::new(Class::GROUP, detail));
+    }
+    let mut ranks: Vec<usize> = group.filter(|rank| place(rank) != ABSENT).collect();
+    ranks.sort_by_key(place);
+    Ok(ranks)
 }
 
 /// Tells a group what its leader has found, or its failure.
@@ -194,19 +252,28 @@ async fn tell(agreement: &Agreement, found: Option<Result<Found>>) -> Result<Fou
     let head = match &found {
         Ok(Some(found)) => Ok(found.head()),
         Ok(None) => Ok(Vec::new()),
-        Err(error) => Err(error.clone()),
+        Err(error) if error.is_loss() => Err(error.clone()),
+        Err(error) => {
+            let detail = format!("the leader of the local group has failed: {}", error.detail);
+            Err(Error::new(error.class, detail))
+        }
     };
-    let head = agreement.bcast_result(head, Found::HEAD).await?;
-    let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| head[at * 8 + byte]));
+    let head = agreement.bcast_result(head, Found::HEAD).await;
     let list = found?.map_or_else(Vec::new, |found| found.remote);
+    let head = words_of(&head?);
     let list = list.into_iter().flat_map(u32::to_ne_bytes).collect();
-    let bytes = 4 * (word(1) >> 1) as usize;
+    let bytes = 4 * (head[1] >> 1) as usize;
     let list = agreement.bcast(list, bytes).await?;
     Ok(Found {
-        context: word(0),
-        is_first: word(1) & 1 != 0,
+        context: head[0],
+        is_first: head[1] & 1 != 0,
         remote: ranks_of(&list),
     })
+}
+
+fn words_of(bytes: &[u8]) -> Vec<u64> {
+    let (words, _) = bytes.as_chunks();
+    words.iter().map(|word| u64::from_ne_bytes(*word)).collect()
 }
 
 fn ranks_of(bytes: &[u8]) -> Vec<u32> {
