@@ -371,6 +371,19 @@ impl Comms {
         }
     }
 
+    /// The communicator with this handle, if there is one with one group.
+    #[inline(always)]
+    pub(crate) fn with_one_group(&mut self, handle: u32) -> Option<&mut Comm> {
+        match handle {
+            WORLD => Some(&mut self.world),
+            SELF => Some(&mut self.alone),
+            _ => {
+                let other = self.others.get_mut(handle);
+                other.filter(|comm| !comm.core.is_inter())
+            }
+        }
+    }
+
     /// All communicators.
     pub fn iter(&self) -> impl Iterator<Item = &Comm> {
         [&self.world, &self.alone]

@@ -48,7 +48,9 @@ impl Rank {
     pub fn collective(&self, operation: &'static str, work: &Work, comm: u32) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         let mut state = self.lock();
-        let entry = state.comms.get_mut(comm)?;
+        let Some(entry) = state.comms.with_one_group(comm) else {
+            return self.collective_between(state, &waiting, work, comm);
+        };
         work.check(&entry.core)?;
         let engine = self.engine(entry, work, true);
         if let Engine::Round(facts) = engine {
@@ -234,7 +236,10 @@ impl Rank {
     /// Starts a collective operation; the request completes when this rank's part is done.
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
         let mut state = self.lock();
-        let entry = state.comms.get_mut(comm)?;
+        let Some(entry) = state.comms.with_one_group(comm) else {
+            drop(state);
+            return self.start_collective_between(work, comm);
+        };
         work.check(&entry.core)?;
         let core = entry.core.clone();
         let rank = self.clone();

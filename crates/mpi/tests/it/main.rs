@@ -3,6 +3,7 @@
 mod attributes;
 mod choices;
 mod collectives;
+mod collectives_between;
 mod collectives_on_hosts;
 mod collectives_random;
 mod collectives_shared;
