@@ -217,7 +217,6 @@ static void deadlock(void) {
     int got;
     OK(MPI_Comm_set_name(inter, "between"));
     OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_ARE_FATAL));
-    if (is_first) MPI_Send(&rank, 1, MPI_INT, 0, 9, inter);
     MPI_Recv(&got, 1, MPI_INT, is_first ? remote_size - 1 : MPI_ANY_SOURCE, 5, inter, MPI_STATUS_IGNORE);
 }
 
