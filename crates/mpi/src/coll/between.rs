@@ -56,6 +56,9 @@ impl Rank {
     ) -> Result<()> {
         let begun = Begun::new(&mut state, work, comm)?;
         drop(state);
+        if self.between_by_rounds(waiting, &begun, work, comm)? {
+            return Ok(());
+        }
         let among = Some(begun.groups.context);
         self.block_on(waiting, among, begun.run(self, work))
     }
@@ -77,9 +80,9 @@ impl Rank {
 }
 
 /// An operation that has begun.
-struct Begun {
-    groups: Arc<Core>,
-    tag: i32,
+pub(super) struct Begun {
+    pub(super) groups: Arc<Core>,
+    pub(super) tag: i32,
     /// The members begin to agree on their network in it.
     begins: bool,
 }
@@ -154,14 +157,10 @@ struct Between<'a> {
 impl Between<'_> {
     /// Runs an operation with a root that moves data.
     async fn around(&self, work: &Work, root: i32) -> Result<()> {
-        let (ours, theirs) = (self.groups.ours(), self.groups.theirs());
-        // The root is the last member, so that the blocks of the others have their numbers.
-        let (others, root) = match RootBetween::of(self.groups, root)? {
-            RootBetween::Nowhere => return Ok(()),
-            RootBetween::Here => (theirs, self.call.me()),
-            RootBetween::There(root) => (ours, theirs.start + root),
+        let root = RootBetween::of(self.groups, root)?;
+        let Some((members, _)) = around(self.groups, root) else {
+            return Ok(());
         };
-        let members = numbers(others.chain(iter::once(root)));
         let Some(call) = self.among(&members, ROOTED) else {
             return Ok(());
         };
@@ -496,6 +495,19 @@ impl Between<'_> {
         };
         self.call.choose_between(collective, &joint, choose)
     }
+}
+
+/// The members of an operation with a root, and the root, by their numbers in the joint group. The
+/// root is the last member, so that the blocks of the others have their numbers. `None`: this rank
+/// has no part.
+pub(super) fn around(groups: &Core, root: RootBetween) -> Option<(Vec<u32>, usize)> {
+    let (ours, theirs) = (groups.ours(), groups.theirs());
+    let (others, root) = match root {
+        RootBetween::Nowhere => return None,
+        RootBetween::Here => (theirs, groups.joint().rank),
+        RootBetween::There(root) => (ours, theirs.start + root),
+    };
+    Some((numbers(others.chain(iter::once(root))), root))
 }
 
 /// A block of this rank. The root has none.
