@@ -261,6 +261,10 @@ impl Core {
     }
 }
 
+/// The members of an intercommunicator that share a collective buffer: all, or the root with this
+/// number in the joint group and the members of the other group.
+pub(crate) type Around = Option<usize>;
+
 /// A communicator.
 pub struct Comm {
     /// The part that communication needs.
@@ -273,6 +277,9 @@ pub struct Comm {
     pub(crate) persistent: u32,
     /// The collective buffer, for small collective operations.
     pub(crate) buffer: CommBuffer,
+    /// The collective buffers of an intercommunicator: of all members, and of the receivers around
+    /// each root.
+    pub(crate) between: Vec<(Around, CommBuffer)>,
     /// The lane of long and of nonblocking collective operations.
     pub(crate) lane: Option<Lane>,
     /// The contests by which its members learn. `None`: they learn nothing.
@@ -300,6 +307,7 @@ impl Comm {
             collectives: 0,
             persistent: 0,
             buffer: CommBuffer::default(),
+            between: Vec::new(),
             lane: None,
             contests: None,
             attributes: Attributes::default(),
@@ -309,6 +317,16 @@ impl Comm {
             losses_told: 0,
             left: None,
         }
+    }
+
+    /// A collective buffer of an intercommunicator.
+    pub(crate) fn buffer_between(&mut self, around: Around) -> &mut CommBuffer {
+        let known = self.between.iter().position(|(of, _)| *of == around);
+        let at = known.unwrap_or_else(|| {
+            self.between.push((around, CommBuffer::default()));
+            self.between.len() - 1
+        });
+        &mut self.between[at].1
     }
 
     /// The tag of the next collective operation: all members begin them in one order.

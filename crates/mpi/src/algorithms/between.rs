@@ -10,7 +10,7 @@
 use super::{Algorithm, Case, Collective, rows, time};
 
 /// Within shared memory: members of a group that take the data of each remote member.
-const FEW: usize = 4;
+pub(crate) const FEW: usize = 4;
 
 /// Within shared memory: bytes from which on a vector is combined in parts.
 const PARTS: usize = 8 << 10;

@@ -56,6 +56,9 @@ impl Rank {
     ) -> Result<()> {
         let begun = Begun::new(&mut state, work, comm)?;
         drop(state);
+        if self.between_by_rounds(waiting, &begun, work, comm)? {
+            return Ok(());
+        }
         let among = Some(begun.groups.context);
         self.block_on(waiting, among, begun.run(self, work))
     }
@@ -77,9 +80,9 @@ impl Rank {
 }
 
 /// An operation that has begun.
-struct Begun {
-    groups: Arc<Core>,
-    tag: i32,
+pub(super) struct Begun {
+    pub(super) groups: Arc<Core>,
+    pub(super) tag: i32,
     /// The members begin to agree on their network in it.
     begins: bool,
 }
@@ -154,14 +157,10 @@ struct Between<'a> {
 impl Between<'_> {
     /// Runs an operation with a root that moves data.
     async fn around(&self, work: &Work, root: i32) -> Result<()> {
-        let (ours, theirs) = (self.groups.ours(), self.groups.theirs());
-        // The root is the last member, so that the blocks of the others have their numbers.
-        let (others, root) = match RootBetween::of(self.groups, root)? {
-            RootBetween::Nowhere => return Ok(()),
-            RootBetween::Here => (theirs, self.call.me()),
-            RootBetween::There(root) => (ours, theirs.start + root),
+        let root = RootBetween::of(self.groups, root)?;
+        let Some((members, _)) = around(self.groups, root) else {
+            return Ok(());
         };
-        let members = numbers(others.chain(iter::once(root)));
         let Some(call) = self.among(&members, ROOTED) else {
             return Ok(());
         };
@@ -186,27 +185,25 @@ impl Between<'_> {
 
     /// Exchanges blocks with each member of the remote group.
     async fn alltoall(&self, send: &Blocks, receive: &Blocks) -> Result<()> {
-        self.exchange(|member| send.part(member), |member| receive.part(member))
-            .await
+        let bytes = match (send.is_even(), receive.is_even()) {
+            (true, true) => send.len(0).max(receive.len(0)),
+            _ => 0,
+        };
+        let (give, take) = (|to| send.part(to), |from| receive.part(from));
+        self.exchange(bytes, give, take).await
     }
 
-    /// Exchanges buffers with each member of the remote group: an exchange of all members in which
-    /// those of one group have nothing for each other.
+    /// Exchanges buffers with each member of the remote group. `bytes`: of the longest one, or 0 if
+    /// not all members know it.
     async fn exchange(
         &self,
+        bytes: usize,
         give: impl Fn(usize) -> Buffer,
         take: impl Fn(usize) -> Buffer,
     ) -> Result<()> {
-        let (theirs, all) = (self.groups.theirs(), 0..self.call.size());
-        let buffers = |of: &dyn Fn(usize) -> Buffer| {
-            let buffer = |member: usize| match theirs.contains(&member) {
-                true => of(member - theirs.start),
-                false => Buffer::empty(),
-            };
-            Blocks::Each(all.clone().map(buffer).collect())
-        };
         let call = self.call.on_stage(TO_ALL);
-        alltoall::flat(&call, &buffers(&give), &buffers(&take)).await
+        let groups = (self.groups.ours(), self.groups.theirs());
+        alltoall::between(&call, groups, bytes, give, take).await
     }
 
     async fn allgather(&self, send: &Buffer, receive: &Blocks) -> Result<()> {
@@ -218,7 +215,7 @@ impl Between<'_> {
         let case = self.call.case(block);
         match self.choose(Collective::Allgather, case, |of| of.allgather(block)) {
             Algorithm::Linear => {
-                self.exchange(|_| send.clone(), |member| receive.part(member))
+                self.exchange(block, |_| send.clone(), |member| receive.part(member))
                     .await
             }
             _ => self.allgather_by_firsts(send, receive).await,
@@ -377,7 +374,8 @@ impl Between<'_> {
         }
         // The last vector becomes the result, as the second operand of each combination.
         vectors.push(result.clone());
-        self.exchange(|_| send.buffer(), |member| vectors[member].buffer())
+        let bytes = send.bytes();
+        self.exchange(bytes, |_| send.buffer(), |member| vectors[member].buffer())
             .await?;
         let mut before = vectors[..remote - 1].iter().rev();
         before.try_for_each(|vector| reduction.op.combine(vector, result))
@@ -413,7 +411,10 @@ impl Between<'_> {
             let at = theirs.elements(member..member + 1);
             result.part(at.start, at.len()).buffer()
         };
-        self.exchange(|_| part.buffer(), place).await
+        // The longest part of a vector is that of the smaller group.
+        let least = call.size().min(self.groups.theirs().len());
+        let bytes = send.count().div_ceil(least) * send.ty().size();
+        self.exchange(bytes, |_| part.buffer(), place).await
     }
 
     /// The first member of each group gets the combined vectors of the other, in `result`.
@@ -494,6 +495,19 @@ impl Between<'_> {
         };
         self.call.choose_between(collective, &joint, choose)
     }
+}
+
+/// The members of an operation with a root, and the root, by their numbers in the joint group. The
+/// root is the last member, so that the blocks of the others have their numbers. `None`: this rank
+/// has no part.
+pub(super) fn around(groups: &Core, root: RootBetween) -> Option<(Vec<u32>, usize)> {
+    let (ours, theirs) = (groups.ours(), groups.theirs());
+    let (others, root) = match root {
+        RootBetween::Nowhere => return None,
+        RootBetween::Here => (theirs, groups.joint().rank),
+        RootBetween::There(root) => (ours, theirs.start + root),
+    };
+    Some((numbers(others.chain(iter::once(root))), root))
 }
 
 /// A block of this rank. The root has none.

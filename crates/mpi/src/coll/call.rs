@@ -135,6 +135,14 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The members that take part, by world rank.
+    pub(super) fn worlds(&self) -> Vec<usize> {
+        let members = (0..self.size()).map(|number| self.member(number));
+        members
+            .filter_map(|member| self.core.members.world(member))
+            .collect()
+    }
+
     /// The member `steps` after this one, in a circle.
     #[inline(always)]
     pub(super) fn after(&self, steps: usize) -> usize {

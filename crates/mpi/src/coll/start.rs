@@ -10,7 +10,7 @@ use super::buffer_agreement::combined;
 use super::call::Call;
 use super::direct::Direct;
 use super::lane_turn::{LaneTurn, Ticket};
-use super::rounds::{self, BlockingCall};
+use super::rounds::{self, BlockingCall, OfAll};
 use super::signature::SharedFacts;
 use super::{Work, network};
 use crate::Result;
@@ -73,6 +73,7 @@ impl Rank {
         (me, size): (usize, usize),
     ) -> Result<()> {
         let call = BlockingCall {
+            buffer: OfAll,
             rank: self,
             waiting,
             comm,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::modelled::{Keep, play, system};
 use crate::common::random_between::{BetweenCase, kinds};
-use crate::common::random_collectives::Prepared;
+use crate::common::random_collectives::{Kind, Prepared};
 use crate::common::random_program::seeds;
 use crate::common::random_reductions::Results;
 use crate::common::{elements, out, room, run_nodes, run_shared, run_with};
@@ -62,6 +62,34 @@ impl Groups {
             me,
             sizes,
             most,
+        }
+    }
+
+    /// Broadcasts from every root, and reductions to all, by blocking calls until their members have
+    /// agreed on collective buffers, and some more.
+    fn blocking(&self, rank: &Arc<Rank>, random: &mut Random) {
+        let results = Results::default();
+        let run = |case: BetweenCase| {
+            let prepared = case.prepare(self.side, self.me, &results);
+            prepared.fill();
+            rank.collective(NAME, &prepared.work, self.comm).unwrap();
+            prepared.check();
+        };
+        for (side, &size) in self.sizes.iter().enumerate() {
+            for root in 0..size {
+                for _ in 0..5 {
+                    let case = BetweenCase::new(Kind::Bcast, self.sizes, self.most, random);
+                    run(case.rooted(side, root));
+                }
+            }
+        }
+        for _ in 0..8 {
+            run(BetweenCase::new(
+                Kind::Allreduce,
+                self.sizes,
+                self.most,
+                random,
+            ));
         }
     }
 
@@ -157,6 +185,7 @@ fn many_at_once(rank: &Arc<Rank>, groups: &Groups, seed: u64) {
 fn play_between(rank: &Arc<Rank>, sizes: [usize; 2], most: usize, seed: u64, turns: usize) {
     let mut random = Random::new(seed);
     let groups = Groups::random(rank, sizes, most, &mut random);
+    groups.blocking(rank, &mut random);
     in_every_form(rank, &groups, random.word(), turns);
     many_at_once(rank, &groups, random.word());
     rank.comm_free(groups.comm).unwrap();

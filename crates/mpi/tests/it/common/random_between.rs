@@ -70,6 +70,15 @@ impl BetweenCase {
         }
     }
 
+    /// The operation with this root.
+    pub(crate) fn rooted(self, root_side: usize, root: usize) -> BetweenCase {
+        BetweenCase {
+            root_side,
+            root,
+            ..self
+        }
+    }
+
     /// Arguments and expected results of member `me` of a group.
     pub(crate) fn prepare(&self, side: usize, me: usize, results: &Results) -> Prepared {
         let mut prepared = Prepared::new(self.sides[side].clone(), me);
