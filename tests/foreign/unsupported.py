@@ -14,7 +14,6 @@ SIGN = "MPI_ERR_UNSUPPORTED_OPERATION"
 SUBJECTS = {
     "files": "files",
     "fortran": "Fortran's types",
-    "intercommunicators": "intercommunicators",
     "one-sided": "one-sided communication",
     "partitioned": "partitioned communication",
     "sessions": "sessions",

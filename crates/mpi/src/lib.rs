@@ -65,7 +65,7 @@ pub mod types;
 mod wait;
 
 pub use bootstrap::Wiring;
-pub use calls::{Claimed, split_type};
+pub use calls::{Claimed, RemoteLeader, split_type};
 pub use channel::lock::Misuse;
 pub use dims::dims_create;
 pub use drive::Completion;

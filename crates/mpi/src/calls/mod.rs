@@ -15,10 +15,12 @@ mod datatypes;
 mod errhandler;
 mod generalized;
 mod graphs;
+mod intercomm;
 mod persistent;
 mod probe;
 mod recv_fast_path;
 mod topology_comm;
 
 pub use comm_split::split_type;
+pub use intercomm::RemoteLeader;
 pub use probe::Claimed;

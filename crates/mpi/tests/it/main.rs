@@ -3,6 +3,7 @@
 mod attributes;
 mod choices;
 mod collectives;
+mod collectives_between;
 mod collectives_on_hosts;
 mod collectives_random;
 mod collectives_shared;
@@ -15,6 +16,7 @@ mod explained;
 mod generalized;
 mod given_costs;
 mod groups;
+mod intercommunicators;
 mod last_path;
 mod layers;
 mod learned_collectives;

@@ -3,6 +3,7 @@
 mod buffers;
 mod matrices;
 pub(crate) mod modelled;
+pub(crate) mod random_between;
 pub(crate) mod random_collectives;
 pub(crate) mod random_program;
 pub(crate) mod random_reductions;
