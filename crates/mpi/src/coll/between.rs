@@ -158,9 +158,12 @@ impl Between<'_> {
     /// Runs an operation with a root that moves data.
     async fn around(&self, work: &Work, root: i32) -> Result<()> {
         let root = RootBetween::of(self.groups, root)?;
-        let Some((members, _)) = around(self.groups, root) else {
-            return Ok(());
+        let root = match root {
+            RootBetween::Nowhere => return Ok(()),
+            RootBetween::Here => self.call.me(),
+            RootBetween::There(root) => self.groups.theirs().start + root,
         };
+        let members = around(self.groups, root);
         let Some(call) = self.among(&members, ROOTED) else {
             return Ok(());
         };
@@ -497,17 +500,15 @@ impl Between<'_> {
     }
 }
 
-/// The members of an operation with a root, and the root, by their numbers in the joint group. The
-/// root is the last member, so that the blocks of the others have their numbers. `None`: this rank
-/// has no part.
-pub(super) fn around(groups: &Core, root: RootBetween) -> Option<(Vec<u32>, usize)> {
+/// The receivers or givers around a root, and the root, by their numbers in the joint group. The root
+/// is the last member, so that the blocks of the others have their numbers.
+pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
     let (ours, theirs) = (groups.ours(), groups.theirs());
-    let (others, root) = match root {
-        RootBetween::Nowhere => return None,
-        RootBetween::Here => (theirs, groups.joint().rank),
-        RootBetween::There(root) => (ours, theirs.start + root),
+    let others = match theirs.contains(&root) {
+        true => ours,
+        false => theirs,
     };
-    Some((numbers(others.chain(iter::once(root))), root))
+    numbers(others.chain(iter::once(root)))
 }
 
 /// A block of this rank. The root has none.

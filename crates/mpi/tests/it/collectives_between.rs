@@ -65,7 +65,7 @@ impl Groups {
         }
     }
 
-    /// Broadcasts from every root, and reductions to all, by blocking calls until their members have
+    /// Broadcasts from every root, reductions to all and exchanges, by blocking calls until their members have
     /// agreed on collective buffers, and some more.
     fn blocking(&self, rank: &Arc<Rank>, random: &mut Random) {
         let results = Results::default();
@@ -83,13 +83,10 @@ impl Groups {
                 }
             }
         }
-        for _ in 0..8 {
-            run(BetweenCase::new(
-                Kind::Allreduce,
-                self.sizes,
-                self.most,
-                random,
-            ));
+        for kind in [Kind::Allreduce, Kind::Alltoall] {
+            for _ in 0..8 {
+                run(BetweenCase::new(kind, self.sizes, self.most, random));
+            }
         }
     }
 
