@@ -1,8 +1,8 @@
 //! Blocking operations between two groups that share memory, by rounds of collective buffers.
 //!
 //! A broadcast takes rounds of a buffer of the root and the receivers alone, since the other ranks
-//! of the root's group do not even know its length. An allreduce or an alltoall takes rounds of a
-//! buffer of all members, of which each reads what the remote group has published.
+//! of the root's group do not even know its length. Operations without a root take rounds of a buffer
+//! of all members, of which each reads what the remote group has published.
 //!
 //! Invariant: all members of a buffer take the same rounds. The members of each buffer count their
 //! calls alike, and agree on it in the operation after which it is due, under that operation's tag.
@@ -65,7 +65,8 @@ impl Rank {
         work: &Work,
         comm: u32,
     ) -> Result<bool> {
-        let Some(it) = self.in_rounds(&begun.groups, work)? else {
+        let groups = &*begun.groups;
+        let Some(it) = self.in_rounds(groups, work)? else {
             return Ok(false);
         };
         let (mut is_ready, is_due) = {
@@ -93,11 +94,25 @@ impl Rank {
                 buffer: buffer.clone(),
                 root: it.size as i32 - 1,
             })?,
-            Work::Allreduce(reduction) => call.combine_remote(reduction, begun.groups.theirs())?,
+            Work::Allreduce(reduction) => call.combine_remote(reduction, groups.theirs())?,
             Work::Alltoall {
                 send: Some(send),
                 receive,
-            } => call.exchange_remote(&begun.groups, send, receive)?,
+            } => {
+                let theirs = groups.theirs();
+                let (give, take) = (parts(send, theirs.len()), parts(receive, theirs.len()));
+                let ours = groups.members.len();
+                call.exchange_remote(theirs, (&give, &take), ours, groups.rank)?;
+            }
+            Work::Allgather {
+                send: Some(send),
+                receive,
+            } => {
+                let theirs = groups.theirs();
+                let (give, take) = ([send.clone()], parts(receive, theirs.len()));
+                call.exchange_remote(theirs, (&give, &take), 1, 0)?;
+            }
+            Work::Barrier => call.run(work)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -142,6 +157,14 @@ impl Rank {
                     longest,
                 )))
             }
+            Work::Allgather {
+                send: Some(send),
+                receive,
+            } if few && receive.is_even() => {
+                let longest = send.len().max(receive.len(0));
+                Some(of_all(facts(Collective::Allgather, longest, longest)))
+            }
+            Work::Barrier => Some(of_all(facts(Collective::Barrier, 0, 0))),
             _ => None,
         };
         Ok(it.filter(|it| self.takes_rounds(&it.facts, it.size)))
@@ -218,34 +241,42 @@ impl BlockingCall<'_, OfSome> {
         Ok(())
     }
 
-    /// Exchanges blocks with the members of the remote group.
-    fn exchange_remote(&self, groups: &Core, send: &Blocks, receive: &Blocks) -> Result<()> {
-        let (ours, of) = (groups.members.len(), groups.theirs());
-        let (given, taken) = (send.len(0), receive.len(0));
-        let room = MOST_BYTES / ours.max(of.len());
+    /// Moves buffers from and to each member of the remote group, which are of one size in each
+    /// direction. `published`: the buffers that this rank publishes, and that each remote member
+    /// does; `place`: the number of that for this rank.
+    fn exchange_remote(
+        &self,
+        theirs: Range<usize>,
+        (give, take): (&[Buffer], &[Buffer]),
+        published: usize,
+        place: usize,
+    ) -> Result<()> {
+        let (given, taken) = (give[0].len(), take[0].len());
+        let room = MOST_BYTES / published.max(give.len());
         // Whole cache lines.
         let each = (room - room % 64).max(1);
         for at in (0..given.max(taken)).step_by(each) {
-            let cut = |blocks: &Blocks| -> Box<[Buffer]> {
-                let pieces = 0..of.len();
-                pieces
-                    .map(|member| blocks.part(member).slice(at, each))
-                    .collect()
+            let cut = |all: &[Buffer]| -> Box<[Buffer]> {
+                all.iter().map(|buffer| buffer.slice(at, each)).collect()
             };
-            let (give, take) = (cut(send), cut(receive));
-            let longest = (give[0].len() * of.len()).max(take[0].len() * ours);
+            let (give, take) = (cut(give), cut(take));
+            let longest = (give[0].len() * give.len()).max(take[0].len() * published);
             let noted: NotedCall = self.noted.with_len(longest);
             let call = BlockingCall { noted, ..*self };
             call.repeat(&mut MoveOf {
                 give,
+                left: take.len(),
                 take,
-                of: of.clone(),
-                place: groups.rank,
-                left: of.len(),
+                of: theirs.clone(),
+                place,
             })?;
         }
         Ok(())
     }
+}
+
+fn parts(blocks: &Blocks, count: usize) -> Vec<Buffer> {
+    (0..count).map(|member| blocks.part(member)).collect()
 }
 
 /// The facts of moved data, of which a member publishes at most `published` bytes.

@@ -290,11 +290,11 @@ impl Step for CombineOf {
 
 /// Blocks are exchanged with the members of another group.
 pub(super) struct MoveOf {
-    /// The blocks for those members, and from them.
+    /// The blocks that this rank publishes, and the places of those from each of the members.
     pub(super) give: Box<[Buffer]>,
     pub(super) take: Box<[Buffer]>,
     pub(super) of: Range<usize>,
-    /// This rank's number in its group.
+    /// The number of this rank's block among those that one of them publishes.
     pub(super) place: usize,
     /// Blocks that are still to be read.
     pub(super) left: usize,

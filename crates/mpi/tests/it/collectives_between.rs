@@ -78,12 +78,13 @@ impl Groups {
         for (side, &size) in self.sizes.iter().enumerate() {
             for root in 0..size {
                 for _ in 0..5 {
-                    let case = BetweenCase::new(Kind::Bcast, self.sizes, self.most, random);
+                    let case = BetweenCase::new(Bcast, self.sizes, self.most, random);
                     run(case.rooted(side, root));
                 }
             }
         }
-        for kind in [Kind::Allreduce, Kind::Alltoall] {
+        use Kind::*;
+        for kind in [Barrier, Allreduce, Alltoall, Allgather] {
             for _ in 0..8 {
                 run(BetweenCase::new(kind, self.sizes, self.most, random));
             }
