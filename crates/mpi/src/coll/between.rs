@@ -56,7 +56,8 @@ impl Rank {
     ) -> Result<()> {
         let begun = Begun::new(&mut state, work, comm)?;
         drop(state);
-        if self.between_by_rounds(waiting, &begun, work, comm)? {
+        let in_rounds = self.between_by_rounds(waiting, &begun, work, comm);
+        if in_rounds.map_err(|error| numbered(error, &begun.groups))? {
             return Ok(());
         }
         let among = Some(begun.groups.context);
@@ -117,9 +118,13 @@ impl Work {
 
     /// Runs the operation between two groups by messages; `call` is that of their joint group.
     pub(super) async fn between(&self, call: &Call<'_>, groups: &Core) -> Result<()> {
-        let between = Between { call, groups };
+        let done = self.compose(&Between { call, groups }).await;
+        done.map_err(|error| numbered(error, groups))
+    }
+
+    async fn compose(&self, between: &Between<'_>) -> Result<()> {
         match self {
-            Work::Barrier => self.by_messages(call).await,
+            Work::Barrier => self.by_messages(between.call).await,
             Work::Bcast { root, .. }
             | Work::Gather { root, .. }
             | Work::Gatherv { root, .. }
@@ -145,6 +150,24 @@ impl Work {
             }
         }
     }
+}
+
+/// An error of an operation of the joint group, which tells how it numbers the ranks.
+#[cold]
+fn numbered(error: Error, groups: &Core) -> Error {
+    if error.class != Class::TRUNCATE || error.is_loss() {
+        return error;
+    }
+    let (ours, theirs) = (groups.ours(), groups.theirs());
+    let detail = format!(
+        "{} (numbers of both groups together: {} to {} are the ranks of this group, {} to {} those of the remote one)",
+        error.detail,
+        ours.start,
+        ours.end - 1,
+        theirs.start,
+        theirs.end - 1,
+    );
+    Error::new(error.class, detail)
 }
 
 /// An operation between two groups.
@@ -500,8 +523,8 @@ impl Between<'_> {
     }
 }
 
-/// The receivers or givers around a root, and the root, by their numbers in the joint group. The root
-/// is the last member, so that the blocks of the others have their numbers.
+/// The receivers or givers around a root, and the root, by their numbers in the joint group. The
+/// root is the last member, so that the blocks of the others have their numbers.
 pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
     let (ours, theirs) = (groups.ours(), groups.theirs());
     let others = match theirs.contains(&root) {

@@ -1,8 +1,8 @@
 //! Blocking operations between two groups that share memory, by rounds of collective buffers.
 //!
 //! A broadcast takes rounds of a buffer of the root and the receivers alone, since the other ranks
-//! of the root's group do not even know its length. Operations without a root take rounds of a buffer
-//! of all members, of which each reads what the remote group has published.
+//! of the root's group do not even know its length. Operations without a root take rounds of a
+//! buffer of all members, of which each reads what the remote group has published.
 //!
 //! Invariant: all members of a buffer take the same rounds. The members of each buffer count their
 //! calls alike, and agree on it in the operation after which it is due, under that operation's tag.

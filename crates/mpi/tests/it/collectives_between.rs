@@ -305,3 +305,27 @@ fn arguments_of_one_group_are_refused() {
         rank.collective(NAME, &nobody, comm).unwrap();
     });
 }
+
+/// The error of a receiver that expects another length names the root by the joint numbers, and
+/// tells what they are.
+#[test]
+fn errors_tell_how_ranks_are_numbered() {
+    run_shared(3, &[], |rank| {
+        let (_, comm) = halves(rank, 1);
+        let mut bytes = [0; 16];
+        let is_root = rank.rank() == 0;
+        let len = if is_root { 16 } else { 8 };
+        let work = Work::Bcast {
+            buffer: room(&mut bytes[..len]),
+            root: if is_root { ROOT } else { 0 },
+        };
+        let done = rank.collective(NAME, &work, comm);
+        if !is_root {
+            let error = done.unwrap_err();
+            assert_eq!(error.class, Class::TRUNCATE);
+            let numbers = "1 to 2 are the ranks of this group, 0 to 0 those of the remote one";
+            assert!(error.detail.contains("rank 0"), "{error}");
+            assert!(error.detail.contains(numbers), "{error}");
+        }
+    });
+}
