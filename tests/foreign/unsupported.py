@@ -16,7 +16,6 @@ SUBJECTS = {
     "files": "files",
     "fortran": "Fortran's types",
     "generalised-requests": "generalised requests",
-    "intercommunicators": "intercommunicators",
     "one-sided": "one-sided communication",
     "partitioned": "partitioned communication",
     "sessions": "sessions",

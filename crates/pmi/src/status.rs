@@ -13,7 +13,8 @@
 //! unexpected from=1 tag=9 comm=MPI_COMM_WORLD bytes=64
 //! ```
 //!
-//! `any` stands for a wildcard, `group=remote` for the remote group of an intercommunicator. A space, control character or `%` in a name is written as `%XX`.
+//! `any` stands for a wildcard, `group=remote` for the remote group of an intercommunicator. A
+//! space, control character or `%` in a name is written as `%XX`.
 
 use std::fmt;
 use std::str::FromStr;

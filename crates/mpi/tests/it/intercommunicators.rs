@@ -52,7 +52,9 @@ fn talk(rank: &Rank, comm: u32) {
     let said = (rank.rank() as u64).to_ne_bytes();
     let to = (me % remote) as i32;
     let senders = (0..remote).filter(|sender| sender % core.size() == me);
-    rank.send("MPI_Send", Mode::Standard, out(&said), to, 1, comm)
+    let send = rank
+        .lock()
+        .send(Mode::Standard, &out(&said), to, 1, comm)
         .unwrap();
     for _ in senders {
         let mut heard = [0; 8];
@@ -63,6 +65,7 @@ fn talk(rank: &Rank, comm: u32) {
             .world(status.unwrap().source as usize);
         assert_eq!(world, Some(u64::from_ne_bytes(heard) as usize));
     }
+    rank.wait("MPI_Wait", send).unwrap();
 }
 
 #[test]
@@ -460,6 +463,7 @@ fn over_an_intercommunicator() {
 #[test]
 fn many_at_a_time() {
     run(4, |rank| {
+        rank.allow_threads();
         let groups: Vec<u32> = (0..4)
             .map(|_| split(rank, WORLD, (rank.rank() / 2) as i32, 0))
             .collect();
