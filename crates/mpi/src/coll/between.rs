@@ -18,10 +18,10 @@ use channel::lock::Guard;
 use datatype::{Buffer, Elements};
 
 use super::blocks::Blocks;
+use super::both::both;
 use super::call::Call;
 use super::check::{RootBetween, one_group};
 use super::reduction::{Counts, Reduction};
-use super::two_level::both;
 use super::{Work, alltoall, bcast, gather, network, reduce, reduce_scatter};
 use crate::algorithms::between::Between as Choice;
 use crate::algorithms::{Algorithm, Case, Collective};
