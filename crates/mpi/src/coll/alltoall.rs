@@ -57,9 +57,9 @@ fn window(algorithm: Algorithm) -> usize {
     }
 }
 
-/// Each member exchanges with the members `theirs` of another group, and those with `ours`. `place`:
-/// this member's number in its group. `given`, `taken`: the buffers for and from a remote member.
-/// `bytes`: of the longest one, if both groups know it.
+/// The members `ours` exchange with the members `theirs`, each with each. `given`, `taken`: the
+/// buffers for and from a member of the other group. `bytes`: of the longest one, or 0 if not all
+/// members know it.
 pub(super) async fn between(
     call: &Call<'_>,
     (ours, theirs): (Range<usize>, Range<usize>),

@@ -18,10 +18,10 @@ use channel::lock::Guard;
 use datatype::{Buffer, Elements};
 
 use super::blocks::Blocks;
+use super::both::both;
 use super::call::Call;
 use super::check::{RootBetween, one_group};
 use super::reduction::{Counts, Reduction};
-use super::two_level::both;
 use super::{Work, alltoall, bcast, gather, network, reduce, reduce_scatter};
 use crate::algorithms::between::Between as Choice;
 use crate::algorithms::{Algorithm, Case, Collective};
@@ -56,7 +56,8 @@ impl Rank {
     ) -> Result<()> {
         let begun = Begun::new(&mut state, work, comm)?;
         drop(state);
-        if self.between_by_rounds(waiting, &begun, work, comm)? {
+        let in_rounds = self.between_by_rounds(waiting, &begun, work, comm);
+        if in_rounds.map_err(|error| numbered(error, &begun.groups))? {
             return Ok(());
         }
         let among = Some(begun.groups.context);
@@ -117,9 +118,13 @@ impl Work {
 
     /// Runs the operation between two groups by messages; `call` is that of their joint group.
     pub(super) async fn between(&self, call: &Call<'_>, groups: &Core) -> Result<()> {
-        let between = Between { call, groups };
+        let done = self.compose(&Between { call, groups }).await;
+        done.map_err(|error| numbered(error, groups))
+    }
+
+    async fn compose(&self, between: &Between<'_>) -> Result<()> {
         match self {
-            Work::Barrier => self.by_messages(call).await,
+            Work::Barrier => self.by_messages(between.call).await,
             Work::Bcast { root, .. }
             | Work::Gather { root, .. }
             | Work::Gatherv { root, .. }
@@ -147,6 +152,24 @@ impl Work {
     }
 }
 
+/// An error of an operation of the joint group, which tells how it numbers the ranks.
+#[cold]
+fn numbered(error: Error, groups: &Core) -> Error {
+    if error.class != Class::TRUNCATE || error.is_loss() {
+        return error;
+    }
+    let (ours, theirs) = (groups.ours(), groups.theirs());
+    let detail = format!(
+        "{} (numbers of both groups together: {} to {} are the ranks of this group, {} to {} those of the remote one)",
+        error.detail,
+        ours.start,
+        ours.end - 1,
+        theirs.start,
+        theirs.end - 1,
+    );
+    Error::new(error.class, detail)
+}
+
 /// An operation between two groups.
 struct Between<'a> {
     /// The operation in the joint group.
@@ -158,9 +181,12 @@ impl Between<'_> {
     /// Runs an operation with a root that moves data.
     async fn around(&self, work: &Work, root: i32) -> Result<()> {
         let root = RootBetween::of(self.groups, root)?;
-        let Some((members, _)) = around(self.groups, root) else {
-            return Ok(());
+        let root = match root {
+            RootBetween::Nowhere => return Ok(()),
+            RootBetween::Here => self.call.me(),
+            RootBetween::There(root) => self.groups.theirs().start + root,
         };
+        let members = around(self.groups, root);
         let Some(call) = self.among(&members, ROOTED) else {
             return Ok(());
         };
@@ -497,17 +523,15 @@ impl Between<'_> {
     }
 }
 
-/// The members of an operation with a root, and the root, by their numbers in the joint group. The
-/// root is the last member, so that the blocks of the others have their numbers. `None`: this rank
-/// has no part.
-pub(super) fn around(groups: &Core, root: RootBetween) -> Option<(Vec<u32>, usize)> {
+/// The receivers or givers around a root, and the root, by their numbers in the joint group. The
+/// root is the last member, so that the blocks of the others have their numbers.
+pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
     let (ours, theirs) = (groups.ours(), groups.theirs());
-    let (others, root) = match root {
-        RootBetween::Nowhere => return None,
-        RootBetween::Here => (theirs, groups.joint().rank),
-        RootBetween::There(root) => (ours, theirs.start + root),
+    let others = match theirs.contains(&root) {
+        true => ours,
+        false => theirs,
     };
-    Some((numbers(others.chain(iter::once(root))), root))
+    numbers(others.chain(iter::once(root)))
 }
 
 /// A block of this rank. The root has none.

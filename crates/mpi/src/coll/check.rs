@@ -35,8 +35,8 @@ impl Signature<'_> {
         }
     }
 
-    /// Finds what is wrong with the arguments together on an intercommunicator, where nothing can be
-    /// in place.
+    /// Finds what is wrong with the arguments together on an intercommunicator, where nothing can
+    /// be in place.
     pub(super) fn check_between(&self, core: &Core) -> Result<()> {
         if self.collective == Collective::Scan {
             return Err(one_group("MPI_Scan and MPI_Exscan need"));
@@ -83,8 +83,8 @@ impl Signature<'_> {
     }
 }
 
-/// The block of member `me` begins where `one` does. It stays out of the paths of calls that have no
-/// blocks.
+/// The block of member `me` begins where `one` does. It stays out of the paths of calls that have
+/// no blocks.
 #[inline(never)]
 fn begins_with(all: &Blocks, me: usize, one: &Buffer) -> bool {
     all.part(me).begins_with(one)

@@ -36,6 +36,7 @@ mod bcast;
 mod between;
 mod between_rounds;
 mod blocks;
+mod both;
 mod buffer_agreement;
 mod buffer_round;
 mod call;

@@ -288,6 +288,36 @@ impl Step for CombineOf {
     }
 }
 
+/// Blocks are exchanged with the members of another group.
+pub(super) struct MoveOf {
+    /// The blocks that this rank publishes, and the places of those from each of the members.
+    pub(super) give: Box<[Buffer]>,
+    pub(super) take: Box<[Buffer]>,
+    pub(super) of: Range<usize>,
+    /// The number of this rank's block among those that one of them publishes.
+    pub(super) place: usize,
+    /// Blocks that are still to be read.
+    pub(super) left: usize,
+}
+
+impl Step for MoveOf {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        if !round.publish_in_order(self.give.iter().cloned()) {
+            return Ok(false);
+        }
+        while self.left > 0 {
+            let block = &self.take[self.left - 1];
+            let Some(bytes) = round.vector(self.of.start + self.left - 1)? else {
+                return Ok(false);
+            };
+            block.unpack(0, &bytes[self.place * block.len()..]);
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
 /// Vectors are combined for each member of a large group: the first member combines all, and
 /// publishes the result.
 pub(super) struct OneForAll {

@@ -65,7 +65,7 @@ impl Groups {
         }
     }
 
-    /// Broadcasts from every root, and reductions to all, by blocking calls until their members have
+    /// Broadcasts from every root, reductions to all and exchanges, by blocking calls until their members have
     /// agreed on collective buffers, and some more.
     fn blocking(&self, rank: &Arc<Rank>, random: &mut Random) {
         let results = Results::default();
@@ -78,18 +78,16 @@ impl Groups {
         for (side, &size) in self.sizes.iter().enumerate() {
             for root in 0..size {
                 for _ in 0..5 {
-                    let case = BetweenCase::new(Kind::Bcast, self.sizes, self.most, random);
+                    let case = BetweenCase::new(Bcast, self.sizes, self.most, random);
                     run(case.rooted(side, root));
                 }
             }
         }
-        for _ in 0..8 {
-            run(BetweenCase::new(
-                Kind::Allreduce,
-                self.sizes,
-                self.most,
-                random,
-            ));
+        use Kind::*;
+        for kind in [Barrier, Allreduce, Alltoall, Allgather] {
+            for _ in 0..8 {
+                run(BetweenCase::new(kind, self.sizes, self.most, random));
+            }
         }
     }
 
@@ -305,5 +303,29 @@ fn arguments_of_one_group_are_refused() {
         refused(without(ROOT), Class::BUFFER, "MPI_IN_PLACE");
         let nobody = without(PROC_NULL);
         rank.collective(NAME, &nobody, comm).unwrap();
+    });
+}
+
+/// The error of a receiver that expects another length names the root by the joint numbers, and
+/// tells what they are.
+#[test]
+fn errors_tell_how_ranks_are_numbered() {
+    run_shared(3, &[], |rank| {
+        let (_, comm) = halves(rank, 1);
+        let mut bytes = [0; 16];
+        let is_root = rank.rank() == 0;
+        let len = if is_root { 16 } else { 8 };
+        let work = Work::Bcast {
+            buffer: room(&mut bytes[..len]),
+            root: if is_root { ROOT } else { 0 },
+        };
+        let done = rank.collective(NAME, &work, comm);
+        if !is_root {
+            let error = done.unwrap_err();
+            assert_eq!(error.class, Class::TRUNCATE);
+            let numbers = "1 to 2 are the ranks of this group, 0 to 0 those of the remote one";
+            assert!(error.detail.contains("rank 0"), "{error}");
+            assert!(error.detail.contains(numbers), "{error}");
+        }
     });
 }
