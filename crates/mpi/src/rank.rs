@@ -122,11 +122,10 @@ impl Rank {
         let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
         let world = Core::new(0, Members::All(size), rank);
         let alone = Core::new((rank as u64) << 32 | 1, vec![rank as u32].into(), 0);
-        let comms = Comms {
-            world: Comm::new(world, "MPI_COMM_WORLD"),
-            alone: Comm::new(alone, "MPI_COMM_SELF"),
-            others: Slab::new(ObjectKind::Comm),
-        };
+        let comms = Comms::new(
+            Comm::new(world, "MPI_COMM_WORLD"),
+            Comm::new(alone, "MPI_COMM_SELF"),
+        );
         let state = State {
             messages,
             router,
