@@ -88,6 +88,20 @@ impl Router {
             .filter(|shm| peer != rank && shm.reaches(peer))
     }
 
+    /// World ranks up to `ranks` - 1 are peers from now on: ranks that have started since this one
+    /// did. Devices reach them, because shared memory has room for the ranks only that were there
+    /// when it was made.
+    ///
+    /// # Errors
+    /// This rank has no device, or its machine has no place for them.
+    pub fn add_peers(&mut self, ranks: usize) -> Result<()> {
+        let Some(rdma) = &mut self.transports.rdma else {
+            let what = "there are new ranks, and this one has no device to reach them by";
+            return Err(Fault::Mismatch(what.into()).into());
+        };
+        rdma.add_peers(ranks)
+    }
+
     /// Gives up a peer that cannot be reached any more: nothing is exchanged with it from now on.
     pub fn lose(&mut self, peer: usize) {
         via!(self.via(peer), transport => transport.give_up(peer));

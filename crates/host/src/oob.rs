@@ -209,6 +209,11 @@ impl OutOfBand {
         Ok(())
     }
 
+    /// Ranks 0 to `ranks` - 1 exist from now on.
+    pub(crate) fn add_ranks(&mut self, ranks: usize) {
+        self.ranks = ranks;
+    }
+
     pub(crate) fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
         self.mail.oob_recv()
     }

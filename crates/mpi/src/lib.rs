@@ -62,7 +62,7 @@ pub mod topology;
 pub mod types;
 mod wait;
 
-pub use bootstrap::Wiring;
+pub use bootstrap::{NewPeer, Wiring};
 pub use calls::{Claimed, split_type};
 pub use channel::lock::Misuse;
 pub use dims::dims_create;
