@@ -14,6 +14,7 @@ mod counted_rails;
 mod explained;
 mod given_costs;
 mod groups;
+mod growth;
 mod last_path;
 mod layers;
 mod learned_collectives;
