@@ -14,6 +14,9 @@ const RINGS_BYTES: usize = 10 << 20;
 /// Least memory of one ring, in bytes.
 const LEAST_RING_BYTES: usize = 384 << 10;
 
+/// The place of a rank in a machine with devices.
+pub type RankNode = Box<dyn Node>;
+
 /// The means by which a rank reaches the others of its job.
 pub struct Peers {
     /// World rank of this rank.
@@ -26,7 +29,7 @@ pub struct Peers {
     pub segment: Option<OwnedFd>,
     /// The rank's place in a machine with RDMA devices, by which it reaches ranks without common
     /// memory.
-    pub node: Option<Box<dyn Node>>,
+    pub node: Option<RankNode>,
 }
 
 impl Peers {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use channel::lock::{Guard, RankLock};
-use channel::{Router, Transport, Waiter};
+use channel::{RankNode, Router, Transport, Waiter};
 use datatype::{Buffer, Pool};
 use knobs::{CostSource, Knobs};
 use pmi::{Bootstrap, Hosts};
@@ -229,14 +229,18 @@ impl Rank {
     ///
     /// A new peer may begin to send before this call: its messages then wait. Nothing but this call
     /// makes it a peer. Devices reach it, because shared memory has room for the ranks only that
-    /// were there when it was made.
+    /// were there when it was made. `node` is for a rank that has no devices yet; others ignore it.
     ///
     /// # Errors
     /// The numbers do not follow those that are known, or this rank has no device.
-    pub fn add_peers(&self, new: &[NewPeer]) -> Result<()> {
+    pub fn add_peers(&self, new: &[NewPeer], node: Option<RankNode>) -> Result<()> {
         let mut guard = self.lock();
         let State {
-            router, messages, ..
+            router,
+            messages,
+            knobs,
+            bootstrap,
+            ..
         } = &mut *guard;
         let known = self.placement().ranks();
         if let Some((peer, next)) = new
@@ -251,7 +255,11 @@ impl Rank {
             ));
         }
         let ranks = known + new.len();
-        router.add_peers(ranks)?;
+        let local_rank = self.placement().index(self.rank);
+        let settings = transports(knobs, local_rank, bootstrap.reports_deaths());
+        if router.add_peers(ranks, node, settings.rdma)? {
+            self.waiter.add_devices(router);
+        }
         messages.add_peers(router, known..ranks);
         let mut hosts = self.hosts.write().unwrap_or_else(PoisonError::into_inner);
         new.iter().for_each(|peer| hosts.add(peer.host));

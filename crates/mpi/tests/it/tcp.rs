@@ -39,8 +39,12 @@ fn nodes(ranks: usize, rails: usize) -> Vec<Box<dyn Node + Send>> {
 #[test]
 fn a_rank_that_starts_later_becomes_a_peer_over_tcp() {
     for rails in [1, 2] {
+        let seed = rails as u64;
         let nodes = nodes_that_know(&growth::KNOWN, rails);
-        growth::grow_over(nodes, &growth::APART, &[], rails as u64);
+        growth::grow_over(nodes, &growth::APART, false, &[], seed);
+        // Ranks that share memory open devices when they need some.
+        let nodes = nodes_that_know(&[3; 3], rails);
+        growth::grow_over(nodes, &growth::TWO_BESIDE, true, &[], seed);
     }
 }
 

@@ -125,9 +125,9 @@ fn run_on_hosts(size: usize, settings: &[(&str, &str)], program: Program) {
 }
 
 /// Runs `program` on ranks that know only some of the ranks at their start: as many as `known` says
-/// for each. Those on one host that know each other share memory; nodes lead to all others.
+/// for each. Those on one host share memory; a rank without a node gets one from its program.
 pub(crate) fn run_growing(
-    nodes: Vec<Box<dyn Node + Send>>,
+    nodes: Vec<Option<Box<dyn Node + Send>>>,
     hosts: &[u32],
     known: &[usize],
     settings: &[(&str, &str)],
@@ -139,8 +139,10 @@ pub(crate) fn run_growing(
         .collect();
     let mut nodes = nodes.into_iter();
     let reach = |rank: usize| {
-        let of_host = &segments[hosts[rank] as usize];
-        (Some(of_host.try_clone().unwrap()), nodes.next())
+        let host = hosts[rank];
+        let is_shared = hosts.iter().filter(|other| **other == host).count() > 1;
+        let segment = is_shared.then(|| segments[host as usize].try_clone().unwrap());
+        (segment, nodes.next().unwrap())
     };
     run_over(hosts, known, settings, reach, Arc::new(program));
 }
