@@ -21,7 +21,8 @@ pub type RankNode = Box<dyn Node>;
 pub struct Peers {
     /// World rank of this rank.
     pub rank: usize,
-    /// Number of ranks of the job.
+    /// Number of ranks that the rank knows at its start: those of the job. More may follow
+    /// ([`Router::add_peers`]).
     pub size: usize,
     /// World ranks of the ranks on this rank's host, itself included, in order.
     pub local: Vec<usize>,

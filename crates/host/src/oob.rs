@@ -202,7 +202,7 @@ impl OutOfBand {
         if peer >= self.ranks {
             let ranks = self.ranks;
             return Err(Error::Invalid(format!(
-                "rank {peer} does not exist: the job has {ranks} ranks"
+                "rank {peer} does not exist: this rank knows {ranks} ranks"
             )));
         }
         self.mail.oob_send(peer, words);
