@@ -11,7 +11,7 @@ use crate::attributes::Attributes;
 use crate::collective_buffers::CommBuffer;
 use crate::errhandler;
 use crate::group::Comparison;
-use crate::handle::Slab;
+use crate::handle::{ObjectKind, Slab};
 use crate::hints::Hints;
 use crate::lanes::Lane;
 use crate::matching::Key;
@@ -359,64 +359,90 @@ pub(crate) fn cut(name: &str) -> &str {
     &name[..end]
 }
 
-/// All communicators of a rank.
+/// All communicators of a rank, by handle.
 pub struct Comms {
-    /// `MPI_COMM_WORLD`.
-    pub world: Comm,
-    /// `MPI_COMM_SELF`.
-    pub alone: Comm,
+    /// The communicators whose handles are the ABI's. A search finds the first one first.
+    predefined: [Predefined; 2],
     /// The communicators that the program made.
-    pub others: Slab<Comm>,
+    made: Slab<Comm>,
+}
+
+/// A communicator with a handle of the ABI.
+struct Predefined {
+    handle: u32,
+    comm: Comm,
 }
 
 impl Comms {
+    /// The table of a rank with these communicators as `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub fn new(world: Comm, alone: Comm) -> Comms {
+        let predefined = [(WORLD, world), (SELF, alone)];
+        Comms {
+            predefined: predefined.map(|(handle, comm)| Predefined { handle, comm }),
+            made: Slab::new(ObjectKind::Comm),
+        }
+    }
+
     /// The communicator with this handle.
     #[inline(always)]
     pub fn get(&self, handle: u32) -> Result<&Comm> {
-        match handle {
-            WORLD => Ok(&self.world),
-            SELF => Ok(&self.alone),
-            _ => self.others.get(handle).ok_or_else(|| unknown(handle)),
+        for entry in &self.predefined {
+            if entry.handle == handle {
+                return Ok(&entry.comm);
+            }
         }
+        self.made.get(handle).ok_or_else(|| unknown(handle))
     }
 
     /// The communicator with this handle, to change it.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Comm> {
-        match handle {
-            WORLD => Ok(&mut self.world),
-            SELF => Ok(&mut self.alone),
-            _ => self.others.get_mut(handle).ok_or_else(|| unknown(handle)),
+        for entry in &mut self.predefined {
+            if entry.handle == handle {
+                return Ok(&mut entry.comm);
+            }
         }
+        self.made.get_mut(handle).ok_or_else(|| unknown(handle))
+    }
+
+    /// Adds a communicator and returns its handle. `None` if there are a million already.
+    pub fn insert(&mut self, comm: Comm) -> Option<u32> {
+        self.made.insert(comm)
+    }
+
+    /// Takes out a communicator that the program made; its handle becomes invalid.
+    pub fn remove(&mut self, handle: u32) -> Option<Comm> {
+        self.made.remove(handle)
+    }
+
+    /// All communicators, with their handles.
+    fn entries(&self) -> impl Iterator<Item = (u32, &Comm)> {
+        let predefined = self.predefined.iter();
+        let predefined = predefined.map(|entry| (entry.handle, &entry.comm));
+        predefined.chain(self.made.iter())
     }
 
     /// The communicator with this handle, if there is one with one group.
     #[inline(always)]
     pub(crate) fn with_one_group(&mut self, handle: u32) -> Option<&mut Comm> {
-        match handle {
-            WORLD => Some(&mut self.world),
-            SELF => Some(&mut self.alone),
-            _ => {
-                let other = self.others.get_mut(handle);
-                other.filter(|comm| !comm.core.is_inter())
+        for entry in &mut self.predefined {
+            if entry.handle == handle {
+                return Some(&mut entry.comm);
             }
         }
+        let made = self.made.get_mut(handle);
+        made.filter(|comm| !comm.core.is_inter())
     }
 
     /// All communicators.
     pub fn iter(&self) -> impl Iterator<Item = &Comm> {
-        [&self.world, &self.alone]
-            .into_iter()
-            .chain(self.others.iter().map(|(_, comm)| comm))
+        self.entries().map(|(_, comm)| comm)
     }
 
     /// The handle of the communicator whose messages have this context.
     pub fn handle_of(&self, context: u64) -> Option<u32> {
         let context = bare(context);
-        let others = self.others.iter();
-        let mut all = [(WORLD, &self.world), (SELF, &self.alone)]
-            .into_iter()
-            .chain(others);
-        all.find(|(_, comm)| comm.core.context == context)
+        self.entries()
+            .find(|(_, comm)| comm.core.context == context)
             .map(|(handle, _)| handle)
     }
 

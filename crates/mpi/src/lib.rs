@@ -64,7 +64,7 @@ pub mod topology;
 pub mod types;
 mod wait;
 
-pub use bootstrap::Wiring;
+pub use bootstrap::{NewPeer, Wiring};
 pub use calls::{Claimed, RemoteLeader, split_type};
 pub use channel::lock::Misuse;
 pub use dims::dims_create;

@@ -67,7 +67,7 @@ impl Rank {
         let hosts: Vec<u32> = core
             .members
             .iter()
-            .map(|world| self.hosts().of(world))
+            .map(|world| self.host_of(world))
             .collect();
         by_hosts(grid, &hosts)
     }

@@ -286,7 +286,7 @@ impl State {
     pub(super) fn add_comm(&mut self, mut comm: Comm) -> Result<u32> {
         self.inform(&mut comm);
         let errhandler = comm.errhandler;
-        let handle = self.comms.others.insert(comm).ok_or_else(|| {
+        let handle = self.comms.insert(comm).ok_or_else(|| {
             Error::new(
                 Class::NO_MEM,
                 "there are a million communicators: free some of them first",
@@ -298,7 +298,7 @@ impl State {
 
     /// Makes the handle invalid; operations in flight go on.
     fn remove_comm(&mut self, handle: u32) -> Result<()> {
-        let removed = self.comms.others.remove(handle);
+        let removed = self.comms.remove(handle);
         let comm = removed.ok_or_else(|| comm::unknown(handle))?;
         self.errhandlers.remove_object(comm.errhandler);
         Ok(())

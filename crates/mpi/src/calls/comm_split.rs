@@ -101,7 +101,7 @@ impl Rank {
             let entry = info.iter().find(|(name, _)| name == key);
             entry.map(|(_, value)| value.as_str())
         };
-        let host = self.hosts().of(self.rank()) as i32;
+        let host = self.host_of(self.rank()) as i32;
         let color = match split_type {
             split_type::SHARED => host,
             split_type::HW_GUIDED => match value("mpi_hw_resource_type") {

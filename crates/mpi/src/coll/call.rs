@@ -157,8 +157,7 @@ impl<'a> Call<'a> {
 
     /// The communicator's members by host.
     pub(super) fn shape(&self) -> &'a Shape {
-        let hosts = self.rank.hosts();
-        self.core.shape(|world| hosts.of(world))
+        self.core.shape(|world| self.rank.host_of(world))
     }
 
     /// The facts of this call that decide on its algorithm, for `bytes` of a usual call.

@@ -16,6 +16,7 @@ mod explained;
 mod generalized;
 mod given_costs;
 mod groups;
+mod growth;
 mod intercommunicators;
 mod last_path;
 mod layers;

@@ -11,4 +11,4 @@ mod threads;
 
 pub(crate) use buffers::{elements, gapped, out, pattern, room, typed};
 pub(crate) use matrices::{matrix_product, multiply};
-pub(crate) use threads::{run, run_nodes, run_remote, run_shared, run_with};
+pub(crate) use threads::{run, run_growing, run_nodes, run_remote, run_shared, run_with};
