@@ -358,10 +358,13 @@ impl Waiter {
     /// machine knows of dead paths sooner.
     #[inline]
     fn is_long_idle(&self, polls: u32) -> bool {
+        if !self.policy.polls_devices() {
+            return false;
+        }
         if self.policy.is_through_node() {
             return true;
         }
-        if !self.policy.polls_devices() || !polls.is_multiple_of(POLLS_PER_LOOK) {
+        if !polls.is_multiple_of(POLLS_PER_LOOK) {
             return false;
         }
         let now = self.clock.now();

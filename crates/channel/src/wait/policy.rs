@@ -2,8 +2,8 @@
 //!
 //! Whether each rank of a host has a core is known once all of them have shown their cores, which
 //! may be after this rank began to wait; until then the rank takes itself for one of a crowd. What
-//! must always hold: the policy changes at most once for this reason, and once with the rank's first
-//! devices.
+//! must always hold: the policy changes at most once for this reason, and once with the first
+//! devices of the rank.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
