@@ -418,13 +418,14 @@ impl Comms {
     /// The communicator with this handle, if there is one with one group.
     #[inline(always)]
     pub(crate) fn with_one_group(&mut self, handle: u32) -> Option<&mut Comm> {
-        for entry in &mut self.predefined {
-            if entry.handle == handle {
-                return Some(&mut entry.comm);
+        match handle {
+            WORLD => Some(&mut self.predefined[0]),
+            SELF => Some(&mut self.predefined[1]),
+            _ => {
+                let made = self.made.get_mut(handle);
+                made.filter(|comm| !comm.core.is_inter())
             }
         }
-        let made = self.made.get_mut(handle);
-        made.filter(|comm| !comm.core.is_inter())
     }
 
     /// All communicators.
