@@ -28,6 +28,20 @@ def killed_while(where: str):
     return f"a rank is killed: {where}", test
 
 
+def killed_between(dead: int):
+    """The last rank never joins the operation in which the others wait: its death, or that of one that waits, ends it."""
+    def test(world):
+        with start(world, "between") as job:
+            job.wait_until_ready(RANKS)
+            job.kill(dead)
+            code = job.end()
+            if code != 128 + signal.SIGKILL:
+                raise Problem(f"exit status {code}, not {128 + signal.SIGKILL}")
+            job.check_one_line(rf"rank {dead}\b", r"SIGKILL|signal 9")
+            job.check_gone()
+    return f"rank {dead} is killed while a collective operation between two groups waits", test
+
+
 def killed_at_random(world):
     """From the first sight of a rank's process to well after Init."""
     for _ in range(world.kills):
@@ -117,6 +131,7 @@ def tests() -> list:
     return [
         *[killed_while(where) for where in
           ("before", "wait", "ring", "reduce", "compute", "deaf")],
+        *[killed_between(dead) for dead in range(RANKS)],
         ("a rank is killed after MPI_Finalize", killed_after_finalize),
         ("a rank is killed at random moments", killed_at_random),
         ("a rank is killed in a long message", killed_in_a_long_message),

@@ -5,6 +5,7 @@
  *   compute   busy outside MPI              deaf      asleep outside MPI, deaf to polite signals
  *   after     a second behind MPI_Finalize  leave N   rank 1 leaves with code N after MPI_Init
  *   fault     rank 1 writes to address 0
+ *   between   in an allreduce between the lower and the upper half, which the last rank never joins
  *   long      two ranks exchange long messages; their memory is large, so a killed one takes a while to disappear */
 #include <mpi.h>
 #include <signal.h>
@@ -17,6 +18,16 @@ enum { LONG = 4 << 20, BALLAST = 256 << 20 };
 
 static void ready(void) {
     if (write(1, "ready\n", 6) != 6) abort();
+}
+
+/* An intercommunicator of the two halves, whose collective operations have left their first calls behind. */
+static MPI_Comm halves(int rank, int size) {
+    MPI_Comm half, between;
+    int low = rank < size / 2, sum;
+    MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? size / 2 : 0, 1, &between);
+    for (int i = 0; i < 8; i++) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, between);
+    return between;
 }
 
 int main(int argc, char **argv) {
@@ -32,6 +43,7 @@ int main(int argc, char **argv) {
     char *memory = !strcmp(where, "long") ? malloc(BALLAST) : NULL;
     if (memory) memset(memory, 1, BALLAST);
     if (!strcmp(where, "after")) MPI_Finalize();
+    MPI_Comm between = strcmp(where, "between") ? MPI_COMM_NULL : halves(rank, size);
     ready();
     if (!strcmp(where, "leave") && rank == 1) _exit(atoi(argv[2]));
     if (!strcmp(where, "fault") && rank == 1) *(volatile int *)0 = 1;
@@ -43,6 +55,10 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(where, "reduce"))
         for (;;) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (between != MPI_COMM_NULL) {
+        if (rank == size - 1) for (;;) pause();
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, between);
+    }
     if (memory)
         for (;;)
             MPI_Sendrecv(memory, LONG, MPI_BYTE, 1 - rank, 0, memory + LONG, LONG, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD,

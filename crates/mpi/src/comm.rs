@@ -265,6 +265,17 @@ impl Core {
 /// number in the joint group and the members of the other group.
 pub(crate) type Around = Option<usize>;
 
+/// The memory that some members of an intercommunicator share, and what they have learned.
+#[derive(Default)]
+pub(crate) struct SharedBetween {
+    /// Their collective buffer.
+    pub(crate) buffer: CommBuffer,
+    /// Their lane, by which they copy directly.
+    pub(crate) lane: Option<Lane>,
+    /// The contests by which they learn. `None`: they learn nothing.
+    pub(crate) contests: Option<Box<Contests>>,
+}
+
 /// A communicator.
 pub struct Comm {
     /// The part that communication needs.
@@ -277,9 +288,9 @@ pub struct Comm {
     pub(crate) persistent: u32,
     /// The collective buffer, for small collective operations.
     pub(crate) buffer: CommBuffer,
-    /// The collective buffers of an intercommunicator: of all members, and of the receivers around
-    /// each root.
-    pub(crate) between: Vec<(Around, CommBuffer)>,
+    /// The shared memory of an intercommunicator: of all members, and of the receivers around each
+    /// root.
+    pub(crate) between: Vec<(Around, SharedBetween)>,
     /// The lane of long and of nonblocking collective operations.
     pub(crate) lane: Option<Lane>,
     /// The contests by which its members learn. `None`: they learn nothing.
@@ -319,11 +330,11 @@ impl Comm {
         }
     }
 
-    /// A collective buffer of an intercommunicator.
-    pub(crate) fn buffer_between(&mut self, around: Around) -> &mut CommBuffer {
+    /// The shared memory of some members of an intercommunicator.
+    pub(crate) fn shared_between(&mut self, around: Around) -> &mut SharedBetween {
         let known = self.between.iter().position(|(of, _)| *of == around);
         let at = known.unwrap_or_else(|| {
-            self.between.push((around, CommBuffer::default()));
+            self.between.push((around, SharedBetween::default()));
             self.between.len() - 1
         });
         &mut self.between[at].1

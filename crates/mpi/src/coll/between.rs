@@ -17,6 +17,7 @@ use std::sync::Arc;
 use channel::lock::Guard;
 use datatype::{Buffer, Elements};
 
+use super::between_memory::InMemory;
 use super::blocks::Blocks;
 use super::both::both;
 use super::call::Call;
@@ -56,10 +57,19 @@ impl Rank {
     ) -> Result<()> {
         let begun = Begun::new(&mut state, work, comm)?;
         drop(state);
-        let in_rounds = self.between_by_rounds(waiting, &begun, work, comm);
-        if in_rounds.map_err(|error| numbered(error, &begun.groups))? {
-            return Ok(());
+        match InMemory::of(work, &begun.groups)? {
+            Some(it) => self.run_in_memory(waiting, &begun, (work, &it), comm),
+            None => self.run_between(waiting, &begun, work),
         }
+    }
+
+    /// Runs an operation that has begun by messages.
+    pub(super) fn run_between(
+        &self,
+        waiting: &Waiting<'_>,
+        begun: &Begun,
+        work: &Work,
+    ) -> Result<()> {
         let among = Some(begun.groups.context);
         self.block_on(waiting, among, begun.run(self, work))
     }
@@ -154,7 +164,7 @@ impl Work {
 
 /// An error of an operation of the joint group, which tells how it numbers the ranks.
 #[cold]
-fn numbered(error: Error, groups: &Core) -> Error {
+pub(super) fn numbered(error: Error, groups: &Core) -> Error {
     if error.class != Class::TRUNCATE || error.is_loss() {
         return error;
     }

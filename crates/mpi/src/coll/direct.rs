@@ -7,6 +7,7 @@
 //! - of a vector that is reduced in place, a part is overwritten only by the member that reduces
 //!   it, after it has read it.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -42,8 +43,10 @@ pub(super) struct Memory {
 pub(super) struct Direct<'a> {
     pub(super) call: &'a Call<'a>,
     turn: LaneTurn<'a>,
-    /// Bytes that all members must agree on.
+    /// Bytes that this rank publishes with its memory, and that it expects with that of others:
+    /// equal, unless members of two groups exchange blocks.
     bytes: usize,
+    expected: usize,
     /// The buffers that others may use until the round ends.
     exposed: Mutex<Vec<Exposure>>,
     /// A member has ended its part before this rank has.
@@ -56,6 +59,7 @@ impl<'a> Direct<'a> {
             call,
             turn,
             bytes,
+            expected: bytes,
             exposed: Mutex::default(),
             is_left: AtomicBool::new(false),
         }
@@ -67,13 +71,55 @@ impl<'a> Direct<'a> {
             Some((op, part)) => self.combine(signature, op, part).await,
             None => self.read_all(signature).await,
         };
+        let publishers = match signature.combines {
+            Some(_) => 0..self.call.size(),
+            None => signature.sources(self.me(), self.call.size()),
+        };
+        self.explained(done, publishers).await
+    }
+
+    /// Copies a block from the memory of each of the members `theirs` to its place in `take`. Each
+    /// member publishes `source`, one run of blocks: that for this rank has the number `place`.
+    pub(super) async fn exchange_remote(
+        mut self,
+        theirs: Range<usize>,
+        source: &Buffer,
+        take: &[Buffer],
+        place: usize,
+    ) -> Result<()> {
+        self.expected = take[0].len();
+        let done = self.read_remote(&theirs, source, take, place).await;
+        self.explained(done, theirs).await
+    }
+
+    async fn read_remote(
+        &self,
+        theirs: &Range<usize>,
+        source: &Buffer,
+        take: &[Buffer],
+        place: usize,
+    ) -> Result<()> {
+        // A copy must stay until all have read it.
+        let source = self.as_run(source)?;
+        let source = Some(&source).filter(|source| !source.is_empty());
+        self.publish(source, None).await?;
+        let count = take.len();
+        // Not all copy from one.
+        for number in (0..count).map(|step| (place + step) % count) {
+            let member = theirs.start + number;
+            let memory = self.memory(member).await?;
+            let block = &take[number];
+            if !block.is_empty() {
+                self.copy_in(member, &memory.source, place * block.len(), block)?;
+            }
+        }
+        self.end().await
+    }
+
+    /// The result `done`, or a better one where a member has left: members leave where calls
+    /// differ, and then the record of one that publishes says which.
+    async fn explained(&self, done: Result<()>, publishers: Range<usize>) -> Result<()> {
         if self.is_left.load(Relaxed) {
-            // A member leaves where calls differ: then the record of some member that publishes
-            // one says which.
-            let publishers = match signature.combines {
-                Some(_) => 0..self.call.size(),
-                None => signature.sources(self.me(), self.call.size()),
-            };
             for member in publishers {
                 self.memory(member).await?;
             }
@@ -138,13 +184,13 @@ impl<'a> Direct<'a> {
                 };
                 (memory.source, memory.target) = (key(0), key(KEY));
                 let bytes = word(2 * KEY);
-                if bytes != self.bytes as u64 {
+                if bytes != self.expected as u64 {
                     let detail = different_calls(
                         member,
                         call.name(),
                         &format!("{bytes} bytes"),
                         call,
-                        &self.bytes.to_string(),
+                        &self.expected.to_string(),
                     );
                     return Err(Error::new(Class::TRUNCATE, detail));
                 }

@@ -8,8 +8,8 @@ use channel::collective_buffer::CollectiveBuffer;
 
 use super::buffer_round::{CallRound, NotedCall};
 use crate::Result;
-use crate::lanes::Lane;
-use crate::rank::{Rank, State};
+use crate::lanes::{Lane, Lanes};
+use crate::rank::Rank;
 
 /// The turn of one operation in a lane. It ends when it is dropped.
 pub(super) struct LaneTurn<'a> {
@@ -28,10 +28,10 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    pub(super) fn take(state: &mut State, lane: &Lane) -> Ticket {
+    pub(super) fn take(lanes: &mut Lanes, lane: &Lane) -> Ticket {
         Ticket {
             lane: lane.clone(),
-            number: state.lanes.issue(lane),
+            number: lanes.issue(lane),
         }
     }
 }

@@ -11,8 +11,8 @@
 //!   in another (`crate::lanes`), and each persistent operation has its own;
 //! - *direct copies*: members publish names of their memory in such a round (`direct`).
 //!
-//! Between the two groups of an intercommunicator, `between` composes each operation of flat ones,
-//! and `between_rounds` runs some by rounds.
+//! Between the two groups of an intercommunicator, `between` composes each operation of flat ones;
+//! in shared memory `between_memory` runs some by rounds (`between_rounds`) or direct copies.
 //!
 //! A new collective takes:
 //! - here a variant of [`Work`], with its row in the table `operations`;
@@ -34,6 +34,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod between;
+mod between_memory;
 mod between_rounds;
 mod blocks;
 mod both;

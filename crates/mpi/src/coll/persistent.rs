@@ -98,7 +98,7 @@ impl PersistentCollective for Collective {
         let (plan, owner) = (self.plan.clone(), rank.clone());
         let lane = plan.lane.get().cloned();
         let lane = lane.map(|(lane, shared, algorithm)| {
-            let ticket = Ticket::take(&mut rank.lock(), &lane);
+            let ticket = Ticket::take(&mut rank.lock().lanes, &lane);
             (ticket, shared, algorithm == Algorithm::Direct)
         });
         rank.spawn(Some(plan.core.context), async move {

@@ -107,7 +107,7 @@ impl Rank {
                 direct,
             } => {
                 let core = entry.core.clone();
-                let ticket = Ticket::take(&mut state, &lane);
+                let ticket = Ticket::take(&mut state.lanes, &lane);
                 drop(state);
                 let call = Call::new(self, &core, 0);
                 let among = Some(core.context);
@@ -258,7 +258,7 @@ impl Rank {
             if let Some(round) = round {
                 return state.start_round(round);
             }
-            let ticket = Ticket::take(&mut state, &lane);
+            let ticket = Ticket::take(&mut state.lanes, &lane);
             drop(state);
             return self.spawn(Some(core.context), async move {
                 let call = Call::new(&rank, &core, 0);

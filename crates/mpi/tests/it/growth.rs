@@ -155,13 +155,9 @@ fn amid_traffic(rank: &Arc<Rank>, grow: impl FnOnce()) {
 
 /// Ranks 0 and 1 exchange short messages.
 fn swap(rank: &Rank, tag: i32) {
-    let (me, other) = (rank.rank() as u8, 1 - rank.rank() as i32);
-    let mut got = [9; 8];
-    let receive = rank.lock().receive(room(&mut got), other, tag, WORLD);
-    rank.send("MPI_Send", Mode::Standard, out(&[me; 8]), other, tag, WORLD)
-        .unwrap();
-    rank.wait("MPI_Wait", receive.unwrap()).unwrap();
-    assert_eq!(got, [other as u8; 8]);
+    let (me, other) = (rank.rank() as u8, 1 - rank.rank() as u8);
+    let got = exchange(rank, WORLD, other.into(), tag, &[me; 8]);
+    assert_eq!(got, [other; 8]);
 }
 
 fn receive_hello(rank: &Rank, all: u32, from: i32) {
@@ -202,6 +198,144 @@ fn a_rank_that_starts_later_becomes_a_peer() {
             grow_over(nodes(), &TWO_BESIDE, true, settings, seed);
         }
     }
+}
+
+/// Two ranks that share memory add three, of which the last two share theirs: all in one call, and in
+/// two. The new ranks have sent before.
+#[test]
+fn several_ranks_become_peers_in_one_call() {
+    const HOSTS: [u32; 5] = [0, 0, 1, 2, 2];
+    for (seed, settings) in (0..).zip(WAYS) {
+        let calls: &[usize] = [&[3][..], &[2, 1], &[1, 2]][seed as usize % 3];
+        eprintln!("seed {seed}, {calls:?} in a call");
+        let begun = AtomicUsize::new(0);
+        let nodes = strict::nodes(5, &Setup::default()).into_iter().map(Some);
+        let known = [2, 2, 5, 5, 5];
+        run_growing(nodes.collect(), &HOSTS, &known, settings, move |rank| {
+            let all = all_ranks(rank, 5);
+            if rank.rank() >= 2 {
+                begin_early(rank, all, &[0, 1], || {
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    true
+                });
+                return random_program::play_on(rank, all, seed);
+            }
+            amid_traffic(rank, || {
+                while begun.load(Ordering::SeqCst) < 3 {
+                    rank.progress().unwrap();
+                }
+                add_in_calls(rank, &HOSTS, calls);
+            });
+            (2..5).for_each(|from| receive_hello(rank, all, from));
+            random_program::play_on(rank, all, seed);
+            random_program::play(rank, seed + 1);
+        });
+    }
+}
+
+/// Adds as many ranks in each call as `calls` says. A call with a wrong number adds none.
+fn add_in_calls(rank: &Rank, hosts: &[u32], calls: &[usize]) {
+    let new = |rank: usize| NewPeer {
+        rank,
+        host: hosts[rank],
+    };
+    for wrong in [[2, 2], [2, 4], [3, 4], [3, 2]] {
+        let refused = rank.add_peers(&wrong.map(new), None);
+        assert_eq!(refused.unwrap_err().class, Class::INTERN);
+        assert_eq!(rank.hosts().ranks(), 2);
+    }
+    for count in calls {
+        let known = rank.hosts().ranks();
+        let all: Vec<_> = (known..known + count).map(new).collect();
+        rank.add_peers(&all, None).unwrap();
+        assert_eq!((rank.hosts().ranks(), rank.size()), (known + count, 2));
+    }
+}
+
+/// The bytes of the messages of each thread.
+const OF_THREADS: [usize; 3] = [8, 3_000, 200_000];
+
+/// Threads of ranks 0 and 1 exchange messages while another thread adds the new rank, and exchange
+/// messages with its threads then.
+#[test]
+fn threads_send_while_a_rank_becomes_a_peer() {
+    for (seed, settings) in (0..).zip(WAYS) {
+        for (hosts, late) in [(&APART, 0), (&TWO_BESIDE, 0), (&TWO_BESIDE, 2)] {
+            eprintln!("seed {seed}, hosts {hosts:?}, {late} get devices late");
+            let (at_start, kept) = withhold(strict::nodes(3, &Setup::default()), late);
+            run_growing(at_start, hosts, &KNOWN, settings, move |rank| {
+                rank.allow_threads();
+                let all = all_ranks(rank, 3);
+                if rank.rank() == 2 {
+                    begin_early(rank, all, &[0, 1], || true);
+                }
+                with_threads(rank, all, || {
+                    add_third(rank, hosts[2], take(&kept, rank));
+                    receive_hello(rank, all, 2);
+                });
+                random_program::play_on(rank, all, seed);
+            });
+        }
+    }
+}
+
+/// Ranks 0 and 1 call `grow` once each of their threads has exchanged some messages, and all threads
+/// go on.
+fn with_threads(rank: &Arc<Rank>, all: u32, grow: impl FnOnce()) {
+    let (counts, grown) = ([const { AtomicUsize::new(0) }; 3], AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for (tag, len) in (0..).zip(OF_THREADS) {
+            let (count, grown) = (&counts[tag as usize], &grown);
+            scope.spawn(move || {
+                if rank.rank() < 2 {
+                    exchange_until(rank, (tag, len), count, grown);
+                }
+                let others = (0..3).filter(|&other| other != rank.rank());
+                for other in others {
+                    let said = pattern(len, rank.rank());
+                    let got = exchange(rank, all, other as i32, tag, &said);
+                    assert!(got == pattern(len, other));
+                }
+            });
+        }
+        if rank.rank() < 2 {
+            while counts.iter().any(|count| count.load(Ordering::SeqCst) < 5) {
+                std::thread::yield_now();
+            }
+            grow();
+            grown.store(true, Ordering::SeqCst);
+        }
+    });
+}
+
+/// Ranks 0 and 1 exchange messages until both have `grown`, which the messages tell.
+fn exchange_until(
+    rank: &Arc<Rank>,
+    (tag, len): (i32, usize),
+    count: &AtomicUsize,
+    grown: &AtomicBool,
+) {
+    let other = 1 - rank.rank();
+    loop {
+        let has_grown = grown.load(Ordering::SeqCst);
+        let mut said = pattern(len, rank.rank());
+        said[0] = has_grown.into();
+        let got = exchange(rank, WORLD, other as i32, tag, &said);
+        assert!(got[1..] == pattern(len, other)[1..]);
+        count.fetch_add(1, Ordering::SeqCst);
+        if has_grown && got[0] == 1 {
+            return;
+        }
+    }
+}
+
+fn exchange(rank: &Rank, comm: u32, other: i32, tag: i32, said: &[u8]) -> Vec<u8> {
+    let mut got = vec![0; said.len()];
+    let receive = rank.lock().receive(room(&mut got), other, tag, comm);
+    rank.send("MPI_Send", Mode::Standard, out(said), other, tag, comm)
+        .unwrap();
+    rank.wait("MPI_Wait", receive.unwrap()).unwrap();
+    got
 }
 
 /// A rank without memory or devices gets its first peer.

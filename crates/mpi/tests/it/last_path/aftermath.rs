@@ -18,6 +18,8 @@ pub(super) struct Comms {
     copy: u32,
     /// The ranks that the fault leaves together with this one.
     group: u32,
+    /// Two groups of all ranks, for operations between them.
+    pub(super) between: Option<u32>,
 }
 
 impl Comms {
@@ -29,9 +31,11 @@ impl Comms {
         let copy = rank.comm_dup("MPI_Comm_dup", WORLD, &[]);
         let group = rank.comm_split("MPI_Comm_split", WORLD, color, 0);
         let made = copy.and_then(|copy| {
+            let between = player.case.is_between();
             Ok(Comms {
                 copy,
                 group: group?,
+                between: between.then(|| collectives::groups(player)).transpose()?,
             })
         });
         let comms = made.as_ref().ok().copied();
@@ -65,6 +69,9 @@ pub(super) fn play(player: &Player, comms: Option<Comms>) {
         }
         any_source(player, comms);
         collectives_fail(player, comms.copy);
+        if let Some(between) = comms.between {
+            collectives_fail(player, between);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use model::config::MachineConfig;
 use model::{Faults, IntraHost, PortFault, PortFaultKind};
 use sim::Random;
 
-use super::traffic::{TRAFFICS, Traffic};
+use super::traffic::{BETWEEN, TRAFFICS, Traffic};
 use crate::common::modelled::system;
 
 /// Nanoseconds.
@@ -89,9 +89,13 @@ pub(super) struct Case {
 impl Case {
     /// The case of a seed.
     pub(super) fn of(seed: u64) -> Case {
+        Case::amid(&TRAFFICS[seed as usize % TRAFFICS.len()], seed)
+    }
+
+    /// The case of a seed amid this traffic.
+    pub(super) fn amid(traffic: &'static Traffic, seed: u64) -> Case {
         let mut random = Random::new(seed ^ 0x1a57_9a74);
         let mut pick = |of: usize| random.below(of as u64) as usize;
-        let traffic = &TRAFFICS[seed as usize % TRAFFICS.len()];
         let (system, rails) = [("qdr", 1), ("edr", 1), ("2xqdr", 2), ("2x-unequal", 2)][pick(4)];
         let (ranks, per_host) = [(2, 1), (2, 1), (8, 1), (8, 2)][pick(4)];
         let hosts = ranks / per_host;
@@ -156,6 +160,11 @@ impl Case {
     /// The fault outlasts the ranks' patience.
     pub(super) fn is_for_ever(&self) -> bool {
         self.span.is_none()
+    }
+
+    /// The traffic is one between two groups.
+    pub(super) fn is_between(&self) -> bool {
+        std::ptr::eq(self.traffic, &BETWEEN)
     }
 
     fn host(&self, rank: usize) -> u32 {

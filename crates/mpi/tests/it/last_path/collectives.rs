@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use mpi::coll::{Blocks, Work};
 use mpi::comm::WORLD;
-use mpi::{Error, Rank, Result};
+use mpi::{Error, Rank, RemoteLeader, Result};
 use sim::Random;
 
 use super::player::Player;
+use crate::common::random_between::{BetweenCase, kinds};
 use crate::common::random_collectives::{Case, Kind, Prepared};
 use crate::common::{pattern, room};
 
@@ -90,6 +91,65 @@ pub(super) fn persistent(player: &Player, round: u64) {
     }
     for (id, _) in all {
         player.rank.lock().messages.requests.detach(id).unwrap();
+    }
+}
+
+/// The groups of an operation between two: the halves of the job, or every second rank. The number
+/// of a rank's group, and its own in it.
+fn side(player: &Player) -> (usize, usize) {
+    let (me, half) = (player.me(), player.case.ranks / 2);
+    match player.case.seed % 2 {
+        0 => (me / half, me % half),
+        _ => (me % 2, me / 2),
+    }
+}
+
+/// Makes the intercommunicator of the two groups.
+pub(super) fn groups(player: &Player) -> Result<u32> {
+    let (rank, (side, me)) = (player.rank, side(player));
+    let group = rank.comm_split(NAME, WORLD, side as i32, me as i32)?;
+    // The ranks that come first in their groups.
+    let second = match player.case.seed % 2 {
+        0 => player.case.ranks / 2,
+        _ => 1,
+    };
+    let remote = RemoteLeader {
+        peer_comm: WORLD,
+        rank: [second, 0][side] as i32,
+        tag: 3,
+    };
+    rank.intercomm_create(NAME, group, 0, remote)
+}
+
+/// Operations between two groups: blocking ones, and a nonblocking one beside each.
+pub(super) fn between(player: &Player, round: u64) {
+    let Some(comm) = player.between.get() else {
+        return;
+    };
+    let (rank, (side, me)) = (player.rank, side(player));
+    let (kinds, half) = (kinds(), player.case.ranks / 2);
+    let prepare = |number: usize| {
+        let turn = player.case.seed as usize + round as usize * 7 + number;
+        let mut random = Random::new(player.case.seed << 16 ^ round << 8 ^ number as u64);
+        let kind = kinds[turn % kinds.len()];
+        let case = BetweenCase::new(kind, [half; 2], MOST, &mut random);
+        let prepared = case.prepare(side, me, player.results);
+        prepared.fill();
+        prepared
+    };
+    for number in 0..player.case.requests {
+        let [beside, blocking] = [2 * number, 2 * number + 1].map(prepare);
+        let since = rank.now();
+        let started = rank.start_collective(beside.work.clone(), comm);
+        let done = rank.collective(NAME, &blocking.work, comm);
+        if player.done("an operation between two groups", None, since, done) {
+            blocking.check();
+        }
+        let status = started.and_then(|id| player.wait(id));
+        let status = status.map(|finished| finished.status);
+        if player.ended("a request", None, since, status).is_some() {
+            beside.check();
+        }
     }
 }
 

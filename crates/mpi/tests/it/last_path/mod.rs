@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex};
 use self::aftermath::Comms;
 use self::case::{Case, How, NEVER, When};
 use self::player::Player;
+use self::traffic::BETWEEN;
 use crate::common::modelled::{Keep, Run, play_to_end};
 use crate::common::random_program::{only_seed, seeds};
 use crate::common::random_reductions::Results;
@@ -75,6 +76,9 @@ fn run(case: &Case, begin: u64, has_comms: bool) -> (Run, Vec<Times>) {
 fn program(player: &Player, has_comms: bool) -> Times {
     let (rank, case) = (player.rank, player.case);
     let comms = Comms::make(player);
+    if has_comms || !case.is_for_ever() {
+        player.between.set(comms.and_then(|comms| comms.between));
+    }
     let ready = rank.now();
     for round in 0..case.rounds {
         if case.computing > 0 {
@@ -100,9 +104,9 @@ fn program(player: &Player, has_comms: bool) -> Times {
     }
 }
 
-/// Runs the case of a seed: first with a fault that nobody lives to see, to learn the times.
-fn simulate(seed: u64) {
-    let case = Case::of(seed);
+/// Runs a case: first with a fault that nobody lives to see, to learn the times.
+fn simulate(case: Case) {
+    let seed = case.seed;
     println!("SEED={seed} {case:?}");
     let (_, calm) = run(&case, NEVER, true);
     let last = |time: fn(&Times) -> u64| calm.iter().map(time).max().unwrap();
@@ -132,6 +136,13 @@ const FOUND: [u64; 1] = [406];
 fn the_last_path_breaks_and_every_operation_ends_well_or_with_a_true_error() {
     let found = FOUND.into_iter().filter(|_| only_seed().is_none());
     for seed in seeds(50).chain(found) {
-        simulate(seed);
+        simulate(Case::of(seed));
+    }
+}
+
+#[test]
+fn the_last_path_breaks_amid_collectives_between_two_groups() {
+    for seed in seeds(16) {
+        simulate(Case::amid(&BETWEEN, seed));
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Player<'a> {
     begin: u64,
     /// Decisions of this rank alone.
     own: RefCell<Random>,
+    /// The intercommunicator of collective operations between two groups, if all have it.
+    pub(super) between: Cell<Option<u32>>,
     /// An operation has failed.
     has_lost: Cell<bool>,
     /// Memory of receives that have failed, which nobody may touch any more.
@@ -53,6 +55,7 @@ impl<'a> Player<'a> {
             results,
             begin,
             own: RefCell::new(Random::new(seed)),
+            between: Cell::new(None),
             has_lost: Cell::new(false),
             buried: RefCell::default(),
         }

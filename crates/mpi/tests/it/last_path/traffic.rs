@@ -85,3 +85,7 @@ pub(super) static TRAFFICS: [Traffic; 24] = [
     traffic("neighbourhood collectives", 1, collectives::neighbours),
     traffic("new communicators", 2, collectives::makers),
 ];
+
+/// The traffic of a test of its own: its ranks have an intercommunicator.
+pub(super) static BETWEEN: Traffic =
+    traffic("collectives between two groups", 8, collectives::between);
