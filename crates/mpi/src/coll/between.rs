@@ -17,7 +17,6 @@ use std::sync::Arc;
 use channel::lock::Guard;
 use datatype::{Buffer, Elements};
 
-use super::between_memory::InMemory;
 use super::blocks::Blocks;
 use super::both::both;
 use super::call::Call;
@@ -57,10 +56,7 @@ impl Rank {
     ) -> Result<()> {
         let begun = Begun::new(&mut state, work, comm)?;
         drop(state);
-        match InMemory::of(work, &begun.groups)? {
-            Some(it) => self.run_in_memory(waiting, &begun, (work, &it), comm),
-            None => self.run_between(waiting, &begun, work),
-        }
+        self.run_in_memory(waiting, &begun, work, comm)
     }
 
     /// Runs an operation that has begun by messages.

@@ -134,14 +134,18 @@ enum Next {
 }
 
 impl Rank {
-    /// Runs an operation that has begun in the way whose turn it is.
+    /// Runs an operation that has begun in the way whose turn it is: by messages if it has no form
+    /// for shared memory.
     pub(super) fn run_in_memory(
         &self,
         waiting: &Waiting<'_>,
         begun: &Begun,
-        (work, it): (&Work, &InMemory),
+        work: &Work,
         comm: u32,
     ) -> Result<()> {
+        let Some(it) = &InMemory::of(work, &begun.groups)? else {
+            return self.run_between(waiting, begun, work);
+        };
         let (way, subject) = loop {
             let next = {
                 let mut state = self.lock();
