@@ -36,7 +36,13 @@ names_of_debian = for name in libmpich.so.12 libmpichcxx.so.12; do \
 	    { rm -f $(2)/lib/fishplate/$$name; echo "$$name not made: $(1) failed" >&2; }; done
 
 # The libraries beside that of MPI: clocks, and those of other ABIs.
-OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
+OTHER_LIBRARIES := -p clocks -p fortran -p mpich_abi -p openmpi_abi -p openmpi_cxx
+
+# The Fortran bindings: the library, and the sources that each compiler builds for itself, from the folder where they were built
+# into a tree.
+fortran = $(INSTALL) -m 755 $(1)/libmpifort_abi.so $(2)/lib/libmpifort_abi.so.1 && \
+	    ln -sfn libmpifort_abi.so.1 $(2)/lib/libmpifort_abi.so && \
+	    $(INSTALL) -d $(2)/share/fishplate/fortran && $(INSTALL) -m 644 $(1)/fortran/* $(2)/share/fishplate/fortran
 
 # The types of the launcher's symbols for debuggers (crates/launch/src/mpir.rs), under the names by which debuggers find them. Linkers
 # would drop them with those names. Without objcopy there are the symbols alone.
@@ -81,6 +87,7 @@ files:
 	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
+	@$(call fortran,$(BUILT)/lib,$(ROOT))
 	@$(call old_abis,$(BUILT)/lib,$(ROOT))
 	@$(call names_of_debian,$(CC),$(ROOT))
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
