@@ -12,6 +12,9 @@ pub(crate) struct Conversion {
     pub(crate) before: Vec<String>,
     pub(crate) argument: String,
     pub(crate) after: Vec<String>,
+    /// The argument of the form of `mpi_f08`, where that differs.
+    pub(crate) f08: Option<String>,
+    is_choice: bool,
 }
 
 impl Conversion {
@@ -37,11 +40,22 @@ impl Conversion {
         }
         match word {
             _ if parameter.is_function() => function(procedure, parameter, large),
-            "in" | "out" => dummy(name, "c_void", format!("buffer::choice({name})")),
+            "in" | "out" => {
+                let choice = dummy(name, "c_void", format!("buffer::choice({name})"));
+                Conversion {
+                    is_choice: true,
+                    ..choice
+                }
+            }
             // The type of this argument is wrong in `mpi`, so it is unused (MPI 5.0 §3.6).
-            "detached" => dummy(name, "c_void", "(&raw mut detached).cast()".into()).before(
-                format!("let (mut detached, _) = (null_mut::<c_void>(), {name});"),
-            ),
+            "detached" => {
+                let unused = format!("let (mut detached, _) = (null_mut::<c_void>(), {name});");
+                let of_mpi = dummy(name, "c_void", "(&raw mut detached).cast()".into());
+                Conversion {
+                    f08: Some(format!("{name}.cast()")),
+                    ..of_mpi.before(unused)
+                }
+            }
             "ptr" => dummy(name, "c_void", name.into()),
             "status" => status(parameter),
             "str" => text(procedure, parameter),
@@ -54,6 +68,38 @@ impl Conversion {
             "state" => state(procedure, parameter),
             "memory" => dummy(name, "c_void", format!("{name}.cast()")),
             _ => integer(procedure, parameter, large),
+        }
+    }
+
+    /// The name of the dummy argument.
+    pub(crate) fn name(&self) -> Option<String> {
+        let dummy = self.dummy.as_ref()?;
+        Some(dummy.split(':').next().unwrap_or(dummy).into())
+    }
+
+    /// The dummy argument of a choice buffer in `mpi_f08`.
+    pub(crate) fn with_descriptor(&self) -> Conversion {
+        let dummy = match (self.name(), self.is_choice) {
+            (Some(name), true) => Some(format!("{name}: Descriptor")),
+            _ => self.dummy.clone(),
+        };
+        Conversion {
+            dummy,
+            length: self.length.clone(),
+            ..Conversion::default()
+        }
+    }
+
+    /// The conversion of `mpi_f08`, where that has no descriptor.
+    pub(crate) fn of_f08(self) -> Conversion {
+        match self.f08 {
+            Some(argument) => Conversion {
+                argument,
+                before: Vec::new(),
+                f08: None,
+                ..self
+            },
+            None => self,
         }
     }
 
@@ -101,6 +147,23 @@ fn length(procedure: &Procedure, parameter: &Parameter) -> String {
 }
 
 fn handle(procedure: &Procedure, parameter: &Parameter) -> Conversion {
+    let converted = handle_of_class(procedure, parameter);
+    if class(parameter) != "Request" || parameter.access == Access::Out {
+        return converted;
+    }
+    let length = match parameter.is_array() {
+        true => length(procedure, parameter),
+        false => "1".into(),
+    };
+    let name = parameter.name.as_str();
+    match (parameter.access, procedure.starts_requests()) {
+        (_, true) => converted.before(format!("requests::start({name}, {length});")),
+        (Access::In, _) => converted.after(format!("requests::look({name}, {length});")),
+        _ => converted,
+    }
+}
+
+fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let class = class(parameter);
     let standard = format!("{name}_standard");

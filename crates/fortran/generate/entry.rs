@@ -5,6 +5,7 @@
 
 use super::Tables;
 use super::abi::table::Procedure;
+use super::choice;
 use super::conversion::Conversion;
 use super::interfaces::has_address;
 use super::standard::callee;
@@ -15,7 +16,7 @@ pub(crate) fn generate(tables: &Tables) -> String {
     let mut text = String::new();
     for procedure in tables.procedures() {
         for &large in procedure.forms() {
-            write_entry(&mut text, procedure, large);
+            write_entries(&mut text, procedure, large);
         }
     }
     for (body, name, signature, code) in OF_FORTRAN_ALONE {
@@ -40,22 +41,72 @@ const OF_FORTRAN_ALONE: &[(&str, &str, &str, &str)] = &[
         "status_f2f08",
         "STATUS_F2F08",
         "from: *mut Status, to: *mut Status, ierror: *mut c_int",
-        "(*to, *ierror) = (*from, 0);",
+        "*to = *from; give_code(ierror, 0);",
     ),
     (
         "status_f082f",
         "STATUS_F082F",
         "from: *mut Status, to: *mut Status, ierror: *mut c_int",
-        "(*to, *ierror) = (*from, 0);",
+        "*to = *from; give_code(ierror, 0);",
     ),
 ];
 
-fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
+/// The forms of a procedure in the languages. One body serves all of them but where `mpi_f08` has
+/// descriptors of choice buffers, or the address of memory.
+fn write_entries(text: &mut String, procedure: &Procedure, large: bool) {
     let conversions: Vec<_> = procedure
         .parameters(large)
         .filter(|parameter| parameter.kind.word() != "...")
         .map(|parameter| Conversion::of(procedure, parameter, large))
         .collect();
+    let is_detached = conversions
+        .iter()
+        .any(|conversion| conversion.f08.is_some());
+    let body = write_body(procedure, large, &conversions);
+    let mut ends = vec![""];
+    // An address is returned in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a name of its own.
+    if has_address(procedure) && !large {
+        ends.push("_CPTR");
+    }
+    if !procedure.is_old() && !is_detached {
+        ends.push("_F08");
+    }
+    write_entry(text, procedure, large, &conversions, "", &ends, &body);
+    if procedure.is_old() {
+        return;
+    }
+    if let Some(body) = choice::body(procedure, large, &conversions) {
+        let with_descriptors: Vec<_> = conversions
+            .iter()
+            .map(Conversion::with_descriptor)
+            .collect();
+        write_entry(
+            text,
+            procedure,
+            large,
+            &with_descriptors,
+            "_f08ts",
+            &["_F08TS"],
+            &body,
+        );
+    }
+    if is_detached {
+        let of_f08: Vec<_> = conversions.into_iter().map(Conversion::of_f08).collect();
+        let body = write_body(procedure, large, &of_f08);
+        write_entry(text, procedure, large, &of_f08, "_f08", &["_F08"], &body);
+    }
+}
+
+/// An entry point whose names have these ends.
+fn write_entry(
+    text: &mut String,
+    procedure: &Procedure,
+    large: bool,
+    conversions: &[Conversion],
+    form: &str,
+    ends: &[&str],
+    body: &str,
+) {
     let mut signature: Vec<String> = conversions.iter().filter_map(|c| c.dummy.clone()).collect();
     if procedure.has_ierror() {
         signature.push("ierror: *mut c_int".into());
@@ -63,26 +114,19 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     // Lengths of character strings follow all arguments.
     let lengths = conversions.iter().filter_map(|c| c.length.as_ref());
     signature.extend(lengths.map(|name| format!("{name}: usize")));
-    let body = procedure.c_name("", large).to_ascii_lowercase();
+    let name = procedure.c_name("", large).to_ascii_lowercase();
     let returns = procedure.returns.map_or("()", |kind| kind.rust(large));
-    let signature = signature.join(", ");
     writeln!(
         text,
-        "entry! {{ {body}({signature}) -> {returns} {{\n{}}}\n    [{}] }}\n",
-        write_body(procedure, large, &conversions),
-        names(procedure, large)
+        "entry! {{ {name}{form}({}) -> {returns} {{\n{body}}}\n    [{}] }}\n",
+        signature.join(", "),
+        names(procedure, large, ends)
     )
     .unwrap();
 }
 
 /// The names of both profiling layers.
-fn names(procedure: &Procedure, large: bool) -> String {
-    // An address is returned in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a name of its own.
-    let ends: &[&str] = if has_address(procedure) && !large {
-        &["", "_CPTR"]
-    } else {
-        &[""]
-    };
+fn names(procedure: &Procedure, large: bool, ends: &[&str]) -> String {
     let quoted = |prefix| {
         let names = ends
             .iter()
@@ -125,6 +169,6 @@ fn write_body(procedure: &Procedure, large: bool, conversions: &[Conversion]) ->
     for line in conversions.iter().flat_map(|conversion| &conversion.after) {
         writeln!(text, "    {line}").unwrap();
     }
-    text.push_str("    *ierror = code;\n");
+    text.push_str("    give_code(ierror, code);\n");
     text
 }

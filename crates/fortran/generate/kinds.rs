@@ -123,6 +123,11 @@ impl Procedure {
         matches!(self.name.as_str(), "Init" | "Init_thread" | "Session_init")
     }
 
+    /// Whether it starts persistent requests.
+    pub(crate) fn starts_requests(&self) -> bool {
+        matches!(self.name.as_str(), "Start" | "Startall")
+    }
+
     /// Whether memory of its buffers and arrays may be used after the return, so that they are
     /// ASYNCHRONOUS in `mpi_f08`.
     pub(crate) fn outlasts(&self) -> bool {

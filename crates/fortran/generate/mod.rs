@@ -8,6 +8,7 @@
 #[path = "../../abi/generate/mod.rs"]
 pub(crate) mod abi;
 
+mod choice;
 mod commons;
 pub(crate) mod constants;
 mod conversion;

@@ -7,13 +7,14 @@ use crate::array::Array;
 use crate::constants::*;
 use crate::handle::*;
 use crate::late_types::LateTypes;
+use crate::sections::{Descriptor, Lifetime, Object, Sections, reach};
 use crate::types::Status;
 use crate::{
-    attributes, buffer, callbacks, handle, index, integers, logical, peers, removed, spawn,
-    standard, start, text,
+    attributes, buffer, callbacks, handle, index, integers, logical, peers, removed, requests,
+    spawn, standard, start, text,
 };
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 /// A body, and the names that jump to it with the arguments in place.
 macro_rules! entry {
@@ -43,6 +44,18 @@ macro_rules! entry {
             }
         };
     };
+}
+
+/// Writes an error code, for which a program in Fortran 2008 need not have a variable.
+///
+/// # Safety
+/// The address is that of an integer, or NULL.
+#[inline(always)]
+unsafe fn give_code(ierror: *mut c_int, code: c_int) {
+    if !ierror.is_null() {
+        // SAFETY: promised.
+        unsafe { *ierror = code };
+    }
 }
 
 include!(concat!(env!("OUT_DIR"), "/entry.rs"));

@@ -2,21 +2,29 @@
 //! for the others the ABI library knows both.
 
 use crate::array::Array;
-use crate::late_types;
+use crate::requests;
 use crate::standard;
 use std::ffi::c_int;
 
 /// Handles of predefined objects, NULL included, lie below this value.
-const PREDEFINED_END: usize = 4096;
+pub(crate) const PREDEFINED_END: usize = 4096;
 
 /// A class of handles.
 pub(crate) trait Class {
     fn from_integer(integer: c_int) -> usize;
     fn to_integer(handle: usize) -> c_int;
 
+    /// The library has made an object.
+    #[inline(always)]
+    fn made(_integer: c_int) {}
+
     /// A handle of the program's has become another.
     #[inline(always)]
     fn replaced(_integer: c_int) {}
+
+    /// A handle of the program's is the same after a call.
+    #[inline(always)]
+    fn unchanged(_integer: c_int) {}
 }
 
 macro_rules! classes {
@@ -64,8 +72,18 @@ impl Class for Request {
     }
 
     #[inline(always)]
+    fn made(integer: c_int) {
+        requests::made(integer);
+    }
+
+    #[inline(always)]
     fn replaced(integer: c_int) {
-        late_types::forget(integer);
+        requests::gone(integer);
+    }
+
+    #[inline(always)]
+    fn unchanged(integer: c_int) {
+        requests::unchanged(integer);
     }
 }
 
@@ -94,8 +112,10 @@ pub(crate) fn to_integer<C: Class>(handle: usize) -> c_int {
 #[inline(always)]
 pub(crate) unsafe fn give<C: Class>(place: *mut c_int, handle: usize) {
     if handle != 0 {
+        let integer = to_integer::<C>(handle);
+        C::made(integer);
         // SAFETY: promised.
-        unsafe { *place = to_integer::<C>(handle) };
+        unsafe { *place = integer };
     }
 }
 
@@ -111,6 +131,8 @@ pub(crate) unsafe fn update<C: Class>(place: *mut c_int, handle: usize) {
         if old != new {
             *place = new;
             C::replaced(old);
+        } else {
+            C::unchanged(old);
         }
     }
 }

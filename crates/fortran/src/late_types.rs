@@ -2,15 +2,8 @@
 //! nonblocking and persistent exchanges with a datatype for each peer.
 
 use crate::handle::{Datatype, Request, from_integer, to_integer};
-use std::collections::BTreeMap;
+use crate::requests;
 use std::ffi::c_int;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// The arrays of requests, by Fortran's handle.
-static KEPT: Mutex<BTreeMap<c_int, LateTypes>> = Mutex::new(BTreeMap::new());
-/// Their number, which a completed request looks at first.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 pub(crate) struct LateTypes {
     arrays: Vec<Vec<usize>>,
@@ -39,24 +32,7 @@ impl LateTypes {
     /// Keeps the arrays as long as the request that the library has made.
     pub(crate) fn keep(self, request: usize) {
         if request != 0 {
-            let mut kept = KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            kept.insert(to_integer::<Request>(request), self);
-            COUNT.store(kept.len(), Ordering::Relaxed);
+            requests::keep_types(to_integer::<Request>(request), self.arrays);
         }
     }
-}
-
-/// Frees the arrays of a request that is gone.
-#[inline(always)]
-pub(crate) fn forget(request: c_int) {
-    if COUNT.load(Ordering::Relaxed) != 0 {
-        forget_one(request);
-    }
-}
-
-#[cold]
-fn forget_one(request: c_int) {
-    let mut kept = KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    kept.remove(&request);
-    COUNT.store(kept.len(), Ordering::Relaxed);
 }

@@ -27,6 +27,8 @@ mod peers;
 mod pool;
 mod predefined;
 mod removed;
+mod requests;
+mod sections;
 mod spawn;
 mod standard;
 mod start;

@@ -23,6 +23,17 @@ pub(crate) unsafe fn ranks(comm: *const c_int) -> i64 {
     count(code, size)
 }
 
+/// The ranks of this process's group.
+///
+/// # Safety
+/// The address is that of a handle.
+pub(crate) unsafe fn size(comm: *const c_int) -> i64 {
+    let mut size = 0;
+    // SAFETY: promised; the other address is that of an integer.
+    let code = unsafe { standard::comm_size::<true>(from_integer::<Comm>(*comm), &mut size) };
+    count(code, size)
+}
+
 /// The dimensions of a Cartesian communicator.
 ///
 /// # Safety
@@ -81,6 +92,21 @@ pub(crate) unsafe fn at_root(comm: *const c_int, root: c_int, length: i64) -> i6
     // SAFETY: promised; the other address is that of an integer.
     let code = unsafe { standard::comm_rank::<true>(from_integer::<Comm>(*comm), &mut own) };
     if code == 0 && own == root { length } else { 0 }
+}
+
+/// Whether this rank is the root of a collective call.
+///
+/// # Safety
+/// The address is that of a handle.
+pub(crate) unsafe fn is_root(comm: *const c_int, root: c_int) -> bool {
+    let mut inter = 0;
+    // SAFETY: promised; the other address is that of an integer.
+    unsafe {
+        root == MPI_ROOT
+            || at_root(comm, root, 1) == 1
+                && standard::comm_test_inter::<true>(from_integer::<Comm>(*comm), &mut inter) == 0
+                && inter == 0
+    }
 }
 
 fn count(code: c_int, count: c_int) -> i64 {
