@@ -21,8 +21,14 @@ pub(crate) fn generate(tables: &Tables) -> String {
     }
     for (body, name, signature, code) in OF_FORTRAN_ALONE {
         let quoted = |prefix| {
-            let names = manglings(&format!("{prefix}{name}"));
-            names.map(|name| format!("\"{name}\"")).join(" ")
+            let names =
+                ["", "_F08", "_F08TS"].map(|end| manglings(&format!("{prefix}{name}{end}")));
+            names
+                .as_flattened()
+                .iter()
+                .map(|name| format!("\"{name}\""))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let names = format!("{}; {}", quoted("MPI_"), quoted("PMPI_"));
         writeln!(

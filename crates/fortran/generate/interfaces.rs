@@ -8,7 +8,7 @@ use super::predefined::FUNCTIONS;
 use std::fmt::Write;
 
 /// The spellings of "any type, kind and rank".
-const ANY: [&str; 3] = [
+pub(crate) const ANY: [&str; 3] = [
     "!GCC$ ATTRIBUTES NO_ARG_CHECK :: ",
     "!DIR$ IGNORE_TKR ",
     "!$PRAGMA IGNORE_TKR ",

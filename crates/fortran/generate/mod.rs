@@ -13,6 +13,7 @@ mod commons;
 pub(crate) mod constants;
 mod conversion;
 mod entry;
+mod f08;
 mod interfaces;
 pub(crate) mod kinds;
 pub(crate) mod predefined;
@@ -70,19 +71,34 @@ pub(crate) fn modules(tables: &Tables) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Sources in Fortran, and the list `sources` of those that a compiler gets, in this order.
+/// Sources in Fortran, and the list `sources` of those that a compiler gets, in this order. Behind a
+/// name is the word of the program `probe` for whose compilers alone it is.
 pub(crate) fn sources(tables: &Tables) -> Vec<(&'static str, String)> {
+    let choice = |form| f08::choice(tables, form);
     let compiled = vec![
-        ("mpi_constants.f90", constants::module(tables)),
-        ("mpi_types.f90", types::generate()),
-        ("mpi_sizeof.f90", sizeof::generate()),
-        ("mpi.f90", interfaces::module(tables)),
+        ("mpi_constants.f90", "", constants::module(tables)),
+        ("mpi_types.f90", "", types::generate()),
+        ("mpi_sizeof.f90", "", sizeof::generate()),
+        ("mpi.f90", "", interfaces::module(tables)),
+        ("mpi_f08_types.f90", "", f08::types(tables)),
+        ("mpi_f08_procedures.f90", "", f08::procedures(tables)),
+        (
+            "mpi_f08_descriptors.f90",
+            "descriptors",
+            choice(f08::Choice::Descriptors),
+        ),
+        ("mpi_f08_plain.f90", "plain", choice(f08::Choice::Plain)),
+        ("mpi_f08.f90", "", f08::module()),
     ];
-    let list = compiled.iter().map(|(name, _)| format!("{name}\n"));
+    let list = compiled
+        .iter()
+        .map(|(name, word, _)| format!("{name} {word}").trim_end().to_string() + "\n");
     let mut files = vec![
         ("sources", list.collect()),
         ("mpif.h", constants::header(tables)),
+        ("probe.f90", include_str!("probe.f90").into()),
+        ("probe.c", include_str!("probe.c").into()),
     ];
-    files.extend(compiled);
+    files.extend(compiled.into_iter().map(|(name, _, text)| (name, text)));
     files
 }
