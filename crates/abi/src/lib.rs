@@ -37,6 +37,7 @@ mod counts;
 pub mod entry;
 pub mod error;
 pub mod handle;
+mod fortran;
 mod info;
 mod interfaces;
 pub mod procedures;

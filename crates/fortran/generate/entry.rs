@@ -108,7 +108,7 @@ pub(crate) fn manglings(name: &str) -> [String; 4] {
 
 fn write_body(procedure: &Procedure, large: bool, conversions: &[Conversion]) -> String {
     let mut text = String::new();
-    if procedure.starts() && false {
+    if procedure.starts() {
         text.push_str("    start::describe();\n");
     }
     for line in conversions.iter().flat_map(|conversion| &conversion.before) {
