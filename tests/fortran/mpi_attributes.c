@@ -1,5 +1,6 @@
 /* The parts in C of mpi_attributes.f90. */
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 static int object;

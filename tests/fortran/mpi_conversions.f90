@@ -104,7 +104,9 @@ program conversions
   counts(1) = 16
   call MPI_Type_create_struct(1, counts, [address], [MPI_INTEGER], datatype, ierror)
   call MPI_Type_commit(datatype, ierror)
+  call MPI_F_sync_reg(matrix)
   call MPI_Bcast(MPI_BOTTOM, 1, datatype, size - 1, MPI_COMM_WORLD, ierror)
+  call MPI_F_sync_reg(matrix)
   call check(all(matrix == size - 1), 'bottom')
   call MPI_Type_free(datatype, ierror)
   call check(datatype == MPI_DATATYPE_NULL, 'freed datatype')
@@ -174,7 +176,6 @@ program conversions
   call check(n == 8, 'size of a double')
   call MPI_Type_get_extent(MPI_DOUBLE_PRECISION, lb, extent, ierror)
   call check(lb == 0 .and. extent == 8, 'extent')
-  call MPI_F_sync_reg(matrix)
   call check(PMPI_Wtime() > 0d0 .and. MPI_Wtick() > 0d0, 'clock')
 
   call MPI_Allreduce(faults, n, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)

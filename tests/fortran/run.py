@@ -38,7 +38,7 @@ class Compiler:
 
 
 COMPILERS = [
-    Compiler("gfortran", "gfortran", {"checked": ["-O0", "-g", "-fcheck=all", "-Wall"], "optimised": ["-O3"]}, "-J"),
+    Compiler("gfortran", "gfortran", {"checked": ["-O0", "-g", "-fcheck=all"], "optimised": ["-O3"]}, "-J"),
     Compiler("flang-19", "/usr/lib/llvm-19/bin/flang-new", {"checked": ["-O0"], "optimised": ["-O3"]}, "-module-dir"),
 ]
 

@@ -4,7 +4,7 @@
 use crate::info::InfoObject;
 
 /// The most bytes of a LOGICAL.
-pub const LONGEST_LOGICAL: usize = 16;
+pub(crate) const LONGEST_LOGICAL: usize = 16;
 
 /// The bytes of `.TRUE.` and of `.FALSE.` of the default kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Fortran {
 }
 
 /// Stores a fact that was not known before. False if it was.
-pub fn tell<T>(known: &mut Option<T>, fact: T) -> bool {
+pub(crate) fn tell<T>(known: &mut Option<T>, fact: T) -> bool {
     let is_new = known.is_none();
     if is_new {
         *known = Some(fact);

@@ -59,14 +59,17 @@ pub unsafe fn abi_set_fortran_booleans(
     logical_false: *mut c_void,
 ) -> Done {
     let size = size_of_logical(logical_size)?;
-    let [yes, no] = [("logical_true", logical_true), ("logical_false", logical_false)]
-        .map(|(name, address)| {
-            if address.is_null() {
-                return Err(Error::new(MPI_ERR_ARG, format!("{name} is NULL")));
-            }
-            // SAFETY: promised; it is not NULL.
-            Ok(unsafe { slice::from_raw_parts(address.cast::<u8>(), size) })
-        });
+    let [yes, no] = [
+        ("logical_true", logical_true),
+        ("logical_false", logical_false),
+    ]
+    .map(|(name, address)| {
+        if address.is_null() {
+            return Err(Error::new(MPI_ERR_ARG, format!("{name} is NULL")));
+        }
+        // SAFETY: promised; it is not NULL.
+        Ok(unsafe { slice::from_raw_parts(address.cast::<u8>(), size) })
+    });
     let booleans = Booleans::new(yes?, no?);
     if tell(&mut LIBRARY.fortran().booleans, booleans) {
         return Ok(());
@@ -97,7 +100,7 @@ pub unsafe fn abi_get_fortran_booleans(
             }
         }
     }
-    is_set.set(values.is_some().into());
+    is_set.set(values.is_some());
     Ok(())
 }
 

@@ -117,6 +117,7 @@ int main(void)
     versions();
     state();
     infos();
+    fortran();
     errors();
     integers();
     return 0;
