@@ -118,6 +118,8 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("applications", python("foreign/applications.py", *PREFIX))] if full else []),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
         Step("programs", python("c/run.py", *PREFIX), first=True),
+        # Fortran programs of our own, with each compiler that is installed.
+        Step("fortran", python("fortran/run.py", *PREFIX)),
         # Jobs that the launchers of others start.
         Step("launchers", python("launchers/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # Compiler wrappers and package descriptions, as build systems use them.

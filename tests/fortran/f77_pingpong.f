@@ -44,6 +44,6 @@ C     An exchange of two ranks, in fixed form.
       CALL MPI_INITIALIZED(FLAG, IERR)
       IF (.NOT. FLAG) PRINT *, 'initialized'
       IF (MPI_WTIME() .LT. START) PRINT *, 'clock'
-      IF (RANK .EQ. 0) PRINT *, 'No Errors'
+      IF (RANK .EQ. 0) PRINT *, 'ok'
       CALL MPI_FINALIZE(IERR)
       END

@@ -158,9 +158,6 @@ pub(crate) fn manglings(name: &str) -> [String; 4] {
 
 fn write_body(procedure: &Procedure, large: bool, conversions: &[Conversion]) -> String {
     let mut text = String::new();
-    if procedure.starts() && false {
-        text.push_str("    start::describe();\n");
-    }
     for line in conversions.iter().flat_map(|conversion| &conversion.before) {
         writeln!(text, "    {line}").unwrap();
     }
@@ -174,6 +171,9 @@ fn write_body(procedure: &Procedure, large: bool, conversions: &[Conversion]) ->
     writeln!(text, "    let code = {call};").unwrap();
     for line in conversions.iter().flat_map(|conversion| &conversion.after) {
         writeln!(text, "    {line}").unwrap();
+    }
+    if procedure.starts() {
+        text.push_str("    start::describe(code);\n");
     }
     text.push_str("    give_code(ierror, code);\n");
     text

@@ -118,7 +118,7 @@ impl Procedure {
         self.returns.is_none() && self.name != "Pcontrol"
     }
 
-    /// Whether it may be the program's first call, before which the ABI library learns of Fortran.
+    /// Whether MPI runs after it, so that the ABI library can learn of Fortran.
     pub(crate) fn starts(&self) -> bool {
         matches!(self.name.as_str(), "Init" | "Init_thread" | "Session_init")
     }

@@ -1,9 +1,9 @@
 //! The functions of the standard ABI: found when this library is loaded, and called by pointers, so
 //! that a function that the ABI library lacks is an error of the call and not of the start.
 
-use crate::commons;
 use crate::constants::MPI_ERR_UNSUPPORTED_OPERATION;
 use crate::standard::NAMES;
+use crate::{commons, start};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -28,6 +28,7 @@ static OPEN: extern "C" fn() = open;
 /// in the program's scope, so its functions are found.
 extern "C" fn open() {
     commons::find();
+    start::guess();
     let is_there = !find(c"MPI_Initialized").is_null();
     for (number, name) in NAMES.iter().enumerate() {
         for (functions, skipped) in FUNCTIONS.iter().zip([1, 0]) {

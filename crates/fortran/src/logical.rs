@@ -7,6 +7,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 static TRUE: AtomicI32 = AtomicI32::new(1);
 static FALSE: AtomicI32 = AtomicI32::new(0);
 
+/// The values of `.TRUE.` and `.FALSE.`.
+pub(crate) fn values() -> [c_int; 2] {
+    [&TRUE, &FALSE].map(|value| value.load(Ordering::Relaxed))
+}
+
 /// Takes the values of `.TRUE.` and `.FALSE.`.
 pub(crate) fn set_values([yes, no]: [c_int; 2]) {
     TRUE.store(yes, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The first call of a Fortran program: the ABI library learns what it needs to know of Fortran.
+//! The start of a Fortran program: the ABI library learns what it needs to know of Fortran.
 
 use crate::constants::{MPI_INFO_NULL, MPI_SUCCESS};
 use crate::{library, logical, standard};
@@ -34,20 +34,27 @@ const FACTS: &[(&CStr, &CStr)] = &[
 /// A function of each Fortran library whose `.TRUE.` is -1: Intel's and NVIDIA's.
 const TRUE_IS_MINUS_ONE: [&CStr; 2] = [c"for_rtl_init_", c"fort_init"];
 
-/// Tells the ABI library the values of LOGICAL and the sizes of types. Whoever has told it before
-/// counts: the first call wins. Errors show in the calls that need these facts.
-pub(crate) fn describe() {
-    let is_minus_one = TRUE_IS_MINUS_ONE
-        .iter()
-        .any(|name| !library::find(name).is_null());
-    let mut values: [c_int; 2] = [if is_minus_one { -1 } else { 1 }, 0];
+/// The values of LOGICAL, by the Fortran library that the program has loaded.
+pub(crate) fn guess() {
+    let mut names = TRUE_IS_MINUS_ONE.iter();
+    let is_minus_one = names.any(|name| !library::find(name).is_null());
+    logical::set_values([if is_minus_one { -1 } else { 1 }, 0]);
+}
+
+/// Tells the ABI library the values of LOGICAL and the sizes of types, once MPI runs: some libraries
+/// allow it no earlier. Whoever has told it before counts.
+pub(crate) fn describe(code: c_int) {
+    if code != MPI_SUCCESS {
+        return;
+    }
+    let mut values = logical::values();
     let [yes, no] = values.each_mut().map(|value| (&raw mut *value).cast());
     let size = size_of::<c_int>() as c_int;
     let mut is_set = 0;
     // SAFETY: the addresses are those of logicals and of a flag.
     unsafe {
         let code = standard::abi_get_fortran_booleans::<true>(size, yes, no, &mut is_set);
-        if code != MPI_SUCCESS || is_set == 0 {
+        if code == MPI_SUCCESS && is_set == 0 {
             standard::abi_set_fortran_booleans::<true>(size, yes, no);
         }
     }
@@ -59,8 +66,10 @@ fn describe_types() {
     let mut info = MPI_INFO_NULL;
     // SAFETY: the addresses are those of handles and of C strings, which the library only reads.
     unsafe {
-        let known = standard::abi_get_fortran_info::<true>(&mut info);
-        if known == MPI_SUCCESS && info != MPI_INFO_NULL {
+        if standard::abi_get_fortran_info::<true>(&mut info) != MPI_SUCCESS {
+            return;
+        }
+        if info != MPI_INFO_NULL {
             standard::info_free::<true>(&mut info);
             return;
         }
