@@ -510,7 +510,7 @@ fn declaration(parameter: &Parameter, large: bool) -> (String, String) {
     let shape = match parameter.kind.word() {
         "str" => String::new(),
         // A constant of one element may stand for what is ignored.
-        "status" | "errcode" | "weight" if parameter.is_array() => "(*)".into(),
+        "status" | "errcode" | "weight" | "index" if parameter.is_array() => "(*)".into(),
         "commands" | "argv" => "(*)".into(),
         "argvs" => "(count, *)".into(),
         "triple" => format!("(3, {length})"),
@@ -552,25 +552,37 @@ fn callback(word: &str, large: bool) -> String {
 
 /// Intent and asynchronism.
 fn attributes(parameter: &Parameter, procedure: &Procedure) -> String {
-    let word = parameter.kind.word();
-    let intent = match parameter.access {
-        _ if parameter.is_function() => "",
-        _ if word == "out" || procedure.name == "Win_detach" && parameter.is_choice() => "",
-        Access::Out if ["status", "errcode", "weight", "ptr"].contains(&word) => "",
-        Access::In | Access::Read => "INTENT(IN)",
-        Access::Out => "INTENT(OUT)",
-        Access::InOut => "INTENT(INOUT)",
+    let mut parts = Vec::new();
+    if let Some(intent) = intent(parameter, procedure) {
+        parts.push(format!("INTENT({intent})"));
+    }
+    let mut parameters = procedure.parameters.iter();
+    let makes_request = parameters.any(|p| p.kind.word() == "request" && p.access == Access::Out);
+    let is_used_later = match parameter.access {
+        Access::In => parameter.is_array(),
+        _ => parameter.kind.word() == "comm",
     };
-    let makes_request = procedure
-        .parameters
-        .iter()
-        .any(|p| p.kind.word() == "request" && p.access == Access::Out);
-    let is_read_later = makes_request && parameter.access == Access::In && parameter.is_array();
-    let is_asynchronous = procedure.outlasts() && parameter.is_choice() || is_read_later;
-    match (intent, is_asynchronous) {
-        ("", true) => "ASYNCHRONOUS".into(),
-        (intent, true) => format!("{intent}, ASYNCHRONOUS"),
-        (intent, false) => intent.into(),
+    if procedure.outlasts() && parameter.is_choice() || makes_request && is_used_later {
+        parts.push("ASYNCHRONOUS".into());
+    }
+    parts.join(", ")
+}
+
+fn intent(parameter: &Parameter, procedure: &Procedure) -> Option<&'static str> {
+    // The standard makes exceptions of these.
+    match (procedure.name.as_str(), parameter.name.as_str()) {
+        ("Get_address", "location") | ("Win_detach", "base") => return None,
+        ("Cancel", "request") => return Some("IN"),
+        _ => {}
+    }
+    // A constant may stand for what is ignored.
+    let is_ignorable = ["status", "errcode", "weight", "ptr"].contains(&parameter.kind.word());
+    match parameter.access {
+        _ if parameter.is_function() || parameter.kind.word() == "out" => None,
+        Access::Out if is_ignorable => None,
+        Access::In | Access::Read => Some("IN"),
+        Access::Out => Some("OUT"),
+        Access::InOut => Some("INOUT"),
     }
 }
 
