@@ -3,7 +3,8 @@
 
     tests/fortran/run.py [--prefix build] [--only SUBSTRING] [--list]
 
-A program is one `.f` (fixed form) or `.f90` file, with a C file of its name if it has parts in C. It prints ` ok` on one rank, and exits
+`every` (every.py) calls each procedure by `use mpi`, by its names of the profiling interface and by mpif.h, over a library that checks what
+arrives in C. A program is one `.f` (fixed form) or `.f90` file, with a C file of its name if it has parts in C. It prints ` ok` on one rank, and exits
 with 0. The modules are built from the sources of the prefix, once for each compiler.
 """
 
@@ -15,11 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import every  # noqa: E402
 import harness  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
 SECONDS = 60
+# The forms in which every procedure is called: the statement that brings in MPI, and the prefix of the names.
+FORMS = {"mpi": ("use mpi", "MPI_"), "profiling": ("use mpi", "PMPI_"), "mpif.h": ("include 'mpif.h'", "MPI_")}
 # Programs that run on another number of ranks than two.
 RANKS = {"f77_conversions": 4, "mpi_collectives": 3, "f08_collectives": 3}
 
@@ -34,14 +38,17 @@ class Compiler:
     modules: str
     # What the probe prints.
     word: str
+    # Options for a program that calls one procedure with different types, without an interface.
+    legacy: tuple = ()
 
     def label(self, variant: str) -> str:
         return f"{self.name} {variant}"
 
 
 COMPILERS = [
-    Compiler("gfortran", "gfortran", {"checked": ["-O0", "-g", "-fcheck=all"], "optimised": ["-O3"]}, "-J", "descriptors"),
-    Compiler("flang-19", "/usr/lib/llvm-19/bin/flang-new", {"checked": ["-O0"], "optimised": ["-O3"]}, "-module-dir", "descriptors"),
+    Compiler("gfortran", "gfortran", {"checked": ["-O0", "-g", "-fcheck=all"], "optimised": ["-O3"]}, "-J", "descriptors",
+             ("-fallow-argument-mismatch", "-w")),
+    Compiler("flang-19", "/usr/lib/llvm-19/bin/flang-new", {"checked": ["-O0"], "optimised": ["-O3"]}, "-module-dir", "descriptors", ("-w",)),
 ]
 
 
@@ -80,6 +87,9 @@ class World:
         lines = [line.split() for line in (self.sources / "sources").read_text().splitlines()]
         return [words[0] for words in lines if words[1:] in ([], [word])]
 
+    def objects(self, compiler: Compiler) -> list[Path]:
+        return [self.folder(compiler) / (Path(name).stem + ".o") for name in self.names(compiler.word)]
+
     def modules(self, compiler: Compiler, word: str) -> list[Path]:
         """The objects of the modules, whose files lie beside them."""
         folder, objects = self.folder(compiler), []
@@ -110,7 +120,7 @@ def program_case(source: Path, compiler: Compiler, variant: str):
     def test(world: World) -> None:
         folder = world.folder(compiler)
         program = folder / f"{source.stem}-{variant}"
-        objects = [folder / (Path(name).stem + ".o") for name in world.names(compiler.word)]
+        objects = world.objects(compiler)
         in_c = source.with_suffix(".c")
         if in_c.exists():
             part = folder / f"{source.stem}-{variant}-c.o"
@@ -125,6 +135,27 @@ def program_case(source: Path, compiler: Compiler, variant: str):
     return test
 
 
+def every_case(form: str, compiler: Compiler, variant: str):
+    def test(world: World) -> str:
+        folder, library = world.folder(compiler) / "every", world.prefix.absolute() / "lib"
+        folder.mkdir(exist_ok=True)
+        (folder / "library.c").write_text(every.library())
+        source, program = folder / f"{form}.f90", folder / f"{form}-{variant}"
+        source.write_text(every.program(*FORMS[form]))
+        stand_in = folder / "libmpi_abi.so.1"
+        build(["cc", "-shared", "-fPIC", "-Wall", "-Werror", "-DFISHPLATE_NO_FORTRAN_NAMES", "-I", world.prefix.absolute() / "include",
+               "library.c", f"-Wl,-soname,{stand_in.name}", "-o", stand_in], folder)
+        build([compiler.command, *compiler.variants[variant], *compiler.legacy, "-I", world.folder(compiler),
+               "-I", world.sources.absolute(), source, *world.objects(compiler), "-o", program, "-L", library, "-lmpifort_abi", stand_in],
+              folder)
+        ran = harness.run([program], seconds=SECONDS, env={"LD_LIBRARY_PATH": f"{folder}:{library}"})
+        lines = [line.strip() for line in ran.out.splitlines()]
+        if ran.code != 0 or lines[-1:] != ["ok"]:
+            raise Problem(f"exit code {ran.code}{harness.output(ran.out + ran.err)}")
+        return lines[0]
+    return test
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
@@ -136,8 +167,12 @@ def main() -> int:
     cases = []
     for compiler in compilers:
         cases.append(Case(f"{compiler.name} modules", module_case(compiler)))
-        cases += [Case(f"{compiler.label(variant)} {source.stem}", program_case(source, compiler, variant))
-                  for variant in compiler.variants for source in sources() if options.only in f"{compiler.label(variant)} {source.stem}"]
+        for variant in compiler.variants:
+            label = f"{compiler.name} {variant}"
+            cases += [Case(f"{label} every {form}", every_case(form, compiler, variant)) for form in FORMS]
+            cases += [Case(f"{label} {source.stem}", program_case(source, compiler, variant)) for source in sources()]
+    # The modules are those that the programs are built with, so they are built in any case.
+    cases = [case for case in cases if case.wanted(options) or case.name.endswith(" modules")]
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0

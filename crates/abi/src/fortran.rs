@@ -1,5 +1,5 @@
-//! Facts of the program's Fortran compiler, which its bindings tell once (MPI 5.0 §20.4): the values
-//! of LOGICAL, and the sizes of types.
+//! Facts of the program's Fortran compiler, which its bindings tell once (MPI 5.0 §20.4): the
+//! values of LOGICAL, and the sizes of types.
 
 use crate::info::InfoObject;
 

@@ -34,7 +34,9 @@ pub(crate) struct Value<'a> {
 pub(crate) fn values(groups: &[Group]) -> Vec<Value<'_>> {
     let mut values = Vec::new();
     for group in groups {
-        let is_of_c = group.title.starts_with("Tools") || group.title.ends_with("seen from C");
+        // Of the tools interface, which is C's, Fortran has these constants alone.
+        let is_tools = group.title.starts_with("Tools") && group.title != "Tools: verbosity";
+        let is_of_c = is_tools || group.title.ends_with("seen from C");
         for constant in group.constants.iter().filter(|_| !is_of_c) {
             values.extend(value(constant, &group.title));
         }

@@ -132,7 +132,7 @@ fn dummy(name: &str, ty: &str, argument: String) -> Conversion {
 fn length(procedure: &Procedure, parameter: &Parameter) -> String {
     let name = parameter.name.as_str();
     match &parameter.length {
-        Length::Named(length) => format!("i64::from(*{length})"),
+        Length::Named(length) => format!("*{length} as i64"),
         _ if name == "remain_dims" => "peers::dimensions(comm)".into(),
         _ if procedure.name.contains("eighbor") => {
             let receives = name.starts_with("recv");
@@ -344,7 +344,7 @@ fn spawn(parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let count = match parameter.kind.word() {
         "argv" => String::new(),
-        _ => ", peers::at_root(comm, *root, i64::from(*count))".into(),
+        _ => ", peers::at_root(comm, *root, *count as i64)".into(),
     };
     dummy(name, "u8", format!("{name}_standard.as_mut_ptr()"))
         .before(format!(
@@ -361,7 +361,7 @@ fn flag(parameter: &Parameter) -> Conversion {
         (Access::In, Length::One) => dummy(name, "c_int", format!("logical::to_c(*{name})")),
         (Access::In, length) => {
             let length = match length {
-                Length::Named(length) => format!("i64::from(*{length})"),
+                Length::Named(length) => format!("*{length} as i64"),
                 _ => "peers::dimensions(comm)".into(),
             };
             dummy(name, "c_int", format!("{standard}.as_ptr()"))

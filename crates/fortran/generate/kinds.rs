@@ -54,6 +54,16 @@ impl Parameter {
             .map(|(_, of_f08)| *of_f08)
     }
 
+    /// Whether it is ASYNCHRONOUS in `mpi_f08`: a buffer, or an array whose length the communicator
+    /// determines, that may be used after the return.
+    #[allow(dead_code)] // `mpi` has no such attribute
+    pub(crate) fn is_asynchronous(&self, procedure: &Procedure) -> bool {
+        let is_kept =
+            self.is_choice() || (self.length == Length::Unknown && self.kind.word() != "str");
+        let is_made_later = procedure.name.starts_with("Comm_idup") && self.name == "newcomm";
+        (is_kept && procedure.outlasts()) || is_made_later
+    }
+
     /// A user's procedure.
     pub(crate) fn is_function(&self) -> bool {
         self.kind.word().starts_with("fn_")

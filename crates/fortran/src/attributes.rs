@@ -1,13 +1,14 @@
-//! Values of attributes (MPI 5.0 §19.3.7). An attribute is an address in C and an integer in Fortran.
-//! A value that is set in Fortran lies in memory of its own, whose address C gets; a value that is
-//! set in C is that address for Fortran.
+//! Values of attributes (MPI 5.0 §19.3.7). An attribute is an address in C and an integer in
+//! Fortran. A value that is set in Fortran lies in memory of its own, whose address C gets; a value
+//! that is set in C is that address for Fortran.
 
 use crate::constants::*;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
-/// Values that were set in Fortran, each once, for ever: attributes are copied with their addresses.
+/// Values that were set in Fortran, each once, for ever: attributes are copied with their
+/// addresses.
 struct Values {
     places: BTreeMap<isize, usize>,
     pages: Vec<&'static mut [isize; PAGE]>,

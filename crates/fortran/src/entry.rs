@@ -1,7 +1,13 @@
 //! The entry points, generated from the table of procedures.
 //!
-//! Parameters keep the names and the number that the standard gives them.
-#![allow(clippy::too_many_arguments, unused_unsafe)]
+//! Parameters keep the names and the number that the standard gives them. Conversions are written
+//! without regard to each other, so a cast may change nothing, and conditions follow each other.
+#![allow(
+    clippy::too_many_arguments,
+    clippy::unnecessary_cast,
+    clippy::collapsible_if,
+    unused_unsafe
+)]
 
 use crate::array::Array;
 use crate::constants::*;

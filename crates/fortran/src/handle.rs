@@ -1,5 +1,5 @@
-//! Handles: integers in Fortran. Those of predefined objects have the ABI's values in both languages;
-//! for the others the ABI library knows both.
+//! Handles: integers in Fortran. Those of predefined objects have the ABI's values in both
+//! languages; for the others the ABI library knows both.
 
 use crate::array::Array;
 use crate::requests;

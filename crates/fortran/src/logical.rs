@@ -18,7 +18,8 @@ pub(crate) fn set_values([yes, no]: [c_int; 2]) {
     FALSE.store(no, Ordering::Relaxed);
 }
 
-/// C's flag. Compilers differ in which integers are true; those that are `.FALSE.` nowhere are true.
+/// C's flag. Compilers differ in which integers are true; those that are `.FALSE.` nowhere are
+/// true.
 #[inline(always)]
 pub(crate) fn to_c(logical: c_int) -> c_int {
     (logical != FALSE.load(Ordering::Relaxed)) as c_int

@@ -41,8 +41,8 @@ pub(crate) fn guess() {
     logical::set_values([if is_minus_one { -1 } else { 1 }, 0]);
 }
 
-/// Tells the ABI library the values of LOGICAL and the sizes of types, once MPI runs: some libraries
-/// allow it no earlier. Whoever has told it before counts.
+/// Tells the ABI library the values of LOGICAL and the sizes of types, once MPI runs: some
+/// libraries allow it no earlier. Whoever has told it before counts.
 pub(crate) fn describe(code: c_int) {
     if code != MPI_SUCCESS {
         return;

@@ -1,5 +1,5 @@
-//! Users' functions that a library of the standard ABI calls without a word of the program's. Each has
-//! a function of a pool in its place, which knows by its number whom to call.
+//! Users' functions that a library of the standard ABI calls without a word of the program's. Each
+//! has a function of a pool in its place, which knows by its number whom to call.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
