@@ -55,6 +55,7 @@ contains
 
   subroutine of_rank_2()
     integer, asynchronous :: a(20, 12), before(20, 12), expected(20, 12)
+    integer, allocatable, asynchronous :: selected(:)
     type(MPI_Request) :: request
     integer :: i
     a = reshape([(i, i = 1, size(a))], shape(a))
@@ -109,6 +110,14 @@ contains
     call expect([a(19, 3), a(20, 3), a(1, 4)])
     call MPI_Bsend(a(19, 3), size(packed), MPI_INTEGER, other, 1, MPI_COMM_WORLD)
     call compare('from an element on')
+    selected = pack(a, mod(a, 7) == 3)
+    call expect(selected)
+    call MPI_Send(selected, size(packed), MPI_INTEGER, other, 1, MPI_COMM_WORLD)
+    call compare('an array that PACK allocates')
+    call expect(selected(::3))
+    call MPI_Isend(selected(::3), size(packed), MPI_INTEGER, other, 1, MPI_COMM_WORLD, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call compare('a section of an array that PACK allocates')
     before = a
     expected = a
     expected(2:20:4, 12:1:-2) = reshape([(1000 + i, i = 1, 30)], [5, 6])

@@ -556,13 +556,7 @@ fn attributes(parameter: &Parameter, procedure: &Procedure) -> String {
     if let Some(intent) = intent(parameter, procedure) {
         parts.push(format!("INTENT({intent})"));
     }
-    let mut parameters = procedure.parameters.iter();
-    let makes_request = parameters.any(|p| p.kind.word() == "request" && p.access == Access::Out);
-    let is_used_later = match parameter.access {
-        Access::In => parameter.is_array(),
-        _ => parameter.kind.word() == "comm",
-    };
-    if procedure.outlasts() && parameter.is_choice() || makes_request && is_used_later {
+    if parameter.is_asynchronous(procedure) {
         parts.push("ASYNCHRONOUS".into());
     }
     parts.join(", ")

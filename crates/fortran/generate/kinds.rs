@@ -56,7 +56,6 @@ impl Parameter {
 
     /// Whether it is ASYNCHRONOUS in `mpi_f08`: a buffer, or an array whose length the communicator
     /// determines, that may be used after the return.
-    #[allow(dead_code)] // `mpi` has no such attribute
     pub(crate) fn is_asynchronous(&self, procedure: &Procedure) -> bool {
         let is_kept =
             self.is_choice() || (self.length == Length::Unknown && self.kind.word() != "str");

@@ -72,7 +72,9 @@ impl Descriptor {
         for at in 0..unsafe { self.rank(head) } {
             // SAFETY: promised.
             let Dimension { extent, stride } = unsafe { self.dimension(head, at) };
-            is_contiguous &= stride == expected as isize || extent == 1 || extent == UNKNOWN;
+            // gfortran 12 gives strides of 0 to a whole array that the function PACK has allocated.
+            is_contiguous &=
+                stride == expected as isize || extent == 1 || extent == UNKNOWN || stride == 0;
             is_empty |= extent == 0;
             expected = expected.wrapping_mul(extent);
         }
@@ -178,3 +180,49 @@ impl GnuDimension {
 
 /// The last extent of an array of assumed size, which is contiguous.
 const UNKNOWN: usize = usize::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANK_1: u64 = 1 << 32;
+
+    /// Asks a C descriptor of rank 1, with elements of 4 bytes.
+    fn is_contiguous(dimension: CDimension) -> bool {
+        #[repr(C)]
+        struct Whole(Head, CDimension);
+        let address = std::ptr::dangling_mut();
+        let head = Head {
+            address,
+            length: 4,
+            kind: RANK_1,
+        };
+        let whole = Whole(head, dimension);
+        // SAFETY: the descriptor is one of rank 1.
+        let found = unsafe { Descriptor((&raw const whole).cast()).contiguous() };
+        assert!(found.is_none_or(|found| found == address));
+        found.is_some()
+    }
+
+    #[test]
+    fn strides_that_are_not_the_elements_length_are_gaps() {
+        for (extent, stride, expected) in [
+            (5, 4, true),
+            (5, 8, false),
+            (5, -4, false),
+            (1, 8, true),
+            (0, 8, true),
+            // Of assumed size.
+            (-1, 4, true),
+            // An array of PACK.
+            (5, 0, true),
+        ] {
+            let dimension = CDimension {
+                lower: 0,
+                extent,
+                stride,
+            };
+            assert_eq!(is_contiguous(dimension), expected, "{extent} {stride}");
+        }
+    }
+}
