@@ -566,7 +566,9 @@ fn intent(parameter: &Parameter, procedure: &Procedure) -> Option<&'static str> 
     // The standard makes exceptions of these.
     match (procedure.name.as_str(), parameter.name.as_str()) {
         ("Get_address", "location") | ("Win_detach", "base") => return None,
-        ("Cancel", "request") => return Some("IN"),
+        // It is written, although C has a pointer without an intent.
+        ("Abi_get_fortran_booleans", "logical_true" | "logical_false") => return None,
+        ("Cancel", "request") | ("Free_mem", "base") => return Some("IN"),
         _ => {}
     }
     // A constant may stand for what is ignored.

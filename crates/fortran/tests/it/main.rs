@@ -5,6 +5,7 @@
 mod generate;
 
 mod constants;
+mod f08;
 mod interfaces;
 
 use generate::Tables;
