@@ -6,7 +6,7 @@ found. Nothing here knows the generator of the bindings: it reads the table and 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -25,11 +25,34 @@ ANSWERS = {
     # Facts of Fortran are not known, and cannot be told.
     "Abi_get_fortran_booleans": "return 1", "Abi_get_fortran_info": "return 1",
 }
+# Arguments by address that MPI only reads, so that Fortran may pass a copy.
+READ = [("Cancel", "request")]
 # MPI 1: what the parts of Type_get_extent give.
 PARTS = {"Type_extent": 202, "Type_lb": 201, "Type_ub": 403}
 # Functions: the call, and its value.
 FUNCTIONS = {"Wtime": ("()", "1.5d0"), "Wtick": ("()", "1.5d0"), "Aint_add": ("(40_MPI_ADDRESS_KIND, 2_MPI_ADDRESS_KIND)", "42"),
              "Aint_diff": ("(40_MPI_ADDRESS_KIND, 2_MPI_ADDRESS_KIND)", "38")}
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form in which every procedure is called."""
+    # The statement that brings in MPI.
+    head: str
+    prefix: str = "MPI_"
+    # Handles and statuses of derived types.
+    f08: bool = False
+    # Large counts, under the usual names.
+    large: bool = False
+
+
+FORMS = {
+    "mpi": Form("use mpi"), "profiling": Form("use mpi", "PMPI_"), "mpif.h": Form("include 'mpif.h'"),
+    "mpi_f08": Form("use mpi_f08", f08=True), "mpi_f08 profiling": Form("use mpi_f08", "PMPI_", f08=True),
+    "mpi_f08 large": Form("use mpi_f08", f08=True, large=True),
+}
+# In these the kinds of integers are those of the usual form, so the form with large counts has a name of its own.
+ALIKE = ["Op_create", "Register_datarep", "Type_create_resized", "Type_get_extent", "Type_get_true_extent", "File_get_type_extent"]
 
 
 @dataclass
@@ -40,6 +63,7 @@ class Parameter:
     access: str
     # None, "*", or the name of a parameter or constant.
     length: str | None
+    only_large: bool = False
 
 
 @dataclass
@@ -48,6 +72,13 @@ class Procedure:
     old: bool
     parameters: list
     returns: bool
+    # Whether it has a form with large counts.
+    large: bool
+
+    def form(self, large: bool) -> "Procedure":
+        """The procedure with the parameters of one form, and its name in C."""
+        name = f"{self.name}_c" if large else self.name
+        return replace(self, name=name, parameters=[p for p in self.parameters if large or not p.only_large])
 
     def has(self, name: str) -> bool:
         return any(parameter.name == name for parameter in self.parameters)
@@ -62,15 +93,19 @@ def procedures() -> list[Procedure]:
                 continue
             if words[0].endswith(("_toint", "_fromint")) or (old and words[0].endswith("_c")):
                 continue
-            parameters = [parameter(word) for word in words[3:] if "@c" not in word and word != "..."]
-            found.append(Procedure(words[0], old, parameters, "=" in words[1]))
+            parameters = [parameter(word) for word in words[3:] if word != "..."]
+            for p in parameters:
+                if (words[0], p.name) in READ:
+                    p.access = "<"
+            is_large = "c" in words[1].partition("=")[0]
+            found.append(Procedure(words[0], old, parameters, "=" in words[1], is_large))
     return found
 
 
 def parameter(word: str) -> Parameter:
     name, _, kind = word.rpartition(":")
-    access, kind, length = re.fullmatch(r"([<>]*)(\w+)(?:\[([\w*]*)\])?\??", kind).groups()
-    return Parameter(name or kind, kind, access, "*" if length == "" else length)
+    access, kind, length = re.fullmatch(r"([<>]*)(\w+)(?:\[([\w*]*)\])?\??(?:@c)?", kind).groups()
+    return Parameter(name or kind, kind, access, "*" if length == "" else length, word.endswith("@c"))
 
 
 # C: one function for each prototype of the header.
@@ -84,7 +119,8 @@ def library() -> str:
             "void note(int at, void *address) { addresses[at] = address; }",
             "int faults_in_c(void) { return faults; }",
             "static void fault(const char *what) { fprintf(stderr, \"wrong in C: %s\\n\", what); faults++; }"]
-    for procedure in procedures():
+    forms = [procedure.form(large) for procedure in procedures() for large in (False, True) if procedure.large or not large]
+    for procedure in forms:
         if procedure.returns or procedure.old:
             continue
         arguments = prototypes[f"MPI_{procedure.name}"]
@@ -129,10 +165,10 @@ def in_c(procedure: Procedure, p: Parameter, at: int) -> list[str]:
         ty = "MPI_" + p.kind.capitalize()
         read, write = 5000 + at + OFFSET, 7000 + at + OFFSET
         lines = []
-        if p.access in ("", "<>"):
+        if p.access != ">":
             lines += each(f'if ((intptr_t){name}[i] != {read} + i) fault("{label}");') if p.length else \
                 check(f"(intptr_t){'*' if p.access else ''}{name} != {read}")
-        if p.access in (">", "<>"):
+        if ">" in p.access:
             lines += each(f"{name}[i] = ({ty})(intptr_t)({write} + i);") if p.length else [f"*{name} = ({ty})(intptr_t){write};"]
         return lines
     match p.kind:
@@ -182,26 +218,30 @@ def in_c(procedure: Procedure, p: Parameter, at: int) -> list[str]:
 
 # Fortran: a subroutine for each procedure.
 
-def integer(procedure: Procedure, p: Parameter) -> str:
+def integer(procedure: Procedure, p: Parameter, large: bool) -> str:
     """The kind of an integer, or nothing."""
+    if large and p.kind in ("count", "count_at_root", "stride", "extent", "bytes"):
+        return "COUNT"
+    if large and p.kind == "displ":
+        return "ADDRESS"
     wide = {"extent": "ADDRESS", "bytes": "ADDRESS", "aint": "ADDRESS", "size": "ADDRESS", "attr": "ADDRESS", "state": "ADDRESS",
             "memory": "ADDRESS", "xcount": "COUNT", "offset": "OFFSET"}.get(p.kind, "")
     return "" if procedure.old and wide == "ADDRESS" else wide
 
 
-def program(head: str, prefix: str) -> str:
-    """The program: `head` is the statement that brings in MPI, `prefix` that of the names."""
-    use, include = (head, "") if head.startswith("use") else ("", head)
+def program(form: Form) -> str:
+    """The program that calls each procedure in one form."""
+    use, include = (form.head, "") if form.head.startswith("use") else ("", form.head)
     calls, bodies = [], []
     for procedure in procedures():
-        if prefix == "PMPI_" and procedure.name in ANSWERS:
+        if form.prefix == "PMPI_" and procedure.name in ANSWERS or form.f08 and procedure.old or form.large and not procedure.large:
             continue
         name = f"try_{len(calls)}"
         calls.append(f"  call {name}()")
-        bodies.append(subroutine(name, procedure, prefix))
+        bodies.append(subroutine(name, procedure, form))
     return f"""program every
   {use}
-  use, intrinsic :: iso_c_binding, only: c_int
+  use, intrinsic :: iso_c_binding, only: c_f_procpointer, c_funloc, c_int, c_ptr
   implicit none
   {include}
   interface
@@ -238,29 +278,35 @@ end subroutine
 """
 
 
-def subroutine(name: str, procedure: Procedure, prefix: str) -> str:
-    called = f"{prefix}{procedure.name}"
+def subroutine(name: str, procedure: Procedure, form: Form) -> str:
+    called = f"{form.prefix}{procedure.name}{'_c' if form.large and procedure.name in ALIKE else ''}"
     if procedure.returns:
         arguments, value = FUNCTIONS[procedure.name]
         return f"  subroutine {name}()\n    call check({called}{arguments} == {value}, '{called}')\n  end subroutine"
     lines = {"declare": [], "before": [], "after": []}
     arguments = []
-    for at, p in enumerate(procedure.parameters):
+    for at, p in enumerate(procedure.form(form.large).parameters):
         if procedure.has("argc") and p.name in ("argc", "argv"):
             continue
-        arguments.append(argument(procedure, p, at, lines, f"{called}, {p.name}"))
+        arguments.append(argument(procedure, p, at, lines, f"{called}, {p.name}", form))
+    # Once without the argument that is optional.
+    first = [*lines["before"], statement(called, arguments)] if form.f08 else []
     if procedure.name != "Pcontrol":
         lines["declare"].append("integer :: ierror")
         lines["before"].append("ierror = -1")
         lines["after"].append(f"call check(ierror == 0, '{called}, ierror')")
         arguments.append("ierror")
     # With keywords where there is an interface would be another test: the order counts here.
-    call = f"call {called}(" + ", &\n      ".join(arguments) + ")"
-    inner = "\n".join(f"    {line}" for line in [*lines["declare"], *lines["before"], call, *lines["after"]])
+    call = statement(called, arguments)
+    inner = "\n".join(f"    {line}" for line in [*lines["declare"], *first, *lines["before"], call, *lines["after"]])
     return f"  subroutine {name}()\n{inner}\n  end subroutine"
 
 
-def argument(procedure: Procedure, p: Parameter, at: int, lines: dict, label: str) -> str:
+def statement(called: str, arguments: list) -> str:
+    return f"call {called}(" + ", &\n      ".join(arguments) + ")"
+
+
+def argument(procedure: Procedure, p: Parameter, at: int, lines: dict, label: str, form: Form) -> str:
     """The actual argument; its declaration, its value and its check go to `lines`."""
     declare, before, after = lines["declare"].append, lines["before"].append, lines["after"].append
     name = f"a{at}"
@@ -269,14 +315,31 @@ def argument(procedure: Procedure, p: Parameter, at: int, lines: dict, label: st
     series = lambda first: f"[{first}, {first + 1}, {first + 2}]" if p.length else str(first)
     whole = lambda value: f"all({value})" if p.length else value
     if p.kind in HANDLES:
-        declare(f"integer :: {name}{many}")
-        before(f"{name} = {series(5000 + at)}")
-        if p.access:
-            check(whole(f"{name} == {series(7000 + at)}"))
+        declare(f"{f'type(MPI_{p.kind.capitalize()})' if form.f08 else 'integer'} :: {name}{many}")
+        value = f"{name}%MPI_VAL" if form.f08 else name
+        before(f"{value} = {series(5000 + at)}")
+        if ">" in p.access:
+            check(whole(f"{value} == {series(7000 + at)}"))
         return name
     match p.kind:
+        case "detached" | "memory" if form.f08:
+            declare(f"type(c_ptr) :: {name}")
+            if p.kind == "memory":
+                check(f"transfer({name}, 0_MPI_ADDRESS_KIND) == {400 + at}")
+            return name
+        case "status" if form.f08:
+            declare(f"type(MPI_Status) :: {name}{many}")
+            before(f"{name}%MPI_TAG = {100 + at}")
+            if p.access == ">":
+                check(whole(f"{name}%MPI_TAG == {series(200 + at)}"))
+            return name
+        case kind if kind.startswith("fn_") and form.f08:
+            ends = "_c" if form.large and kind in ("fn_user_function", "fn_datarep_conversion_function") else ""
+            declare(f"procedure(MPI_{kind.removeprefix('fn_').capitalize()}{ends}), pointer :: {name}")
+            before(f"call c_f_procpointer(c_funloc(callback), {name})")
+            return name
         case "in" | "out" | "ptr" | "detached":
-            declare(f"integer, save :: {name}(4)")
+            declare(f"integer, save :: {name}{'' if p.kind == 'ptr' else '(4)'}")
             before(f"call note({at}, {name})")
             return name
         case "argv" | "commands":
@@ -290,7 +353,7 @@ def argument(procedure: Procedure, p: Parameter, at: int, lines: dict, label: st
             before(f"{name}(:,1) = 'text'; {name}(:,2) = ' '")
             return name
         case "str":
-            declare(f"character(len=20) :: {name}")
+            declare(f"character(len={p.length if form.f08 and (p.length or '').startswith('MPI_') else 20}) :: {name}")
             before(f"{name} = '{'xxxxxxxxxxxxxxxxxxxx' if p.access else 'text'}'")
             if p.access:
                 check(f"{name} == 'out'")
@@ -318,7 +381,7 @@ def argument(procedure: Procedure, p: Parameter, at: int, lines: dict, label: st
             return name
         case kind if kind.startswith("fn_"):
             return "callback"
-    kind = integer(procedure, p)
+    kind = integer(procedure, p, form.large)
     declare(f"integer{f'(kind=MPI_{kind}_KIND)' if kind else ''} :: {name}{many}")
     if p.name in ("buflen", "pset_len"):
         before(f"{name} = 20")

@@ -3,8 +3,8 @@
 
     tests/fortran/run.py [--prefix build] [--only SUBSTRING] [--list]
 
-`every` (every.py) calls each procedure by `use mpi`, by its names of the profiling interface and by mpif.h, over a library that checks what
-arrives in C. A program is one `.f` (fixed form) or `.f90` file, with a C file of its name if it has parts in C. It prints ` ok` on one rank, and exits
+`every` (every.py) calls each procedure by both modules, by its names of the profiling interface, with large counts and by mpif.h, over a
+library that checks what arrives in C. A program is one `.f` (fixed form) or `.f90` file, with a C file of its name if it has parts in C. It prints ` ok` on one rank, and exits
 with 0. The modules are built from the sources of the prefix, once for each compiler.
 """
 
@@ -22,8 +22,6 @@ import harness  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
 SECONDS = 60
-# The forms in which every procedure is called: the statement that brings in MPI, and the prefix of the names.
-FORMS = {"mpi": ("use mpi", "MPI_"), "profiling": ("use mpi", "PMPI_"), "mpif.h": ("include 'mpif.h'", "MPI_")}
 # Programs that run on another number of ranks than two.
 RANKS = {"f77_conversions": 4, "mpi_collectives": 3, "f08_collectives": 3}
 
@@ -140,8 +138,9 @@ def every_case(form: str, compiler: Compiler, variant: str):
         folder, library = world.folder(compiler) / "every", world.prefix.absolute() / "lib"
         folder.mkdir(exist_ok=True)
         (folder / "library.c").write_text(every.library())
-        source, program = folder / f"{form}.f90", folder / f"{form}-{variant}"
-        source.write_text(every.program(*FORMS[form]))
+        name = form.replace(" ", "-")
+        source, program = folder / f"{name}.f90", folder / f"{name}-{variant}"
+        source.write_text(every.program(every.FORMS[form]))
         stand_in = folder / "libmpi_abi.so.1"
         build(["cc", "-shared", "-fPIC", "-Wall", "-Werror", "-DFISHPLATE_NO_FORTRAN_NAMES", "-I", world.prefix.absolute() / "include",
                "library.c", f"-Wl,-soname,{stand_in.name}", "-o", stand_in], folder)
@@ -169,7 +168,7 @@ def main() -> int:
         cases.append(Case(f"{compiler.name} modules", module_case(compiler)))
         for variant in compiler.variants:
             label = f"{compiler.name} {variant}"
-            cases += [Case(f"{label} every {form}", every_case(form, compiler, variant)) for form in FORMS]
+            cases += [Case(f"{label} every {form}", every_case(form, compiler, variant)) for form in every.FORMS]
             cases += [Case(f"{label} {source.stem}", program_case(source, compiler, variant)) for source in sources()]
     # The modules are those that the programs are built with, so they are built in any case.
     cases = [case for case in cases if case.wanted(options) or case.name.endswith(" modules")]
