@@ -242,9 +242,11 @@ contains
     call MPI_Send(ids, 5, MPI_INTEGER, other, 3, MPI_COMM_WORLD)
     call MPI_Wait(request, MPI_STATUS_IGNORE)
     call check('components', all(all_of_it(2::2)%id == ids) .and. all(all_of_it(1::2)%id == [1, 3, 5, 7, 9]))
+    places = 0
     call MPI_Sendrecv(all_of_it(1::2)%place(2), 5, MPI_REAL8, other, 4, places(2, :), 5, MPI_REAL8, other, 4, MPI_COMM_WORLD, &
       MPI_STATUS_IGNORE)
-    call check('elements of components', all(places(2, :) == [101d0, 103d0, 105d0, 107d0, 109d0]))
+    call check('elements of components', all(places(2, :) == [101d0, 103d0, 105d0, 107d0, 109d0]) .and. &
+      all(places(1, :) == 0 .and. places(3, :) == 0))
     ! Two numbers for each element, and a datatype for several elements.
     z = [(cmplx(i, -i), i = 1, 8)]
     call MPI_Sendrecv(z(8:1:-2), 8, MPI_REAL, other, 5, parts, 8, MPI_REAL, other, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
