@@ -225,6 +225,8 @@ contains
     complex, asynchronous :: z(8)
     real, asynchronous :: parts(16)
     type(MPI_Datatype) :: pair, spread, swapped, three
+    character :: external(24)
+    integer(MPI_ADDRESS_KIND) :: position
     type(MPI_Request) :: request
     integer :: i, bytes
     bytes = storage_size(all_of_it) / 8
@@ -274,6 +276,14 @@ contains
     call MPI_Sendrecv(kinds(1::2), 2, MPI_INTEGER, other, 6, numbers(1::2), 1, three, other, 6, MPI_COMM_WORLD, &
       MPI_STATUS_IGNORE)
     call check('received with gaps', all(numbers == expected))
+    ! A conversion knows the numbers, wherever they lie.
+    position = 0
+    call MPI_Pack_external('external32', kinds(1::2), 3, swapped, external, int(size(external), MPI_ADDRESS_KIND), position)
+    call check('external32', position == 24 .and. all(ichar(external(4:24:4)) == [3, 1, 7, 5, 11, 9]))
+    numbers = -1
+    position = 0
+    call MPI_Unpack_external('external32', external, int(size(external), MPI_ADDRESS_KIND), position, numbers(2::2), 3, pair)
+    call check('from external32', all(numbers(2::2) == [3, 1, 7, 5, 11, 9]) .and. all(numbers(1::2) == -1))
     call MPI_Type_free(pair)
     call MPI_Type_free(spread)
     call MPI_Type_free(swapped)

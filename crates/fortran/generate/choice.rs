@@ -145,8 +145,8 @@ fn way(procedure: &Procedure, all: &[&Parameter], buffer: &Parameter) -> Way {
     }
 }
 
-/// The bytes that a collective call uses of a buffer of several blocks, or of a reduction. None: the
-/// buffer has one block.
+/// The bytes that a call uses of a buffer that is copied: one of several blocks, of a reduction, or of
+/// a conversion. None: the buffer is described.
 fn reach(
     procedure: &Procedure,
     all: &[&Parameter],
@@ -157,11 +157,15 @@ fn reach(
     let has = |word: &str| all.iter().any(|parameter| parameter.kind.word() == word);
     let name = procedure.name.to_ascii_lowercase();
     let receives = buffer.kind.word() == "out";
+    let (count_name, types) = (&count.name, &datatype.name);
+    let standard = format!("from_integer::<Datatype>(*{types})");
+    // What is converted needs the program's datatype, not one of bytes.
+    if name.contains("external") {
+        return Some(format!("reach::blocks(*{count_name}, {standard}, 1)"));
+    }
     if ![6, 8].contains(&procedure.chapter) {
         return None;
     }
-    let (count_name, types) = (&count.name, &datatype.name);
-    let standard = format!("from_integer::<Datatype>(*{types})");
     if has("op") {
         return Some(reach_of_reduction(
             &name,

@@ -8,6 +8,12 @@ use crate::constants::MPI_BYTE;
 use crate::standard;
 use std::ffi::c_int;
 
+pub(crate) struct Made {
+    pub(crate) datatype: usize,
+    /// It consists of bytes, which the library cannot convert, where the program's datatype does not.
+    pub(crate) is_of_bytes: bool,
+}
+
 /// Makes the datatype. One element of it, at the address of the section, is the buffer.
 ///
 /// # Safety
@@ -16,7 +22,7 @@ pub(crate) unsafe fn describe(
     section: &Section,
     count: i64,
     datatype: usize,
-) -> Result<usize, Problem> {
+) -> Result<Made, Problem> {
     let count = count as usize;
     // SAFETY: promised.
     let layout = unsafe { Layout::of(datatype) }?;
@@ -27,7 +33,11 @@ pub(crate) unsafe fn describe(
         return Err(Problem::TooShort);
     }
     let mut builder = Builder { made: Vec::new() };
-    let result = match layout.is_dense() {
+    let is_dense = layout.is_dense();
+    // An element of the datatype may span runs of the section.
+    let is_of_bytes =
+        datatype != MPI_BYTE && !(is_dense && section.run.is_multiple_of(layout.size));
+    let result = match is_dense {
         true => builder.dense(section, count * layout.size, datatype, layout.size),
         false => builder.scattered(section, count, &layout),
     };
@@ -35,7 +45,10 @@ pub(crate) unsafe fn describe(
         // SAFETY: the datatype has just been made.
         ok(unsafe { standard::type_commit::<true>(&mut result) })?;
         builder.made.retain(|made| *made != result);
-        Ok(result)
+        Ok(Made {
+            datatype: result,
+            is_of_bytes,
+        })
     });
     builder.free();
     committed

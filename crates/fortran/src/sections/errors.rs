@@ -1,7 +1,7 @@
 //! Buffers that cannot be used: errors, which go to the handler of the object of the call.
 
 use crate::constants::*;
-use crate::handle::{Comm, File, Session, Win, from_integer};
+use crate::handle::{Comm, File, PREDEFINED_END, Session, Win, from_integer};
 use crate::standard;
 use std::ffi::{CStr, c_int};
 use std::sync::Mutex;
@@ -29,6 +29,40 @@ pub(crate) enum Object {
     Session(*const c_int),
     /// The call has none, so that of MPI_COMM_SELF is (MPI 5.0 §9.3).
     None,
+}
+
+impl Object {
+    /// Whether data are converted on their way: to a file with another representation.
+    ///
+    /// # Safety
+    /// The address is that of a handle.
+    pub(crate) unsafe fn converts(self) -> bool {
+        let Object::File(file) = self else {
+            return false;
+        };
+        let (mut displacement, mut etype, mut filetype) = (0, 0, 0);
+        let mut representation = [0; MPI_MAX_DATAREP_STRING as usize + 1];
+        // SAFETY: promised; the addresses are those of variables, and the string has the room that
+        // the standard demands.
+        unsafe {
+            let code = standard::file_get_view::<true>(
+                from_integer::<File>(*file),
+                &mut displacement,
+                &mut etype,
+                &mut filetype,
+                representation.as_mut_ptr(),
+            );
+            if code != 0 {
+                return false;
+            }
+            for mut datatype in [etype, filetype] {
+                if datatype >= PREDEFINED_END {
+                    standard::type_free::<true>(&mut datatype);
+                }
+            }
+            CStr::from_ptr(representation.as_ptr()) != c"native"
+        }
+    }
 }
 
 /// The codes of problems, made when they are needed.

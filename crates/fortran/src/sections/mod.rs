@@ -37,6 +37,8 @@ use std::ffi::{c_int, c_void};
 pub(crate) struct Sections {
     /// Datatypes that are freed when the library has them.
     types: Vec<usize>,
+    /// One of them consists of bytes.
+    has_bytes: bool,
     copies: Vec<Packed>,
     lifetime: Lifetime,
     problem: Option<Problem>,
@@ -62,6 +64,7 @@ impl Sections {
     pub(crate) fn new(lifetime: Lifetime) -> Sections {
         Sections {
             types: Vec::new(),
+            has_bytes: false,
             copies: Vec::new(),
             lifetime,
             problem: None,
@@ -92,8 +95,9 @@ impl Sections {
             match datatype::describe(&buffer.section(), (*count).get(), standard) {
                 Ok(made) => {
                     described.count = N::ONE;
-                    described.datatype = to_integer::<Datatype>(made);
-                    self.types.push(made);
+                    described.datatype = to_integer::<Datatype>(made.datatype);
+                    self.types.push(made.datatype);
+                    self.has_bytes |= made.is_of_bytes;
                 }
                 Err(problem) => self.problem = self.problem.or(Some(problem)),
             }
@@ -176,6 +180,10 @@ impl Sections {
     /// # Safety
     /// The object's address is that of a handle.
     pub(crate) unsafe fn refused(&mut self, object: Object) -> Option<c_int> {
+        // SAFETY: promised.
+        if self.has_bytes && unsafe { object.converts() } {
+            self.problem = self.problem.or(Some(Problem::Opaque));
+        }
         let problem = self.problem?;
         self.free_types();
         self.copies.clear();
