@@ -135,7 +135,7 @@ def debian_package(_world):
         before = contents(root)
         done(*dpkg, "--install", package, env=with_sbin)
         runs(root / "opt/fishplate", Path(name))
-        for command in ("fishplate", "mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"):
+        for command in ("fishplate", "mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77", "mpiexec", "mpirun"):
             if (leads := led(root, f"usr/bin/{command}")) != f"opt/fishplate/bin/{command}":
                 raise Problem(f"/usr/bin/{command} leads to {leads}")
         share = root / "usr/share"
@@ -149,7 +149,7 @@ def debian_package(_world):
         kept = done("nm", "--defined-only", root / "opt/fishplate/bin/fishplate").out.split()[2::3]
         if "MPIR_proctable" not in kept or not all(name.startswith("MPIR_") or name == "main" for name in kept):
             raise Problem(f"debuggers need symbols of MPIR and no others, and bin/fishplate has {kept[:20]}")
-        for binary in ("lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
+        for binary in ("lib/libmpi_abi.so.1", "lib/libmpifort_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
             if "no symbols" not in done("objdump", "-t", root / "opt/fishplate" / binary).out:
                 raise Problem(f"{binary} is not stripped")
         another_is_preferred(root, with_sbin)

