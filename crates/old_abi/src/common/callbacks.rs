@@ -4,8 +4,8 @@
 
 use crate::common::classes::{COMM, DATATYPE, SESSION, WIN};
 use crate::common::convert::{error_in, error_out, file_out};
-use crate::common::types::{Function, ProgramStatus, StandardStatus};
 use crate::common::pool::{MOST, Pool, instances};
+use crate::common::types::{Function, ProgramStatus, StandardStatus};
 use crate::program::{Handle, LIBRARY};
 use std::ffi::{c_int, c_void};
 
