@@ -35,6 +35,7 @@ demo:
 	    $(MAKE) --no-print-directory first-tree; fi
 	@scripts/demo.sh here
 	@$(MAKE) --no-print-directory stage
+	@scripts/demo.sh fortran
 	@scripts/demo.sh study
 
 clean:
