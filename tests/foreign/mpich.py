@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--filter", default="", metavar="TEXT", help="tests whose name holds this")
     parser.add_argument("--subset", choices=["ci"], help="a part that takes a minute or two")
     parser.add_argument("--fortran", metavar="COMPILER", help="the folders of Fortran, with this compiler behind mpifort")
-    parser.add_argument("--expected", type=Path, help="the list of expected failures (mpich.expected, of Fortran mpich_fortran.expected); "
+    parser.add_argument("--expected", type=Path, help="the list of expected failures (mpich.expected, of Fortran mpich_COMPILER.expected); "
                         "an empty string for none")
     parser.add_argument("--peer", action="store_true", help="the prefix is MPICH's")
     parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
@@ -173,7 +173,7 @@ def main() -> int:
     if options.fortran and not shutil.which(options.fortran):
         return harness.not_run(suite, f"there is no {options.fortran}")
     if options.expected is None:
-        options.expected = HERE / ("mpich_fortran.expected" if options.fortran else "mpich.expected")
+        options.expected = HERE / f"{suite.replace('-', '_', 1)}.expected"
     start = time.monotonic()
     prefix = harness.checked_prefix(options.prefix)
     cache = options.cache.resolve()
