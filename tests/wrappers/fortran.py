@@ -315,7 +315,7 @@ def no_compiler(world) -> None:
     fortran = Fortran(world)
     tools = fortran.work / "tools"
     tools.mkdir()
-    for tool in ("basename", "dirname", "readlink", "sed", "sh"):
+    for tool in ("readlink", "sed", "sh"):
         (tools / tool).symlink_to(shutil.which(tool))
     fortran.environment["PATH"] = str(tools)
     mpifort = world.prefix / "bin/mpifort"
