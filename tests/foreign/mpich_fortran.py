@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 from mpich_sources import Builder
@@ -19,6 +20,8 @@ CHAPTERS = [f"{form}/{folder}" for form, folders in {
     "f08": "attr coll comm datatype ext info init io misc profile pt2pt rma spawn subarray timer topo",
 }.items() for folder in folders.split()]
 
+# Programs of other folders use headers of this one.
+ATTRIBUTES = "f77/attr"
 # What configure fills into testlists and headers.
 FILLED_IN = {"@ALLOCMEMF@": "allocmemf 1", "@ALLOCMEMFC@": "allocmemf90 1",
              "@F77_MPI_ADDRESS@": "integer*8", "@F77_MPI_OFFSET@": "integer*8", "@PERL@": "/usr/bin/perl"}
@@ -49,6 +52,8 @@ class FortranBuilder(Builder):
         self.compiler = compiler
         # What does not compile of the utilities of a form is told with the programs that need it.
         self.complaints = {}
+        # Programs are compiled two at a time.
+        self.generating = threading.Lock()
         self.mpifort = [str(prefix / "bin/mpifort"), f"-fc={compiler}"]
         super().__init__(tests, prefix, cache)
         self.flags += MANGLED
@@ -63,6 +68,11 @@ class FortranBuilder(Builder):
 
     def utilities(self) -> None:
         super().utilities()
+        # Headers that configure would make.
+        for template in self.tests.glob("f77/*/*.h.in"):
+            made = self.out / template.relative_to(self.tests).with_suffix("")
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.write_text(filled_in(template.read_text()))
         for form, suffix in (("f77", "f"), ("f90", "f90"), ("f08", "f90")):
             target = self.out / "util" / f"mtest_{form}.o"
             self.complaints[form] = self.fortran([self.tests / "util" / f"mtest_{form}.{suffix}"], target, ["-c"])
@@ -88,7 +98,7 @@ class FortranBuilder(Builder):
         sources = self.sources(folder, name)
         if missing := [source.name for source in sources if not source.exists()]:
             return target, f"there is no {', '.join(missing)}: a script in Perl makes it, and Perl is missing"
-        self.headers(folder)
+        (self.out / folder).mkdir(parents=True, exist_ok=True)
         in_c = [source for source in sources if source.suffix == ".c"]
         if in_c == sources:
             return super().program(folder, name)
@@ -102,15 +112,7 @@ class FortranBuilder(Builder):
                 return target, complaint
             objects.append(part)
         rest = [source for source in sources if source not in in_c]
-        return target, self.fortran([*rest, *objects], target, [f"-I{home}", f"-I{self.out / folder}"])
-
-    def headers(self, folder: str) -> None:
-        """Headers of the folder that configure would make."""
-        (self.out / folder).mkdir(parents=True, exist_ok=True)
-        for template in (self.tests / folder).glob("*.h.in"):
-            made = self.out / folder / template.stem
-            if not made.exists():
-                made.write_text(filled_in(template.read_text()))
+        return target, self.fortran([*rest, *objects], target, [f"-I{home}", f"-I{self.out / folder}", f"-I{self.out / ATTRIBUTES}"])
 
     def sources(self, folder: str, name: str) -> list[Path]:
         home, rules = self.tests / folder, self.rules(self.tests / folder)
@@ -125,8 +127,16 @@ class FortranBuilder(Builder):
     def generated(self, folder: str) -> Path:
         """A folder of the programs that MPICH's script makes of a template of this folder."""
         home, made = self.tests / folder, self.out / folder / "generated"
-        if not folder.endswith("/io") or made.exists() or not shutil.which("perl"):
+        if not folder.endswith("/io") or not shutil.which("perl"):
             return made
+        with self.generating:
+            if not made.exists():
+                self.generate(home, made)
+        return made
+
+    def generate(self, home: Path, final: Path) -> None:
+        made = final.with_suffix(".part")
+        shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)
         script = made / "testmerge"
         script.write_text(filled_in((self.tests / "maint/testmerge.in").read_text()))
@@ -135,4 +145,4 @@ class FortranBuilder(Builder):
             (made / name).write_text(own.read_text() if own.exists() else free_form(of_f77.read_text()))
         subprocess.run(["perl", script, f"-defn={self.tests / 'maint/common.defn'}", "ioharness.defn", "ioharness.tlt"], cwd=made,
                        capture_output=True, check=True)
-        return made
+        made.rename(final)
