@@ -295,15 +295,39 @@ def full_disk(world) -> None:
     expect([line for line in said.splitlines() if line.startswith(str(fortran.cache))], [], "what is left")
 
 
+def copied(fortran: Fortran) -> Path:
+    """A tree of its own, without modules."""
+    tree = fortran.work / "tree"
+    for folder in ("bin", "lib", "share/fishplate/fortran", "include"):
+        shutil.copytree(fortran.world.prefix / folder, tree / folder, symlinks=True)
+    shutil.rmtree(tree / "lib/fishplate/modules", ignore_errors=True)
+    return tree
+
+
+def probe(world) -> None:
+    """The word that a program in two languages prints chooses sources; a program that does not end well stands for `plain`."""
+    compiler = system_compiler()
+    for body, wanted in (("print '(a)', trim(merge('descriptors', 'plain      ', seven() == 7))", "descriptors"), ("error stop 'no'", "plain"),
+                         ("this is no statement", "plain")):
+        fortran = Fortran(world)
+        tree = copied(fortran)
+        sources = tree / "share/fishplate/fortran"
+        for old in sources.glob("probe.*"):
+            old.unlink()
+        for word in ("descriptors", "plain"):
+            (sources / f"chosen_{word}.f90").write_text(f"module chosen_{word}\nend module\n")
+        (sources / "sources").write_text("mpi_constants.f90\nchosen_plain.f90 plain\nchosen_descriptors.f90 descriptors\n")
+        (sources / "probe.c").write_text("int seven(void) { return 7; }\n")
+        (sources / "probe.f90").write_text(f"interface\ninteger function seven() bind(C)\nend function\nend interface\n{body}\nend\n")
+        folder = Path(fortran.run(tree / "bin/mpifort", f"-fc={compiler}", "-modules").strip())
+        expect([path.stem for path in folder.glob("chosen_*.mod")], [f"chosen_{wanted}"], f"what is built where the program says {body!r}")
+
+
 def ahead(world) -> None:
     """Modules that were built into the tree serve whoever cannot keep a file."""
     compiler, fortran = system_compiler(), Fortran(world)
-    tree = fortran.work / "tree"
-    shutil.copytree(world.prefix / "bin", tree / "bin", symlinks=True)
-    for folder in ("lib", "share/fishplate/fortran", "include"):
-        shutil.copytree(world.prefix / folder, tree / folder, symlinks=True)
+    tree = copied(fortran)
     folder = tree / "lib/fishplate/modules"
-    shutil.rmtree(folder, ignore_errors=True)
     said = fortran.run(tree / "lib/fishplate/fortran-modules", "--quiet", "--into", folder, compiler)
     fortran.cache.write_text("a file is no folder")
     expect(fortran.run(tree / "bin/mpifort", f"-fc={compiler}", "-modules").strip(), said.split(" ", 1)[1].strip(), "the folder of the modules")
@@ -431,6 +455,7 @@ TABLE = [
     ("mpifort: a build that is interrupted leaves nothing", interrupted),
     ("mpifort: a cache that refuses files", refused_cache),
     ("mpifort: a disk without space", full_disk),
+    ("mpifort: a program that runs chooses among the sources", probe),
     ("mpifort: modules that are built ahead", ahead),
     ("mpifort: no compiler", no_compiler),
     ("mpifort: integers of 8 bytes", long_integers),
