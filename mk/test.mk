@@ -23,7 +23,7 @@ begin:
 	@mkdir -p build
 
 needs:
-	@scripts/needs.sh cc c++ python3 valgrind
+	@scripts/needs.sh cc c++ python3 valgrind gfortran
 
 # One suite: tests/all.py says what each tests.
 SUITES := unit loom programs launchers wrappers messages robust abis figures scores choice protocols counts tcp verbs documents rails mpi4py mpich
