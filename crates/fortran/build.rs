@@ -38,10 +38,11 @@ fn main() {
     // The ABI library lies beside this one, unless LD_LIBRARY_PATH names another.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN,--enable-new-dtags");
     let needed = stub(&out);
-    println!(
-        "cargo:rustc-cdylib-link-arg=-Wl,--no-as-needed,{},--as-needed",
-        needed.display()
-    );
+    // zig's linker takes no files among options.
+    let needed = needed.display().to_string();
+    for word in ["-Wl,--no-as-needed", &needed, "-Wl,--as-needed"] {
+        println!("cargo:rustc-cdylib-link-arg={word}");
+    }
 }
 
 /// A library with the name of the ABI library and nothing else: the linker writes that name into

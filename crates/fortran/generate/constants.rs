@@ -10,10 +10,11 @@ use super::predefined::FUNCTIONS;
 use std::fmt::Write;
 
 /// Kinds of integers: name, and the expression that has this value with every compiler.
-const KINDS: [(&str, &str); 3] = [
+const KINDS: [(&str, &str); 4] = [
     ("MPI_ADDRESS_KIND", "SELECTED_INT_KIND(18)"),
     ("MPI_OFFSET_KIND", "SELECTED_INT_KIND(18)"),
     ("MPI_COUNT_KIND", "SELECTED_INT_KIND(18)"),
+    ("MPI_INTEGER_KIND", "KIND(0)"),
 ];
 
 /// Whether MPI_SUBARRAYS_SUPPORTED and its kin are true in `mpi` and `mpif.h`, where a section is

@@ -310,11 +310,7 @@ fn text(procedure: &Procedure, parameter: &Parameter) -> Conversion {
                 "let mut {standard} = text::Output::new(text::room(*{}));",
                 length_name(procedure)
             ))
-            .after(format!(
-                "if *{} > 0 {{ {} }}",
-                length_name(procedure),
-                output(procedure, name)
-            )),
+            .after(output(procedure, name)),
     };
     converted.with_length(name)
 }

@@ -55,11 +55,15 @@ impl Output {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Writes the text into the program's string: cut to its length, or filled with blanks.
+    /// Writes the text into the program's string: cut to its length, or filled with blanks. The
+    /// string stays as it is where there was no room: the program asked for the length alone.
     ///
     /// # Safety
     /// The address is that of a string of this length.
     pub(crate) unsafe fn write(&self, to: *mut u8, length: usize) {
+        if self.0.len() <= 1 {
+            return;
+        }
         let text = self.0.split(|byte| *byte == 0).next().unwrap_or(&[]);
         let used = text.len().min(length);
         // SAFETY: promised; the library's text is memory of its own.
