@@ -56,6 +56,11 @@ def make(target: str) -> list:
     return ["make", "--no-print-directory", target]
 
 
+def fortran_compilers(full: bool) -> list[str]:
+    """Compilers with which MPICH's programs in Fortran are built."""
+    return ["gfortran", *(["flang-new-19"] if full else [])]
+
+
 def preparation(full: bool) -> list[Step]:
     """In order of importance. Cargo locks a folder for each profile: steps that share one run one after the other."""
     subset = [] if full else ["--subset", "ci"]
@@ -68,6 +73,8 @@ def preparation(full: bool) -> list[Step]:
         Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False, first=True),
         Step("loom-build", python("rust.py", "loom", "--compile"), after=("stage",), optional=True, is_suite=False),
         Step("mpich-build", python("foreign/mpich.py", *PREFIX, *subset, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        *(Step(f"mpich-{name}-build", python("foreign/mpich.py", *PREFIX, *subset, "--fortran", name, "--build-only"), after=("stage",),
+               optional=True, is_suite=False) for name in fortran_compilers(full)),
         *([Step("applications-build", python("foreign/applications.py", *PREFIX, "--build-only"), after=("stage",), optional=True,
                 is_suite=False)] if full else []),
         *([Step("miri", make("miri"), is_suite=False)] if full else []),
@@ -108,6 +115,7 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("mpi4py-wheel", python("foreign/mpi4py.py", *PREFIX, "--wheel", "--results", "mpi4py-wheel")),
            Step("mpi4py-wheel-openmpi", python("foreign/mpi4py.py", *PREFIX, "--wheel", "openmpi", "--results", "mpi4py-wheel-openmpi"))] if full else []),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
+        *(Step(f"mpich-{name}", python("foreign/mpich.py", *PREFIX, *subset, "--fortran", name)) for name in fortran_compilers(full)),
         # Programs that others have built.
         Step("binaries", python("foreign/binaries.py", *PREFIX, *short), first=True),
         # Example programs that check their own results.
@@ -118,6 +126,8 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("applications", python("foreign/applications.py", *PREFIX))] if full else []),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
         Step("programs", python("c/run.py", *PREFIX), first=True),
+        # Fortran programs of our own, with each compiler that is installed.
+        Step("fortran", python("fortran/run.py", *PREFIX)),
         # Jobs that the launchers of others start.
         Step("launchers", python("launchers/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # Compiler wrappers and package descriptions, as build systems use them.

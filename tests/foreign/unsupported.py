@@ -49,8 +49,8 @@ class Table:
         return UNNAMED if SIGN in why else None
 
     def quiet(self, source: str) -> str | None:
-        """An unsupported procedure that a C program uses, and whose error it need not have told."""
-        names = re.findall(rf"\bMPI_((?:{'|'.join(QUIET)})_\w+)\s*\(", source)
+        """An unsupported procedure that a program in C or Fortran uses, and whose error it need not have told."""
+        names = re.findall(rf"\bMPI_((?:{'|'.join(QUIET)})_\w+)\s*\(", source, re.IGNORECASE)
         return next((name for name in names if name.lower().removesuffix("_c") in self.subjects), None)
 
     def subject_of_skip(self, why: str) -> str | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+import fortran  # noqa: E402
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
@@ -220,6 +221,7 @@ def main() -> int:
         ("pkg-config", pkg_config),
         ("CMake", cmake),
         ("meson", meson),
+        *fortran.TABLE,
     ]
     cases = [case for case in (Case(name, test) for name, test in table) if case.wanted(options)]
     if options.list:
