@@ -6,7 +6,7 @@
 
 use channel::{Router, Transport};
 
-use super::{Body, Messages};
+use super::{Body, Found, Messages};
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Eager, Envelope};
@@ -50,5 +50,35 @@ impl Messages {
         };
         self.let_go(message.peer, bytes.len());
         Some(bytes.into())
+    }
+
+    /// Takes the next message that has arrived whole, or that its sender has announced.
+    pub(crate) fn take_whole(&mut self, key: &Key) -> Option<Taken> {
+        let (key, message) = self.unexpected.take(key)?;
+        match message.body {
+            Body::Here { bytes, .. } => {
+                self.let_go(message.peer, bytes.len());
+                Some(Taken::Here(message.peer, key.source, bytes.into()))
+            }
+            Body::Offered(_) => Some(Taken::Announced(Found { key, message })),
+        }
+    }
+}
+
+/// A message of the library that has been taken without a receive.
+pub(crate) enum Taken {
+    /// The world rank of its sender, the source of its envelope, and its bytes.
+    Here(usize, i32, Box<[u8]>),
+    /// It stays with its sender until it is received.
+    Announced(Found),
+}
+
+impl Taken {
+    /// The world rank of the sender, and the source of the envelope.
+    pub(crate) fn sender(&self) -> (usize, i32) {
+        match self {
+            Taken::Here(peer, source, _) => (*peer, *source),
+            Taken::Announced(found) => (found.message.peer, found.key.source),
+        }
     }
 }

@@ -47,6 +47,7 @@ use arrivals::Arrivals;
 use deferred::Deferred;
 use fetches::Fetches;
 use given_costs::GivenCosts;
+pub(crate) use internal_messages::Taken;
 use learned_costs::{Class, LearnedCosts};
 pub use message::Body;
 pub use message::Found;
