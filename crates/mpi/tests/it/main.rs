@@ -24,3 +24,4 @@ mod simulated;
 mod simulated_rails;
 mod tcp;
 mod topology;
+mod windows;
