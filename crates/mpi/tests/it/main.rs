@@ -25,3 +25,4 @@ mod simulated_rails;
 mod tcp;
 mod topology;
 mod windows;
+mod windows_random;

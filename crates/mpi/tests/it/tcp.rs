@@ -16,7 +16,7 @@ use mpi::comm::WORLD;
 use mpi::request::RequestId;
 use mpi::{MessageBuffer, Mode};
 
-fn nodes(ranks: usize, rails: usize) -> Vec<Box<dyn Node + Send>> {
+pub(crate) fn nodes(ranks: usize, rails: usize) -> Vec<Box<dyn Node + Send>> {
     let board = Board::new(ranks);
     let secret = Secret::draw().unwrap();
     let port = Port::loopback(Ipv4Addr::LOCALHOST.into());
