@@ -47,4 +47,49 @@ impl Buffer {
             }
         })
     }
+
+    /// `count` elements of `ty` at an address, in memory of several buffers, each one run.
+    /// `holding` gives a buffer that holds the byte at an address. `None`: some byte is in none of
+    /// them.
+    pub fn elements_over<'a>(
+        holding: impl Fn(usize) -> Option<&'a Buffer>,
+        at: usize,
+        count: usize,
+        ty: &Type,
+    ) -> Option<Buffer> {
+        ty.span(count).ok()?;
+        let bytes = count.checked_mul(ty.size())?;
+        if bytes == 0 {
+            return Some(Buffer::empty());
+        }
+        let dense = ty.is_one_run(count);
+        let dense = dense.map(|offset| at.wrapping_add_signed(offset));
+        let unchecked = Spread::kept(at, ty.clone(), dense, None);
+        let unchecked = Buffer::of_spread(Arc::new(unchecked), 0, bytes);
+        let mut owners: Vec<Arc<Spread>> = Vec::new();
+        for (address, len) in unchecked.segments(0, usize::MAX) {
+            let end = address.checked_add(len)?;
+            let mut next = address;
+            while next < end {
+                let holder = holding(next)?;
+                let (start, len) = holder.as_dense()?;
+                if next < start || next - start >= len {
+                    return None;
+                }
+                next = start + len;
+                if let Some(owner) = &holder.spread
+                    && !owners
+                        .iter()
+                        .rev()
+                        .take(2)
+                        .any(|other| Arc::ptr_eq(other, owner))
+                {
+                    owners.push(owner.clone());
+                }
+            }
+        }
+        let owner = Arc::new(owners) as Owner;
+        let spread = Spread::kept(at, ty.clone(), dense, Some(owner));
+        Some(Buffer::of_spread(Arc::new(spread), 0, bytes))
+    }
 }

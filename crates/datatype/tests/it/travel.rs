@@ -83,3 +83,34 @@ fn elements_keep_the_owner_of_their_memory() {
     drop(parts);
     assert_eq!(std::sync::Arc::strong_count(&memory), 1);
 }
+
+/// Elements may lie in several runs, but no byte outside of all.
+#[test]
+fn elements_over_several_runs_are_in_them() {
+    let mut memory = [0u8; 64];
+    let start = memory.as_mut_ptr();
+    let run = |at: usize, len| {
+        // SAFETY: the runs lie in the array, which outlives them.
+        unsafe { Buffer::dense(start.wrapping_add(at), len) }
+    };
+    let runs = [run(0, 10), run(10, 10), run(30, 20)];
+    let holding = |address: usize| {
+        let holds = |run: &&Buffer| {
+            let (start, len) = run.as_dense().unwrap();
+            (start..start + len).contains(&address)
+        };
+        runs.iter().find(holds)
+    };
+    let byte = Predefined::BYTE.into();
+    let at = |offset: usize| start.addr() + offset;
+    let over = |offset, count, ty: &Type| Buffer::elements_over(holding, at(offset), count, ty);
+    assert_eq!(over(0, 20, &byte).unwrap().len(), 20);
+    assert!(over(0, 21, &byte).is_none() && over(25, 6, &byte).is_none());
+    assert_eq!(over(60, 0, &byte).unwrap().len(), 0);
+    let apart = Type::vector(2, 8, 30, &byte).unwrap();
+    let both = over(5, 1, &apart).unwrap();
+    assert_eq!(both.unpack(0, &[1; 16]), 16);
+    assert!(over(15, 1, &apart).is_none());
+    let expected = |at: usize| u8::from((5..13).contains(&at) || (35..43).contains(&at));
+    assert!((0..64).all(|at| memory[at] == expected(at)));
+}

@@ -97,7 +97,10 @@ impl Rank {
         let me = self.lock().comms.get(own)?.core.rank;
         let memory = whole.slice(parts[me].address as usize, size);
         for part in &mut parts {
-            part.address += base as u64;
+            part.address = match part.size {
+                0 => 0,
+                _ => part.address + base as u64,
+            };
         }
         let flavor = Flavor::Shared;
         let facts = Facts::new(parts[me].address as usize, size, spec.disp_unit, flavor);
@@ -320,10 +323,8 @@ impl State {
             return Ok(members.find_map(known).unwrap_or((0, 0, 1)));
         }
         let member = window.member(rank)?;
-        let part = window.part(member).filter(|_| window.is_shared());
-        let empty = part.map_or(0, |part| part.address as usize);
         let unit = window.part(member).map_or(1, |part| part.disp_unit);
-        Ok(known(member).unwrap_or((empty, 0, unit)))
+        Ok(known(member).unwrap_or((0, 0, unit)))
     }
 
     /// `MPI_Win_set_errhandler`.

@@ -30,9 +30,15 @@ impl Memory {
                 let (first, _) = ty.span(count)?;
                 let first = (at as usize).wrapping_add_signed(first);
                 let region = regions.range(..=first).next_back();
-                region.and_then(|(start, region)| {
+                let whole = region.and_then(|(start, region)| {
                     region.elements_within((at as usize).wrapping_sub(*start) as isize, count, ty)
-                })
+                });
+                // Elements may lie in several regions.
+                let holding = |address| {
+                    let before = regions.range(..=address).next_back();
+                    before.map(|(_, region)| region)
+                };
+                whole.or_else(|| Buffer::elements_over(holding, at as usize, count, ty))
             }
         };
         found.ok_or_else(|| self.outside(at, count, ty))
@@ -133,6 +139,10 @@ mod tests {
             0,
         )
         .unwrap();
+        // Across regions that touch, and around a gap between regions.
+        assert_eq!(memory.find(at(20), 2, &int).unwrap().len(), 8);
+        let apart = Type::vector(2, 4, 24, &byte).unwrap();
+        assert_eq!(memory.find(at(4), 1, &apart).unwrap().len(), 8);
         let range = |result: Result<Buffer>| result.unwrap_err().class == Class::RMA_RANGE;
         assert!(range(memory.find(at(30), 1, &int)));
         assert!(range(memory.find(at(32), 1, &int)));

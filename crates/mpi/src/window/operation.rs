@@ -1,6 +1,6 @@
 //! Operations of origins and their places at targets, with the checks that need no peer.
 
-use datatype::{Buffer, Class as TypeClass, Elements, Op, Predefined, Type};
+use datatype::{Buffer, Elements, Op, Predefined, Type};
 
 use crate::{Class, Error, Result};
 
@@ -75,12 +75,16 @@ impl Access {
         match self {
             Access::Put(origin) => fits("origin", origin.len(), "target", target),
             Access::Get(origin) => fits("target", target, "origin", origin.len()),
+            Access::Accumulate { origin, .. } if origin.bytes() == 0 => Ok(0),
             Access::Accumulate { origin, op } => {
                 computes(*op, &place.ty, &[origin])?;
                 fits("origin", origin.bytes(), "target", target)
             }
             Access::GetAccumulate { origin, result, op } => {
                 let operands = origin.as_ref().filter(|_| *op != Op::NoOp);
+                if operands.map_or(target, Elements::bytes) == 0 {
+                    return Ok(0);
+                }
                 let all: Vec<&Elements> = operands.into_iter().chain([result]).collect();
                 computes(*op, &place.ty, &all)?;
                 if let Some(operands) = operands {
@@ -142,13 +146,8 @@ pub(super) fn operand(op: Op, ty: &Type) -> Result<Predefined> {
 
 /// Finds whether a compare-and-swap can compare this type.
 pub(super) fn compares(ty: &Type) -> Result<Predefined> {
-    use TypeClass::*;
-    let allowed = |basic: &Predefined| {
-        matches!(
-            basic.class(),
-            CInteger | FortranInteger | Logical | MultiLanguage | Byte
-        )
-    };
+    // Integers, multi-language types and bytes have bits; logical types have truth values.
+    let allowed = |basic: &Predefined| Op::Band.permits(*basic) || Op::Land.permits(*basic);
     ty.predefined().filter(allowed).ok_or_else(|| {
         Error::new(
             Class::TYPE,

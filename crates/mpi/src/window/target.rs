@@ -188,7 +188,8 @@ impl Window {
             }
             Kind::Unlock | Kind::Flush | Kind::Complete => {
                 origin.end_transfers(ports);
-                if !origin.arriving.is_empty() {
+                // Data that return are read from this rank's memory, which changes afterwards.
+                if !origin.arriving.is_empty() || !origin.returning.is_empty() {
                     return Ok(false);
                 }
                 let processed = self.count(from);
