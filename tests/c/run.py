@@ -55,6 +55,8 @@ TABLE = [
     ("groups", [6], {}),
     ("comms", [1, 2, 3, 4], {"seconds": 120}),
     ("attributes", [1, 2], {}),
+    ("windows", [1, 2, 4], {}),
+    ("one_sided", [1, 2, 4], {"seconds": 120}),
     ("cart", [6, 7], {}),
     ("info", [1], {"mpich": "the null info gives MPI_ERR_ARG"}),
     ("errhandlers", [1, 2], {"mpich": "a call whose user's handler returned gives MPI_SUCCESS"}),

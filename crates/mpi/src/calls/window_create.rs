@@ -48,7 +48,10 @@ impl Rank {
         spec: WindowSpec,
     ) -> Result<u32> {
         let hints = checked(&spec)?;
-        let (base, size) = spec.memory.as_dense().unwrap_or((0, 0));
+        let (base, size) = match flavor {
+            Flavor::Dynamic => (0, 0),
+            _ => spec.memory.as_dense().unwrap_or((0, 0)),
+        };
         let own = self.window_comm(operation, comm)?;
         let parts = self.window_parts(operation, own, size, spec.disp_unit)?;
         let (parts, memory) = match flavor {
@@ -320,7 +323,9 @@ impl State {
         };
         if rank == PROC_NULL {
             let mut members = 0..window.core.size() as u32;
-            return Ok(members.find_map(known).unwrap_or((0, 0, 1)));
+            let first =
+                members.find(|&member| window.part(member).is_some_and(|part| part.size > 0));
+            return Ok(first.and_then(known).unwrap_or((0, 0, 1)));
         }
         let member = window.member(rank)?;
         let unit = window.part(member).map_or(1, |part| part.disp_unit);
