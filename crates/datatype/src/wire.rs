@@ -32,6 +32,7 @@ impl Type {
 /// The deepest description that is read: a decoder recurses once for each level.
 const DEEPEST: u32 = 2048;
 
+// Over 80 lines: one arm for each constructor.
 fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
     to.push(constructor.combiner() as u8);
     match constructor {

@@ -11,7 +11,7 @@
 //! - `memory`: bounds of every access;
 //! - `messages`: the bytes on the way;
 //! - `operation`: operations and their checks;
-//! - `origin` and `target`: the two sides;
+//! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
 //! - `hints`: info keys.
 
 mod epoch;
@@ -21,6 +21,7 @@ mod memory;
 mod messages;
 mod operation;
 mod origin;
+mod peers;
 mod target;
 
 use std::collections::BTreeMap;
@@ -35,8 +36,7 @@ pub(crate) use locks::{LockKind, Locks};
 pub(crate) use memory::Memory;
 use messages::Answer;
 pub use operation::{Access, Place};
-use origin::{Local, Target};
-use target::Origin;
+use peers::{Local, Origin, Target};
 
 use crate::attributes::Attributes;
 use crate::comm::{AGREEMENT, COLLECTIVE, Core, WINDOW, cut};

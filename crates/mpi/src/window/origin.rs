@@ -7,56 +7,16 @@
 //! - an operation is complete at its origin once no [`Local`] of it is left, and at its target once
 //!   the target has answered a later flush.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use datatype::{Buffer, Elements, Op, Predefined, Type};
 
 use super::messages::*;
 use super::operation::{Access, Place};
+use super::peers::{Local, Outgoing};
 use super::{Ports, Window};
 use crate::request::{Mode, Operation, RequestId};
 use crate::{Class, Error, PROC_NULL, Result, Status};
-
-/// A target of this rank's operations.
-#[derive(Default)]
-pub(super) struct Target {
-    /// Messages for which there is no credit yet.
-    queue: VecDeque<Outgoing>,
-    sent: u64,
-    acknowledged: u64,
-    /// Questions for the end of operations, and their answers.
-    asked: u64,
-    synced: u64,
-    /// Messages have left since the last question.
-    is_dirty: bool,
-    /// The target has been asked for a lock, which it has or will have granted.
-    pub(super) is_locked: bool,
-    /// The target has granted that lock.
-    pub(super) is_granted: bool,
-    /// The type of the last operation, which the target remembers.
-    last_type: Option<Type>,
-}
-
-/// A message in the stream of operations.
-struct Outgoing {
-    bytes: Buffer,
-    /// Long data that follow, and the number of the operation at its origin.
-    following: Option<(Buffer, u64)>,
-}
-
-/// An operation that is not complete at its origin: its memory is in use.
-pub(super) struct Local {
-    number: u64,
-    target: u32,
-    /// Data have not left yet.
-    is_queued: bool,
-    /// Sends and receives, each with the bytes that it must have.
-    open: Vec<(RequestId, u64)>,
-    /// The program's request.
-    user: Option<RequestId>,
-    class: Class,
-}
 
 impl Window {
     /// Starts an operation. The result is its request, if `wants_request`.

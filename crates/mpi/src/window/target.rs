@@ -6,38 +6,16 @@
 //! - nothing of an origin overtakes its own request for a lock;
 //! - the answer to a flush leaves once every operation before it is applied.
 
-use std::collections::VecDeque;
-
 use datatype::{Buffer, Op, Type, reduce};
 
 use super::locks::LockKind;
 use super::messages::*;
 use super::operation::{compares, operand};
+use super::peers::{Incoming, Origin};
 use super::{Ports, Window, nonsense};
 use crate::p2p::Taken;
 use crate::request::RequestId;
 use crate::{ANY_SOURCE, Class, Error, Result};
-
-/// An origin of operations on this rank.
-#[derive(Default)]
-pub(super) struct Origin {
-    queue: VecDeque<Incoming>,
-    processed: u64,
-    acknowledged: u64,
-    /// The type of the last operation.
-    last_type: Option<Type>,
-    /// Receives of long puts.
-    arriving: Vec<RequestId>,
-    /// Sends of returned data from the window's memory.
-    returning: Vec<RequestId>,
-}
-
-/// A message in the stream of operations.
-enum Incoming {
-    Whole(Box<[u8]>),
-    /// A long one, which is being received.
-    Coming(RequestId, Buffer),
-}
 
 impl Window {
     /// Takes all that has arrived and does all that can be done now. True if anything moved.
