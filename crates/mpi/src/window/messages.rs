@@ -18,6 +18,8 @@ pub(super) const RETURNED: i32 = 1;
 /// Bytes of data that an operation carries, at most: longer vectors are cut, and longer puts
 /// follow as messages of their own.
 pub(super) const PIECE: usize = 64 << 10;
+/// Bytes of a message that waits in memory of its own, at most.
+pub(super) const SHORT: usize = 1 << 10;
 /// Bytes of the description of a type, at most.
 pub(super) const DESCRIPTION: usize = 32 << 20;
 /// Bytes of an operation, at most.

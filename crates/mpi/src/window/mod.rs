@@ -15,6 +15,8 @@
 //! - `hints`: info keys.
 
 mod epoch;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod hints;
 mod locks;
 mod memory;
@@ -36,7 +38,7 @@ pub(crate) use locks::{LockKind, Locks};
 pub(crate) use memory::Memory;
 use messages::Answer;
 pub use operation::{Access, Place};
-use peers::{Local, Origin, Target};
+use peers::{Origin, Target};
 
 use crate::attributes::Attributes;
 use crate::comm::{AGREEMENT, COLLECTIVE, Core, WINDOW, cut};
@@ -130,9 +132,6 @@ pub struct Window {
     posts: BTreeMap<u32, u64>,
     /// Epochs of origins that have ended and that `MPI_Win_wait` has not counted.
     completes: BTreeMap<u32, u64>,
-    /// Operations that are not complete here.
-    locals: Vec<Local>,
-    next_local: u64,
     /// The first failure that no call has reported.
     failure: Option<Error>,
 }
@@ -175,8 +174,6 @@ impl Window {
             origins: BTreeMap::new(),
             posts: BTreeMap::new(),
             completes: BTreeMap::new(),
-            locals: Vec::new(),
-            next_local: 0,
             failure: None,
         }
     }

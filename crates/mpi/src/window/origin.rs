@@ -4,6 +4,7 @@
 //! Invariants:
 //! - operations on a target leave in the order of their calls;
 //! - no target has more than [`CREDIT`] messages that it has not acknowledged;
+//! - a receive of returned data is posted before the message that asks for them leaves;
 //! - an operation is complete at its origin once no [`Local`] of it is left, and at its target once
 //!   the target has answered a later flush.
 
@@ -13,7 +14,7 @@ use datatype::{Buffer, Elements, Op, Predefined, Type};
 
 use super::messages::*;
 use super::operation::{Access, Place};
-use super::peers::{Local, Outgoing};
+use super::peers::{Carried, Data, Local, Outgoing};
 use super::{Ports, Window};
 use crate::request::{Mode, Operation, RequestId};
 use crate::{Class, Error, PROC_NULL, Result, Status};
@@ -50,31 +51,50 @@ impl Window {
         }
         let at = self.offset(target, place)?;
         self.ask_for_lock(ports, target, false)?;
-        let mut local = Local {
-            number: self.next_local,
-            target,
-            is_queued: false,
-            open: Vec::new(),
-            user: None,
-            class: Class::SUCCESS,
+        let uses_memory = match access {
+            Access::Put(_) => bytes > PIECE,
+            Access::Accumulate { .. } => false,
+            Access::Get(_) | Access::GetAccumulate { .. } | Access::CompareAndSwap { .. } => true,
         };
-        let sent = self.send_access(ports, access, place, (target, at, bytes), &mut local);
-        if local.open.is_empty() && !local.is_queued {
-            sent?;
+        if !uses_memory {
+            self.send_access(ports, access, place, (target, at, bytes))?;
+            self.pump(ports, target);
             return complete(ports);
         }
-        if wants_request && sent.is_ok() {
-            let context = Some(self.core.context);
-            let operation = Operation::Collective { context };
-            local.user = Some(ports.messages.requests.add(operation)?);
-        }
-        let user = local.user;
-        self.next_local += 1;
-        self.locals.push(local);
-        sent?;
+        let user = match wants_request {
+            true => {
+                let context = Some(self.core.context);
+                let operation = Operation::Collective { context };
+                Some(ports.messages.requests.add(operation)?)
+            }
+            false => None,
+        };
+        let known = self.targets.entry(target).or_default();
+        known.locals.push_back(Local {
+            queued: 0,
+            open: Vec::new(),
+            user,
+            class: Class::SUCCESS,
+        });
+        let sent = self.send_access(ports, access, place, (target, at, bytes));
         self.pump(ports, target);
-        self.end_locals(ports);
+        if let Err(error) = sent {
+            // What has left of it ends as any other operation, but nobody waits for its request.
+            if let Some(local) = self.last_local(target) {
+                local.user = None;
+            }
+            if let Some(user) = user {
+                ports.messages.requests.complete(user, Status::EMPTY);
+                ports.messages.requests.take(user)?;
+            }
+            return Err(error);
+        }
+        self.end_locals_of(ports, target);
         Ok(user)
+    }
+
+    fn last_local(&mut self, target: u32) -> Option<&mut Local> {
+        self.targets.get_mut(&target)?.locals.back_mut()
     }
 
     /// Queues the messages of an operation.
@@ -84,7 +104,6 @@ impl Window {
         access: &Access,
         place: &Place,
         (target, at, bytes): (u32, i64, usize),
-        local: &mut Local,
     ) -> Result<()> {
         let head = |kind| Head {
             at,
@@ -92,46 +111,38 @@ impl Window {
             len: bytes as u64,
             ..Head::of(kind)
         };
-        match access {
-            Access::Put(origin) if bytes <= PIECE => {
-                self.queue(ports, target, head(Kind::Put), &place.ty, &[origin])
-            }
+        let (kind, values, data) = match access {
+            Access::Put(origin) if bytes <= PIECE => (Kind::Put, vec![origin.clone()], None),
             Access::Put(origin) => {
-                let message = self.message(ports, target, head(Kind::LongPut), &place.ty, &[])?;
-                let following = Some((origin.clone(), local.number));
-                local.is_queued = true;
-                self.push(target, message, following);
-                Ok(())
+                let data = Data::Following(origin.clone());
+                (Kind::LongPut, Vec::new(), Some(data))
             }
             Access::Get(origin) => {
-                self.expect(ports, target, origin.slice(0, bytes), local)?;
-                self.queue(ports, target, head(Kind::Get), &place.ty, &[])
+                let data = Data::Returned(origin.slice(0, bytes));
+                (Kind::Get, Vec::new(), Some(data))
             }
             Access::Accumulate { origin, op } => {
                 let pieces = (Some(origin.buffer()), None);
-                self.pieces(ports, place, (target, at, bytes), (pieces, *op), local)
+                return self.pieces(ports, place, (target, at, bytes), (pieces, *op));
             }
             Access::GetAccumulate { origin, result, op } => {
                 let operands = origin.as_ref().filter(|_| *op != Op::NoOp);
                 let pieces = (operands.map(Elements::buffer), Some(result.buffer()));
-                self.pieces(ports, place, (target, at, bytes), (pieces, *op), local)
+                return self.pieces(ports, place, (target, at, bytes), (pieces, *op));
             }
             Access::CompareAndSwap {
                 compare,
                 origin,
                 result,
             } => {
-                self.expect(ports, target, result.buffer(), local)?;
-                let values = [&compare.buffer(), &origin.buffer()];
-                self.queue(
-                    ports,
-                    target,
-                    head(Kind::CompareAndSwap),
-                    &place.ty,
-                    &values,
-                )
+                let values = vec![compare.buffer(), origin.buffer()];
+                let data = Data::Returned(result.buffer());
+                (Kind::CompareAndSwap, values, Some(data))
             }
-        }
+        };
+        let message = self.message(ports, target, head(kind), &place.ty, &values)?;
+        self.push(target, message, data);
+        Ok(())
     }
 
     /// Queues an accumulate in pieces of whole elements.
@@ -141,7 +152,6 @@ impl Window {
         place: &Place,
         (target, at, bytes): (u32, i64, usize),
         ((operands, result), op): ((Option<Buffer>, Option<Buffer>), Op),
-        local: &mut Local,
     ) -> Result<()> {
         let element = place
             .ty
@@ -162,53 +172,27 @@ impl Window {
                 op: op.handle() as u16,
                 ..Head::of(kind)
             };
-            if let Some(result) = &result {
-                self.expect(ports, target, result.slice(position, len), local)?;
-            }
-            match &operands {
-                Some(operands) => {
-                    let data = operands.slice(position, len);
-                    self.queue(ports, target, head, &place.ty, &[&data])?;
-                }
-                None => self.queue(ports, target, head, &place.ty, &[])?,
-            }
+            let values = operands.iter().map(|all| all.slice(position, len));
+            let values: Vec<Buffer> = values.collect();
+            let message = self.message(ports, target, head, &place.ty, &values)?;
+            let data = result.as_ref().map(|all| all.slice(position, len));
+            self.push(target, message, data.map(Data::Returned));
         }
         Ok(())
     }
 
-    /// Posts the receive of data that an operation returns.
-    fn expect(
-        &mut self,
-        ports: &mut Ports,
-        target: u32,
-        into: Buffer,
-        local: &mut Local,
-    ) -> Result<()> {
-        let bytes = into.len() as u64;
-        let id = ports.receive(into, self.data_key(target, RETURNED))?;
-        local.open.push((id, bytes));
-        Ok(())
-    }
-
-    /// Queues a message, and sends it if there is credit.
-    fn queue(
-        &mut self,
-        ports: &mut Ports,
-        target: u32,
-        head: Head,
-        ty: &Type,
-        data: &[&Buffer],
-    ) -> Result<()> {
-        let message = self.message(ports, target, head, ty, data)?;
-        self.push(target, message, None);
-        self.pump(ports, target);
-        Ok(())
-    }
-
-    fn push(&mut self, target: u32, bytes: Buffer, following: Option<(Buffer, u64)>) {
-        let target = self.targets.entry(target).or_default();
-        target.queue.push_back(Outgoing { bytes, following });
-        target.is_dirty = true;
+    /// Queues a message; `data`: memory of the last operation that it is about.
+    fn push(&mut self, target: u32, bytes: Carried, data: Option<Data>) {
+        let known = self.targets.entry(target).or_default();
+        known.is_dirty = true;
+        let number = known.first_local + known.locals.len() as u64;
+        if data.is_some()
+            && let Some(local) = known.locals.back_mut()
+        {
+            local.queued += 1;
+        }
+        let data = data.map(|data| (data, number.wrapping_sub(1)));
+        known.queue.push_back(Outgoing { bytes, data });
     }
 
     /// The bytes of a message with a place, in memory of the library.
@@ -218,8 +202,8 @@ impl Window {
         target: u32,
         mut head: Head,
         ty: &Type,
-        data: &[&Buffer],
-    ) -> Result<Buffer> {
+        data: &[Buffer],
+    ) -> Result<Carried> {
         let target = self.targets.entry(target).or_default();
         let mut description = Vec::new();
         if target
@@ -241,23 +225,33 @@ impl Window {
             target.last_type = Some(ty.clone());
         }
         head.description = description.len() as u32;
-        let carried: usize = data.iter().map(|data| data.len()).sum();
-        let room = ports.room(HEAD + description.len() + carried)?;
+        let before = HEAD + description.len();
+        let carried: usize = data.iter().map(Buffer::len).sum();
+        if before + carried <= SHORT {
+            let mut bytes = vec![0; before + carried];
+            bytes[..HEAD].copy_from_slice(&head.encode());
+            bytes[HEAD..before].copy_from_slice(&description);
+            let mut at = before;
+            for data in data {
+                at += data.pack(0, &mut bytes[at..]);
+            }
+            return Ok(Carried::Short(bytes.into()));
+        }
+        let room = ports.room(before + carried)?;
         room.unpack(0, &head.encode());
         room.unpack(HEAD, &description);
-        let mut at = HEAD + description.len();
+        let mut at = before;
         for data in data {
             room.with_dense_mut(at, data.len(), |room| data.pack(0, room));
             at += data.len();
         }
-        Ok(room)
+        Ok(Carried::Long(room))
     }
 
     /// Queues a message of synchronisation.
     fn signal(&mut self, ports: &mut Ports, target: u32, head: Head) -> Result<()> {
-        let room = ports.room(HEAD)?;
-        room.unpack(0, &head.encode());
-        self.push(target, room, None);
+        let bytes = Carried::Short(head.encode().into());
+        self.push(target, bytes, None);
         self.pump(ports, target);
         Ok(())
     }
@@ -353,8 +347,13 @@ impl Window {
 
     /// The memory of all operations on a target can be used again. `None`: of all operations.
     pub(super) fn is_local(&self, target: Option<u32>) -> bool {
-        let mut locals = self.locals.iter();
-        !locals.any(|local| target.is_none_or(|target| local.target == target))
+        match target {
+            Some(target) => {
+                let known = self.targets.get(&target);
+                known.is_none_or(|known| known.locals.is_empty())
+            }
+            None => self.targets.values().all(|known| known.locals.is_empty()),
+        }
     }
 
     /// Sends messages of a target as far as there is credit. True if any left.
@@ -370,25 +369,44 @@ impl Window {
             };
             known.sent += 1;
             moved = true;
-            let key = self.stream_key(self.core.rank as u32, OPERATIONS);
-            let left = self.world(target).and_then(|peer| {
-                let first = ports.send_from_library(&outgoing.bytes, peer, key);
-                let Some((data, number)) = &outgoing.following else {
-                    return first;
-                };
-                first?;
-                let key = self.data_key(self.core.rank as u32, FOLLOWING);
-                let id = ports.send(data, peer, key)?;
-                if let Some(local) = self.locals.iter_mut().find(|local| local.number == *number) {
-                    local.is_queued = false;
-                    local.open.extend(id.map(|id| (id, 0)));
-                }
-                Ok(())
-            });
-            if let Err(error) = left {
+            if let Err(error) = self.leave(ports, target, &outgoing) {
                 return self.lose(target, error);
             }
         }
+    }
+
+    /// Sends a message, and starts the transfer of the data that it is about.
+    fn leave(&mut self, ports: &mut Ports, target: u32, outgoing: &Outgoing) -> Result<()> {
+        let peer = self.world(target)?;
+        let mut transfer = None;
+        if let Some((Data::Returned(into), _)) = &outgoing.data {
+            let id = ports.receive(into.clone(), self.data_key(target, RETURNED))?;
+            transfer = Some((id, into.len() as u64));
+        }
+        let key = self.stream_key(self.core.rank as u32, OPERATIONS);
+        let sent = match &outgoing.bytes {
+            Carried::Short(bytes) => {
+                let room = ports.room(bytes.len())?;
+                room.unpack(0, bytes);
+                ports.send_from_library(&room, peer, key)
+            }
+            Carried::Long(room) => ports.send_from_library(room, peer, key),
+        };
+        if let Some((Data::Following(from), _)) = &outgoing.data
+            && sent.is_ok()
+        {
+            let key = self.data_key(self.core.rank as u32, FOLLOWING);
+            transfer = ports.send(from, peer, key)?.map(|id| (id, 0));
+        }
+        if let Some((_, number)) = outgoing.data
+            && let Some(known) = self.targets.get_mut(&target)
+            && let Some(at) = number.checked_sub(known.first_local)
+            && let Some(local) = known.locals.get_mut(at as usize)
+        {
+            local.queued -= 1;
+            local.open.extend(transfer);
+        }
+        sent
     }
 
     /// Gives up what waits for a target that is lost.
@@ -396,13 +414,9 @@ impl Window {
     fn lose(&mut self, target: u32, error: Error) -> bool {
         if let Some(known) = self.targets.get_mut(&target) {
             known.queue.clear();
-        }
-        for local in self
-            .locals
-            .iter_mut()
-            .filter(|local| local.target == target)
-        {
-            (local.is_queued, local.class) = (false, error.class);
+            for local in &mut known.locals {
+                (local.queued, local.class) = (0, error.class);
+            }
         }
         self.failure.get_or_insert(error);
         true
@@ -440,10 +454,25 @@ impl Window {
 
     /// Ends operations whose sends and receives are complete. True if any ended.
     pub(super) fn end_locals(&mut self, ports: &mut Ports) -> bool {
+        let waits = self.targets.iter();
+        let waits = waits.filter(|(_, known)| !known.locals.is_empty());
+        let targets: Vec<u32> = waits.map(|(target, _)| *target).collect();
+        let mut moved = false;
+        for target in targets {
+            moved |= self.end_locals_of(ports, target);
+        }
+        moved
+    }
+
+    /// Ends the first operations on a target, as far as they are complete. Operations end in
+    /// order, so that many of them cost no more than one each.
+    fn end_locals_of(&mut self, ports: &mut Ports, target: u32) -> bool {
+        let Some(known) = self.targets.get_mut(&target) else {
+            return false;
+        };
         let requests = &mut ports.messages.requests;
-        let before = self.locals.len();
-        let failure = &mut self.failure;
-        self.locals.retain_mut(|local| {
+        let mut moved = false;
+        while let Some(local) = known.locals.front_mut() {
             local
                 .open
                 .retain(|(id, expected)| match requests.take(*id) {
@@ -459,8 +488,8 @@ impl Window {
                     }
                     Err(_) => false,
                 });
-            if local.is_queued || !local.open.is_empty() {
-                return true;
+            if local.queued > 0 || !local.open.is_empty() {
+                return moved;
             }
             let error = local.class;
             if let Some(user) = local.user {
@@ -469,16 +498,15 @@ impl Window {
                     ..Status::EMPTY
                 };
                 requests.complete(user, status);
-            } else if error != Class::SUCCESS && failure.is_none() {
-                let detail = format!(
-                    "an access to rank {} of the window has failed",
-                    local.target
-                );
-                *failure = Some(Error::new(error, detail));
+            } else if error != Class::SUCCESS && self.failure.is_none() {
+                let detail = format!("an access to rank {target} of the window has failed");
+                self.failure = Some(Error::new(error, detail));
             }
-            false
-        });
-        self.locals.len() < before
+            known.locals.pop_front();
+            known.first_local += 1;
+            moved = true;
+        }
+        moved
     }
 
     /// The bytes from the start of the target's window to a place, or an address.

@@ -23,23 +23,39 @@ pub(super) struct Target {
     pub(super) is_locked: bool,
     /// The target has granted that lock.
     pub(super) is_granted: bool,
+    /// Operations that are not complete here, in order.
+    pub(super) locals: VecDeque<Local>,
+    /// The number of the first of them.
+    pub(super) first_local: u64,
     /// The type of the last operation, which the target remembers.
     pub(super) last_type: Option<Type>,
 }
 
 /// A message in the stream of operations.
 pub(super) struct Outgoing {
-    pub(super) bytes: Buffer,
-    /// Long data that follow, and the number of the operation at its origin.
-    pub(super) following: Option<(Buffer, u64)>,
+    pub(super) bytes: Carried,
+    /// The data that follow or return, and the number of the operation at its origin.
+    pub(super) data: Option<(Data, u64)>,
+}
+
+/// The bytes of a message. Those of most are few, and many may wait.
+pub(super) enum Carried {
+    Short(Box<[u8]>),
+    Long(Buffer),
+}
+
+/// Memory of the program that a message is about.
+pub(super) enum Data {
+    /// It is sent behind the message.
+    Following(Buffer),
+    /// It receives what the operation returns.
+    Returned(Buffer),
 }
 
 /// An operation that is not complete at its origin: its memory is in use.
 pub(super) struct Local {
-    pub(super) number: u64,
-    pub(super) target: u32,
-    /// Data have not left yet.
-    pub(super) is_queued: bool,
+    /// Messages about its memory that have not left yet.
+    pub(super) queued: usize,
     /// Sends and receives, each with the bytes that it must have.
     pub(super) open: Vec<(RequestId, u64)>,
     /// The program's request.

@@ -143,7 +143,7 @@ impl Window {
     }
 
     /// Applies a message. False: it must wait.
-    fn apply(&mut self, ports: &mut Ports, from: u32, bytes: &[u8]) -> Result<bool> {
+    pub(super) fn apply(&mut self, ports: &mut Ports, from: u32, bytes: &[u8]) -> Result<bool> {
         let unreadable = || nonsense(from, "an operation that cannot be read");
         let (head, description, data) = Head::decode(bytes).ok_or_else(unreadable)?;
         let origin = self.origins.entry(from).or_default();
