@@ -12,11 +12,8 @@ from pathlib import Path
 TABLE = Path(__file__).resolve().parent.parent.parent / "crates/abi/procedures.txt"
 SIGN = "MPI_ERR_UNSUPPORTED_OPERATION"
 SUBJECTS = {
-    "darray": "distributed array datatypes",
     "files": "files",
     "fortran": "Fortran's types",
-    "generalised-requests": "generalised requests",
-    "intercommunicators": "intercommunicators",
     "one-sided": "one-sided communication",
     "partitioned": "partitioned communication",
     "sessions": "sessions",

@@ -14,11 +14,15 @@ const RINGS_BYTES: usize = 10 << 20;
 /// Least memory of one ring, in bytes.
 const LEAST_RING_BYTES: usize = 384 << 10;
 
+/// The place of a rank in a machine with devices.
+pub type RankNode = Box<dyn Node>;
+
 /// The means by which a rank reaches the others of its job.
 pub struct Peers {
     /// World rank of this rank.
     pub rank: usize,
-    /// Number of ranks of the job.
+    /// Number of ranks that the rank knows at its start: those of the job. More may follow
+    /// ([`Router::add_peers`]).
     pub size: usize,
     /// World ranks of the ranks on this rank's host, itself included, in order.
     pub local: Vec<usize>,
@@ -26,7 +30,7 @@ pub struct Peers {
     pub segment: Option<OwnedFd>,
     /// The rank's place in a machine with RDMA devices, by which it reaches ranks without common
     /// memory.
-    pub node: Option<Box<dyn Node>>,
+    pub node: Option<RankNode>,
 }
 
 impl Peers {

@@ -75,7 +75,7 @@ mod suite;
 #[cfg(not(loom))]
 pub use body::BodyStores;
 #[cfg(not(loom))]
-pub use build::{Peers, Settings};
+pub use build::{Peers, RankNode, Settings};
 #[cfg(not(loom))]
 pub use costs::{MessageCosts, PathCosts};
 pub use error::{Error, Fault, Result};

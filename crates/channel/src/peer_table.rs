@@ -23,6 +23,14 @@ impl<T> PeerTable<T> {
         }
     }
 
+    /// Makes room for peers up to `peers` - 1.
+    pub fn grow(&mut self, peers: usize) {
+        let mut groups = std::mem::take(&mut self.groups).into_vec();
+        groups.resize_with(peers.div_ceil(GROUP).max(groups.len()), || None);
+        self.groups = groups.into();
+        self.peers = self.peers.max(peers);
+    }
+
     /// The number of peers, with and without entry.
     pub fn peers(&self) -> usize {
         self.peers
@@ -74,6 +82,19 @@ mod tests {
         assert_eq!(table.get_mut(99), Some(&mut 'b'));
         assert_eq!(table.drain().collect::<String>(), "ab");
         assert_eq!((table.get(99), table.peers()), (None, 100));
+    }
+
+    #[test]
+    fn a_table_that_grows_keeps_its_entries() {
+        let mut table = PeerTable::new(GROUP);
+        *table.entry(GROUP - 1) = Some('a');
+        for peers in [GROUP + 1, 3 * GROUP, 1] {
+            table.grow(peers);
+        }
+        assert_eq!((table.peers(), table.groups.len()), (3 * GROUP, 3));
+        *table.entry(3 * GROUP - 1) = Some('b');
+        assert_eq!(table.get(GROUP - 1), Some(&'a'));
+        assert_eq!(table.drain().collect::<String>(), "ab");
     }
 
     #[test]

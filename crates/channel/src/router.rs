@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use datatype::Buffer;
+use device::Node;
 
 use crate::device_pace::DevicePace;
-use crate::rdma::Rdma;
+use crate::rdma::{self, Rdma};
 use crate::shm::Shm;
 use crate::transports::{Transports, Via, ViaMut, ViaRef, each, via};
 use crate::zero_copy::Origin;
@@ -86,6 +87,32 @@ impl Router {
             .shm
             .as_mut()
             .filter(|shm| peer != rank && shm.reaches(peer))
+    }
+
+    /// World ranks up to `ranks` - 1 are peers from now on: ranks that have started since this one
+    /// did. Devices reach them, because shared memory has room for the ranks only that were there
+    /// when it was made. A rank without devices gets those of `node`, and its waiter is to be told
+    /// ([`Waiter::add_devices`](crate::Waiter::add_devices)): then the answer is true.
+    ///
+    /// # Errors
+    /// This rank has no device, or its machine has no place for them.
+    pub fn add_peers(
+        &mut self,
+        ranks: usize,
+        node: Option<Box<dyn Node>>,
+        config: rdma::Config,
+    ) -> Result<bool> {
+        if let Some(rdma) = &mut self.transports.rdma {
+            return rdma.add_peers(ranks).map(|()| false);
+        }
+        let Some(node) = node.filter(|_| !self.left) else {
+            let what = "there are new ranks, and this one has no device to reach them by";
+            return Err(Fault::Mismatch(what.into()).into());
+        };
+        let rdma = Rdma::attach(node, self.rank, ranks, config)?;
+        self.pace = DevicePace::new(rdma.needs_polls());
+        self.transports.rdma = Some(Box::new(rdma));
+        Ok(true)
     }
 
     /// Gives up a peer that cannot be reached any more: nothing is exchanged with it from now on.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// The deepest nesting allowed; freeing a type recurses, so it must not exhaust the stack.
 const DEPTH_LIMIT: u32 = 2048;
 
-const TOO_LARGE: Error = Error::TooLarge { what: "size" };
-const FAR: Error = Error::TooLarge {
+pub(crate) const TOO_LARGE: Error = Error::TooLarge { what: "size" };
+pub(crate) const FAR: Error = Error::TooLarge {
     what: "displacement",
 };
 
@@ -224,7 +224,7 @@ impl Type {
 
 /// The parts of a type under construction.
 #[derive(Clone)]
-struct Parts {
+pub(crate) struct Parts {
     piece: Piece,
     bounds: Bounds,
     signature: Signature,
@@ -233,7 +233,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(old: &Type) -> Result<Parts> {
+    pub(crate) fn of(old: &Type) -> Result<Parts> {
         old.checked()?;
         Ok(Parts {
             piece: old.with_piece(Piece::clone),
@@ -244,7 +244,7 @@ impl Parts {
         })
     }
 
-    fn repeated(self, count: usize, stride: isize) -> Result<Parts> {
+    pub(crate) fn repeated(self, count: usize, stride: isize) -> Result<Parts> {
         Ok(Parts {
             piece: self.piece.repeated(count, stride).ok_or(TOO_LARGE)?,
             bounds: self.bounds.repeated(count, stride, 0)?,
@@ -254,7 +254,7 @@ impl Parts {
         })
     }
 
-    fn shifted(self, by: isize) -> Result<Parts> {
+    pub(crate) fn shifted(self, by: isize) -> Result<Parts> {
         Ok(Parts {
             bounds: self.bounds.repeated(1, 0, by)?,
             piece: self.piece.shifted(by),
@@ -262,14 +262,33 @@ impl Parts {
         })
     }
 
-    fn resized(self, lb: isize, extent: isize) -> Result<Parts> {
+    pub(crate) fn resized(self, lb: isize, extent: isize) -> Result<Parts> {
         Ok(Parts {
             bounds: self.bounds.resized(lb, extent)?,
             ..self
         })
     }
 
-    fn into_type(self, constructor: Constructor) -> Result<Type> {
+    /// These parts, which hold the basic elements of `count` elements of this type.
+    pub(crate) fn with_elements(self, count: usize, old: &Type) -> Result<Parts> {
+        Ok(Parts {
+            signature: old.signature().repeated(count)?,
+            ..self
+        })
+    }
+
+    /// These parts followed by others.
+    pub(crate) fn then(self, other: Parts) -> Result<Parts> {
+        let mut row = Row {
+            depth: self.depth,
+            ..Row::default()
+        };
+        row.push(self, 0)?;
+        row.push(other, 0)?;
+        row.finish()
+    }
+
+    pub(crate) fn into_type(self, constructor: Constructor) -> Result<Type> {
         let Parts {
             piece,
             bounds,

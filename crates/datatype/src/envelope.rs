@@ -1,6 +1,8 @@
 //! The constructor of a type and its arguments: MPI_Type_get_envelope and MPI_Type_get_contents
 //! (MPI 5.0, section 5.1.13).
 
+use crate::darray::Dimension;
+use crate::f90::Kind;
 use crate::types::Type;
 
 /// Constructors by their ABI values.
@@ -30,6 +32,14 @@ pub enum Combiner {
     Struct = 110,
     /// `MPI_Type_create_subarray`.
     Subarray = 111,
+    /// `MPI_Type_create_darray`.
+    Darray = 112,
+    /// `MPI_Type_create_f90_real`.
+    F90Real = 113,
+    /// `MPI_Type_create_f90_complex`.
+    F90Complex = 114,
+    /// `MPI_Type_create_f90_integer`.
+    F90Integer = 115,
     /// `MPI_Type_create_resized`.
     Resized = 116,
 }
@@ -143,11 +153,19 @@ pub(crate) enum Constructor {
         order: Order,
         old: Type,
     },
+    Darray {
+        size: i64,
+        rank: i64,
+        dimensions: Box<[Dimension]>,
+        order: Order,
+        old: Type,
+    },
     Resized {
         lb: isize,
         extent: isize,
         old: Type,
     },
+    F90(Kind),
 }
 
 impl Constructor {
@@ -163,7 +181,9 @@ impl Constructor {
             Constructor::HindexedBlock { .. } => Combiner::HindexedBlock,
             Constructor::Struct { .. } => Combiner::Struct,
             Constructor::Subarray { .. } => Combiner::Subarray,
+            Constructor::Darray { .. } => Combiner::Darray,
             Constructor::Resized { .. } => Combiner::Resized,
+            Constructor::F90(kind) => kind.combiner(),
         }
     }
 
@@ -281,6 +301,23 @@ impl Constructor {
                 sorter.contents.integers.push(*order as i32);
                 sorter.old(old);
             }
+            Constructor::Darray {
+                size,
+                rank,
+                dimensions,
+                order,
+                old,
+            } => {
+                sorter.integers([*size, *rank, dimensions.len() as i64])?;
+                sorter.counts(dimensions.iter().map(|dim| dim.gsize))?;
+                let distribution = |dim: &Dimension| i64::from(dim.distribution.value());
+                sorter.integers(dimensions.iter().map(distribution))?;
+                sorter.integers(dimensions.iter().map(|dim| dim.distribution.argument()))?;
+                sorter.integers(dimensions.iter().map(|dim| dim.psize))?;
+                sorter.contents.integers.push(*order as i32);
+                sorter.old(old);
+            }
+            Constructor::F90(kind) => sorter.contents.integers = kind.arguments(),
             Constructor::Resized { lb, extent, old } => {
                 sorter.addresses([*lb, *extent]);
                 sorter.old(old);
@@ -296,6 +333,14 @@ struct Sorter {
 }
 
 impl Sorter {
+    /// Arguments that are integers in both forms.
+    fn integers(&mut self, values: impl IntoIterator<Item = i64>) -> Option<()> {
+        for value in values {
+            self.contents.integers.push(i32::try_from(value).ok()?);
+        }
+        Some(())
+    }
+
     fn counts(&mut self, values: impl IntoIterator<Item = i64>) -> Option<()> {
         for value in values {
             if self.large {

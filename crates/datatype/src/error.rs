@@ -1,6 +1,6 @@
 //! Errors in the arguments of a constructor or of an operation.
 
-use crate::{Op, Predefined};
+use crate::{Kind, Op, Predefined};
 use std::fmt;
 
 /// An error of a constructor or of an operation; each variant belongs to one error class of MPI.
@@ -23,6 +23,20 @@ pub enum Error {
         value: i64,
         /// The valid values, in words.
         valid: String,
+    },
+    /// MPI_ERR_ARG: an argument is out of its range.
+    Value {
+        /// The parameter's name in the standard.
+        argument: &'static str,
+        /// The value given.
+        value: i64,
+        /// The valid values, in words.
+        valid: String,
+    },
+    /// MPI_ERR_ARG: no datatype has the precision and range of a Fortran kind.
+    NoKind {
+        /// The kind.
+        kind: Kind,
     },
     /// MPI_ERR_ARG: arrays that belong together differ in length.
     Lengths {
@@ -86,6 +100,12 @@ impl fmt::Display for Error {
                 value,
                 valid,
             } => write!(f, "{argument}[{index}] is {value}; valid: {valid}"),
+            Error::Value {
+                argument,
+                value,
+                valid,
+            } => write!(f, "{argument} is {value}; valid: {valid}"),
+            Error::NoKind { kind } => write!(f, "{kind}: {}", kind.available()),
             Error::Lengths {
                 argument,
                 length,

@@ -26,10 +26,12 @@
 mod bounds;
 mod buffer;
 mod construct;
+mod darray;
 mod elements;
 mod envelope;
 mod error;
 pub mod external32;
+mod f90;
 mod layout;
 mod memcpy;
 mod op;
@@ -44,9 +46,11 @@ mod wire;
 mod within;
 
 pub use buffer::Buffer;
+pub use darray::{Dimension, Distribution};
 pub use elements::Elements;
 pub use envelope::{Combiner, Contents, Envelope, Order};
 pub use error::{Error, Result};
+pub use f90::{Kind, UNDEFINED};
 pub use memcpy::{Direction, string_moves_start_fast};
 pub use op::Op;
 pub use predefined::{Class, Predefined};

@@ -3,6 +3,7 @@
 use crate::bounds::Bounds;
 use crate::envelope::{Constructor, Contents, Envelope};
 use crate::error::{Error, Result};
+use crate::f90::Kind;
 use crate::layout::{Builder, Piece};
 use crate::predefined::Predefined;
 use crate::signature::Signature;
@@ -28,6 +29,16 @@ pub struct Derived {
     /// Made by the large-count form, which determines the place of the arguments in the contents.
     pub(crate) large: bool,
     pub(crate) depth: u32,
+}
+
+impl Derived {
+    #[cold]
+    fn kind(&self) -> Option<Kind> {
+        match &self.constructor {
+            Constructor::F90(kind) => Some(*kind),
+            _ => None,
+        }
+    }
 }
 
 impl From<Predefined> for Type {
@@ -107,11 +118,20 @@ impl Type {
         }
     }
 
-    /// The predefined type itself, if it is one.
+    /// The predefined type itself, if it is one, or the one of a Fortran kind.
+    #[inline]
     pub fn predefined(&self) -> Option<Predefined> {
         match self {
             Type::Predefined(basic) => Some(*basic),
-            Type::Derived(_) => None,
+            Type::Derived(derived) => derived.kind().and_then(Kind::basic),
+        }
+    }
+
+    /// The Fortran kind for which the type was made (`MPI_Type_create_f90_real` and its like).
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Type::Predefined(_) => None,
+            Type::Derived(derived) => derived.kind(),
         }
     }
 

@@ -5,7 +5,9 @@
 //! Invariant: a decoder builds types by the checked constructors only, so no bytes make a type that
 //! a program could not have made.
 
+use crate::darray::{Dimension, Distribution};
 use crate::envelope::{Combiner, Constructor, Order};
+use crate::f90::Kind;
 use crate::predefined::Predefined;
 use crate::types::Type;
 
@@ -117,9 +119,30 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
             number(to, *order as i64);
             old.describe(to);
         }
+        Constructor::Darray {
+            size,
+            rank,
+            dimensions,
+            order,
+            old,
+        } => {
+            numbers(to, [*size, *rank, dimensions.len() as i64]);
+            for dimension in dimensions {
+                number(to, dimension.gsize);
+                number(to, dimension.distribution.value().into());
+                number(to, dimension.distribution.argument());
+                number(to, dimension.psize);
+            }
+            number(to, *order as i64);
+            old.describe(to);
+        }
         Constructor::Resized { lb, extent, old } => {
             numbers(to, [*lb as i64, *extent as i64]);
             old.describe(to);
+        }
+        Constructor::F90(kind) => {
+            let arguments = kind.arguments();
+            arguments.into_iter().for_each(|one| number(to, one.into()));
         }
     }
 }
@@ -156,11 +179,32 @@ impl Reader<'_> {
         self.take().map(i64::from_ne_bytes)
     }
 
-    fn list(&mut self) -> Option<Vec<i64>> {
+    fn small(&mut self) -> Option<i32> {
+        i32::try_from(self.number()?).ok()
+    }
+
+    /// The length of a list of entries with `width` numbers each: not more than its bytes allow,
+    /// whatever the length says.
+    fn len(&mut self, width: usize) -> Option<usize> {
         let len = usize::try_from(self.number()?).ok()?;
-        // A list is not longer than its bytes, whatever its length says.
-        (len <= self.0.len() / 8).then_some(())?;
-        (0..len).map(|_| self.number()).collect()
+        (len <= self.0.len() / (8 * width)).then_some(len)
+    }
+
+    fn list(&mut self) -> Option<Vec<i64>> {
+        (0..self.len(1)?).map(|_| self.number()).collect()
+    }
+
+    fn dimensions(&mut self) -> Option<Vec<Dimension>> {
+        let dimension = |reader: &mut Self| {
+            let gsize = reader.number()?;
+            let (value, argument) = (reader.small()?, reader.number()?);
+            Some(Dimension {
+                gsize,
+                distribution: Distribution::from_value(value, argument)?,
+                psize: reader.number()?,
+            })
+        };
+        (0..self.len(4)?).map(|_| dimension(self)).collect()
     }
 
     fn offsets(&mut self) -> Option<Vec<isize>> {
@@ -208,8 +252,22 @@ impl Reader<'_> {
             Type::struct_(&blocks, &displacements, &types?)
         } else if is(Combiner::Subarray) {
             let (sizes, subsizes, starts) = (self.list()?, self.list()?, self.list()?);
-            let order = Order::from_value(i32::try_from(self.number()?).ok()?)?;
+            let order = Order::from_value(self.small()?)?;
             Type::subarray(&sizes, &subsizes, &starts, order, &self.ty(depth + 1)?)
+        } else if is(Combiner::Darray) {
+            let (size, rank) = (self.number()?, self.number()?);
+            let dimensions = self.dimensions()?;
+            let order = Order::from_value(self.small()?)?;
+            Type::darray(size, rank, &dimensions, order, &self.ty(depth + 1)?)
+        } else if is(Combiner::F90Real) {
+            let (p, r) = (self.small()?, self.small()?);
+            Type::f90(Kind::Real { p, r })
+        } else if is(Combiner::F90Complex) {
+            let (p, r) = (self.small()?, self.small()?);
+            Type::f90(Kind::Complex { p, r })
+        } else if is(Combiner::F90Integer) {
+            let r = self.small()?;
+            Type::f90(Kind::Integer { r })
         } else if is(Combiner::Resized) {
             let (lb, extent) = (self.number()?, self.number()?);
             Type::resized(lb as isize, extent as isize, &self.ty(depth + 1)?)

@@ -58,6 +58,10 @@ macro_rules! delegate_to_node {
             self.node().oob_recv()
         }
 
+        fn add_ranks(&mut self, ranks: usize) -> $crate::Result<()> {
+            self.node().add_ranks(ranks)
+        }
+
         fn notes(&mut self) -> Vec<String> {
             self.node().notes()
         }

@@ -118,6 +118,13 @@ pub trait Node: Send {
     /// Takes the next out-of-band message: its sender and its bytes.
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
 
+    /// Ranks 0 to `ranks` - 1 exist from now on, more than before: out-of-band messages of the new
+    /// ones arrive. An error: the machine has no place for so many.
+    fn add_ranks(&mut self, ranks: usize) -> Result<()> {
+        let _ = ranks;
+        Ok(())
+    }
+
     /// Takes the reports of the devices since the last call, such as a port that went down. They
     /// explain the error of a failed request.
     fn notes(&mut self) -> Vec<String> {

@@ -315,6 +315,11 @@ impl Node for HostNode {
         Ok(self.oob.oob_recv())
     }
 
+    fn add_ranks(&mut self, ranks: usize) -> Result<()> {
+        self.oob.add_ranks(ranks);
+        self.tend()
+    }
+
     fn notes(&mut self) -> Vec<String> {
         for device in &mut self.devices {
             device.take_notes(&mut self.notes);

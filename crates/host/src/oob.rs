@@ -202,11 +202,16 @@ impl OutOfBand {
         if peer >= self.ranks {
             let ranks = self.ranks;
             return Err(Error::Invalid(format!(
-                "rank {peer} does not exist: the job has {ranks} ranks"
+                "rank {peer} does not exist: this rank knows {ranks} ranks"
             )));
         }
         self.mail.oob_send(peer, words);
         Ok(())
+    }
+
+    /// Ranks 0 to `ranks` - 1 exist from now on.
+    pub(crate) fn add_ranks(&mut self, ranks: usize) {
+        self.ranks = ranks;
     }
 
     pub(crate) fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {

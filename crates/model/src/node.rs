@@ -323,6 +323,16 @@ impl Node for ModelNode {
         self.turn.with(|net, _| net.signs(rank, peer, now))
     }
 
+    fn add_ranks(&mut self, ranks: usize) -> Result<()> {
+        let places = self.turn.with(|net, _| net.ranks.len());
+        match ranks <= places {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!(
+                "the modelled machine has places for {places} ranks, and there are to be {ranks}"
+            ))),
+        }
+    }
+
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
         self.turn.stay().map_err(deadlock)?;
         let from = self.turn.rank();

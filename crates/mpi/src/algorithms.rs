@@ -13,6 +13,7 @@
 //! the machine's network and the settings are the same: a choice has no other inputs, and every
 //! algorithm combines operands in an order that no arrival changes.
 
+pub(crate) mod between;
 pub(crate) mod branches;
 mod case;
 pub(crate) mod contest;

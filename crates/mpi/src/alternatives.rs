@@ -11,6 +11,7 @@ use knobs::{KnobValue, ProtocolChoice, RailPolicy};
 
 use crate::algorithms::contest::Subject;
 use crate::algorithms::{Case, Collective, rows};
+use crate::comm::WORLD;
 use crate::explain::{array, quoted};
 use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
 use crate::rank::Rank;
@@ -104,7 +105,11 @@ impl Rank {
             (bytes, algorithm.name().to_string())
         };
         let longest = Subject::of(collective, usize::MAX - 1);
-        let learns = self.lock().comms.world.contests.is_some();
+        let learns = {
+            let state = self.lock();
+            let world = state.comms.get(WORLD);
+            world.is_ok_and(|world| world.contests.is_some())
+        };
         Group {
             procedures: collective.procedures(),
             kind: "algorithm",

@@ -1,5 +1,6 @@
 //! Communicators: a group of ranks and a message space (MPI 5.0 §7).
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +11,7 @@ use crate::attributes::Attributes;
 use crate::collective_buffers::CommBuffer;
 use crate::errhandler;
 use crate::group::Comparison;
-use crate::handle::Slab;
+use crate::handle::{ObjectKind, Slab};
 use crate::hints::Hints;
 use crate::lanes::Lane;
 use crate::matching::Key;
@@ -62,10 +63,14 @@ pub(crate) fn bare(context: u64) -> u64 {
 pub struct Core {
     /// Unique in the job: the world rank that made it up, and a number that this rank counts.
     pub context: u64,
-    /// The members, by world rank.
+    /// The members of this rank's group, by world rank.
     pub members: Members,
-    /// This rank's number in the communicator.
+    /// This rank's number in its group.
     pub rank: usize,
+    /// The group whose ranks calls name: the same, or the remote group of an intercommunicator.
+    peers: Members,
+    /// The members of both groups of an intercommunicator, as a communicator of one group.
+    joint: Option<Arc<Core>>,
     /// The members by host, once a collective operation has needed them.
     shape: OnceLock<Shape>,
     /// The network between the members.
@@ -95,20 +100,122 @@ impl Core {
     pub fn new(context: u64, members: Members, rank: usize) -> Core {
         Core {
             context,
+            peers: members.clone(),
             members,
             rank,
+            joint: None,
             shape: OnceLock::new(),
             network: Arc::default(),
             recent: OnceLock::new(),
         }
     }
 
+    /// The part of an intercommunicator between this rank's group and a remote one. `is_first`:
+    /// this rank's group comes first in the joint group. The two groups answer differently.
+    pub fn between(
+        context: u64,
+        members: Members,
+        rank: usize,
+        remote: Members,
+        is_first: bool,
+    ) -> Core {
+        let (first, second) = match is_first {
+            true => (&members, &remote),
+            false => (&remote, &members),
+        };
+        let place = match is_first {
+            true => rank,
+            false => first.len() + rank,
+        };
+        let all = first.iter().chain(second.iter());
+        let all: Vec<u32> = all.map(|world| world as u32).collect();
+        Core {
+            joint: Some(Arc::new(Core::new(context, all.into(), place))),
+            peers: remote,
+            ..Core::new(context, members, rank)
+        }
+    }
+
+    /// The same groups with another context.
+    pub(crate) fn again(&self, context: u64) -> Core {
+        let (members, rank) = (self.members.clone(), self.rank);
+        match self.joint.is_some() {
+            true => {
+                let is_first = self.is_first();
+                Core::between(context, members, rank, self.peers.clone(), is_first)
+            }
+            false => Core::new(context, members, rank),
+        }
+    }
+
     /// Members of `parent`, all of whose members make this communicator together.
     pub(crate) fn made_from(mut self, parent: &Core) -> Core {
-        if parent.network.is_begun.load(Ordering::Relaxed) {
-            self.network = parent.network.clone();
+        let network = &parent.joint().network;
+        if !network.is_begun.load(Ordering::Relaxed) {
+            return self;
+        }
+        let network = network.clone();
+        match &mut self.joint {
+            // Nobody else has it yet.
+            Some(joint) => _ = Arc::get_mut(joint).map(|joint| joint.network = network),
+            None => self.network = network,
         }
         self
+    }
+
+    /// The communicator has two groups.
+    #[inline(always)]
+    pub fn is_inter(&self) -> bool {
+        self.joint.is_some()
+    }
+
+    /// The remote group of an intercommunicator, by world rank.
+    pub fn remote(&self) -> Option<&Members> {
+        self.is_inter().then_some(&self.peers)
+    }
+
+    /// The group whose ranks calls name, by world rank: this rank's own, or the remote group of an
+    /// intercommunicator.
+    pub fn peers(&self) -> &Members {
+        &self.peers
+    }
+
+    /// The group in which messages with this context number their senders and receivers: the
+    /// [`peers`](Core::peers) for those of users, and the joint group for those of the library.
+    pub(crate) fn numbered(&self, context: u64) -> &Members {
+        match context == bare(context) {
+            true => &self.peers,
+            false => &self.joint().members,
+        }
+    }
+
+    /// All members as a communicator of one group, with the same context.
+    pub(crate) fn joint(&self) -> &Core {
+        self.joint.as_deref().unwrap_or(self)
+    }
+
+    /// The joint group of an intercommunicator.
+    pub(crate) fn joined(&self) -> Option<&Arc<Core>> {
+        self.joint.as_ref()
+    }
+
+    /// This rank's group comes first in the joint group.
+    pub(crate) fn is_first(&self) -> bool {
+        self.joint().rank == self.rank
+    }
+
+    /// The members of this rank's group, by their numbers in the joint group.
+    pub(crate) fn ours(&self) -> Range<usize> {
+        let first = self.joint().rank - self.rank;
+        first..first + self.members.len()
+    }
+
+    /// The [`peers`](Core::peers), by their numbers in the joint group.
+    pub(crate) fn theirs(&self) -> Range<usize> {
+        match self.is_inter() && self.is_first() {
+            true => self.members.len()..self.joint().size(),
+            false => 0..self.peers.len(),
+        }
     }
 
     /// Algorithms that costs have chosen for this communicator.
@@ -122,15 +229,16 @@ impl Core {
             .get_or_init(|| Shape::of(self.members.iter().map(host_of)))
     }
 
-    /// The number of members.
+    /// The number of members of this rank's group.
     pub fn size(&self) -> usize {
         self.members.len()
     }
 
-    /// The world rank of a member; `None` for `MPI_PROC_NULL`.
+    /// The world rank of the member with this number among the [`peers`](Core::peers); `None` for
+    /// `MPI_PROC_NULL`.
     #[inline(always)]
     pub fn peer(&self, rank: i32) -> Result<Option<usize>> {
-        match self.members.world(rank as usize) {
+        match self.peers.world(rank as usize) {
             Some(world) if rank >= 0 => Ok(Some(world)),
             _ if rank == PROC_NULL => Ok(None),
             _ => Err(self.no_such_rank(rank)),
@@ -140,17 +248,25 @@ impl Core {
     /// The error for a rank that the communicator does not have.
     #[cold]
     pub(crate) fn no_such_rank(&self, rank: i32) -> Error {
-        let detail = match self.size() {
+        let of = match self.is_inter() {
+            true => "the remote group",
+            false => "the communicator",
+        };
+        let detail = match self.peers.len() {
             0 => "the communicator is not ready: wait for the request of MPI_Comm_idup first"
                 .to_string(),
             size => format!(
-                "rank {rank} does not exist: the communicator has {size} ranks, 0 to {}",
+                "rank {rank} does not exist: {of} has {size} ranks, 0 to {}",
                 size - 1
             ),
         };
         Error::new(Class::RANK, detail)
     }
 }
+
+/// The members of an intercommunicator that share a collective buffer: all, or the root with this
+/// number in the joint group and the members of the other group.
+pub(crate) type Around = Option<usize>;
 
 /// A communicator.
 pub struct Comm {
@@ -164,6 +280,9 @@ pub struct Comm {
     pub(crate) persistent: u32,
     /// The collective buffer, for small collective operations.
     pub(crate) buffer: CommBuffer,
+    /// The collective buffers of an intercommunicator: of all members, and of the receivers around
+    /// each root.
+    pub(crate) between: Vec<(Around, CommBuffer)>,
     /// The lane of long and of nonblocking collective operations.
     pub(crate) lane: Option<Lane>,
     /// The contests by which its members learn. `None`: they learn nothing.
@@ -191,6 +310,7 @@ impl Comm {
             collectives: 0,
             persistent: 0,
             buffer: CommBuffer::default(),
+            between: Vec::new(),
             lane: None,
             contests: None,
             attributes: Attributes::default(),
@@ -200,6 +320,16 @@ impl Comm {
             losses_told: 0,
             left: None,
         }
+    }
+
+    /// A collective buffer of an intercommunicator.
+    pub(crate) fn buffer_between(&mut self, around: Around) -> &mut CommBuffer {
+        let known = self.between.iter().position(|(of, _)| *of == around);
+        let at = known.unwrap_or_else(|| {
+            self.between.push((around, CommBuffer::default()));
+            self.between.len() - 1
+        });
+        &mut self.between[at].1
     }
 
     /// The tag of the next collective operation: all members begin them in one order.
@@ -232,51 +362,85 @@ pub(crate) fn cut(name: &str) -> &str {
     &name[..end]
 }
 
-/// All communicators of a rank.
+/// The handles of the ABI's communicators.
+const PREDEFINED: [u32; 2] = [WORLD, SELF];
+
+/// All communicators of a rank, by handle.
 pub struct Comms {
-    /// `MPI_COMM_WORLD`.
-    pub world: Comm,
-    /// `MPI_COMM_SELF`.
-    pub alone: Comm,
+    /// The communicators with the handles of [`PREDEFINED`], in the same order.
+    predefined: [Comm; PREDEFINED.len()],
     /// The communicators that the program made.
-    pub others: Slab<Comm>,
+    made: Slab<Comm>,
 }
 
 impl Comms {
+    /// The table of a rank with these communicators as `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub fn new(world: Comm, alone: Comm) -> Comms {
+        Comms {
+            predefined: [world, alone],
+            made: Slab::new(ObjectKind::Comm),
+        }
+    }
+
     /// The communicator with this handle.
     #[inline(always)]
     pub fn get(&self, handle: u32) -> Result<&Comm> {
         match handle {
-            WORLD => Ok(&self.world),
-            SELF => Ok(&self.alone),
-            _ => self.others.get(handle).ok_or_else(|| unknown(handle)),
+            // Comparisons with constants: a search would cost a send 15 instructions more.
+            WORLD => Ok(&self.predefined[0]),
+            SELF => Ok(&self.predefined[1]),
+            _ => self.made.get(handle).ok_or_else(|| unknown(handle)),
         }
     }
 
     /// The communicator with this handle, to change it.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Comm> {
         match handle {
-            WORLD => Ok(&mut self.world),
-            SELF => Ok(&mut self.alone),
-            _ => self.others.get_mut(handle).ok_or_else(|| unknown(handle)),
+            WORLD => Ok(&mut self.predefined[0]),
+            SELF => Ok(&mut self.predefined[1]),
+            _ => self.made.get_mut(handle).ok_or_else(|| unknown(handle)),
+        }
+    }
+
+    /// Adds a communicator and returns its handle. `None` if there are a million already.
+    pub fn insert(&mut self, comm: Comm) -> Option<u32> {
+        self.made.insert(comm)
+    }
+
+    /// Takes out a communicator that the program made; its handle becomes invalid.
+    pub fn remove(&mut self, handle: u32) -> Option<Comm> {
+        self.made.remove(handle)
+    }
+
+    /// All communicators, with their handles.
+    fn entries(&self) -> impl Iterator<Item = (u32, &Comm)> {
+        let predefined = PREDEFINED.into_iter().zip(&self.predefined);
+        predefined.chain(self.made.iter())
+    }
+
+    /// The communicator with this handle, if there is one with one group.
+    #[inline(always)]
+    pub(crate) fn with_one_group(&mut self, handle: u32) -> Option<&mut Comm> {
+        match handle {
+            WORLD => Some(&mut self.predefined[0]),
+            SELF => Some(&mut self.predefined[1]),
+            _ => {
+                let made = self.made.get_mut(handle);
+                made.filter(|comm| !comm.core.is_inter())
+            }
         }
     }
 
     /// All communicators.
     pub fn iter(&self) -> impl Iterator<Item = &Comm> {
-        [&self.world, &self.alone]
-            .into_iter()
-            .chain(self.others.iter().map(|(_, comm)| comm))
+        self.entries().map(|(_, comm)| comm)
     }
 
     /// The handle of the communicator whose messages have this context.
     pub fn handle_of(&self, context: u64) -> Option<u32> {
         let context = bare(context);
-        let others = self.others.iter();
-        let mut all = [(WORLD, &self.world), (SELF, &self.alone)]
-            .into_iter()
-            .chain(others);
-        all.find(|(_, comm)| comm.core.context == context)
+        self.entries()
+            .find(|(_, comm)| comm.core.context == context)
             .map(|(handle, _)| handle)
     }
 
@@ -291,7 +455,12 @@ impl Comms {
     /// `MPI_Comm_compare`.
     pub fn compare(&self, first: u32, second: u32) -> Result<Comparison> {
         let (one, other) = (&self.get(first)?.core, &self.get(second)?.core);
-        Ok(match one.members.compare(&other.members) {
+        if one.is_inter() != other.is_inter() {
+            return Ok(Comparison::Unequal);
+        }
+        let ours = one.members.compare(&other.members);
+        let theirs = one.peers.compare(&other.peers);
+        Ok(match ours.max(theirs) {
             Comparison::Ident if first != second => Comparison::Congruent,
             comparison => comparison,
         })

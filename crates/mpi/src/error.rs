@@ -159,7 +159,7 @@ impl From<datatype::Error> for Error {
         use datatype::Error::*;
         let class = match error {
             Count { .. } => Class::COUNT,
-            Argument { .. } | Lengths { .. } => Class::ARG,
+            Argument { .. } | Value { .. } | NoKind { .. } | Lengths { .. } => Class::ARG,
             Unsupported(_) | Nesting { .. } => Class::TYPE,
             TooLarge { .. } | Conversion { .. } => Class::VALUE_TOO_LARGE,
             Operation { .. } | Derived { .. } => Class::OP,

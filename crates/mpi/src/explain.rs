@@ -9,6 +9,7 @@ use knobs::KnobValue as _;
 
 use crate::algorithms::contest::{Subject, Way};
 use crate::algorithms::{self, Algorithm, Case, Collective};
+use crate::comm::WORLD;
 use crate::p2p::protocol::{self, Protocol};
 use crate::rank::Rank;
 
@@ -116,7 +117,11 @@ impl Rank {
     /// operation, without its bytes.
     pub(crate) fn usual_case(&self) -> Case {
         let (core, lane) = {
-            let world = &self.lock().comms.world;
+            let state = self.lock();
+            let world = state
+                .comms
+                .get(WORLD)
+                .expect("MPI_COMM_WORLD is never freed");
             (world.core.clone(), world.lane.clone())
         };
         let hosts = self.hosts();
@@ -166,7 +171,8 @@ impl Rank {
     fn learned_way(&self, collective: Collective, published: usize) -> Option<Way> {
         let subject = Subject::of(collective, published)?;
         let state = self.lock();
-        state.comms.world.contests.as_ref()?.chosen(subject)
+        let world = state.comms.get(WORLD).ok()?;
+        world.contests.as_ref()?.chosen(subject)
     }
 
     fn choices(&self, peer: usize) -> PeerChoices {

@@ -26,7 +26,7 @@ pub enum Members {
 }
 
 /// The result of a comparison of two groups or communicators, with the ABI's values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(i32)]
 pub enum Comparison {
     /// `MPI_IDENT`: the same members in the same order, and for communicators the same context.
@@ -81,6 +81,12 @@ impl Members {
             Members::All(size) => (world < *size).then_some(world),
             Members::Listed(ranks) => ranks.iter().position(|&rank| rank as usize == world),
         }
+    }
+
+    /// The members with these numbers, in this order. Numbers that no member has are left out.
+    pub(crate) fn at(&self, ranks: impl IntoIterator<Item = usize>) -> Members {
+        let worlds = ranks.into_iter().filter_map(|rank| self.world(rank));
+        listed(worlds)
     }
 
     /// The world ranks of all members, in order.

@@ -8,7 +8,8 @@
 //! Modules stand in layers, from the ground up; `tests/it/layers.rs` checks the imports:
 //!
 //! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
-//! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`;
+//! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`,
+//!    `generalized`;
 //! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
 //!    `lanes`, `algorithms`;
 //! 4. `window`: one-sided communication over messages;
@@ -41,6 +42,7 @@ mod explain;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod generalized;
 pub mod group;
 pub mod handle;
 mod hints;
@@ -64,12 +66,13 @@ pub mod types;
 mod wait;
 pub mod window;
 
-pub use bootstrap::Wiring;
-pub use calls::{Claimed, WindowSpec, split_type};
+pub use bootstrap::{NewPeer, Wiring};
+pub use calls::{Claimed, RemoteLeader, WindowSpec, split_type};
 pub use channel::lock::Misuse;
 pub use dims::dims_create;
 pub use drive::Completion;
 pub use error::{Class, Error, Result};
+pub use generalized::{Answer, Functions};
 pub use message_buffer::MessageBuffer;
 pub use p2p::protocol::Protocol;
 pub use p2p::{Body, Found};

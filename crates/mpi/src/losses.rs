@@ -75,7 +75,7 @@ impl State {
         }
         let mut comms = self.comms.iter();
         let comm = comms.find(|comm| comm.core.context == bare(key.context))?;
-        comm.core.members.world(key.source as usize)
+        comm.core.numbered(key.context).world(key.source as usize)
     }
 
     /// Makes the waits for receives from any source report what they have not reported.
@@ -233,6 +233,7 @@ impl State {
         }
         comm.left = Some(error.clone());
         let core = comm.core.clone();
+        let core = core.joint();
         let me = core.members.world(core.rank);
         for peer in core.members.iter() {
             if Some(peer) != me && self.messages.losses.error_of(peer).is_none() {
@@ -294,7 +295,7 @@ impl State {
         let mut comms = self.comms.iter();
         let comm = comms.find(|comm| comm.core.context == bare(key.context));
         match comm.filter(|_| all) {
-            Some(comm) => comm.core.members.iter().collect(),
+            Some(comm) => comm.core.numbered(key.context).iter().collect(),
             None => Vec::new(),
         }
     }

@@ -37,7 +37,7 @@ impl Losses {
 
     /// The error of the first lost peer among the members of a communicator.
     pub(crate) fn of_members(&self, comm: &Comm) -> Option<&Error> {
-        let is_member = |peer: usize| comm.core.members.rank_of(peer).is_some();
+        let is_member = |peer: usize| comm.core.joint().members.rank_of(peer).is_some();
         let mut peers = self.peers.iter();
         peers
             .find(|(peer, _)| is_member(*peer))
@@ -48,9 +48,13 @@ impl Losses {
     /// The second answer: no other member is left, so that no message can come.
     pub(crate) fn untold(&self, comm: &Comm) -> Option<(Error, bool)> {
         let core = &comm.core;
-        let is_member = |peer: usize| core.members.rank_of(peer).is_some();
+        let is_member = |peer: usize| core.peers().rank_of(peer).is_some();
         let mut lost = self.peers.iter().filter(|(peer, _)| is_member(*peer));
-        let is_last = lost.clone().count() + 1 >= core.size();
+        let others = core
+            .peers()
+            .len()
+            .saturating_sub(usize::from(!core.is_inter()));
+        let is_last = lost.clone().count() >= others;
         let later = self.peers.iter().skip(comm.losses_told);
         let new = later.clone().find(|(peer, _)| is_member(*peer));
         let told = match is_last {

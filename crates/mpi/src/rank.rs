@@ -1,9 +1,9 @@
 //! A rank: the MPI state of one process of a job, and its blocking sends and receives.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use channel::lock::{Guard, RankLock};
-use channel::{Router, Transport, Waiter};
+use channel::{RankNode, Router, Transport, Waiter};
 use datatype::{Buffer, Pool};
 use knobs::{CostSource, Knobs};
 use pmi::{Bootstrap, Hosts};
@@ -11,7 +11,7 @@ use profile::RankProfile;
 
 use crate::algorithms::AlgorithmTable;
 use crate::attributes::Keyvals;
-use crate::bootstrap::{Wiring, limits, transports};
+use crate::bootstrap::{NewPeer, Wiring, limits, transports};
 use crate::buffered::AttachedBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
@@ -47,7 +47,8 @@ pub struct Rank {
     pub(crate) limits: Limits,
     rank: usize,
     size: usize,
-    hosts: Hosts,
+    /// The host of each rank. Nobody takes the rank's lock while this one is held.
+    hosts: RwLock<Hosts>,
 }
 
 /// The part of a rank that its lock protects.
@@ -125,11 +126,10 @@ impl Rank {
         let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
         let world = Core::new(0, Members::All(size), rank);
         let alone = Core::new((rank as u64) << 32 | 1, vec![rank as u32].into(), 0);
-        let comms = Comms {
-            world: Comm::new(world, "MPI_COMM_WORLD"),
-            alone: Comm::new(alone, "MPI_COMM_SELF"),
-            others: Slab::new(ObjectKind::Comm),
-        };
+        let comms = Comms::new(
+            Comm::new(world, "MPI_COMM_WORLD"),
+            Comm::new(alone, "MPI_COMM_SELF"),
+        );
         let state = State {
             messages,
             router,
@@ -159,7 +159,7 @@ impl Rank {
             limits,
             rank,
             size,
-            hosts,
+            hosts: RwLock::new(hosts),
         })
     }
 
@@ -214,12 +214,63 @@ impl Rank {
         self.rank
     }
 
-    /// The host of each rank.
-    pub fn hosts(&self) -> &Hosts {
-        &self.hosts
+    /// The host of each rank at this moment.
+    pub fn hosts(&self) -> Hosts {
+        self.placement().clone()
     }
 
-    /// Number of ranks of the job.
+    /// The host of a world rank.
+    pub(crate) fn host_of(&self, world: usize) -> u32 {
+        self.placement().of(world)
+    }
+
+    fn placement(&self) -> RwLockReadGuard<'_, Hosts> {
+        self.hosts.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes ranks peers of this one that its job has got since this rank started. They are
+    /// numbered by the bootstrap behind all ranks that are known, and alike on all ranks.
+    ///
+    /// A new peer may begin to send before this call: its messages then wait. Nothing but this call
+    /// makes it a peer. Devices reach it, because shared memory has room for the ranks only that
+    /// were there when it was made. `node` is for a rank that has no devices yet; others ignore it.
+    ///
+    /// # Errors
+    /// The numbers do not follow those that are known, or this rank has no device.
+    pub fn add_peers(&self, new: &[NewPeer], node: Option<RankNode>) -> Result<()> {
+        let mut guard = self.lock();
+        let State {
+            router,
+            messages,
+            knobs,
+            bootstrap,
+            ..
+        } = &mut *guard;
+        let known = self.placement().ranks();
+        if let Some((peer, next)) = new
+            .iter()
+            .zip(known..)
+            .find(|(peer, next)| peer.rank != *next)
+        {
+            let rank = peer.rank;
+            return Err(Error::new(
+                Class::INTERN,
+                format!("rank {rank} cannot be added: the next new rank has the number {next}"),
+            ));
+        }
+        let ranks = known + new.len();
+        let local_rank = self.placement().index(self.rank);
+        let settings = transports(knobs, local_rank, bootstrap.reports_deaths());
+        if router.add_peers(ranks, node, settings.rdma)? {
+            self.waiter.add_devices(router);
+        }
+        messages.add_peers(router, known..ranks);
+        let mut hosts = self.hosts.write().unwrap_or_else(PoisonError::into_inner);
+        new.iter().for_each(|peer| hosts.add(peer.host));
+        Ok(())
+    }
+
+    /// Number of ranks of the job at its start, which MPI_COMM_WORLD has.
     pub fn size(&self) -> usize {
         self.size
     }

@@ -2,7 +2,7 @@
 
 use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
-use crate::comm::{AGREEMENT, bare};
+use crate::comm::{AGREEMENT, Comm, bare};
 use crate::rank::{Rank, State};
 use crate::request::{Operation, RequestId, Waiting};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result};
@@ -100,11 +100,15 @@ impl State {
             // An operation of the library, once called, takes its own messages.
             .filter(|(key, _)| key.context & AGREEMENT == 0)
             .take(LINES)
-            .map(|(key, message)| UnexpectedMessage {
-                from: key.source as usize,
-                tag: key.tag,
-                communicator: self.name_of(key.context),
-                bytes: message.body.bytes(),
+            .map(|(key, message)| {
+                let (from, is_remote) = self.number_of(key.context, key.source as usize);
+                UnexpectedMessage {
+                    from,
+                    tag: key.tag,
+                    communicator: self.name_of(key.context),
+                    is_remote,
+                    bytes: message.body.bytes(),
+                }
             });
         pmi::RankStatus {
             operation: waiting.operation.to_string(),
@@ -139,19 +143,27 @@ impl State {
             }
             Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
             Operation::Collective { context } => (WaitCondition::All, context.unwrap_or_default()),
-            Operation::Generalized => (WaitCondition::All, 0),
+            Operation::Generalized(_) => {
+                return Some(WaitReason {
+                    condition: WaitCondition::User,
+                    communicator: String::new(),
+                    is_remote: false,
+                });
+            }
         };
+        let comm = self.comm_of(context);
+        // Requests of users name the peers.
+        let is_remote = comm.is_some_and(|comm| comm.core.is_inter())
+            && !matches!(condition, WaitCondition::All);
         Some(WaitReason {
             condition,
             communicator: self.name_of(context),
+            is_remote,
         })
     }
 
     fn name_of(&self, context: u64) -> String {
-        let comm = self
-            .comms
-            .iter()
-            .find(|comm| comm.core.context == bare(context));
+        let comm = self.comm_of(context);
         let name = comm
             .map(|comm| comm.name.as_str())
             .filter(|name| !name.is_empty());
@@ -162,11 +174,32 @@ impl State {
     }
 
     fn rank_in(&self, context: u64, world: usize) -> usize {
-        let comm = self
-            .comms
-            .iter()
-            .find(|comm| comm.core.context == bare(context));
-        comm.and_then(|comm| comm.core.members.rank_of(world))
-            .unwrap_or(world)
+        let comm = self.comm_of(context);
+        let rank = comm.and_then(|comm| comm.core.numbered(context).rank_of(world));
+        rank.unwrap_or(world)
+    }
+
+    /// The number in its group of the rank that messages with this context name `number`, and
+    /// whether that is the remote group.
+    fn number_of(&self, context: u64, number: usize) -> (usize, bool) {
+        let Some(comm) = self.comm_of(context).filter(|comm| comm.core.is_inter()) else {
+            return (number, false);
+        };
+        let core = &comm.core;
+        if context == bare(context) {
+            return (number, true);
+        }
+        let is_remote = core.theirs().contains(&number);
+        let group = if is_remote {
+            core.theirs()
+        } else {
+            core.ours()
+        };
+        (number - group.start, is_remote)
+    }
+
+    fn comm_of(&self, context: u64) -> Option<&Comm> {
+        let mut comms = self.comms.iter();
+        comms.find(|comm| comm.core.context == bare(context))
     }
 }

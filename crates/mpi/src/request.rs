@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datatype::Buffer;
 
+use crate::generalized::Functions;
 use crate::handle::{ObjectKind, Slab};
 use crate::lanes::Round;
 use crate::matching::Key;
@@ -78,8 +79,8 @@ pub enum Operation {
     },
     /// A send or receive that can be started again.
     Persistent(Box<Persistent>),
-    /// A generalized request (MPI 5.0 §13.2), which the user completes.
-    Generalized,
+    /// A generalised request (MPI 5.0 §13.2), which the user completes.
+    Generalized(Arc<dyn Functions>),
 }
 
 impl Operation {
@@ -169,7 +170,8 @@ pub trait PersistentCollective: std::marker::Send + Sync {
 /// The result of a wait for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
-    /// The status of the operation.
+    /// The status of the operation. That of a generalised request stands for what
+    /// [`Rank::end_generalized`](crate::Rank::end_generalized) gives.
     pub status: Status,
     /// The request is gone, and its handle is invalid. Otherwise it is persistent, or a receive
     /// from any source that stays active: the wait has only reported the loss of a peer.
@@ -195,6 +197,25 @@ pub struct Requests {
     pub completions: u64,
     /// The request that all sends share that are complete at once.
     done: RequestId,
+    /// Generalised requests whose handles are gone, until their functions are called.
+    ended: Vec<(RequestId, Arc<dyn Functions>)>,
+}
+
+/// The error class in the status of a generalised request that is complete. Its query function has
+/// the true status, and runs without the rank's lock. The field `bytes` holds the handle.
+const BY_QUERY: Class = Class(i32::MAX);
+
+impl Status {
+    /// The status stands for that which a query function will give.
+    #[inline(always)]
+    pub fn is_by_query(&self) -> bool {
+        self.error == BY_QUERY
+    }
+
+    /// The generalised request of a status that stands for that of a query function.
+    pub(crate) fn generalized(&self) -> RequestId {
+        RequestId(self.bytes as u32)
+    }
 }
 
 impl Default for Requests {
@@ -210,6 +231,7 @@ impl Default for Requests {
             slab,
             completions: 0,
             done,
+            ended: Vec::new(),
         }
     }
 }
@@ -371,6 +393,11 @@ impl Requests {
     #[cold]
     fn finish_failed(&mut self, id: RequestId, status: Status) -> Finished {
         let context = self.context(id);
+        if status.is_by_query()
+            && let Some(functions) = self.remove_generalized(id)
+        {
+            self.ended.push((id, functions));
+        }
         match self.reported(id, status) {
             Some(status) => Finished {
                 status,
@@ -386,6 +413,65 @@ impl Requests {
                 }
             }
         }
+    }
+
+    /// Completes a generalised request. The result has its functions if its handle has been freed.
+    ///
+    /// # Errors
+    /// The request is another, or complete already.
+    pub fn complete_generalized(&mut self, id: RequestId) -> Result<Option<Arc<dyn Functions>>> {
+        let request = self.slab.get_mut(id.0).ok_or_else(|| unknown(id))?;
+        match request.operation {
+            Operation::Generalized(_) if request.status.is_none() => {}
+            Operation::Generalized(_) => return Err(not_open(id, "complete already")),
+            _ => return Err(not_open(id, "no generalised request")),
+        }
+        self.completions += 1;
+        request.status = Some(Status {
+            error: BY_QUERY,
+            bytes: id.0.into(),
+            ..Status::EMPTY
+        });
+        match request.detached {
+            true => Ok(self.remove_generalized(id)),
+            false => Ok(None),
+        }
+    }
+
+    /// The functions of a generalised request, and whether it is complete. `None`: the handle is
+    /// invalid, or the request is another.
+    pub fn generalized(&self, id: RequestId) -> Option<(Arc<dyn Functions>, bool)> {
+        let request = self.slab.get(id.0)?;
+        match &request.operation {
+            Operation::Generalized(functions) => Some((functions.clone(), !request.is_open())),
+            _ => None,
+        }
+    }
+
+    /// The functions of a generalised request that has been finished with this status.
+    pub fn take_ended(&mut self, finished: Status) -> Option<Arc<dyn Functions>> {
+        let id = finished.generalized();
+        let at = self.ended.iter().position(|ended| ended.0 == id)?;
+        Some(self.ended.swap_remove(at).1)
+    }
+
+    fn remove_generalized(&mut self, id: RequestId) -> Option<Arc<dyn Functions>> {
+        match self.slab.remove(id.0)?.operation {
+            Operation::Generalized(functions) => Some(functions),
+            _ => None,
+        }
+    }
+
+    /// Frees the handle of a request as [`Requests::detach`] does. The result has the functions of
+    /// a generalised request that is complete.
+    ///
+    /// # Errors
+    /// The handle is invalid.
+    pub fn free(&mut self, id: RequestId) -> Result<Option<Arc<dyn Functions>>> {
+        if let Some((_, true)) = self.generalized(id) {
+            return Ok(self.remove_generalized(id));
+        }
+        self.detach(id).map(|()| None)
     }
 
     /// The next wait for this receive reports an error of this class; the receive stays active.
@@ -503,7 +589,7 @@ impl Requests {
             Operation::Receive(receive) => Some(receive.key.context),
             Operation::Persistent(persistent) => self.context(persistent.active?),
             Operation::Collective { context } => *context,
-            Operation::Generalized => None,
+            Operation::Generalized(_) => None,
         }
     }
 
@@ -554,6 +640,12 @@ fn too_many() -> Error {
         Class::NO_MEM,
         "more than a million requests are under way: wait for some of them first",
     )
+}
+
+#[cold]
+fn not_open(id: RequestId, fault: &str) -> Error {
+    let detail = format!("{:#x} is {fault}: it cannot be completed", id.0);
+    Error::new(Class::REQUEST, detail)
 }
 
 #[cold]

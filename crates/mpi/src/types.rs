@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use datatype::{Predefined, Type};
+use datatype::{Kind, Predefined, Type};
 
 use crate::attributes::Attributes;
 use crate::comm::cut;
@@ -20,6 +20,8 @@ pub struct Types {
     users: Slab<Entry>,
     /// Names and attributes of predefined datatypes, of the few that have any.
     predefined: BTreeMap<u32, Extra>,
+    /// The datatypes of Fortran kinds, each made once and never freed (MPI 5.0 §19.1.9).
+    kinds: BTreeMap<Kind, u32>,
 }
 
 struct Entry {
@@ -59,6 +61,7 @@ impl Default for Types {
         Types {
             users: Slab::new(ObjectKind::Datatype),
             predefined: BTreeMap::new(),
+            kinds: BTreeMap::new(),
         }
     }
 }
@@ -93,8 +96,21 @@ impl Types {
         }
     }
 
+    /// The datatype of a Fortran kind: for each kind the same handle, whose datatype is committed.
+    pub fn of_kind(&mut self, kind: Kind) -> Result<u32> {
+        if let Some(&made) = self.kinds.get(&kind) {
+            return Ok(made);
+        }
+        let made = self.add_copy(Type::f90(kind)?, true, Attributes::default())?;
+        self.kinds.insert(kind, made);
+        Ok(made)
+    }
+
     /// The handle of a datatype: a new one, uncommitted, unless the datatype is predefined.
     pub fn add(&mut self, ty: Type) -> Result<u32> {
+        if let Some(kind) = ty.kind() {
+            return self.of_kind(kind);
+        }
         match ty.predefined() {
             Some(predefined) => Ok(predefined.handle() as u32),
             None => self.insert(Entry {
@@ -165,6 +181,21 @@ impl Types {
         })
     }
 
+    /// An error for a predefined datatype.
+    pub(crate) fn check_freeable(&self, handle: u32) -> Result<()> {
+        let name = match known(handle) {
+            Ok(predefined) => predefined.name(),
+            Err(_) => match self.users.get(handle).and_then(|entry| entry.ty.kind()) {
+                Some(_) => "a datatype of a Fortran kind",
+                None => return Ok(()),
+            },
+        };
+        Err(Error::new(
+            Class::TYPE,
+            format!("{name} is predefined and cannot be freed"),
+        ))
+    }
+
     /// Removes a user's datatype.
     pub(crate) fn remove(&mut self, handle: u32) -> Result<()> {
         let removed = self.users.remove(handle);
@@ -196,17 +227,6 @@ impl Types {
             )
         };
         self.users.insert(entry).ok_or_else(full)
-    }
-}
-
-/// An error for a predefined datatype.
-pub(crate) fn check_freeable(handle: u32) -> Result<()> {
-    match known(handle) {
-        Err(_) => Ok(()),
-        Ok(predefined) => Err(Error::new(
-            Class::TYPE,
-            format!("{} is predefined and cannot be freed", predefined.name()),
-        )),
     }
 }
 

@@ -73,6 +73,11 @@ impl Hosts {
         }
     }
 
+    /// Places a further rank on this host.
+    pub fn add(&mut self, host: u32) {
+        self.of.push(host);
+    }
+
     /// The number of hosts.
     pub fn count(&self) -> usize {
         self.of.iter().max().map_or(0, |&last| last as usize + 1)

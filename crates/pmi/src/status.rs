@@ -9,10 +9,13 @@
 //! waits from=3 tag=7 comm=MPI_COMM_WORLD
 //! waits to=2 tag=0 comm=halo%20exchange
 //! waits all comm=MPI_COMM_WORLD
+//! waits user comm=
+//! waits from=1 tag=3 comm=workers group=remote
 //! unexpected from=1 tag=9 comm=MPI_COMM_WORLD bytes=64
 //! ```
 //!
-//! `any` stands for a wildcard. A space, control character or `%` in a name is written as `%XX`.
+//! `any` stands for a wildcard, `group=remote` for the remote group of an intercommunicator. A
+//! space, control character or `%` in a name is written as `%XX`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,6 +42,8 @@ pub struct WaitReason {
     pub condition: WaitCondition,
     /// The name of the communicator.
     pub communicator: String,
+    /// The communicator is an intercommunicator, and the peer is in its remote group.
+    pub is_remote: bool,
 }
 
 /// An event that ends a wait.
@@ -60,6 +65,8 @@ pub enum WaitCondition {
     },
     /// The participation of all members, as in a collective operation.
     All,
+    /// The completion of a generalised request by the program, on no communicator.
+    User,
 }
 
 /// A message that has arrived without a matching receive.
@@ -71,6 +78,8 @@ pub struct UnexpectedMessage {
     pub tag: i32,
     /// The name of its communicator.
     pub communicator: String,
+    /// The communicator is an intercommunicator, and the source is in its remote group.
+    pub is_remote: bool,
     /// Its length.
     pub bytes: usize,
 }
@@ -102,8 +111,12 @@ impl UnexpectedMessage {
     /// The message as a sentence: `64 bytes from 1 tag 9 on MPI_COMM_WORLD`.
     pub fn sentence(&self) -> String {
         format!(
-            "{} bytes from {} tag {} on {}",
-            self.bytes, self.from, self.tag, self.communicator
+            "{} bytes from {}{} tag {} on {}",
+            self.bytes,
+            self.from,
+            in_sentence(self.is_remote),
+            self.tag,
+            self.communicator
         )
     }
 }
@@ -124,12 +137,14 @@ impl fmt::Display for RankStatus {
                 from,
                 tag,
                 communicator,
+                is_remote,
                 bytes,
             } = message;
             write!(
                 f,
-                "\nunexpected from={from} tag={tag} comm={} bytes={bytes}",
-                escape(communicator)
+                "\nunexpected from={from} tag={tag} comm={}{} bytes={bytes}",
+                escape(communicator),
+                in_line(*is_remote)
             )?;
         }
         Ok(())
@@ -139,19 +154,50 @@ impl fmt::Display for RankStatus {
 /// The line of a status; the alternate form is the part of a sentence.
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let equals = if f.alternate() { ' ' } else { '=' };
+        let (equals, group) = match f.alternate() {
+            true => (' ', in_sentence(self.is_remote)),
+            false => ('=', ""),
+        };
         match self.condition {
-            WaitCondition::From { peer, tag } => {
-                write!(f, "from{equals}{} tag{equals}{} ", Any(peer), Any(tag))?
+            WaitCondition::From { peer, tag } => write!(
+                f,
+                "from{equals}{}{group} tag{equals}{} ",
+                Any(peer),
+                Any(tag)
+            )?,
+            WaitCondition::To { peer, tag } => {
+                write!(f, "to{equals}{peer}{group} tag{equals}{tag} ")?
             }
-            WaitCondition::To { peer, tag } => write!(f, "to{equals}{peer} tag{equals}{tag} ")?,
             WaitCondition::All if f.alternate() => {}
             WaitCondition::All => write!(f, "all ")?,
+            WaitCondition::User if f.alternate() => {
+                return f.write_str("for a generalised request (MPI_Grequest_complete)");
+            }
+            WaitCondition::User => f.write_str("user ")?,
         }
         match f.alternate() {
             true => write!(f, "on {}", self.communicator),
-            false => write!(f, "comm={}", escape(&self.communicator)),
+            false => {
+                let group = in_line(self.is_remote);
+                write!(f, "comm={}{group}", escape(&self.communicator))
+            }
         }
+    }
+}
+
+/// The group of a rank in a sentence, behind its number.
+fn in_sentence(is_remote: bool) -> &'static str {
+    match is_remote {
+        true => " of the remote group",
+        false => "",
+    }
+}
+
+/// The group of a rank in a line.
+fn in_line(is_remote: bool) -> &'static str {
+    match is_remote {
+        true => " group=remote",
+        false => "",
     }
 }
 
@@ -196,18 +242,22 @@ impl RankStatus {
                         peer: fields.number("to")?,
                         tag: fields.number("tag")?,
                     }
+                } else if line.split(' ').nth(1) == Some("user") {
+                    WaitCondition::User
                 } else {
                     WaitCondition::All
                 };
                 self.waits.push(WaitReason {
                     condition,
                     communicator: fields.text("comm")?,
+                    is_remote: fields.is_remote()?,
                 });
             }
             "unexpected" => self.unexpected.push(UnexpectedMessage {
                 from: fields.number("from")?,
                 tag: fields.number("tag")?,
                 communicator: fields.text("comm")?,
+                is_remote: fields.is_remote()?,
                 bytes: fields.number("bytes")?,
             }),
             _ => {
@@ -231,6 +281,14 @@ impl<'a> Fields<'a> {
 
     fn text(&self, key: &str) -> Option<String> {
         unescape(self.get(key)?)
+    }
+
+    fn is_remote(&self) -> Option<bool> {
+        match self.get("group") {
+            None => Some(false),
+            Some("remote") => Some(true),
+            Some(_) => None,
+        }
     }
 
     fn number<T: FromStr>(&self, key: &str) -> Option<T> {

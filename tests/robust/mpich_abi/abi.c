@@ -235,6 +235,91 @@ static void datatypes(void) {
     free(counts), free(places), free(send), free(receive), free(ints);
 }
 
+static void distributed_arrays(void) {
+    int gsizes[2] = {10, 11}, deals[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, lengths[2] = {MPI_DISTRIBUTE_DFLT_DARG, 5},
+        grid[2] = {2, 3}, integers, addresses, types, combiner, contents[12];
+    int wanted[12] = {6, 4, 2, 10, 11, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_DFLT_DARG, 5, 2, 3, MPI_ORDER_FORTRAN};
+    MPI_Aint none[1];
+    MPI_Datatype type, made[1];
+    MPI_Type_create_darray(6, 4, 2, gsizes, deals, lengths, grid, MPI_ORDER_FORTRAN, MPI_INT, &type);
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    CHECK(combiner == MPI_COMBINER_DARRAY && integers == 12 && addresses == 0 && types == 1);
+    MPI_Type_get_contents(type, integers, addresses, types, contents, none, made);
+    CHECK(made[0] == MPI_INT);
+    for (int i = 0; i < 12; i++) CHECK(contents[i] == wanted[i]);
+    MPI_Type_size(type, &types);
+    CHECK(types == 5 * 5 * 4);
+    MPI_Type_free(&type);
+
+    MPI_Type_create_f90_real(7, MPI_UNDEFINED, &type);
+    MPI_Type_create_f90_real(7, MPI_UNDEFINED, &made[0]);
+    CHECK(type == made[0]);
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    CHECK(combiner == MPI_COMBINER_F90_REAL && integers == 2 && addresses == 0 && types == 0);
+    MPI_Type_get_contents(type, integers, addresses, types, contents, none, made);
+    CHECK(contents[0] == 7 && contents[1] == MPI_UNDEFINED);
+    MPI_Type_size(type, &integers);
+    CHECK(integers == 8);
+    double sum = rank;
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, type, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == size * (size - 1) / 2);
+}
+
+static int queries, frees, cancels, code_of_free;
+
+static int query(void *state, MPI_Status *status) {
+    CHECK(state == &extra);
+    status->MPI_SOURCE = MPI_PROC_NULL;
+    status->MPI_TAG = 77;
+    MPI_Status_set_elements(status, MPI_INT, 5);
+    MPI_Status_set_cancelled(status, cancels);
+    queries++;
+    return MPI_SUCCESS;
+}
+
+static int done_with(void *state) {
+    CHECK(state == &extra);
+    frees++;
+    return code_of_free;
+}
+
+static int cancelled(void *state, int complete) {
+    CHECK(state == &extra && !complete);
+    cancels++;
+    return MPI_SUCCESS;
+}
+
+static void generalised_requests(void) {
+    MPI_Request request;
+    MPI_Status status;
+    int flag, code, class;
+    MPI_Grequest_start(query, done_with, cancelled, &extra, &request);
+    MPI_Test(&request, &flag, &status);
+    CHECK(!flag && request != MPI_REQUEST_NULL);
+    MPI_Grequest_complete(request);
+    MPI_Request_get_status(request, &flag, &status);
+    CHECK(flag && queries == 1 && frees == 0 && status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == 77 && BYTES_ARE(status, 20));
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(request == MPI_REQUEST_NULL && queries == 2 && frees == 1);
+
+    MPI_Grequest_start(query, done_with, cancelled, &extra, &request);
+    MPI_Cancel(&request);
+    MPI_Grequest_complete(request);
+    CHECK(MPI_Waitall(1, &request, &status) == MPI_SUCCESS);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK(cancels == 1 && flag && IS_CANCELLED(status) && status.MPI_SOURCE == MPI_PROC_NULL && frees == 2);
+
+    if (is_left_out("errors-return")) return;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    code_of_free = MPI_ERR_IO;
+    MPI_Grequest_start(query, done_with, cancelled, &extra, &request);
+    MPI_Grequest_complete(request);
+    code = MPI_Wait(&request, &status);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_IO && frees == 3 && status.MPI_TAG == 77);
+}
+
 /* Texts are as long as the ABI allows, and not longer. */
 static void texts(void) {
     enum { LETTERS = 100, MOST = MPI_MAX_OBJECT_NAME - 1 };
@@ -284,6 +369,8 @@ int main(int argc, char **argv) {
     datatypes();
     buffers();
     texts();
+    distributed_arrays();
+    generalised_requests();
     PMPI_Barrier(MPI_COMM_WORLD);
     puts("passed");
     return MPI_Finalize();

@@ -11,6 +11,9 @@ typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
 typedef void MPI_Comm_errhandler_function(MPI_Comm *, int *, ...);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
+typedef int MPI_Grequest_query_function(void *, MPI_Status *);
+typedef int MPI_Grequest_free_function(void *);
+typedef int MPI_Grequest_cancel_function(void *, int);
 
 #define MPI_COMM_NULL 0x04000000
 #define MPI_COMM_WORLD 0x44000000
@@ -39,6 +42,13 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 #define MPI_COMM_TYPE_SHARED 1
 #define MPI_ORDER_C 56
 #define MPI_COMBINER_SUBARRAY 13
+#define MPI_ORDER_FORTRAN 57
+#define MPI_DISTRIBUTE_BLOCK 121
+#define MPI_DISTRIBUTE_CYCLIC 122
+#define MPI_DISTRIBUTE_DFLT_DARG (-49767)
+#define MPI_COMBINER_DARRAY 14
+#define MPI_COMBINER_F90_REAL 15
+#define MPI_ERR_IO 32
 #define MPI_CART 2
 #define MPI_TAG_UB 0x64400001
 #define MPI_LASTUSEDCODE 0x6440000b

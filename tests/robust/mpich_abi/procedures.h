@@ -50,6 +50,13 @@ int MPI_Ialltoallw(const void *, const int *, const int *, const MPI_Datatype *,
                    MPI_Comm, MPI_Request *);
 int MPI_Type_contiguous(int, MPI_Datatype, MPI_Datatype *);
 int MPI_Type_create_subarray(int, const int *, const int *, const int *, int, MPI_Datatype, MPI_Datatype *);
+int MPI_Type_create_darray(int, int, int, const int *, const int *, const int *, const int *, int, MPI_Datatype, MPI_Datatype *);
+int MPI_Type_create_f90_real(int, int, MPI_Datatype *);
+int MPI_Grequest_start(MPI_Grequest_query_function *, MPI_Grequest_free_function *, MPI_Grequest_cancel_function *, void *, MPI_Request *);
+int MPI_Grequest_complete(MPI_Request);
+int MPI_Request_get_status(MPI_Request, int *, MPI_Status *);
+int MPI_Status_set_elements(MPI_Status *, MPI_Datatype, int);
+int MPI_Status_set_cancelled(MPI_Status *, int);
 int MPI_Type_get_envelope(MPI_Datatype, int *, int *, int *, int *);
 int MPI_Type_get_contents(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
 int MPI_Type_commit(MPI_Datatype *);

@@ -21,6 +21,9 @@ typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
 typedef void MPI_Comm_errhandler_function(MPI_Comm *, int *, ...);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
+typedef int MPI_Grequest_query_function(void *, MPI_Status *);
+typedef int MPI_Grequest_free_function(void *);
+typedef int MPI_Grequest_cancel_function(void *, int);
 
 #define OBJECT(name, size) extern struct name##_object { char bytes[size]; } name
 OBJECT(ompi_mpi_comm_null, 0x200);
@@ -66,6 +69,13 @@ OBJECT(ompi_mpi_info_null, 0x100);
 #define MPI_COMM_TYPE_SHARED 0
 #define MPI_ORDER_C 0
 #define MPI_COMBINER_SUBARRAY 12
+#define MPI_ORDER_FORTRAN 1
+#define MPI_DISTRIBUTE_BLOCK 0
+#define MPI_DISTRIBUTE_CYCLIC 1
+#define MPI_DISTRIBUTE_DFLT_DARG (-1)
+#define MPI_COMBINER_DARRAY 13
+#define MPI_COMBINER_F90_REAL 14
+#define MPI_ERR_IO 35
 #define MPI_CART 1
 #define MPI_TAG_UB 0
 #define MPI_LASTUSEDCODE 5

@@ -4,10 +4,11 @@ use super::Done;
 use super::info::info_of;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::Running;
-use crate::constants::{MPI_COMM_NULL, MPI_ERR_COMM};
+use crate::constants::MPI_COMM_NULL;
 use crate::error::Error;
 use crate::handle::{Comm, Group, Info, Request};
 use crate::state::LIBRARY;
+use mpi::RemoteLeader;
 use std::ffi::{CStr, c_int};
 
 /// `MPI_Comm_size` (MPI 5.0, chapter 7).
@@ -132,31 +133,54 @@ pub fn comm_disconnect(call: &Running, comm: &mut Comm) -> Done {
     Ok(())
 }
 
-/// Always false: intercommunicators are not supported yet.
+/// `MPI_Comm_test_inter` (MPI 5.0, chapter 7).
 pub fn comm_test_inter(call: &Running, comm: Comm, flag: Out<Flag>) -> Done {
-    call.rank.lock().comms.get(comm.id())?;
-    flag.set(false);
+    flag.set(call.rank.lock().comms.get(comm.id())?.core.is_inter());
     Ok(())
 }
 
 /// `MPI_Comm_remote_size` (MPI 5.0, chapter 7).
-pub fn comm_remote_size(call: &Running, comm: Comm, _size: Out<c_int>) -> Done {
-    Err(no_intercommunicator(call, comm))
+pub fn comm_remote_size(call: &Running, comm: Comm, size: Out<c_int>) -> Done {
+    size.set(call.rank.lock().remote_group(comm.id())?.len() as c_int);
+    Ok(())
 }
 
 /// `MPI_Comm_remote_group` (MPI 5.0, chapter 7).
-pub fn comm_remote_group(call: &Running, comm: Comm, _group: Out<Group>) -> Done {
-    Err(no_intercommunicator(call, comm))
+pub fn comm_remote_group(call: &Running, comm: Comm, group: Out<Group>) -> Done {
+    group.set(call.rank.lock().comm_remote_group(comm.id())?);
+    Ok(())
 }
 
-fn no_intercommunicator(call: &Running, comm: Comm) -> Error {
-    match call.rank.lock().comms.get(comm.id()) {
-        Ok(_) => Error::new(
-            MPI_ERR_COMM,
-            "the communicator has no remote group: it is an intracommunicator",
-        ),
-        Err(unknown) => unknown,
-    }
+/// `MPI_Intercomm_create` (MPI 5.0, chapter 7). The arguments that name the remote leader are
+/// significant at the local leader only, so no other rank checks them.
+pub fn intercomm_create(
+    call: &Running,
+    local_comm: Comm,
+    local_leader: c_int,
+    peer_comm: Comm,
+    remote_leader: c_int,
+    tag: c_int,
+    new: Out<Comm>,
+) -> Done {
+    let remote = RemoteLeader {
+        peer_comm: peer_comm.id(),
+        rank: remote_leader,
+        tag,
+    };
+    set_new(
+        new,
+        call.rank
+            .intercomm_create(call.procedure, local_comm.id(), local_leader, remote),
+    )
+}
+
+/// `MPI_Intercomm_merge` (MPI 5.0, chapter 7).
+pub fn intercomm_merge(call: &Running, intercomm: Comm, high: bool, new: Out<Comm>) -> Done {
+    set_new(
+        new,
+        call.rank
+            .intercomm_merge(call.procedure, intercomm.id(), high),
+    )
 }
 
 /// `MPI_Comm_set_name` (MPI 5.0, chapter 7).

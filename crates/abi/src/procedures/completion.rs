@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::handle::Request;
 use crate::status::Status;
 use mpi::request::{Finished, RequestId};
-use mpi::{Class, State, Waiting};
+use mpi::{Answer, Class, State, Waiting};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
@@ -66,9 +66,21 @@ fn wait_for(call: &Running, request: &mut Request) -> Result<Finished, Error> {
 #[inline]
 fn finish_one(call: &Running, finished: Finished, status: Option<Out<Status>>) -> Done {
     if finished.status.error != Class::SUCCESS {
+        if finished.status.is_by_query() {
+            return answer_one(call.rank.end_generalized(finished.status), status);
+        }
         blame(call, finished.context);
     }
     deliver(call, finished.status, status)
+}
+
+/// Writes the status that the functions of a generalised request gave, and returns their error.
+#[cold]
+pub(super) fn answer_one(answer: Answer, status: Option<Out<Status>>) -> Done {
+    if let Some(status) = status {
+        status.fill(answer.status.into());
+    }
+    answer.error.map_or(Ok(()), Err)
 }
 
 /// `MPI_Test` (MPI 5.0, chapter 3).
@@ -116,7 +128,7 @@ pub fn waitall(
                 }
                 match is_good {
                     true => failed.tell(at, finished.status, statuses),
-                    false => failed.note(&mut call.rank.lock(), at, finished, statuses),
+                    false => failed.note_one(call, at, finished, statuses),
                 }
                 at += 1;
             }
@@ -172,13 +184,18 @@ fn finish_the_rest(
     failed: &mut Failures,
 ) -> Done {
     let mut state = call.rank.lock();
-    let mut pending = Vec::new();
+    let (mut pending, mut by_query) = (Vec::new(), Vec::new());
     for (at, request) in requests.iter_mut().enumerate().skip(at) {
         match finish(&mut state, request)? {
+            Some(finished) if finished.status.is_by_query() => by_query.push((at, finished.status)),
             Some(finished) => failed.note(&mut state, at, finished, statuses),
             None => pending.push(at),
         }
     }
+    drop(state);
+    let answers = by_query.into_iter();
+    let answers = answers.map(|(at, status)| (at, call.rank.end_generalized(status)));
+    answers.for_each(|(at, answer)| failed.note_answer(at, answer, statuses));
     // The first failure has given MPI_SUCCESS to all statuses before it.
     let pending = pending.into_iter();
     pending.for_each(|at| failed.pending(at, statuses));
@@ -219,7 +236,7 @@ fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> 
 /// Errors of several requests (MPI 5.0 §3.7.5): each status carries its own, and the call returns
 /// MPI_ERR_IN_STATUS.
 #[derive(Default)]
-struct Failures {
+pub(super) struct Failures {
     first: Option<Failure>,
 }
 
@@ -241,7 +258,7 @@ impl Failures {
 
     /// Writes the status of an operation.
     #[inline(always)]
-    fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
+    pub(super) fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
         if let Some(status) = statuses.get(at) {
             if self.first.is_some() {
                 status.set(Status::from(finished))
@@ -260,6 +277,42 @@ impl Failures {
                 .into_result(state)
                 .expect_err("it carries one");
             self.fail(at, error, finished.context, statuses);
+        }
+    }
+
+    /// As [`Failures::note`], without the lock.
+    #[cold]
+    fn note_one(&mut self, call: &Running, at: usize, finished: Finished, statuses: Statuses) {
+        if finished.status.is_by_query() {
+            let answer = call.rank.end_generalized(finished.status);
+            return self.note_answer(at, answer, statuses);
+        }
+        self.note(&mut call.rank.lock(), at, finished, statuses);
+    }
+
+    /// Writes the status of a generalised request, and records the error of its functions.
+    pub(super) fn note_answer(&mut self, at: usize, answer: Answer, statuses: Statuses) {
+        self.tell(at, answer.status, statuses);
+        if let Some(error) = answer.error {
+            self.fail(at, error, None, statuses);
+        }
+    }
+
+    /// Notes the answers of generalised requests, after the statuses of all `of` operations have
+    /// been written.
+    pub(super) fn note_answers(
+        &mut self,
+        answers: impl Iterator<Item = (usize, Answer)>,
+        of: usize,
+        statuses: Statuses,
+    ) {
+        for (at, answer) in answers {
+            if answer.error.is_some() && self.first.is_none() {
+                // Until now no status has an error field.
+                let others = (0..of).filter_map(|other| statuses.get(other));
+                others.for_each(|other| other.set_error(MPI_SUCCESS));
+            }
+            self.note_answer(at, answer, statuses);
         }
     }
 
@@ -314,7 +367,7 @@ impl Failures {
     }
 
     /// The result of the call: the first failure, raised on its communicator.
-    fn result(self, call: &Running, of: usize) -> Done {
+    pub(super) fn result(self, call: &Running, of: usize) -> Done {
         match self.first {
             None => Ok(()),
             Some(Failure { at, error, context }) => {
@@ -442,13 +495,19 @@ struct Gathered {
     /// The number of complete requests, or `None` if no request is active.
     count: Option<usize>,
     failures: Failures,
+    /// Generalised requests whose functions are to be called, by the places of their statuses.
+    by_query: Vec<(usize, mpi::Status)>,
 }
 
 impl Gathered {
     /// Reports the outcome to the caller. The count is set even if an operation failed (§3.7.5).
-    fn tell(self, call: &Running, outcount: Out<c_int>) -> Done {
+    fn tell(mut self, call: &Running, outcount: Out<c_int>, statuses: Statuses) -> Done {
         outcount.set(self.count.map_or(MPI_UNDEFINED, |count| count as c_int));
-        self.failures.result(call, self.count.unwrap_or(0))
+        let count = self.count.unwrap_or(0);
+        let answers = self.by_query.into_iter();
+        let answers = answers.map(|(at, status)| (at, call.rank.end_generalized(status)));
+        self.failures.note_answers(answers, count, statuses);
+        self.failures.result(call, count)
     }
 }
 
@@ -462,6 +521,7 @@ fn finish_some(
     let mut count = 0;
     let mut any_active = false;
     let mut failures = Failures::default();
+    let mut by_query = Vec::new();
     for (at, request) in requests.iter_mut().enumerate() {
         if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
             continue;
@@ -469,13 +529,17 @@ fn finish_some(
         any_active = true;
         if let Some(finished) = finish(state, request)? {
             indices[count].write(at as c_int);
-            failures.note(state, count, finished, statuses);
+            match finished.status.is_by_query() {
+                true => by_query.push((count, finished.status)),
+                false => failures.note(state, count, finished, statuses),
+            }
             count += 1;
         }
     }
     Ok((!any_active || count > 0).then_some(Gathered {
         count: any_active.then_some(count),
         failures,
+        by_query,
     }))
 }
 
@@ -496,7 +560,7 @@ pub fn waitsome(
     let found = call.rank.wait_until(&waiting, |state| {
         finish_some(state, requests, indices, statuses)
     })?;
-    found.tell(call, outcount)
+    found.tell(call, outcount, statuses)
 }
 
 /// `MPI_Testsome` (MPI 5.0, chapter 3).
@@ -512,7 +576,7 @@ pub fn testsome(
         finish_some(state, requests, indices, statuses)
     })?;
     match found {
-        Some(found) => found.tell(call, outcount),
+        Some(found) => found.tell(call, outcount, statuses),
         None => {
             outcount.set(0);
             Ok(())
@@ -522,9 +586,9 @@ pub fn testsome(
 
 /// `MPI_Request_free` (MPI 5.0, chapter 3).
 pub fn request_free(call: &Running, request: &mut Request) -> Done {
-    call.rank.lock().messages.requests.detach(id(*request))?;
+    let freed = call.rank.lock().messages.requests.free(id(*request))?;
     *request = MPI_REQUEST_NULL;
-    Ok(())
+    freed.map_or(Ok(()), |functions| functions.free())
 }
 
 /// The status of a request if it is complete. The null request is complete.

@@ -142,5 +142,5 @@ pub fn cancel(call: &Running, request: &mut Request) -> Done {
             "MPI_REQUEST_NULL is no operation that could be cancelled",
         ));
     }
-    call.rank.lock().cancel(RequestId(request.id()))
+    call.rank.cancel(RequestId(request.id()))
 }

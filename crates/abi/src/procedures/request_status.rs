@@ -1,7 +1,7 @@
 //! Section 3.7.6: the status of operations without completing them. The requests stay unchanged.
 
 use super::Done;
-use super::completion::{id, peek};
+use super::completion::{Failures, answer_one, id, peek};
 use crate::args::{Flag, Out, Statuses};
 use crate::call_guard::Running;
 use crate::constants::*;
@@ -23,7 +23,15 @@ pub fn request_get_status(
         .rank
         .poll_for(call.procedure, |state| peek(state, request))?;
     flag.set(found.is_some());
-    if let (Some(status), Some(found)) = (status, found) {
+    found.map_or(Ok(()), |found| show(call, found, status))
+}
+
+/// Writes the status of one complete operation.
+fn show(call: &Running, found: mpi::Status, status: Option<Out<Status>>) -> Done {
+    if found.is_by_query() {
+        return answer_one(call.rank.query_generalized(found), status);
+    }
+    if let Some(status) = status {
         status.fill(found.into());
     }
     Ok(())
@@ -44,12 +52,14 @@ pub fn request_get_status_all(
             .collect::<Result<Option<Vec<_>>, Error>>()
     })?;
     flag.set(found.is_some());
+    let mut failures = Failures::default();
     for (at, status) in found.into_iter().flatten().enumerate() {
-        if let Some(place) = statuses.get(at) {
-            place.fill(status.into());
+        match status.is_by_query() {
+            true => failures.note_answer(at, call.rank.query_generalized(status), statuses),
+            false => failures.tell(at, status, statuses),
         }
     }
-    Ok(())
+    failures.result(call, requests.len())
 }
 
 fn is_active(state: &State, request: Request) -> Result<bool, Error> {
@@ -82,7 +92,7 @@ pub fn request_get_status_any(
     let chosen = found.flatten();
     index.set(chosen.map_or(MPI_UNDEFINED, |(at, _)| at as c_int));
     match (status, chosen) {
-        (Some(status), Some((_, found))) => status.fill(found.into()),
+        (status, Some((_, found))) => return show(call, found, status),
         (Some(status), None) if found.is_some() => status.set(Status::empty()),
         _ => {}
     }
@@ -98,7 +108,9 @@ pub fn request_get_status_some(
     indices: &mut [MaybeUninit<c_int>],
     statuses: Statuses,
 ) -> Done {
+    let mut by_query = Vec::new();
     let count = call.rank.poll_for(call.procedure, |state| {
+        by_query.clear();
         let (mut count, mut any_active) = (0, false);
         for (at, request) in requests.iter().enumerate() {
             if !is_active(state, *request)? {
@@ -107,8 +119,10 @@ pub fn request_get_status_some(
             any_active = true;
             if let Some(found) = peek(state, *request)? {
                 indices[count].write(at as c_int);
-                if let Some(status) = statuses.get(count) {
-                    status.fill(found.into());
+                match statuses.get(count) {
+                    _ if found.is_by_query() => by_query.push((count, found)),
+                    Some(status) => status.fill(found.into()),
+                    None => {}
                 }
                 count += 1;
             }
@@ -119,6 +133,12 @@ pub fn request_get_status_some(
             (true, count) => Some(count as c_int),
         })
     })?;
-    outcount.set(count.unwrap_or(0));
-    Ok(())
+    let count = count.unwrap_or(0);
+    outcount.set(count);
+    let of = count.max(0) as usize;
+    let mut failures = Failures::default();
+    let answers = by_query.into_iter();
+    let answers = answers.map(|(at, found)| (at, call.rank.query_generalized(found)));
+    failures.note_answers(answers, of, statuses);
+    failures.result(call, of)
 }

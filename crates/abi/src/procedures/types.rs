@@ -7,7 +7,7 @@ use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
-use datatype::{Order, Type};
+use datatype::{Dimension, Distribution, Kind, Order, Type};
 use std::ffi::{CStr, c_int};
 
 /// `MPI_Type_contiguous` (MPI 5.0, chapter 5).
@@ -145,6 +145,59 @@ pub fn type_create_subarray(
     add(call, new, newtype)
 }
 
+/// `MPI_Type_create_darray` (MPI 5.0, chapter 5).
+#[allow(clippy::too_many_arguments, reason = "the standard's")]
+pub fn type_create_darray(
+    call: &Running,
+    size: c_int,
+    rank: c_int,
+    _ndims: usize,
+    gsizes: Counts,
+    distribs: &[c_int],
+    dargs: &[c_int],
+    psizes: &[c_int],
+    order: c_int,
+    oldtype: Datatype,
+    newtype: Out<Datatype>,
+) -> Done {
+    let old = type_of(call, oldtype)?;
+    let order = Order::from_value(order).ok_or_else(|| bad_order(order))?;
+    let deals = distribs.iter().zip(dargs).enumerate();
+    let deals = deals.map(|(at, (&value, &argument))| {
+        Distribution::from_value(value, argument.into()).ok_or_else(|| bad_distribution(at, value))
+    });
+    let dimensions = gsizes.iter().zip(psizes).zip(deals);
+    let dimensions = dimensions
+        .map(|((gsize, &psize), distribution)| {
+            Ok(Dimension {
+                gsize,
+                distribution: distribution?,
+                psize: psize.into(),
+            })
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    let new = Type::darray(size.into(), rank.into(), &dimensions, order, &old);
+    add(call, new, newtype)
+}
+
+/// `MPI_Type_create_f90_real` (MPI 5.0, chapter 19).
+pub fn type_create_f90_real(call: &Running, p: c_int, r: c_int, newtype: Out<Datatype>) -> Done {
+    newtype.set(call.rank.lock().types.of_kind(Kind::Real { p, r })?);
+    Ok(())
+}
+
+/// `MPI_Type_create_f90_complex` (MPI 5.0, chapter 19).
+pub fn type_create_f90_complex(call: &Running, p: c_int, r: c_int, newtype: Out<Datatype>) -> Done {
+    newtype.set(call.rank.lock().types.of_kind(Kind::Complex { p, r })?);
+    Ok(())
+}
+
+/// `MPI_Type_create_f90_integer` (MPI 5.0, chapter 19).
+pub fn type_create_f90_integer(call: &Running, r: c_int, newtype: Out<Datatype>) -> Done {
+    newtype.set(call.rank.lock().types.of_kind(Kind::Integer { r })?);
+    Ok(())
+}
+
 /// `MPI_Type_create_resized` (MPI 5.0, chapter 5).
 pub fn type_create_resized(
     call: &Running,
@@ -233,5 +286,14 @@ fn at_index(index: usize, error: &Error) -> Error {
 #[cold]
 fn bad_order(order: c_int) -> Error {
     let detail = format!("order is {order}; valid: MPI_ORDER_C, MPI_ORDER_FORTRAN");
+    Error::new(MPI_ERR_ARG, detail)
+}
+
+#[cold]
+fn bad_distribution(at: usize, value: c_int) -> Error {
+    let detail = format!(
+        "array_of_distribs[{at}] is {value}; valid: MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, \
+         MPI_DISTRIBUTE_NONE"
+    );
     Error::new(MPI_ERR_ARG, detail)
 }

@@ -29,10 +29,10 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
     let text = "this procedure is not supported yet (MPI_ERR_UNSUPPORTED_OPERATION)";
     expect(
         // SAFETY: no pointer is read.
-        || unsafe { MPI_Intercomm_merge(Comm(0x1001), 0, null_mut()) },
+        || unsafe { MPI_Comm_accept(null(), MPI_INFO_NULL, 0, Comm(0x1001), null_mut()) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::Comm(Comm(0x1001)),
-        "MPI_Intercomm_merge",
+        "MPI_Comm_accept",
         text,
     );
     expect(

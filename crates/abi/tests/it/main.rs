@@ -13,4 +13,5 @@ mod c_programs;
 mod call_guard;
 mod datatypes;
 mod generated;
+mod nonsense;
 mod packing;

@@ -163,18 +163,44 @@ pub(super) fn listen(all: &mut Connections) -> Result<()> {
     for peer in std::mem::take(&mut all.attention.in_progress) {
         go_on(all, peer)?;
     }
-    while let Some((from, bytes)) = all.local.node.oob_recv()? {
-        let is_peer = from < all.endpoints.ranks() && from != all.local.rank;
-        let message = match is_peer {
-            true => HandshakeMessage::decode(&bytes, &all.local.config),
-            false => Err("it is not a peer of this rank".to_string()),
+    loop {
+        let ranks = all.endpoints.ranks();
+        let next = match all.early.next(ranks) {
+            None => all.local.node.oob_recv()?,
+            early => early,
         };
-        match message {
-            Ok(message) => hear(all, from, message)?,
-            Err(what) => return Err(Error::broken(from, what)),
+        match next {
+            None => return Ok(()),
+            Some((from, bytes)) if from < ranks => hear_bytes(all, from, &bytes)?,
+            Some((from, bytes)) => {
+                if !all.early.keep(from, bytes) {
+                    let what = "too many ranks begin connections that this rank does not know";
+                    return Err(Error::broken(from, what));
+                }
+            }
         }
     }
+}
+
+/// Ranks up to `ranks` - 1 are peers from now on. Those that have begun a connection are heard with
+/// the next poll.
+pub(super) fn add_peers(all: &mut Connections, ranks: usize) -> Result<()> {
+    all.local.node.add_ranks(ranks)?;
+    all.endpoints.grow(ranks);
+    all.attention.all = true;
     Ok(())
+}
+
+/// Takes a handshake message of a rank that exists.
+fn hear_bytes(all: &mut Connections, from: usize, bytes: &[u8]) -> Result<()> {
+    let message = match from == all.local.rank {
+        true => Err("it is not a peer of this rank".to_string()),
+        false => HandshakeMessage::decode(bytes, &all.local.config),
+    };
+    match message {
+        Ok(message) => hear(all, from, message),
+        Err(what) => Err(Error::broken(from, what)),
+    }
 }
 
 fn hear(all: &mut Connections, from: usize, message: HandshakeMessage) -> Result<()> {

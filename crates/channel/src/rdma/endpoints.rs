@@ -25,7 +25,12 @@ impl Endpoints {
         }
     }
 
-    /// The number of ranks of the job.
+    /// Makes room for the endpoints to `ranks` ranks.
+    pub(super) fn grow(&mut self, ranks: usize) {
+        self.all.grow(ranks);
+    }
+
+    /// The number of ranks that this rank knows.
     pub(super) fn ranks(&self) -> usize {
         self.all.peers()
     }

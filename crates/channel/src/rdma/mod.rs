@@ -24,7 +24,8 @@
 //!   patience with a peer that no link reaches;
 //! - `completions`: the reports of devices; above it `recovery` and `silence`, which go on with
 //!   failed links and silent peers, and `probe`, the schedule of probes;
-//! - `connect`: the handshake; `put`: the path of a packet.
+//! - `connect`: the handshake, and `early`, what ranks begin that this rank does not know yet;
+//!   `put`: the path of a packet.
 //!
 //! Invariants beyond those of every transport:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
@@ -48,6 +49,7 @@ mod config;
 mod connect;
 mod connection;
 mod credit;
+mod early;
 mod endpoint;
 mod endpoints;
 mod explain;
@@ -109,6 +111,7 @@ use attention::Attention;
 use awaited::AwaitedPeers;
 use bulk::BulkEngine;
 pub use config::{Config, Design, QueuePairs, RailPolicy, RailSettings};
+use early::EarlyMessages;
 use endpoint::Endpoint;
 use endpoints::Endpoints;
 use handshake::HandshakeMessage;
@@ -168,6 +171,7 @@ impl Rdma {
             transport: explain::transport(layers),
             connections: Connections {
                 endpoints: Endpoints::new(ranks),
+                early: EarlyMessages::default(),
                 transfers,
                 messages: SrqPath::default(),
                 attention: Attention::default(),
@@ -179,6 +183,11 @@ impl Rdma {
             probes: Probes::default(),
             paths,
         })
+    }
+
+    /// Ranks up to `ranks` - 1 are peers from now on.
+    pub(crate) fn add_peers(&mut self, ranks: usize) -> Result<()> {
+        connect::add_peers(&mut self.connections, ranks)
     }
 
     /// The rank of this end.

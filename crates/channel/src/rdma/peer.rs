@@ -1,6 +1,7 @@
 //! The connections of a rank, and one of them with everything that its changes concern.
 
 use super::attention::Attention;
+use super::early::EarlyMessages;
 use super::endpoint::Endpoint;
 use super::endpoints::Endpoints;
 use super::fence::{LinkMessage, LinkWord};
@@ -16,6 +17,7 @@ use crate::{Error, Result};
 pub(super) struct Connections {
     pub local: Local,
     pub endpoints: Endpoints,
+    pub early: EarlyMessages,
     pub transfers: Transfers,
     pub messages: SrqPath,
     pub attention: Attention,

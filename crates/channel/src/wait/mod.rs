@@ -151,6 +151,8 @@ pub trait Party: Copy {
 pub struct Waiter {
     policy: Policy,
     clock: WallClock,
+    /// The rank lives by the clock of the node that it has had from its start.
+    by_node_clock: bool,
     /// Rung by peers that write to this rank; `None` if no memory is shared.
     bell: Option<Bell>,
     /// The ranks on this host's cores; `None` where the rank does not give way to others.
@@ -184,12 +186,12 @@ impl Waiter {
             true => Policy::through_node(),
             false => Policy::new(settings),
         };
-        let policy = match has_devices {
-            true => policy.with_devices(router.only_devices(), router.by_processor()),
-            false => policy,
-        };
+        if has_devices {
+            policy.add_devices(router.only_devices(), router.by_processor());
+        }
         let waiter = Waiter {
             cores: router.core_watch().filter(|_| policy.gives_way()),
+            by_node_clock: policy.is_through_node(),
             policy,
             clock: WallClock::start(),
             bell,
@@ -203,9 +205,19 @@ impl Waiter {
         waiter
     }
 
+    /// The rank has got its first devices, late. What it has learned of its cores stays.
+    pub fn add_devices(&self, router: &mut Router) {
+        let by_processor = router.by_processor();
+        self.policy.add_devices(router.only_devices(), by_processor);
+        router.may_spin &= !by_processor;
+        if self.bell.is_none() {
+            self.policy.wait_through_node();
+        }
+    }
+
     /// Nanoseconds since some fixed moment, by the clock by which the rank lives.
     pub fn now(&self, router: impl FnOnce() -> u64) -> u64 {
-        match self.policy.is_through_node() {
+        match self.by_node_clock {
             true => router(),
             false => self.clock.now(),
         }
@@ -346,10 +358,13 @@ impl Waiter {
     /// machine knows of dead paths sooner.
     #[inline]
     fn is_long_idle(&self, polls: u32) -> bool {
+        if !self.policy.polls_devices() {
+            return false;
+        }
         if self.policy.is_through_node() {
             return true;
         }
-        if !self.policy.polls_devices() || !polls.is_multiple_of(POLLS_PER_LOOK) {
+        if !polls.is_multiple_of(POLLS_PER_LOOK) {
             return false;
         }
         let now = self.clock.now();

@@ -2,7 +2,8 @@
 //!
 //! Whether each rank of a host has a core is known once all of them have shown their cores, which
 //! may be after this rank began to wait; until then the rank takes itself for one of a crowd. What
-//! must always hold: the policy changes once at most.
+//! must always hold: the policy changes at most once for this reason, and once with the first
+//! devices of the rank.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -86,15 +87,15 @@ pub(super) struct Policy {
     eager_polls: AtomicU32,
     spin_time: u64,
     /// The rank sleeps early where it would keep others from a core.
-    gives_way: bool,
+    gives_way: AtomicBool,
     /// The rank's node lets time pass.
-    through_node: bool,
+    through_node: AtomicBool,
     /// A poll is one of devices, too.
-    polls_devices: bool,
+    polls_devices: AtomicBool,
     /// Devices reach all peers.
-    only_devices: bool,
+    only_devices: AtomicBool,
     /// This host's processors work its devices.
-    by_processor: bool,
+    by_processor: AtomicBool,
 }
 
 impl Policy {
@@ -110,11 +111,11 @@ impl Policy {
             crowded: crowded.into(),
             eager_polls: eager_polls.into(),
             spin_time,
-            gives_way: settings.mode == WaitMode::Auto,
-            through_node: false,
-            polls_devices: false,
-            only_devices: false,
-            by_processor: false,
+            gives_way: (settings.mode == WaitMode::Auto).into(),
+            through_node: false.into(),
+            polls_devices: false.into(),
+            only_devices: false.into(),
+            by_processor: false.into(),
         }
     }
 
@@ -122,21 +123,23 @@ impl Policy {
     pub(super) fn through_node() -> Policy {
         let (mode, spin_ns) = (WaitMode::Yield, 0);
         Policy {
-            through_node: true,
+            through_node: true.into(),
             ..Policy::new(&WaitSettings { mode, spin_ns })
         }
     }
 
-    /// The policy of a rank with devices: do they reach all peers, and do processors work them?
-    pub(super) fn with_devices(self, only_devices: bool, by_processor: bool) -> Policy {
-        Policy {
-            polls_devices: true,
-            only_devices,
-            by_processor,
-            // Processors that work devices need the core for longer than peers do.
-            gives_way: self.gives_way && !by_processor,
-            ..self
-        }
+    /// The rank has devices: do they reach all peers, and do processors work them?
+    pub(super) fn add_devices(&self, only_devices: bool, by_processor: bool) {
+        self.polls_devices.store(true, Ordering::Relaxed);
+        self.only_devices.store(only_devices, Ordering::Relaxed);
+        self.by_processor.store(by_processor, Ordering::Relaxed);
+        // Processors that work devices need the core for longer than peers do.
+        self.gives_way.fetch_and(!by_processor, Ordering::Relaxed);
+    }
+
+    /// The rank waits through its node from now on.
+    pub(super) fn wait_through_node(&self) {
+        self.through_node.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn polls(&self) -> Polls {
@@ -188,7 +191,8 @@ impl Policy {
 
     /// Nanoseconds of polling and yielding before the rank sleeps.
     pub(super) fn spin_time(&self, patience: &Patience) -> u64 {
-        match (self.by_processor, patience.moves_bulk) {
+        let by_processor = self.by_processor.load(Ordering::Relaxed);
+        match (by_processor, patience.moves_bulk) {
             (false, _) => self.spin_time,
             (true, true) => self.spin_time / BULK_HASTE,
             (true, false) => self.spin_time.saturating_mul(SOFTWARE_CALM),
@@ -207,21 +211,21 @@ impl Policy {
 
     #[inline(always)]
     pub(super) fn is_through_node(&self) -> bool {
-        self.through_node
+        self.through_node.load(Ordering::Relaxed)
     }
 
     /// The rank sleeps where it shares its core with a peer or where yields are dear.
     #[inline(always)]
     pub(super) fn gives_way(&self) -> bool {
-        self.gives_way
+        self.gives_way.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
     pub(super) fn polls_devices(&self) -> bool {
-        self.polls_devices
+        self.polls_devices.load(Ordering::Relaxed)
     }
 
     pub(super) fn only_devices(&self) -> bool {
-        self.only_devices
+        self.only_devices.load(Ordering::Relaxed)
     }
 }

@@ -1,6 +1,9 @@
 //! Bounds, sizes, envelopes and errors that the standard or C states outright.
 
-use datatype::{Buffer, Combiner, Envelope, Error, Order, Predefined, Type};
+use datatype::{
+    Buffer, Combiner, Dimension, Distribution, Envelope, Error, Kind, Order, Predefined, Type,
+    UNDEFINED,
+};
 
 const INT: Type = Type::Predefined(Predefined::INT);
 const DOUBLE: Type = Type::Predefined(Predefined::DOUBLE);
@@ -286,6 +289,16 @@ fn contents_are_the_arguments() {
             ),
         ),
         (
+            || Type::darray(6, 4, &GRID, Order::C, &INT),
+            Darray,
+            (
+                &[6, 4, 2, 10, 11, 17, 18, 19, 5, 2, 3, 12],
+                &[],
+                &[6, 4, 2, 17, 18, 19, 5, 2, 3, 12],
+                &[10, 11],
+            ),
+        ),
+        (
             || Type::resized(-8, 80, &INT),
             Resized,
             (&[], &[-8, 80], &[], &[-8, 80]),
@@ -327,6 +340,144 @@ fn contents_are_the_arguments() {
     // Only the large-count form reports a value beyond an int.
     let wide = Type::contiguous(1 << 40, &CHAR).unwrap();
     assert_eq!(wide.contents().unwrap().counts, [1 << 40]);
+}
+
+const GRID: [Dimension; 2] = [
+    Dimension {
+        gsize: 10,
+        distribution: Distribution::Block(None),
+        psize: 2,
+    },
+    Dimension {
+        gsize: 11,
+        distribution: Distribution::Cyclic(Some(5)),
+        psize: 3,
+    },
+];
+
+#[test]
+fn bad_arguments_of_distributed_arrays_are_named() {
+    let told = |size, rank, gsize, distribution, psize| {
+        let dim = Dimension {
+            gsize,
+            distribution,
+            psize,
+        };
+        let made = Type::darray(size, rank, &[GRID[1], dim], Order::C, &INT);
+        made.unwrap_err().to_string()
+    };
+    let (none, block) = (
+        Distribution::None { argument: 0 },
+        Distribution::Block(None),
+    );
+    assert_eq!(told(0, 0, 8, block, 2), "size is 0; valid: 1 or more");
+    assert_eq!(told(6, 6, 8, block, 2), "rank is 6; valid: 0 to 5");
+    assert_eq!(told(6, -1, 8, block, 2), "rank is -1; valid: 0 to 5");
+    assert_eq!(
+        told(7, 0, 8, block, 2),
+        "size is 7; valid: 6, the product of array_of_psizes"
+    );
+    assert_eq!(
+        told(6, 0, 0, block, 2),
+        "array_of_gsizes[1] is 0; valid: 1 or more"
+    );
+    assert_eq!(
+        told(6, 0, 8, block, 0),
+        "array_of_psizes[1] is 0; valid: 1 to 6"
+    );
+    assert_eq!(told(6, 0, 8, none, 2), "array_of_psizes[1] is 2; valid: 1");
+    assert_eq!(
+        told(6, 0, 9, Distribution::Block(Some(4)), 2),
+        "array_of_dargs[1] is 4; valid: 5 or more"
+    );
+    assert_eq!(
+        told(6, 0, 9, Distribution::Cyclic(Some(0)), 2),
+        "array_of_dargs[1] is 0; valid: 1 or more"
+    );
+    let empty = Type::darray(1, 0, &[], Order::C, &INT).unwrap_err();
+    assert_eq!(empty.to_string(), "ndims is 0; valid: 1 or more");
+}
+
+#[test]
+fn huge_distributed_arrays_take_no_memory() {
+    let dim = |gsize, length, psize| Dimension {
+        gsize,
+        distribution: Distribution::Cyclic(length),
+        psize,
+    };
+    // 2^58 blocks, and a short one, of each dimension but the first.
+    let line = [dim((1 << 59) + 1, None, 2)];
+    let ty = Type::darray(2, 0, &line, Order::C, &CHAR).unwrap();
+    assert_eq!((ty.size(), ty.extent()), ((1 << 58) + 1, (1 << 59) + 1));
+    let cube = [dim((1 << 20) + 1, Some(3), 2); 3];
+    let ty = Type::darray(8, 7, &cube, Order::Fortran, &CHAR).unwrap();
+    assert_eq!(ty.extent(), ((1 << 20) + 1isize).pow(3));
+    // A process beyond the end of each dimension holds nothing.
+    let sparse = [dim(3, Some(2), 1 << 15); 2];
+    let ty = Type::darray(1 << 30, (1 << 30) - 1, &sparse, Order::C, &INT).unwrap();
+    assert_eq!((ty.size(), ty.lb(), ty.extent()), (0, 0, 36));
+}
+
+#[test]
+fn kinds_have_the_smallest_type_that_holds_them() {
+    use Kind::*;
+    let basic = |kind| Type::f90(kind).map(|ty| ty.predefined().unwrap());
+    for (p, r, wanted) in [
+        (0, 0, Predefined::REAL4),
+        (6, 37, Predefined::REAL4),
+        (7, 37, Predefined::REAL8),
+        (6, 38, Predefined::REAL8),
+        (15, 307, Predefined::REAL8),
+        (15, 308, Predefined::LONG_DOUBLE),
+        (16, 4931, Predefined::LONG_DOUBLE),
+        (UNDEFINED, 37, Predefined::REAL4),
+        (15, UNDEFINED, Predefined::REAL8),
+    ] {
+        assert_eq!(basic(Real { p, r }).unwrap(), wanted, "{p} {r}");
+        let complex = basic(Complex { p, r }).unwrap();
+        assert_eq!(complex.size().unwrap(), 2 * wanted.size().unwrap());
+        assert_eq!(complex.class(), datatype::Class::Complex);
+    }
+    for (r, bytes) in [
+        (0, 1),
+        (2, 1),
+        (3, 2),
+        (4, 2),
+        (9, 4),
+        (10, 8),
+        (18, 8),
+        (38, 16),
+    ] {
+        assert_eq!(basic(Integer { r }).unwrap().size(), Some(bytes), "{r}");
+    }
+    for kind in [
+        Real { p: 34, r: 1 },
+        Real { p: 1, r: 4932 },
+        Real { p: -1, r: 1 },
+        Complex {
+            p: UNDEFINED,
+            r: UNDEFINED,
+        },
+        Integer { r: 39 },
+        Integer { r: UNDEFINED },
+    ] {
+        assert_eq!(basic(kind), Err(Error::NoKind { kind }));
+    }
+    assert_eq!(
+        Error::NoKind {
+            kind: Integer { r: 39 }
+        }
+        .to_string(),
+        "no datatype for integers has r = 39: valid: r from 0 to 38"
+    );
+    let ty = Type::f90(Real {
+        p: 10,
+        r: UNDEFINED,
+    })
+    .unwrap();
+    assert_eq!(ty.envelope(), envelope(Combiner::F90Real, [2, 0, 0, 0]));
+    assert_eq!(ty.contents().unwrap().integers, [10, UNDEFINED]);
+    assert!(ty.is_dense() && ty.size() == 8 && ty.extent() == 8);
 }
 
 #[test]

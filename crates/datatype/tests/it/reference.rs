@@ -1,7 +1,7 @@
 //! Datatypes the slow way: every byte and every bound of every copy in a list, straight from the
 //! definitions of MPI 5.0, section 5.1. Shares nothing with the crate but the predefined types.
 
-use datatype::{Order, Predefined, Type};
+use datatype::{Dimension, Distribution, Order, Predefined, Type};
 use proptest::prelude::*;
 
 /// A random call of constructors.
@@ -19,6 +19,8 @@ pub(crate) enum Recipe {
     Struct(Vec<(i64, isize, Recipe)>),
     /// For each dimension: size, subsize, start.
     Subarray(Vec<(i64, i64, i64)>, Order, Box<Recipe>),
+    /// The rank, and for each dimension: size, distribution, processes.
+    Darray(i64, Vec<Dimension>, Order, Box<Recipe>),
     Resized(isize, isize, Box<Recipe>),
 }
 
@@ -156,6 +158,7 @@ impl Recipe {
                 sum
             }
             Recipe::Subarray(dims, order, old) => subarray(dims, *order, &old.reference()),
+            Recipe::Darray(rank, dims, order, old) => darray(*rank, dims, *order, &old.reference()),
             Recipe::Resized(lb, extent, old) => Reference {
                 spans: vec![(*lb, lb + extent, true)],
                 ..old.reference()
@@ -208,6 +211,10 @@ impl Recipe {
                     &old.build()?,
                 )
             }
+            Recipe::Darray(rank, dims, order, old) => {
+                let size = dims.iter().map(|dim| dim.psize).product();
+                Type::darray(size, *rank, dims, *order, &old.build()?)
+            }
             Recipe::Resized(lb, extent, old) => Type::resized(*lb, *extent, &old.build()?),
         }
     }
@@ -249,6 +256,44 @@ fn subarray(dims: &[(i64, i64, i64)], order: Order, old: &Reference) -> Referenc
             (*start..start + subsize).contains(&index)
         });
         if inside {
+            sum.add(old, element as isize * old.extent());
+        }
+    }
+    sum.spans = vec![(0, total as isize * old.extent(), true)];
+    sum
+}
+
+/// The process of a dimension's grid that holds the element at this index.
+fn owner(dim: &Dimension, index: i64) -> i64 {
+    match dim.distribution {
+        Distribution::None { .. } => 0,
+        Distribution::Block(length) => {
+            let even = (dim.gsize + dim.psize - 1) / dim.psize;
+            index / length.unwrap_or(even)
+        }
+        Distribution::Cyclic(length) => index / length.unwrap_or(1) % dim.psize,
+    }
+}
+
+/// Every element of the whole array in memory order, those of the process kept.
+fn darray(rank: i64, dims: &[Dimension], order: Order, old: &Reference) -> Reference {
+    let total: i64 = dims.iter().map(|dim| dim.gsize).product();
+    let mut sum = Reference::default();
+    for element in 0..total {
+        let mut rest = element;
+        let mut index = vec![0; dims.len()];
+        let fastest_first: Vec<usize> = match order {
+            Order::C => (0..dims.len()).rev().collect(),
+            Order::Fortran => (0..dims.len()).collect(),
+        };
+        for dim in fastest_first {
+            index[dim] = rest % dims[dim].gsize;
+            rest /= dims[dim].gsize;
+        }
+        let holder = dims.iter().zip(index).fold(0, |holder, (dim, index)| {
+            holder * dim.psize + owner(dim, index)
+        });
+        if holder == rank {
             sum.add(old, element as isize * old.extent());
         }
     }
@@ -308,6 +353,16 @@ pub(crate) fn recipe() -> impl Strategy<Value = Recipe> {
                 old.clone()
             )
                 .prop_map(|(dims, order, old)| Recipe::Subarray(dims, order, old)),
+            (
+                prop::collection::vec(distributed(), 1..4),
+                prop::sample::select(vec![Order::C, Order::Fortran]),
+                any::<u16>(),
+                old.clone()
+            )
+                .prop_map(|(dims, order, rank, old)| {
+                    let size: i64 = dims.iter().map(|dim: &Dimension| dim.psize).product();
+                    Recipe::Darray(i64::from(rank) % size, dims, order, old)
+                }),
             (-40isize..40, -40isize..80, old)
                 .prop_map(|(lb, extent, old)| Recipe::Resized(lb, extent, old)),
         ]
@@ -318,4 +373,23 @@ fn dimension() -> impl Strategy<Value = (i64, i64, i64)> {
     (1i64..5)
         .prop_flat_map(|size| (Just(size), 1..=size))
         .prop_flat_map(|(size, subsize)| (Just(size), Just(subsize), 0..=size - subsize))
+}
+
+/// A dimension of up to 7 elements, on up to 4 processes.
+fn distributed() -> impl Strategy<Value = Dimension> {
+    (1i64..8, 1i64..5).prop_flat_map(|(gsize, psize)| {
+        let even = (gsize + psize - 1) / psize;
+        prop_oneof![
+            Just((Distribution::None { argument: 19 }, 1)),
+            Just((Distribution::Block(None), psize)),
+            (even..even + 3).prop_map(move |length| (Distribution::Block(Some(length)), psize)),
+            Just((Distribution::Cyclic(None), psize)),
+            (1i64..9).prop_map(move |length| (Distribution::Cyclic(Some(length)), psize)),
+        ]
+        .prop_map(move |(distribution, psize)| Dimension {
+            gsize,
+            distribution,
+            psize,
+        })
+    })
 }

@@ -1,7 +1,7 @@
 //! Types that travel as descriptions, and elements within a run of memory.
 
 use crate::reference::recipe;
-use datatype::{Buffer, Predefined, Type};
+use datatype::{Buffer, Kind, Predefined, Type, UNDEFINED};
 use proptest::prelude::*;
 
 proptest! {
@@ -59,6 +59,23 @@ proptest! {
                 prop_assert_eq!(buffer.unpack(0, &data), data.len());
             }
         }
+    }
+}
+
+/// Types of Fortran's kinds travel with what a program asked for.
+#[test]
+fn a_described_kind_is_the_same_kind() {
+    let (p, r) = (12, UNDEFINED);
+    let kinds = [
+        Kind::Real { p, r },
+        Kind::Complex { p, r },
+        Kind::Integer { r: 9 },
+    ];
+    for kind in kinds {
+        let mut bytes = Vec::new();
+        Type::f90(kind).unwrap().describe(&mut bytes);
+        assert_eq!(Type::described(&bytes).unwrap().kind(), Some(kind));
+        assert!(Type::described(&bytes[..bytes.len() - 1]).is_none());
     }
 }
 

@@ -156,10 +156,9 @@ fn a_stranger_is_not_heard() {
     let other = |rank, nonce| hello_for(Receiver { rank, nonce }, 1, 1, 1);
     let whole = hello(1, 1, 1);
     for strange in [
-        // Of another node of this rank, for another rank, from no rank, from this one, and a piece.
+        // Of another node of this rank, for another rank, from this one, and a piece.
         &other(0, 78)[..],
         &other(2, 77),
-        &hello(4, 1, 1),
         &hello(0, 1, 1),
         &whole[..whole.len() - 1],
         &[],
@@ -172,6 +171,15 @@ fn a_stranger_is_not_heard() {
     assert!(mail.peers.is_empty() && of_another_job.peers.is_empty());
     assert!(mail.incoming(&whole, 4, 0));
     assert_eq!(mail.oob_recv(), Some((1, b"hello".to_vec())));
+}
+
+#[test]
+fn a_rank_is_heard_once_it_is_known() {
+    let mut mail = ReliableDatagrams::new(0, 77, codes(5));
+    let early = hello(4, 1, 1);
+    assert!(mail.incoming(&early, 4, 0) && mail.peers.is_empty());
+    assert!(mail.incoming(&early, 5, 0));
+    assert_eq!(mail.oob_recv(), Some((4, b"hello".to_vec())));
 }
 
 #[test]

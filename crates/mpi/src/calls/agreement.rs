@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::awaited::Awaited;
-use crate::comm::{AGREEMENT, COLLECTIVE, Core, bare};
+use crate::comm::{AGREEMENT, COLLECTIVE, Core, bare, stage};
 use crate::drive::Completion;
 use crate::error::Cause;
 use crate::matching::Key;
@@ -20,9 +20,9 @@ use crate::rank::Rank;
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
-/// Bytes of an error class on its way.
-const CLASS: usize = 4;
-/// The longest text of an error that travels, in bytes. With its class it fits a packet.
+/// Bytes of an error on its way before its text: its class, and whether its cause is a loss.
+const HEAD: usize = 8;
+/// The longest text of an error that travels, in bytes. With its head it fits a packet.
 const TEXT: usize = 500;
 
 /// An agreement, as one of its ranks takes part in it. Ranks are numbered by their places.
@@ -75,9 +75,23 @@ impl Agreement {
         }
     }
 
+    /// Between the leaders of two groups, with a tag of the user's, in a context of its own.
+    pub(super) fn between_leaders(self, tag: i32) -> Agreement {
+        Agreement {
+            context: self.core.context | AGREEMENT | stage(1),
+            tag,
+            ..self
+        }
+    }
+
     /// The context of the communicator, if all of its members take part.
     pub(super) fn context_of_all(&self) -> Option<u64> {
         self.ranks.is_none().then_some(self.core.context)
+    }
+
+    /// This rank's place.
+    pub(super) fn place(&self) -> usize {
+        self.place
     }
 
     fn size(&self) -> usize {
@@ -87,8 +101,13 @@ impl Agreement {
     /// Sends the bytes of place 0 to all places. `mine`: those bytes, at place 0; `len`: their
     /// number.
     pub(super) async fn bcast(&self, mine: Vec<u8>, len: usize) -> Result<Vec<u8>> {
+        self.bcast_result(Ok(mine), len).await
+    }
+
+    /// Sends the bytes of place 0, or its failure, to all places, as [`bcast`](Self::bcast) does.
+    pub(super) async fn bcast_result(&self, mine: Result<Vec<u8>>, len: usize) -> Result<Vec<u8>> {
         let bytes = match self.place {
-            0 => Ok(mine),
+            0 => mine,
             place => self.receive(place & (place - 1), len).await,
         };
         let mut sends = Vec::new();
@@ -167,11 +186,12 @@ impl Agreement {
             .send_owned(&mut state.router, peer, key, bytes)
     }
 
-    /// Sends a failure in place of bytes: an empty piece, then the class and the text.
+    /// Sends a failure in place of bytes: an empty piece, then head and text.
     #[cold]
     fn send_failure(&self, place: usize, error: &Error) -> Result<RequestId> {
         self.send(place, &[])?;
-        let mut bytes = error.class.0.to_ne_bytes().to_vec();
+        let head = [error.class.0, i32::from(error.is_loss())];
+        let mut bytes = head.map(i32::to_ne_bytes).concat();
         bytes.extend(error.detail.as_bytes().iter().take(TEXT));
         self.send(place, &bytes)
     }
@@ -179,13 +199,18 @@ impl Agreement {
     /// The failure that a place has sent.
     #[cold]
     fn failure(&self, place: usize, bytes: &[u8]) -> Error {
-        let (class, text) = bytes.split_at(bytes.len().min(CLASS));
-        let class = class.try_into().map(i32::from_ne_bytes);
+        let (head, text) = bytes.split_at(bytes.len().min(HEAD));
         let text = String::from_utf8_lossy(text);
+        let (class, is_loss) = match *head.as_chunks().0 {
+            [class, is_loss] => (i32::from_ne_bytes(class), is_loss != [0; 4]),
+            _ => (Class::OTHER.0, true),
+        };
+        if !is_loss {
+            return Error::new(class, text.into_owned());
+        }
         let rank = self.rank_at(place);
         let detail = format!("rank {rank} has left the making of a communicator: {text}");
         let context = bare(self.context);
-        let class = class.unwrap_or(Class::OTHER.0);
         Error::new(class, detail).because(Cause::LeftCollective { context })
     }
 

@@ -34,7 +34,7 @@ impl Rank {
         periodic: &[bool],
         reorder: bool,
     ) -> Result<u32> {
-        let parent = self.begin(comm)?;
+        let parent = self.begin_intra(comm)?;
         let Some(grid) = fitting(dims, periodic, parent.core.size())? else {
             return Ok(comm::NULL);
         };
@@ -51,7 +51,7 @@ impl Rank {
     /// `MPI_Cart_map`: this rank's number in a reordered grid, or [`UNDEFINED`] if the grid has no
     /// point for it.
     pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
-        let core = self.lock().comms.get(comm)?.core.clone();
+        let core = self.lock().intra(comm)?.clone();
         let grid = fitting(dims, periodic, core.size())?;
         let Some(grid) = grid.filter(|grid| core.rank < grid.size()) else {
             return Ok(UNDEFINED);
@@ -67,7 +67,7 @@ impl Rank {
         let hosts: Vec<u32> = core
             .members
             .iter()
-            .map(|world| self.hosts().of(world))
+            .map(|world| self.host_of(world))
             .collect();
         by_hosts(grid, &hosts)
     }
@@ -84,7 +84,7 @@ impl Rank {
             let (grid, rank) = state.cartesian(comm)?;
             grid.sub(rank, remain)?
         };
-        let parent = self.begin(comm)?;
+        let parent = self.begin_intra(comm)?;
         self.topology_comm(operation, parent, ranks, |place| {
             Topology::cartesian(grid, place)
         })

@@ -25,12 +25,31 @@ pub(super) struct Parent {
 }
 
 impl Parent {
+    /// All members of the parent as a communicator of one group.
+    pub(super) fn joint(&self) -> &Arc<Core> {
+        self.core.joined().unwrap_or(&self.core)
+    }
+
     /// The world ranks of members of the parent.
     pub(super) fn members_at(&self, ranks: &[u32]) -> Members {
-        let members = &self.core.members;
-        let world = |&rank: &u32| members.world(rank as usize).expect("a rank of the parent");
-        let worlds = ranks.iter().map(|rank| world(rank) as u32);
-        worlds.collect::<Vec<_>>().into()
+        self.core
+            .members
+            .at(ranks.iter().map(|&rank| rank as usize))
+    }
+
+    /// The numbers of these members in this rank's group of the parent.
+    pub(super) fn numbers_of(&self, members: &Members) -> Result<Vec<u32>> {
+        let everyone: Vec<i32> = (0..members.len() as i32).collect();
+        let ranks = members.translate(&everyone, &self.core.members)?;
+        if let Some(at) = ranks.iter().position(|&rank| rank == UNDEFINED) {
+            let of = match self.core.is_inter() {
+                true => "the local group of the communicator",
+                false => "the communicator",
+            };
+            let detail = format!("member {at} of the group is not in {of}");
+            return Err(Error::new(Class::GROUP, detail));
+        }
+        Ok(ranks.into_iter().map(|rank| rank as u32).collect())
     }
 
     /// A communicator with the parent's error handler.
@@ -52,10 +71,9 @@ impl Rank {
         info: &[(String, String)],
     ) -> Result<u32> {
         let (parent, mut new, copied) = self.begin_dup(comm, info)?;
-        let agreement = Agreement::all(self, &parent.core, parent.tag);
-        let (members, place) = (parent.core.members.clone(), parent.core.rank);
-        let agreed = self.agreed_comm(operation, &parent, agreement, members, place)?;
-        new.core = agreed.core;
+        let agreement = Agreement::all(self, parent.joint(), parent.tag);
+        let context = self.agreed_context(operation, agreement)?;
+        new.core = Arc::new(parent.core.again(context).made_from(&parent.core));
         let handle = self.lock().add_comm(new)?;
         if copied.is_err() {
             self.comm_free(handle)?;
@@ -72,15 +90,14 @@ impl Rank {
     ) -> Result<(u32, RequestId)> {
         let (parent, new, copied) = self.begin_dup(comm, info)?;
         let handle = self.lock().add_comm(new)?;
-        let agreement = Agreement::all(self, &parent.core, parent.tag);
-        let proposal = self.proposal(parent.core.rank);
+        let agreement = Agreement::all(self, parent.joint(), parent.tag);
+        let proposal = self.proposal(parent.joint().rank);
         let rank = self.clone();
         let request = self.spawn(Some(parent.core.context), async move {
             let context = agreement.bcast(proposal, CONTEXT_BYTES).await?;
             // The user may have freed it meanwhile.
             if let Ok(comm) = rank.lock().comms.get_mut(handle) {
-                let Core { members, rank, .. } = &*parent.core;
-                let core = Core::new(word(&context), members.clone(), *rank);
+                let core = parent.core.again(word(&context));
                 comm.core = Arc::new(core.made_from(&parent.core));
             }
             Ok(())
@@ -119,7 +136,8 @@ impl Rank {
         Ok((parent, new, copied))
     }
 
-    /// `MPI_Comm_create`: `MPI_COMM_NULL` on ranks that are not in their group.
+    /// `MPI_Comm_create`: `MPI_COMM_NULL` on ranks that are not in their group. Of an
+    /// intercommunicator, the group is a part of this rank's, and both must have a member.
     pub fn comm_create(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -127,7 +145,10 @@ impl Rank {
         group: u32,
     ) -> Result<u32> {
         let parent = self.begin(comm)?;
-        self.comm_of(operation, parent, group, |agreement| agreement)
+        match parent.core.is_inter() {
+            true => self.inter_of(operation, parent, group),
+            false => self.comm_of(operation, parent, group, |agreement| agreement),
+        }
     }
 
     /// `MPI_Comm_create_group`: collective over the group alone.
@@ -138,7 +159,11 @@ impl Rank {
         group: u32,
         tag: i32,
     ) -> Result<u32> {
-        let parent = self.lock().parent(comm, tag)?;
+        let parent = {
+            let state = self.lock();
+            state.intra(comm)?;
+            state.parent(comm, tag)?
+        };
         self.comm_of(operation, parent, group, |agreement| {
             agreement.with_users_tag(tag)
         })
@@ -156,16 +181,10 @@ impl Rank {
             let group = state.groups.get(group)?;
             (group.members.clone(), group.rank)
         };
-        let everyone: Vec<i32> = (0..members.len() as i32).collect();
-        let ranks = members.translate(&everyone, &parent.core.members)?;
-        if let Some(at) = ranks.iter().position(|&rank| rank == UNDEFINED) {
-            let detail = format!("member {at} of the group is not in the communicator");
-            return Err(Error::new(Class::GROUP, detail));
-        }
+        let ranks = parent.numbers_of(&members)?;
         let Some(place) = place else {
             return Ok(comm::NULL);
         };
-        let ranks = ranks.into_iter().map(|rank| rank as u32).collect();
         let agreement = Agreement::some(self, &parent.core, ranks, place, parent.tag);
         let new = self.agreed_comm(operation, &parent, with(agreement), members, place)?;
         self.lock().add_comm(new)
@@ -187,6 +206,15 @@ impl Rank {
         self.comm_free(comm)
     }
 
+    /// Begins a collective operation that makes a communicator of one with a single group.
+    ///
+    /// # Errors
+    /// It is an intercommunicator.
+    pub(super) fn begin_intra(&self, comm: u32) -> Result<Parent> {
+        self.lock().intra(comm)?;
+        self.begin(comm)
+    }
+
     /// Begins a collective operation that makes a communicator.
     pub(super) fn begin(&self, comm: u32) -> Result<Parent> {
         let mut state = self.lock();
@@ -204,10 +232,20 @@ impl Rank {
         members: Members,
         place: usize,
     ) -> Result<Comm> {
+        let context = self.agreed_context(operation, agreement)?;
+        Ok(parent.child(Core::new(context, members, place)))
+    }
+
+    /// The context that the first place of an agreement has made up.
+    fn agreed_context(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        agreement: Agreement,
+    ) -> Result<u64> {
         let among = agreement.context_of_all();
-        let bcast = agreement.bcast(self.proposal(place), CONTEXT_BYTES);
+        let bcast = agreement.bcast(self.proposal(agreement.place()), CONTEXT_BYTES);
         let context = self.block_on(&Waiting::in_call(operation), among, bcast)?;
-        Ok(parent.child(Core::new(word(&context), members, place)))
+        Ok(word(&context))
     }
 
     /// The contribution of the rank at `place` to an agreement: a context, if it is the first.
@@ -226,11 +264,29 @@ impl State {
         self.groups.add(members)
     }
 
+    /// `MPI_Comm_remote_group`.
+    pub fn comm_remote_group(&mut self, comm: u32) -> Result<u32> {
+        let members = self.remote_group(comm)?.clone();
+        self.groups.add(members)
+    }
+
+    /// The remote group of a communicator.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn remote_group(&self, comm: u32) -> Result<&Members> {
+        self.comms.get(comm)?.core.remote().ok_or_else(|| {
+            let detail =
+                format!("communicator {comm:#x} has no remote group: it is an intracommunicator");
+            Error::new(Class::COMM, detail)
+        })
+    }
+
     /// Gives a new communicator its handle.
     pub(super) fn add_comm(&mut self, mut comm: Comm) -> Result<u32> {
         self.inform(&mut comm);
         let errhandler = comm.errhandler;
-        let handle = self.comms.others.insert(comm).ok_or_else(|| {
+        let handle = self.comms.insert(comm).ok_or_else(|| {
             Error::new(
                 Class::NO_MEM,
                 "there are a million communicators: free some of them first",
@@ -242,10 +298,28 @@ impl State {
 
     /// Makes the handle invalid; operations in flight go on.
     fn remove_comm(&mut self, handle: u32) -> Result<()> {
-        let removed = self.comms.others.remove(handle);
+        let removed = self.comms.remove(handle);
         let comm = removed.ok_or_else(|| comm::unknown(handle))?;
         self.errhandlers.remove_object(comm.errhandler);
         Ok(())
+    }
+
+    /// The part that communication needs of a communicator with a single group.
+    ///
+    /// # Errors
+    /// It is an intercommunicator.
+    pub(super) fn intra(&self, comm: u32) -> Result<&Arc<Core>> {
+        let core = &self.comms.get(comm)?.core;
+        match core.is_inter() {
+            true => {
+                let detail = format!(
+                    "communicator {comm:#x} is an intercommunicator, where one with a single \
+                     group is needed: MPI_Intercomm_merge makes one"
+                );
+                Err(Error::new(Class::COMM, detail))
+            }
+            false => Ok(core),
+        }
     }
 
     fn parent(&self, comm: u32, tag: i32) -> Result<Parent> {

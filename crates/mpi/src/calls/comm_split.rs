@@ -1,5 +1,6 @@
 //! Splitting communicators (MPI 5.0 §7.4.2).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::agreement::Agreement;
@@ -51,7 +52,8 @@ impl Vote {
 }
 
 impl Rank {
-    /// `MPI_Comm_split`: `MPI_COMM_NULL` for the color [`UNDEFINED`].
+    /// `MPI_Comm_split`: `MPI_COMM_NULL` for the color [`UNDEFINED`]. Of an intercommunicator, also
+    /// for a color that nobody in the remote group has.
     pub fn comm_split(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -65,7 +67,7 @@ impl Rank {
         }
         let parent = self.begin(comm)?;
         let context = self.lock().new_context(self.rank());
-        let agreement = Agreement::all(self, &parent.core, parent.tag);
+        let agreement = Agreement::all(self, parent.joint(), parent.tag);
         let mine = Vote {
             color,
             key,
@@ -78,19 +80,9 @@ impl Rank {
             return Ok(comm::NULL);
         }
         let votes: Vec<Vote> = votes.chunks_exact(Vote::BYTES).map(Vote::decode).collect();
-        let mut ranks: Vec<u32> = (0..)
-            .zip(&votes)
-            .filter(|(_, vote)| vote.color == color)
-            .map(|(rank, _)| rank)
-            .collect();
-        // Stable: equal keys keep the order of the parent.
-        ranks.sort_by_key(|&rank| votes[rank as usize].key);
-        let place = ranks
-            .iter()
-            .position(|&rank| rank as usize == parent.core.rank)
-            .expect("this rank has its color");
-        let context = votes[ranks[0] as usize].context;
-        let new = Core::new(context, parent.members_at(&ranks), place);
+        let Some(new) = part(&parent.core, color, &votes) else {
+            return Ok(comm::NULL);
+        };
         let new = parent.child(new.made_from(&parent.core));
         self.lock().add_comm(new)
     }
@@ -109,7 +101,7 @@ impl Rank {
             let entry = info.iter().find(|(name, _)| name == key);
             entry.map(|(_, value)| value.as_str())
         };
-        let host = self.hosts().of(self.rank()) as i32;
+        let host = self.host_of(self.rank()) as i32;
         let color = match split_type {
             split_type::SHARED => host,
             split_type::HW_GUIDED => match value("mpi_hw_resource_type") {
@@ -134,4 +126,29 @@ impl Rank {
         };
         self.comm_split(operation, comm, color, key)
     }
+}
+
+/// The part of a communicator with this rank's color. `votes`: those of all members, by their
+/// numbers in the joint group. `None`: nobody in the remote group has the color.
+fn part(core: &Core, color: i32, votes: &[Vote]) -> Option<Core> {
+    let of = |group: Range<usize>| {
+        let mut ranks: Vec<usize> = group.filter(|&rank| votes[rank].color == color).collect();
+        // Stable: equal keys keep the order of the parent.
+        ranks.sort_by_key(|&rank| votes[rank].key);
+        ranks
+    };
+    let joint = core.joint();
+    let ours = of(core.ours());
+    let place = ours.iter().position(|&rank| rank == joint.rank)?;
+    if !core.is_inter() {
+        let context = votes[ours[0]].context;
+        return Some(Core::new(context, joint.members.at(ours), place));
+    }
+    let theirs = of(core.theirs());
+    let their_first = *theirs.first()?;
+    let is_first = core.is_first();
+    let maker = if is_first { ours[0] } else { their_first };
+    let (ours, theirs) = (joint.members.at(ours), joint.members.at(theirs));
+    let context = votes[maker].context;
+    Some(Core::between(context, ours, place, theirs, is_first))
 }

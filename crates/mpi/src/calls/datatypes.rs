@@ -5,7 +5,6 @@ use datatype::Type;
 use crate::Result;
 use crate::attributes::Holder;
 use crate::rank::Rank;
-use crate::types;
 
 impl Rank {
     /// `MPI_Type_dup`: with the attributes that their copy functions let through, and committed if
@@ -29,7 +28,7 @@ impl Rank {
 
     /// `MPI_Type_free`. Operations in flight and datatypes made from it keep what they need of it.
     pub fn type_free(&self, handle: u32) -> Result<()> {
-        types::check_freeable(handle)?;
+        self.lock().types.check_freeable(handle)?;
         self.delete_attributes(Holder::Datatype(handle))?;
         self.lock().types.remove(handle)
     }

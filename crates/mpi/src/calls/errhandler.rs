@@ -31,10 +31,10 @@ impl Rank {
     #[cold]
     pub fn raise(&self, comm: u32, code: i32) -> ErrorAction {
         let state = self.lock();
-        let (handle, errhandler) = match state.comms.get(comm) {
-            Ok(known) => (comm, known.errhandler),
-            Err(_) => (comm::SELF, state.comms.alone.errhandler),
-        };
+        let of = |handle| Some((handle, state.comms.get(handle).ok()?.errhandler));
+        let (handle, errhandler) = of(comm)
+            .or_else(|| of(comm::SELF))
+            .unwrap_or((comm::SELF, FATAL));
         drop(state);
         self.raise_by(errhandler, handle, code)
     }

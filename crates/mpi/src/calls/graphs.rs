@@ -39,7 +39,7 @@ impl State {
     /// `MPI_Graph_map`: this rank's number in a graph, or [`UNDEFINED`] if the graph has no node
     /// for it.
     pub fn graph_map(&self, comm: u32, graph: &Graph) -> Result<i32> {
-        let core = &self.comms.get(comm)?.core;
+        let core = self.intra(comm)?;
         check_size(graph, core)?;
         Ok(if core.rank < graph.nodes() {
             core.rank as i32
@@ -63,7 +63,7 @@ impl Rank {
         comm: u32,
         graph: Graph,
     ) -> Result<u32> {
-        let parent = self.begin(comm)?;
+        let parent = self.begin_intra(comm)?;
         check_size(&graph, &parent.core)?;
         let ranks = (0..graph.nodes() as u32).collect();
         self.topology_comm(operation, parent, ranks, |place| {
@@ -79,7 +79,7 @@ impl Rank {
         comm: u32,
         graph: DistGraph,
     ) -> Result<u32> {
-        let parent = self.begin(comm)?;
+        let parent = self.begin_intra(comm)?;
         for (name, edges) in [
             ("sources", &graph.incoming),
             ("destinations", &graph.outgoing),
@@ -102,7 +102,7 @@ impl Rank {
         edges: &[[i32; 3]],
         weighted: bool,
     ) -> Result<u32> {
-        let parent = self.begin(comm)?;
+        let parent = self.begin_intra(comm)?;
         for &[source, destination, weight] in edges {
             check_ends("sources", &[source], &parent.core)?;
             check_ends("destinations", &[destination], &parent.core)?;

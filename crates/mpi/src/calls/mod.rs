@@ -13,7 +13,9 @@ mod comm_create;
 mod comm_split;
 mod datatypes;
 mod errhandler;
+mod generalized;
 mod graphs;
+mod intercomm;
 mod persistent;
 mod probe;
 mod recv_fast_path;
@@ -23,5 +25,6 @@ mod window_sync;
 mod window_wait;
 
 pub use comm_split::split_type;
+pub use intercomm::RemoteLeader;
 pub use probe::Claimed;
 pub use window_create::WindowSpec;

@@ -113,7 +113,7 @@ impl Rank {
 
     /// A communicator for a window's own collective operations.
     fn window_comm(self: &Arc<Rank>, operation: &'static str, comm: u32) -> Result<u32> {
-        let parent = self.begin(comm)?;
+        let parent = self.begin_intra(comm)?;
         let agreement = Agreement::all(self, &parent.core, parent.tag);
         let (members, place) = (parent.core.members.clone(), parent.core.rank);
         let mut new = self.agreed_comm(operation, &parent, agreement, members, place)?;
@@ -181,10 +181,8 @@ impl Rank {
 
     /// All members are on this rank's host.
     fn is_beside(&self, core: &Core) -> bool {
-        let here = self.hosts().of(self.rank());
-        core.members
-            .iter()
-            .all(|world| self.hosts().of(world) == here)
+        let here = self.host_of(self.rank());
+        core.members.iter().all(|world| self.host_of(world) == here)
     }
 
     /// The bytes of all members of a communicator, in order.

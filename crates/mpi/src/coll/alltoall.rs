@@ -1,5 +1,9 @@
 //! All-to-all exchange (MPI 5.0 §6.8).
 
+use std::ops::Range;
+
+use datatype::Buffer;
+
 use super::blocks::Blocks;
 use super::call::Call;
 use crate::Result;
@@ -36,28 +40,69 @@ pub(super) async fn run(
     give.part(call.me()).copy_to(&take.part(call.me()));
     match algorithm {
         Algorithm::Bruck => bruck(call, give, take).await,
-        Algorithm::Pairwise => windows(call, give, take, 1).await,
-        _ => windows(call, give, take, WINDOW).await,
+        _ => {
+            let steps = 1..call.size();
+            let give = |step: usize| Some((call.after(step), give.part(call.after(step))));
+            let take = |step: usize| Some((call.before(step), take.part(call.before(step))));
+            windows(call, steps, window(algorithm), give, take).await
+        }
     }
 }
 
-/// Exchanges with `window` ranks at once. Empty blocks are not sent.
-async fn windows(call: &Call<'_>, give: &Blocks, take: &Blocks, window: usize) -> Result<()> {
-    for first in (1..call.size()).step_by(window) {
-        let steps = first..call.size().min(first + window);
-        let mut pending = Vec::new();
-        for from in steps
-            .clone()
-            .map(|step| call.before(step))
-            .filter(|&from| take.len(from) > 0)
-        {
-            pending.push(call.receive(from, take.part(from))?);
+/// Ranks with which a member exchanges at once.
+fn window(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::Pairwise => 1,
+        _ => WINDOW,
+    }
+}
+
+/// The members `ours` exchange with the members `theirs`, each with each. `given`, `taken`: the
+/// buffers for and from a member of the other group. `bytes`: of the longest one, or 0 if not all
+/// members know it.
+pub(super) async fn between(
+    call: &Call<'_>,
+    (ours, theirs): (Range<usize>, Range<usize>),
+    bytes: usize,
+    given: impl Fn(usize) -> Buffer,
+    taken: impl Fn(usize) -> Buffer,
+) -> Result<()> {
+    let steps = ours.len().max(theirs.len());
+    let place = call.me() - ours.start;
+    // In each step pairs exchange: the sum of their places is that of the step, in a circle.
+    let partner = |step: usize| (step + steps - place) % steps;
+    let to = |step: usize, buffer: &dyn Fn(usize) -> Buffer| {
+        let partner = partner(step);
+        let is_there = partner < theirs.len();
+        is_there.then(|| (theirs.start + partner, buffer(partner)))
+    };
+    let case = Case {
+        even: false,
+        ..call.case(bytes)
+    };
+    let algorithm = call.choose(Collective::Alltoall, case);
+    let (give, take) = (|step| to(step, &given), |step| to(step, &taken));
+    windows(call, 0..steps, window(algorithm), give, take).await
+}
+
+/// Exchanges with `window` ranks at once: in each step a buffer is given to one and taken from one.
+/// Empty buffers are not sent.
+async fn windows(
+    call: &Call<'_>,
+    steps: Range<usize>,
+    window: usize,
+    give: impl Fn(usize) -> Option<(usize, Buffer)>,
+    take: impl Fn(usize) -> Option<(usize, Buffer)>,
+) -> Result<()> {
+    let has_data = |(_, buffer): &(usize, Buffer)| !buffer.is_empty();
+    for first in steps.clone().step_by(window) {
+        let now = || first..steps.end.min(first + window);
+        let mut pending = Vec::with_capacity(2 * now().len());
+        for (from, buffer) in now().filter_map(&take).filter(has_data) {
+            pending.push(call.receive(from, buffer)?);
         }
-        for to in steps
-            .map(|step| call.after(step))
-            .filter(|&to| give.len(to) > 0)
-        {
-            pending.push(call.send(to, give.part(to))?);
+        for (to, buffer) in now().filter_map(&give).filter(has_data) {
+            pending.push(call.send(to, buffer)?);
         }
         for one in pending {
             one.await?;

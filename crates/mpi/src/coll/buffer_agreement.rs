@@ -72,11 +72,11 @@ impl Drop for Offer<'_> {
 
 /// Makes the members agree on at most `wanted` buffers.
 pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<Agreed> {
-    let members = &call.core.members;
+    let members = call.worlds();
     let offer = {
         let State { router, lanes, .. } = &mut *call.rank.lock();
         lanes.sweep();
-        router.offer_buffers(members.iter())
+        router.offer_buffers(members.iter().copied())
     };
     let offer = Offer {
         rank: call.rank,
@@ -86,7 +86,7 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
     let (mut direct, mut learns) = (false, false);
     if agreed.free != 0 {
         // All members have joined the memory by now.
-        let copies = copies_directly(call.rank, members.iter());
+        let copies = copies_directly(call.rank, members.iter().copied());
         let own = u64::from(copies) | u64::from(call.rank.learns()) << 1;
         let [common] = combined(call, [own], Op::Band).await?;
         (direct, learns) = (common & 1 != 0, common & 2 != 0);
@@ -94,7 +94,11 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
     let mut buffers = Vec::new();
     while agreed.free != 0 && buffers.len() < wanted {
         let mut state = call.rank.lock();
-        buffers.extend(state.router.collective_buffer(agreed, members.iter())?);
+        buffers.extend(
+            state
+                .router
+                .collective_buffer(agreed, members.iter().copied())?,
+        );
         agreed.free &= agreed.free - 1;
     }
     Ok(Agreed {

@@ -159,13 +159,19 @@ impl CallRound<'_> {
     /// [`publish`](Self::publish) does.
     pub(super) fn publish_blocks(&mut self, blocks: &Blocks) -> bool {
         let (me, size) = (self.me(), self.size());
+        let others = (0..size).filter(|member| *member != me);
+        self.publish_in_order(others.map(|member| blocks.part(member)))
+    }
+
+    /// Publishes these buffers, one after the other, as [`publish`](Self::publish) does.
+    #[inline(always)]
+    pub(super) fn publish_in_order(&mut self, buffers: impl Iterator<Item = Buffer>) -> bool {
         self.round
             .publish_with(self.noted.note(), self.len(), |room| {
                 let mut rest = room;
-                for member in (0..size).filter(|member| *member != me) {
-                    let block = blocks.part(member);
-                    let (place, after) = rest.split_at_mut(block.len().min(rest.len()));
-                    block.hand_over(Direction::Forward, 0, place);
+                for buffer in buffers {
+                    let (place, after) = rest.split_at_mut(buffer.len().min(rest.len()));
+                    buffer.hand_over(Direction::Forward, 0, place);
                     rest = after;
                 }
             })

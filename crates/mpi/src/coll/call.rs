@@ -18,6 +18,9 @@ use crate::{Class, Error, Result};
 /// Bytes of a piece: the elements of one are combined while the next is in flight.
 const PIECE: usize = 128 << 10;
 
+/// The number of the last kind of parts of a communicator whose choices are kept apart.
+const OTHER_PART: u64 = 3;
+
 /// A collective operation in flight, as this rank takes part in it.
 pub(super) struct Call<'a> {
     pub(super) rank: &'a Rank,
@@ -30,6 +33,8 @@ pub(super) struct Call<'a> {
     among: Option<(&'a [u32], Spread)>,
     /// Bytes of a piece of a vector that is combined while it travels.
     piece: usize,
+    /// The choice of an algorithm for these members is kept for later calls.
+    keeps_choices: bool,
     /// This rank's number among those.
     me: usize,
     size: usize,
@@ -46,6 +51,7 @@ impl<'a> Call<'a> {
             tag,
             among: None,
             piece: PIECE,
+            keeps_choices: true,
             me: core.rank,
             size: core.size(),
         }
@@ -79,6 +85,14 @@ impl<'a> Call<'a> {
     pub(super) fn in_cache(&self) -> Call<'a> {
         Call {
             piece: CACHED_PIECE,
+            ..*self
+        }
+    }
+
+    /// This operation among members that other calls do not have: choices are not kept.
+    pub(super) fn unremembered(&self) -> Call<'a> {
+        Call {
+            keeps_choices: false,
             ..*self
         }
     }
@@ -121,6 +135,14 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The members that take part, by world rank.
+    pub(super) fn worlds(&self) -> Vec<usize> {
+        let members = (0..self.size()).map(|number| self.member(number));
+        members
+            .filter_map(|member| self.core.members.world(member))
+            .collect()
+    }
+
     /// The member `steps` after this one, in a circle.
     #[inline(always)]
     pub(super) fn after(&self, steps: usize) -> usize {
@@ -135,8 +157,7 @@ impl<'a> Call<'a> {
 
     /// The communicator's members by host.
     pub(super) fn shape(&self) -> &'a Shape {
-        let hosts = self.rank.hosts();
-        self.core.shape(|world| hosts.of(world))
+        self.core.shape(|world| self.rank.host_of(world))
     }
 
     /// The facts of this call that decide on its algorithm, for `bytes` of a usual call.
@@ -162,17 +183,32 @@ impl<'a> Call<'a> {
     /// The algorithm of the table for this call.
     pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
         let choose = || self.rank.algorithms.algorithm(collective, case);
-        if case.is_in_memory() {
+        if case.is_in_memory() || !self.keeps_choices {
             return choose();
         }
         let part = match &self.among {
             None => 0,
             Some((_, spread)) if spread.hosts <= 1 => 1,
             Some((_, spread)) if spread.sharing == 1 => 2,
-            Some(_) => 3,
+            Some(_) => OTHER_PART,
         };
         let recent = self.core.recent_choices();
         recent.get_or((collective, part), &case, choose)
+    }
+
+    /// The algorithm for a call between two groups, by `choose`.
+    pub(super) fn choose_between(
+        &self,
+        collective: Collective,
+        joint: &Case,
+        choose: impl FnOnce() -> Algorithm,
+    ) -> Algorithm {
+        if joint.is_in_memory() {
+            return choose();
+        }
+        // Nothing between two groups is shared by parts with one rank of each host.
+        let recent = self.core.recent_choices();
+        recent.get_or((collective, OTHER_PART), joint, choose)
     }
 
     /// Starts a send. The buffer must not change until the result is complete.

@@ -1,8 +1,12 @@
 //! Checks of arguments against each other and against the communicator.
 
+use datatype::Buffer;
+
+use super::blocks::Blocks;
 use super::signature::{Data, Root, Signature};
+use crate::algorithms::Collective;
 use crate::comm::Core;
-use crate::{Class, Error, Result};
+use crate::{Class, Error, PROC_NULL, ROOT, Result};
 
 impl Signature<'_> {
     /// Finds what is wrong with the arguments together; each alone has been checked before.
@@ -31,16 +35,45 @@ impl Signature<'_> {
         }
     }
 
+    /// Finds what is wrong with the arguments together on an intercommunicator, where nothing can
+    /// be in place.
+    pub(super) fn check_between(&self, core: &Core) -> Result<()> {
+        if self.collective == Collective::Scan {
+            return Err(one_group("MPI_Scan and MPI_Exscan need"));
+        }
+        let (gives, gets) = match self.root {
+            Root::None => (true, true),
+            Root::Gives(root) => match RootBetween::of(core, root)? {
+                RootBetween::Here => (true, false),
+                RootBetween::There(_) => (false, true),
+                RootBetween::Nowhere => (false, false),
+            },
+            Root::Gets(root) => match RootBetween::of(core, root)? {
+                RootBetween::Here => (false, true),
+                RootBetween::There(_) => (true, false),
+                RootBetween::Nowhere => (false, false),
+            },
+        };
+        if gives && !self.gives.is_present() || gets && !self.gets.is_present() {
+            return Err(misplaced_between());
+        }
+        if gives && gets && self.is_aliased(true, 0) {
+            return Err(aliased());
+        }
+        match (self.combines, self.ours()) {
+            (Some((op, _)), Some(ours)) if gives || gets => op.check(ours.ty()),
+            _ => Ok(()),
+        }
+    }
+
     /// This rank gives and gets the same memory. `is_root`: it has all blocks, if one rank has.
     #[inline(always)]
     fn is_aliased(&self, is_root: bool, me: usize) -> bool {
         match (self.gives, self.gets) {
             (Data::One(Some(one)), Data::Each(Some(all)))
-            | (Data::Each(Some(all)), Data::One(Some(one))) => {
-                is_root && all.part(me).begins_with(one)
-            }
+            | (Data::Each(Some(all)), Data::One(Some(one))) => is_root && begins_with(all, me, one),
             (Data::Each(Some(give)), Data::Each(Some(take))) => {
-                give.part(me).begins_with(&take.part(me))
+                begins_with(give, me, &take.part(me))
             }
             (Data::Vector(Some(give)), Data::Vector(Some(take))) => {
                 give.bytes() > 0 && give.is(take)
@@ -48,6 +81,45 @@ impl Signature<'_> {
             _ => false,
         }
     }
+}
+
+/// The block of member `me` begins where `one` does. It stays out of the paths of calls that have
+/// no blocks.
+#[inline(never)]
+fn begins_with(all: &Blocks, me: usize, one: &Buffer) -> bool {
+    all.part(me).begins_with(one)
+}
+
+/// The root of an operation between two groups, as a rank sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RootBetween {
+    /// This rank, by `MPI_ROOT`.
+    Here,
+    /// Another rank of this group, by `MPI_PROC_NULL`: this rank has no part.
+    Nowhere,
+    /// The rank with this number in the remote group.
+    There(usize),
+}
+
+impl RootBetween {
+    /// An error if the root does not exist.
+    pub(super) fn of(core: &Core, root: i32) -> Result<RootBetween> {
+        match root {
+            ROOT => Ok(RootBetween::Here),
+            PROC_NULL => Ok(RootBetween::Nowhere),
+            _ => match core.peer(root) {
+                Ok(_) => Ok(RootBetween::There(root as usize)),
+                Err(_) => Err(bad_root(core, root)),
+            },
+        }
+    }
+}
+
+/// The error of an operation for which a communicator has a group too many.
+#[cold]
+pub(super) fn one_group(what: &str) -> Error {
+    let detail = format!("{what} a communicator with one group: this is an intercommunicator");
+    Error::new(Class::COMM, detail)
 }
 
 /// Is this rank the root? An error if the root does not exist.
@@ -62,11 +134,17 @@ fn check_root(core: &Core, root: i32) -> Result<bool> {
 
 #[cold]
 fn bad_root(core: &Core, root: i32) -> Error {
-    let (size, last) = (core.size(), core.size() - 1);
-    Error::new(
-        Class::ROOT,
-        format!("root {root} does not exist: the communicator has {size} ranks, 0 to {last}"),
-    )
+    let (size, last) = (core.peers().len(), core.peers().len() - 1);
+    let detail = match core.is_inter() {
+        false => {
+            format!("root {root} does not exist: the communicator has {size} ranks, 0 to {last}")
+        }
+        true => format!(
+            "root {root} does not exist: the remote group has {size} ranks, 0 to {last}; ranks of the root's own group \
+             name MPI_ROOT and MPI_PROC_NULL"
+        ),
+    };
+    Error::new(Class::ROOT, detail)
 }
 
 #[cold]
@@ -74,6 +152,14 @@ fn misplaced() -> Error {
     Error::new(
         Class::BUFFER,
         "MPI_IN_PLACE is not allowed for this buffer on this rank (MPI 5.0 §6.2.1)",
+    )
+}
+
+#[cold]
+fn misplaced_between() -> Error {
+    Error::new(
+        Class::BUFFER,
+        "MPI_IN_PLACE is not allowed on an intercommunicator (MPI 5.0 §6.2.3)",
     )
 }
 

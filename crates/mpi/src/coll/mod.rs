@@ -1,4 +1,4 @@
-//! Collective operations on intracommunicators (MPI 5.0 §6).
+//! Collective operations (MPI 5.0 §6).
 //!
 //! [`Work`] is an operation with its arguments. Its *signature* says what each rank gives and gets;
 //! from it follow the checks, the facts by which the table of `crate::algorithms` chooses, and what
@@ -11,9 +11,13 @@
 //!   in another (`crate::lanes`), and each persistent operation has its own;
 //! - *direct copies*: members publish names of their memory in such a round (`direct`).
 //!
+//! Between the two groups of an intercommunicator, `between` composes each operation of flat ones,
+//! and `between_rounds` runs some by rounds.
+//!
 //! A new collective takes:
 //! - here a variant of [`Work`], with its row in the table `operations`;
 //! - a file with its flat algorithms;
+//! - its composition in `between`;
 //! - in `crate::algorithms` a variant of `Collective`, with its rows and its cost;
 //! - in the crate `abi` its procedures.
 //!
@@ -29,7 +33,10 @@ mod allgather;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod between;
+mod between_rounds;
 mod blocks;
+mod both;
 mod buffer_agreement;
 mod buffer_round;
 mod call;
@@ -78,7 +85,13 @@ use crate::topology::Topology;
 ///
 /// An absent buffer (`None`) stands for `MPI_IN_PLACE` where the standard allows that, and for a
 /// buffer that is significant at the root only on the other ranks.
+///
+/// A root is named by its rank in the communicator. On an intercommunicator the ranks of the other
+/// group name it so, the root itself passes [`ROOT`](crate::ROOT), and the others of its group pass
+/// [`PROC_NULL`](crate::PROC_NULL): they have no part, and their buffers are of no account.
 #[derive(Clone, Debug)]
+// A tag of its own: one hidden in a field costs some instructions wherever the kind is asked for.
+#[repr(u8)]
 pub enum Work {
     /// `MPI_Barrier`.
     Barrier,
@@ -86,7 +99,7 @@ pub enum Work {
     Bcast {
         /// The message: sent by the root, received by the others.
         buffer: Buffer,
-        /// The root's rank in the communicator.
+        /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Gather`: every member sends an equal number of bytes.
@@ -95,7 +108,7 @@ pub enum Work {
         send: Option<Buffer>,
         /// All blocks, at the root.
         receive: Option<Blocks>,
-        /// The root's rank in the communicator.
+        /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Gatherv`: only the root knows the sizes of all blocks.
@@ -104,7 +117,7 @@ pub enum Work {
         send: Option<Buffer>,
         /// All blocks, at the root.
         receive: Option<Blocks>,
-        /// The root's rank in the communicator.
+        /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Scatter`: every member gets an equal number of bytes.
@@ -113,7 +126,7 @@ pub enum Work {
         send: Option<Blocks>,
         /// This rank's block.
         receive: Option<Buffer>,
-        /// The root's rank in the communicator.
+        /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Scatterv`: only the root knows the sizes of all blocks.
@@ -122,7 +135,7 @@ pub enum Work {
         send: Option<Blocks>,
         /// This rank's block.
         receive: Option<Buffer>,
-        /// The root's rank in the communicator.
+        /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Allgather` and `MPI_Allgatherv`.
@@ -161,7 +174,7 @@ pub enum Work {
     Reduce {
         /// The vectors and the operation.
         reduction: Reduction,
-        /// The root's rank in the communicator.
+        /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Allreduce`.

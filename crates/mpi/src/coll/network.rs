@@ -113,7 +113,7 @@ impl Rank {
     pub(super) fn agree_beside(self: &Arc<Rank>, core: &Arc<Core>, tag: i32) -> Result<()> {
         let (rank, of) = (self.clone(), core.clone());
         let request = self.spawn(Some(core.context), async move {
-            settle(&Call::persistent(&rank, &of, tag), true).await
+            settle(&Call::persistent(&rank, of.joint(), tag), true).await
         })?;
         self.lock().messages.requests.detach(request)
     }

@@ -52,15 +52,19 @@ impl Rank {
     pub fn collective_init(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
         let mut state = self.lock();
         let entry = state.comms.get_mut(comm)?;
-        work.check(&entry.core)?;
+        match entry.core.is_inter() {
+            true => work.check_between(&entry.core)?,
+            false => work.check(&entry.core)?,
+        }
         let core = entry.core.clone();
-        let begins = core.network.begin();
+        let begins = core.joint().network.begin();
         let tag = entry.persistent_tag();
         // A buffer is worth while if the operation would use it.
         let shares_memory = state.router.shares_memory(core.members.iter());
-        let trials = match planned(self, &core, &work, true) {
-            Some(_) if shares_memory => TRIALS,
-            _ => 0,
+        let uses_buffer = !core.is_inter() && planned(self, &core, &work, true).is_some();
+        let trials = match uses_buffer && shares_memory {
+            true => TRIALS,
+            false => 0,
         };
         let plan = Arc::new(Plan {
             work: Arc::new(work),
@@ -98,7 +102,7 @@ impl PersistentCollective for Collective {
             (ticket, shared, algorithm == Algorithm::Direct)
         });
         rank.spawn(Some(plan.core.context), async move {
-            let call = Call::persistent(&owner, &plan.core, plan.tag);
+            let call = Call::persistent(&owner, plan.core.joint(), plan.tag);
             match lane {
                 Some((ticket, shared, direct)) => {
                     by_lane(&call, ticket, &shared, direct, &plan.work).await
@@ -108,7 +112,10 @@ impl PersistentCollective for Collective {
                         plan.settle(&call).await?;
                     }
                     network::settle(&call, false).await?;
-                    plan.work.by_messages(&call).await
+                    match plan.core.is_inter() {
+                        true => plan.work.between(&call, &plan.core).await,
+                        false => plan.work.by_messages(&call).await,
+                    }
                 }
             }
         })

@@ -17,7 +17,7 @@ use super::pieces::Pieces;
 use super::signature::{Data, Part, Root, SharedFacts, Signature, WHOLE};
 use super::steps::{Combine, CombineBefore, CombineParts, Meet, Move, OneForAll, Spread, Step};
 use crate::collective_buffers::CommBuffer;
-use crate::comm::Core;
+use crate::comm::{Comm, Core};
 use crate::lanes::{Lane, Round};
 use crate::rank::Rank;
 use crate::request::Waiting;
@@ -27,8 +27,25 @@ use crate::{Class, Error, Result};
 /// result of one member, which reads all vectors.
 const FLAT: usize = 16;
 
-/// A blocking call that takes a round of its communicator's collective buffer.
-pub(super) struct BlockingCall<'a> {
+/// The place of a collective buffer in a communicator.
+pub(super) trait BufferPlace: Copy {
+    fn of(self, comm: &mut Comm) -> &mut CommBuffer;
+}
+
+/// The buffer of all members of a communicator with one group.
+#[derive(Clone, Copy)]
+pub(super) struct OfAll;
+
+impl BufferPlace for OfAll {
+    #[inline(always)]
+    fn of(self, comm: &mut Comm) -> &mut CommBuffer {
+        &mut comm.buffer
+    }
+}
+
+/// A blocking call that takes rounds of a collective buffer of its communicator.
+pub(super) struct BlockingCall<'a, B> {
+    pub(super) buffer: B,
     pub(super) rank: &'a Rank,
     pub(super) waiting: &'a Waiting<'a>,
     pub(super) comm: u32,
@@ -117,7 +134,7 @@ macro_rules! with_step {
     };
 }
 
-impl BlockingCall<'_> {
+impl<B: BufferPlace> BlockingCall<'_, B> {
     #[inline]
     pub(super) fn run(&self, work: &Work) -> Result<()> {
         if self.noted.len > WHOLE {
@@ -150,9 +167,10 @@ impl BlockingCall<'_> {
 
     /// Repeats a step until the round is over for this rank.
     #[inline(always)]
-    fn repeat(&self, step: &mut impl Step) -> Result<()> {
+    pub(super) fn repeat(&self, step: &mut impl Step) -> Result<()> {
         let ended = self.rank.wait_until(self.waiting, |state| {
-            let CommBuffer::Ready(buffer) = &mut state.comms.get_mut(self.comm)?.buffer else {
+            let entry = state.comms.get_mut(self.comm)?;
+            let CommBuffer::Ready(buffer) = self.buffer.of(entry) else {
                 return Err(gone());
             };
             let over = self.noted.step(buffer, |round| step.step(round))?;
@@ -169,7 +187,7 @@ impl BlockingCall<'_> {
     fn abandon(&self) {
         let mut state = self.rank.lock();
         if let Ok(entry) = state.comms.get_mut(self.comm)
-            && let CommBuffer::Ready(buffer) = &mut entry.buffer
+            && let CommBuffer::Ready(buffer) = self.buffer.of(entry)
         {
             buffer.abandon();
         }

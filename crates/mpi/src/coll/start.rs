@@ -10,7 +10,7 @@ use super::buffer_agreement::combined;
 use super::call::Call;
 use super::direct::Direct;
 use super::lane_turn::{LaneTurn, Ticket};
-use super::rounds::{self, BlockingCall};
+use super::rounds::{self, BlockingCall, OfAll};
 use super::signature::SharedFacts;
 use super::{Work, network};
 use crate::Result;
@@ -48,7 +48,9 @@ impl Rank {
     pub fn collective(&self, operation: &'static str, work: &Work, comm: u32) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         let mut state = self.lock();
-        let entry = state.comms.get_mut(comm)?;
+        let Some(entry) = state.comms.with_one_group(comm) else {
+            return self.collective_between(state, &waiting, work, comm);
+        };
         work.check(&entry.core)?;
         let engine = self.engine(entry, work, true);
         if let Engine::Round(facts) = engine {
@@ -71,6 +73,7 @@ impl Rank {
         (me, size): (usize, usize),
     ) -> Result<()> {
         let call = BlockingCall {
+            buffer: OfAll,
             rank: self,
             waiting,
             comm,
@@ -234,7 +237,10 @@ impl Rank {
     /// Starts a collective operation; the request completes when this rank's part is done.
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
         let mut state = self.lock();
-        let entry = state.comms.get_mut(comm)?;
+        let Some(entry) = state.comms.with_one_group(comm) else {
+            drop(state);
+            return self.start_collective_between(work, comm);
+        };
         work.check(&entry.core)?;
         let core = entry.core.clone();
         let rank = self.clone();

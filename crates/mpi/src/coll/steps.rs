@@ -247,6 +247,77 @@ impl<const ROOT: bool> Step for Combine<ROOT> {
     }
 }
 
+/// The vectors of some members are combined: those of another group than this rank's.
+pub(super) struct CombineOf {
+    vectors: Vectors,
+    of: Range<usize>,
+    left: usize,
+}
+
+impl CombineOf {
+    pub(super) fn new(signature: Signature<'_>, of: Range<usize>) -> CombineOf {
+        CombineOf {
+            vectors: Vectors::of(&signature),
+            left: of.end,
+            of,
+        }
+    }
+}
+
+impl Step for CombineOf {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        if !round.publish(&self.vectors.ours) {
+            return Ok(false);
+        }
+        if self.left == self.of.end && self.of.len() >= 2 {
+            let Some([highs, lows]) = round.vectors([self.left - 1, self.left - 2])? else {
+                return Ok(false);
+            };
+            self.vectors.pair(lows, highs)?;
+            self.left -= 2;
+        }
+        while self.left > self.of.start {
+            let Some(bytes) = round.vector(self.left - 1)? else {
+                return Ok(false);
+            };
+            self.vectors.fold(bytes, self.left == self.of.end)?;
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
+/// Blocks are exchanged with the members of another group.
+pub(super) struct MoveOf {
+    /// The blocks that this rank publishes, and the places of those from each of the members.
+    pub(super) give: Box<[Buffer]>,
+    pub(super) take: Box<[Buffer]>,
+    pub(super) of: Range<usize>,
+    /// The number of this rank's block among those that one of them publishes.
+    pub(super) place: usize,
+    /// Blocks that are still to be read.
+    pub(super) left: usize,
+}
+
+impl Step for MoveOf {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        if !round.publish_in_order(self.give.iter().cloned()) {
+            return Ok(false);
+        }
+        while self.left > 0 {
+            let block = &self.take[self.left - 1];
+            let Some(bytes) = round.vector(self.of.start + self.left - 1)? else {
+                return Ok(false);
+            };
+            block.unpack(0, &bytes[self.place * block.len()..]);
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
 /// Vectors are combined for each member of a large group: the first member combines all, and
 /// publishes the result.
 pub(super) struct OneForAll {

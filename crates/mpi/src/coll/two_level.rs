@@ -4,12 +4,7 @@
 //! within each host, others among leaders. Each of its parts chooses its algorithm from the table,
 //! by the costs of its own members.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
-
 use super::call::Call;
-use crate::Result;
 use crate::shape::{Shape, Spread};
 
 /// The stage of steps within a host.
@@ -114,33 +109,4 @@ impl Column {
         call.among(&self.members, spread, LEADERS)
             .expect("a rank is in its own column")
     }
-}
-
-/// Drives two parts of an operation until both have ended.
-pub(super) async fn both(
-    one: impl Future<Output = Result<()>>,
-    other: impl Future<Output = Result<()>>,
-) -> Result<()> {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    let (mut first, mut second) = (None, None);
-    poll_fn(move |context| {
-        if first.is_none()
-            && let Poll::Ready(result) = one.as_mut().poll(context)
-        {
-            first = Some(result);
-        }
-        if second.is_none()
-            && let Poll::Ready(result) = other.as_mut().poll(context)
-        {
-            second = Some(result);
-        }
-        match (&first, &second) {
-            (Some(Err(_)), _) | (_, Some(Err(_))) | (Some(_), Some(_)) => {
-                let first = first.take().unwrap_or(Ok(()));
-                Poll::Ready(first.and(second.take().unwrap_or(Ok(()))))
-            }
-            _ => Poll::Pending,
-        }
-    })
-    .await
 }

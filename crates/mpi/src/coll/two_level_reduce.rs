@@ -10,13 +10,14 @@ use datatype::{Buffer, Elements};
 use super::allgather;
 use super::bcast;
 use super::blocks::Blocks;
+use super::both::both;
 use super::call::Call;
 use super::gather::scatter_linear;
 use super::reduce;
 use super::reduce_scatter;
 use super::reduction::{Counts, Reduction};
 use super::scan;
-use super::two_level::{Column, Levels, both, inside};
+use super::two_level::{Column, Levels, inside};
 use crate::Result;
 
 /// Least bytes of a rank's part of a piece, where pieces of a vector overlap.

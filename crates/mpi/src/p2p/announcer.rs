@@ -99,6 +99,11 @@ impl Announcer {
         self.active = true;
     }
 
+    /// Short receives may be announced from now on.
+    pub(super) fn try_short(&mut self) {
+        (self.tries_short, self.active) = (true, true);
+    }
+
     /// Short receives may be announced.
     pub(super) fn tries_short(&self) -> bool {
         self.tries_short

@@ -47,6 +47,11 @@ impl Arrivals {
         }
     }
 
+    /// Ranks up to `ranks` - 1 are peers from now on.
+    pub(super) fn grow(&mut self, ranks: usize) {
+        self.peers.grow(ranks);
+    }
+
     fn of(&mut self, peer: usize) -> &mut Arrival {
         self.peers.entry(peer).get_or_insert_default()
     }

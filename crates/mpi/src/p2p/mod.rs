@@ -34,6 +34,7 @@ mod short_path;
 mod streams;
 mod transfers;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use channel::{Capabilities, End, Exposed, Family, Put, Router, Token, Transport, ZeroCopy};
@@ -118,16 +119,22 @@ struct Sources<'a> {
     limits: &'a Limits,
 }
 
+/// Several rails lead to one of these peers.
+fn has_rails(router: &mut Router, peers: Range<usize>) -> bool {
+    let mut peers = peers;
+    peers.any(|peer| router.capabilities(peer).rails > 1)
+}
+
 /// The token of a transfer: its request.
 fn token_of(id: RequestId) -> Token {
     Token::new(Family::Messages, id.0.into())
 }
 
 impl Messages {
-    /// The messages of a rank with these peers.
+    /// The messages of a rank with peers 0 to `ranks` - 1.
     pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
-        let rails = (0..ranks).map(|peer| router.capabilities(peer).rails).max();
-        let tries_short = limits.announces && (limits.announces_all || rails > Some(1));
+        let several = has_rails(router, 0..ranks);
+        let tries_short = limits.announces && (limits.announces_all || several);
         let whole = |peer| limits.whole(&router.capabilities(peer));
         let mut send_queue = SendQueue::new((0..ranks).map(whole));
         if limits.tells_blocking() {
@@ -155,6 +162,17 @@ impl Messages {
             profile: None,
             broken: None,
         }
+    }
+
+    /// Adds these peers, which follow those that are known. The router has them already.
+    pub(crate) fn add_peers(&mut self, router: &mut Router, peers: Range<usize>) {
+        let limits = self.limits;
+        self.arrivals.grow(peers.end);
+        if limits.announces && has_rails(router, peers.clone()) {
+            self.announcer.try_short();
+        }
+        let whole = |peer| limits.whole(&router.capabilities(peer));
+        self.send_queue.add(peers.map(whole));
     }
 
     /// Counts the times without a path to a peer, if the rank has a profile.

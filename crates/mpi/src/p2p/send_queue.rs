@@ -45,6 +45,12 @@ impl SendQueue {
         }
     }
 
+    /// Adds the queues to further peers, as [`new`](SendQueue::new).
+    pub(super) fn add(&mut self, whole: impl Iterator<Item = usize>) {
+        self.short_paths.add(whole);
+        self.queues.grow(self.short_paths.peers());
+    }
+
     /// A message of `len` bytes to this peer is one put.
     #[inline(always)]
     pub(super) fn is_one_put(&self, peer: usize, len: usize) -> bool {

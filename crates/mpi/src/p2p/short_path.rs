@@ -12,10 +12,20 @@ impl ShortPaths {
     /// The short paths to peers, for each of which the longest message is given that fits one
     /// packet.
     pub(super) fn new(whole: impl Iterator<Item = usize>) -> ShortPaths {
-        let shorter_than = |whole| u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(1);
         ShortPaths {
-            open: whole.map(shorter_than).collect(),
+            open: whole.map(bound_of).collect(),
             hidden: None,
+        }
+    }
+
+    /// Adds the short paths to further peers, as [`new`](ShortPaths::new).
+    pub(super) fn add(&mut self, whole: impl Iterator<Item = usize>) {
+        let paths = self.hidden.as_mut().unwrap_or(&mut self.open);
+        let mut all = std::mem::take(paths).into_vec();
+        all.extend(whole.map(bound_of));
+        *paths = all.into();
+        if let Some(hidden) = &self.hidden {
+            self.open = vec![0; hidden.len()].into();
         }
     }
 
@@ -56,9 +66,26 @@ impl ShortPaths {
     }
 }
 
+/// The bound of a peer for which the longest message is `whole` bytes that fits one packet.
+fn bound_of(whole: usize) -> u32 {
+    u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn added_paths_are_hidden_as_the_others_are() {
+        let mut paths = ShortPaths::new([64].into_iter());
+        paths.add([8].into_iter());
+        assert!(paths.takes(0, 64) && paths.takes(1, 8) && !paths.takes(1, 9));
+        paths.hide();
+        paths.add([2, 3].into_iter());
+        assert_eq!(paths.peers(), 4);
+        assert_eq!([0, 1, 2, 3].map(|peer| paths.bound(peer)), [65, 9, 3, 4]);
+        assert!(!paths.takes(3, 0) && paths.takes_hidden(3, 3));
+    }
 
     #[test]
     fn hidden_paths_are_kept_and_nothing_takes_them() {

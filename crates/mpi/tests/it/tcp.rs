@@ -12,22 +12,40 @@ use secret::Secret;
 use tcp::{Port, TcpDevice};
 
 use crate::common::{out, random_program, room, run_nodes};
+use crate::growth;
 use mpi::comm::WORLD;
 use mpi::request::RequestId;
 use mpi::{MessageBuffer, Mode};
 
-pub(crate) fn nodes(ranks: usize, rails: usize) -> Vec<Box<dyn Node + Send>> {
-    let board = Board::new(ranks);
+/// Nodes of ranks that know as many ranks at their start as `known` says for each.
+fn nodes_that_know(known: &[usize], rails: usize) -> Vec<Box<dyn Node + Send>> {
+    let board = Board::new(known.len());
     let secret = Secret::draw().unwrap();
     let port = Port::loopback(Ipv4Addr::LOCALHOST.into());
-    let node = |rank| {
+    let node = |(rank, known): (usize, &usize)| {
         let open = |_| TcpDevice::open(&port, &secret).unwrap();
         let devices = (0..rails).map(open);
         let devices = devices.map(|one| Box::new(one) as Box<dyn HostDevice>);
-        let node = HostNode::new(devices.collect(), rank, ranks, &secret, board.of(rank));
+        let node = HostNode::new(devices.collect(), rank, *known, &secret, board.of(rank));
         Box::new(node.unwrap()) as Box<dyn Node + Send>
     };
-    (0..ranks).map(node).collect()
+    known.iter().enumerate().map(node).collect()
+}
+
+pub(crate) fn nodes(ranks: usize, rails: usize) -> Vec<Box<dyn Node + Send>> {
+    nodes_that_know(&vec![ranks; ranks], rails)
+}
+
+#[test]
+fn a_rank_that_starts_later_becomes_a_peer_over_tcp() {
+    for rails in [1, 2] {
+        let seed = rails as u64;
+        let nodes = nodes_that_know(&growth::KNOWN, rails);
+        growth::grow_over(nodes, &growth::APART, false, &[], seed);
+        // Ranks that share memory open devices when they need some.
+        let nodes = nodes_that_know(&[3; 3], rails);
+        growth::grow_over(nodes, &growth::TWO_BESIDE, true, &[], seed);
+    }
 }
 
 #[test]

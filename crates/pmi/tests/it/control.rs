@@ -33,6 +33,7 @@ fn status(unexpected: usize) -> RankStatus {
     let on = |communicator: &str, condition| WaitReason {
         condition,
         communicator: communicator.to_string(),
+        is_remote: communicator == "workers",
     };
     RankStatus {
         operation: "MPI_Waitall".into(),
@@ -54,12 +55,15 @@ fn status(unexpected: usize) -> RankStatus {
             ),
             on("größe", WaitCondition::To { peer: 2, tag: 0 }),
             on("", WaitCondition::All),
+            on("", WaitCondition::User),
+            on("workers", WaitCondition::To { peer: 1, tag: 3 }),
         ],
         unexpected: (0..unexpected)
             .map(|from| UnexpectedMessage {
                 from,
                 tag: 9,
                 communicator: "a=b c".into(),
+                is_remote: from % 2 == 1,
                 bytes: 64,
             })
             .collect(),
@@ -123,11 +127,23 @@ fn a_status_survives_the_way_even_when_it_is_long() {
 
 #[test]
 fn a_status_reads_as_a_sentence() {
-    let mut status = status(1);
+    let mut status = status(2);
     assert_eq!(
         status.unexpected[0].sentence(),
         "64 bytes from 0 tag 9 on a=b c"
     );
+    assert_eq!(
+        status.unexpected[1].sentence(),
+        "64 bytes from 1 of the remote group tag 9 on a=b c"
+    );
+    status.waits.rotate_right(1);
+    status.waits.truncate(2);
+    assert_eq!(
+        status.sentence(),
+        "MPI_Waitall: to 1 of the remote group tag 3 on workers, \
+         from 3 tag 7 on MPI_COMM_WORLD"
+    );
+    status.waits.rotate_left(1);
     status.waits.truncate(1);
     assert_eq!(
         status.sentence(),
@@ -136,13 +152,20 @@ fn a_status_reads_as_a_sentence() {
     status.waits = vec![
         WaitReason {
             condition: WaitCondition::All,
-            communicator: "C".into()
+            communicator: "C".into(),
+            is_remote: false,
         };
         6
     ];
     assert_eq!(
         status.sentence(),
         "MPI_Waitall: on C, on C, on C, on C, and 2 more"
+    );
+    status.waits.truncate(1);
+    status.waits[0].condition = WaitCondition::User;
+    assert_eq!(
+        status.sentence(),
+        "MPI_Waitall for a generalised request (MPI_Grequest_complete)"
     );
     status.waits.clear();
     assert_eq!(status.sentence(), "MPI_Waitall");
@@ -154,6 +177,7 @@ fn a_line_that_is_no_status_is_named() {
         "",
         "op=MPI_Recv",
         "waits from=x tag=1 comm=c",
+        "waits from=1 tag=1 comm=c group=local",
         "unexpected from=1",
         "op=%zz progress=1",
         "op=%8 progress=1",

@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::buffer::UserBuffer;
-use crate::constants::{MPI_ERR_COUNT, MPI_IN_PLACE};
+use crate::constants::{MPI_ERR_COUNT, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use crate::counts::{CommArray, CommCounts};
 use crate::error::Error;
 use crate::handle::{Comm, Datatype};
@@ -10,21 +10,56 @@ use mpi::State;
 use mpi::coll::Blocks;
 use std::ffi::{c_int, c_void};
 
-/// The size of the communicator, and this rank's number in it.
+/// The number of ranks that have a block of this rank or for it: those of the communicator, or of
+/// an intercommunicator's remote group.
+#[inline]
+pub(super) fn block_count_of(state: &State, comm: Comm) -> Result<usize, Error> {
+    Ok(state.comms.get(comm.id())?.core.peers().len())
+}
+
+/// The size of this rank's group, and its number there.
 #[inline]
 pub(super) fn size_and_rank(state: &State, comm: Comm) -> Result<(usize, usize), Error> {
     let core = &state.comms.get(comm.id())?.core;
     Ok((core.size(), core.rank))
 }
 
-pub(super) fn is_root(state: &State, comm: Comm, root: c_int) -> Result<bool, Error> {
-    Ok(usize::try_from(root) == Ok(size_and_rank(state, comm)?.1))
+/// The part of this rank in an operation with a root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// It has the arguments of the root.
+    Root,
+    /// It is the root of an operation between two groups, without a block or vector of its own.
+    RootBetween,
+    /// It has those of the other ranks.
+    Other,
+    /// Another rank of its group is the root of an operation between two groups: its arguments are
+    /// of no account.
+    Nobody,
+}
+
+/// This rank's part, and the number of ranks that have a block at the root. A root that does not
+/// exist is found later.
+#[inline]
+pub(super) fn part_and_size(
+    state: &State,
+    comm: Comm,
+    root: c_int,
+) -> Result<(Part, usize), Error> {
+    let core = &state.comms.get(comm.id())?.core;
+    let part = match core.is_inter() {
+        false if usize::try_from(root) == Ok(core.rank) => Part::Root,
+        true if root == MPI_ROOT => Part::RootBetween,
+        true if root == MPI_PROC_NULL => Part::Nobody,
+        _ => Part::Other,
+    };
+    Ok((part, core.peers().len()))
 }
 
 /// The buffer arguments with a block for each rank.
 ///
 /// The value carries the caller's promise about the memory and the arrays, so its methods are safe.
-/// The arrays have one element for each rank of the communicator.
+/// The arrays have one element for each rank that has a block.
 #[derive(Clone, Copy)]
 pub(super) struct UserBlocks<'a> {
     address: *const c_void,

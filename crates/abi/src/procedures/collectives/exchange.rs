@@ -15,7 +15,7 @@ pub(super) fn make_allgather(
     send: UserBuffer,
     receive: UserBlocks,
 ) -> Made {
-    let size = size_and_rank(state, comm)?.0;
+    let size = block_count_of(state, comm)?;
     Ok(Work::Allgather {
         send: send.buffer_unless_in_place(state)?,
         receive: receive.resolve(state, size)?,
@@ -30,7 +30,7 @@ pub(super) fn make_alltoall(
     send: UserBlocks,
     receive: UserBlocks,
 ) -> Made {
-    let size = size_and_rank(state, comm)?.0;
+    let size = block_count_of(state, comm)?;
     Ok(Work::Alltoall {
         send: send.resolve_unless_in_place(state, size)?,
         receive: receive.resolve(state, size)?,

@@ -1,8 +1,9 @@
-//! Chapters 6 and 8: collective operations on intracommunicators and on neighbourhoods, blocking,
+//! Chapters 6 and 8: collective operations on communicators and on neighbourhoods, blocking,
 //! nonblocking and persistent.
 //!
 //! The tables below give each procedure its C parameters and turn them into a `mpi::coll::Work`,
-//! which all forms take. Arguments that are significant at the root only are ignored elsewhere.
+//! which all forms take. Arguments that are significant at the root only are ignored elsewhere, and
+//! all arguments of a rank that names MPI_PROC_NULL as the root between two groups.
 
 mod blocks;
 mod exchange;

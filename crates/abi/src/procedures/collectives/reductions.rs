@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::handle::{Comm, Datatype, Op};
 use mpi::State;
 use mpi::coll::{Counts, Reduction, Work};
+use mpi::op::Operation;
 use std::ffi::{c_int, c_void};
 
 pub(super) fn make_reduce(
@@ -19,16 +20,32 @@ pub(super) fn make_reduce(
     op: Op,
     root: c_int,
 ) -> Made {
-    let reduction = if is_root(state, comm, root)? {
-        to_all(state, send, receive, op)?
-    } else {
-        Reduction {
+    let (part, _) = part_and_size(state, comm, root)?;
+    let reduction = match part {
+        Part::RootBetween => Reduction {
+            send: None,
+            receive: Some(receive.elements(state)?),
+            op: state.ops.get(op.id(), receive.datatype().0)?,
+        },
+        Part::Root => to_all(state, send, receive, op)?,
+        Part::Other => Reduction {
             send: Some(send.elements(state)?),
             receive: None,
             op: state.ops.get(op.id(), send.datatype().0)?,
-        }
+        },
+        Part::Nobody => nothing(),
     };
     Ok(Work::Reduce { reduction, root })
+}
+
+/// The reduction of a rank without a part.
+#[cold]
+fn nothing() -> Reduction {
+    Reduction {
+        send: None,
+        receive: None,
+        op: Operation::Predefined(datatype::Op::Sum),
+    }
 }
 
 #[inline(always)]

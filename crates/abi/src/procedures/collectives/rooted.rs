@@ -11,9 +11,21 @@ use mpi::coll::Work;
 use std::ffi::c_int;
 
 #[inline(always)]
-pub(super) fn make_bcast(state: &State, _: Comm, buffer: UserBuffer, root: c_int) -> Made {
-    let buffer = buffer.buffer(state)?;
+pub(super) fn make_bcast(state: &State, comm: Comm, buffer: UserBuffer, root: c_int) -> Made {
+    let buffer = match buffer.buffer(state) {
+        Err(error) => insignificant(state, comm, root, error)?,
+        found => found?,
+    };
     Ok(Work::Bcast { buffer, root })
+}
+
+/// A rank without a part in a broadcast has any arguments.
+#[cold]
+fn insignificant(state: &State, comm: Comm, root: c_int, error: Error) -> Result<Buffer, Error> {
+    match part_and_size(state, comm, root)? {
+        (Part::Nobody, _) => Ok(Buffer::empty()),
+        _ => Err(error),
+    }
 }
 
 /// MPI_Gather and MPI_Gatherv.
@@ -26,12 +38,11 @@ pub(super) fn make_gather(
     root: c_int,
 ) -> Made {
     let is_even = receive.is_even();
-    let at_root = is_root(state, comm, root)?;
-    let size = size_and_rank(state, comm)?.0;
-    let send = own_block(state, send, at_root)?;
-    let receive = match at_root {
-        true => Some(receive.checked("recvcount")?.resolve(state, size)?),
-        false => None,
+    let (part, size) = part_and_size(state, comm, root)?;
+    let send = own_block(state, send, part)?;
+    let receive = match part {
+        Part::Root | Part::RootBetween => Some(receive.checked("recvcount")?.resolve(state, size)?),
+        _ => None,
     };
     Ok(match is_even {
         true => Work::Gather {
@@ -57,13 +68,12 @@ pub(super) fn make_scatter(
     root: c_int,
 ) -> Made {
     let is_even = send.is_even();
-    let at_root = is_root(state, comm, root)?;
-    let size = size_and_rank(state, comm)?.0;
-    let send = match at_root {
-        true => Some(send.checked("sendcount")?.resolve(state, size)?),
-        false => None,
+    let (part, size) = part_and_size(state, comm, root)?;
+    let send = match part {
+        Part::Root | Part::RootBetween => Some(send.checked("sendcount")?.resolve(state, size)?),
+        _ => None,
     };
-    let receive = own_block(state, receive, at_root)?;
+    let receive = own_block(state, receive, part)?;
     Ok(match is_even {
         true => Work::Scatter {
             send,
@@ -78,10 +88,12 @@ pub(super) fn make_scatter(
     })
 }
 
-/// This rank's block of a gather or scatter; `None` if it is in place at the root.
-fn own_block(state: &State, own: UserBuffer, at_root: bool) -> Result<Option<Buffer>, Error> {
-    match at_root {
-        true => own.buffer_unless_in_place(state),
-        false => own.buffer(state).map(Some),
+/// This rank's block of a gather or scatter; `None` if it is in place at the root, and where it has
+/// none.
+fn own_block(state: &State, own: UserBuffer, part: Part) -> Result<Option<Buffer>, Error> {
+    match part {
+        Part::Root => own.buffer_unless_in_place(state),
+        Part::Other => own.buffer(state).map(Some),
+        Part::RootBetween | Part::Nobody => Ok(None),
     }
 }

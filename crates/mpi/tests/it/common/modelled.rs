@@ -56,7 +56,21 @@ pub(crate) fn play_to_end(
     program: impl Fn(&Arc<Rank>) + 'static,
 ) -> Run {
     let node = |node, _| -> Box<dyn Node> { Box::new(node) };
-    run_ranks(scene, settings, keep, node, program)
+    let known = vec![scene.hosts.len(); scene.hosts.len()];
+    run_ranks(scene, &known, settings, keep, node, program)
+}
+
+/// Runs a program, which also ends its rank, on ranks that know only some of the ranks at their
+/// start: as many as `known` says for each.
+#[cfg(test)]
+pub(crate) fn play_growing(
+    scene: MachineConfig,
+    known: &[usize],
+    settings: Vec<(&'static str, &'static str)>,
+    program: impl Fn(&Arc<Rank>) + 'static,
+) -> Run {
+    let node = |node, _| -> Box<dyn Node> { Box::new(node) };
+    run_ranks(scene, known, settings, Keep::Digest, node, program)
 }
 
 /// Runs a program on all ranks, with the node that `node` makes of each modelled one.
@@ -67,7 +81,8 @@ pub(crate) fn play_through(
     node: impl Fn(ModelNode, usize) -> Box<dyn Node> + 'static,
     program: impl Fn(&Arc<Rank>) + 'static,
 ) -> Run {
-    run_ranks(scene, settings, keep, node, move |rank| {
+    let known = vec![scene.hosts.len(); scene.hosts.len()];
+    run_ranks(scene, &known, settings, keep, node, move |rank| {
         program(rank);
         rank.finish("MPI_Finalize").unwrap();
     })
@@ -76,6 +91,7 @@ pub(crate) fn play_through(
 /// Runs a program, which also ends its rank, on all ranks.
 fn run_ranks(
     scene: MachineConfig,
+    known: &[usize],
     settings: Vec<(&'static str, &'static str)>,
     keep: Keep,
     node: impl Fn(ModelNode, usize) -> Box<dyn Node> + 'static,
@@ -87,7 +103,7 @@ fn run_ranks(
         seed: scene.seed,
         stack: 512 << 10,
     };
-    let hosts = scene.hosts.clone();
+    let (hosts, known) = (scene.hosts.clone(), known.to_vec());
     let net = move |memory| {
         let net = MachineModel::of(memory, &scene);
         match keep {
@@ -98,6 +114,7 @@ fn run_ranks(
     };
     let body = move |turn: Turn<MachineModel>| {
         let rank = turn.rank() as usize;
+        let size = known[rank];
         let settings = settings
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()));
@@ -106,7 +123,7 @@ fn run_ranks(
                 node: Some(node(ModelNode::new(turn), rank)),
                 ..Peers::new(rank, size)
             },
-            bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts.clone()))),
+            bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts[..size].to_vec()))),
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
         let rank = Rank::new(Some(wiring), knobs).unwrap();

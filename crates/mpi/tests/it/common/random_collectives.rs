@@ -70,7 +70,7 @@ pub(crate) struct Case {
     pub(crate) bytes: usize,
     pub(crate) in_place: bool,
     /// The members describe their memory by types that differ.
-    typed: bool,
+    pub(super) typed: bool,
     /// The reduction: a number of a sample.
     pub(super) sample: usize,
 }
@@ -122,7 +122,7 @@ impl Case {
     }
 
     /// Bytes of a block whose size depends on a number.
-    fn uneven(&self, number: usize) -> usize {
+    pub(super) fn uneven(&self, number: usize) -> usize {
         let mut random = Random::new(self.seed ^ (number as u64) << 40);
         let bytes = match random.below(5) {
             0 => 0,
@@ -133,7 +133,7 @@ impl Case {
     }
 
     /// The bytes as whole elements of every layout that the members may choose.
-    fn rounded(&self, bytes: usize) -> usize {
+    pub(super) fn rounded(&self, bytes: usize) -> usize {
         if self.typed {
             bytes / UNIT * UNIT
         } else {
@@ -156,15 +156,7 @@ impl Case {
     /// Arguments and expected results of a member.
     pub(crate) fn prepare(&self, me: usize, results: &Results) -> Prepared {
         use Kind::*;
-        let prepared = Prepared {
-            case: self.clone(),
-            me,
-            memory: Vec::new(),
-            fills: Vec::new(),
-            checks: Vec::new(),
-            gaps: Vec::new(),
-            work: Work::Barrier,
-        };
+        let prepared = Prepared::new(self.clone(), me);
         match self.kind {
             Barrier => prepared,
             Bcast => prepared.bcast(),
@@ -180,19 +172,32 @@ impl Case {
 /// A member's arguments, memory and expected results.
 pub(crate) struct Prepared {
     pub(crate) case: Case,
-    me: usize,
+    pub(super) me: usize,
     pub(crate) work: Work,
     /// Keeps the buffers.
     memory: Vec<Vec<u8>>,
     /// The contents of buffers before each run.
-    fills: Vec<(Buffer, Vec<u8>)>,
+    pub(super) fills: Vec<(Buffer, Vec<u8>)>,
     /// The contents of buffers after each run.
-    checks: Vec<(Buffer, Vec<u8>)>,
+    pub(super) checks: Vec<(Buffer, Vec<u8>)>,
     /// Places of memory with elements of [`gapped`].
     gaps: Vec<usize>,
 }
 
 impl Prepared {
+    /// No arguments yet.
+    pub(super) fn new(case: Case, me: usize) -> Prepared {
+        Prepared {
+            case,
+            me,
+            memory: Vec::new(),
+            fills: Vec::new(),
+            checks: Vec::new(),
+            gaps: Vec::new(),
+            work: Work::Barrier,
+        }
+    }
+
     /// Writes the contributions, and removes the results of the last run.
     pub(crate) fn fill(&self) {
         for (buffer, _) in &self.checks {
@@ -234,7 +239,7 @@ impl Prepared {
     }
 
     /// Memory for packed bytes, in a layout that depends on the member.
-    fn room(&mut self, bytes: usize) -> Buffer {
+    pub(super) fn room(&mut self, bytes: usize) -> Buffer {
         let layout = match self.case.typed {
             true => (self.case.seed as usize + self.me + self.memory.len()) % 3,
             false => 0,
@@ -257,9 +262,8 @@ impl Prepared {
     }
 
     /// Blocks of one size, one after the other.
-    fn even(&mut self, bytes: usize) -> Blocks {
-        let size = self.case.size;
-        Blocks::even(self.room(bytes * size), size)
+    fn even(&mut self, bytes: usize, count: usize) -> Blocks {
+        Blocks::even(self.room(bytes * count), count)
     }
 
     /// Blocks of these sizes.
@@ -268,7 +272,7 @@ impl Prepared {
     }
 
     /// Memory that has this data before the call and afterwards.
-    fn source(&mut self, data: Vec<u8>) -> Buffer {
+    pub(super) fn source(&mut self, data: Vec<u8>) -> Buffer {
         let buffer = self.room(data.len());
         self.fills.push((buffer.clone(), data.clone()));
         self.checks.push((buffer.clone(), data));
@@ -309,10 +313,10 @@ impl Prepared {
         (0..case.size).map(bytes).collect()
     }
 
-    fn all_blocks(&mut self, sizes: &[usize], uneven: bool) -> Blocks {
+    pub(super) fn all_blocks(&mut self, sizes: &[usize], uneven: bool) -> Blocks {
         match uneven {
             true => self.blocks(sizes),
-            false => self.even(sizes[0]),
+            false => self.even(sizes[0], sizes.len()),
         }
     }
 
@@ -421,7 +425,7 @@ impl Prepared {
     }
 
     /// Memory for elements.
-    fn elements(&mut self, count: usize, ty: &Type) -> Elements {
+    pub(super) fn elements(&mut self, count: usize, ty: &Type) -> Elements {
         let mut memory = vec![0xee; count * ty.extent() as usize];
         let elements = elements(&mut memory, count, ty);
         if ty.extent() == 32 {
@@ -498,7 +502,7 @@ impl Prepared {
     }
 
     /// Counts that differ and have this sum.
-    fn uneven_counts(&self, count: usize) -> Counts {
+    pub(super) fn uneven_counts(&self, count: usize) -> Counts {
         let mut random = Random::new(self.case.seed);
         let mut left = count;
         let mut counts: Box<[usize]> = (0..self.case.size)

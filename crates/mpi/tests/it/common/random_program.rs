@@ -39,37 +39,47 @@ fn number(name: &str) -> Option<u64> {
 
 /// Runs the program of a seed. All ranks of a job call this with one seed.
 pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
+    play_on(rank, WORLD, seed);
+}
+
+/// Runs the program of a seed on a communicator. All members call this with one seed.
+pub(crate) fn play_on(rank: &Arc<Rank>, comm: u32, seed: u64) {
     let mut random = Random::new(seed);
+    let (me, size) = place(rank, comm);
     for phase in 0..2 + random.below(4) {
         let (kind, seed) = (random.below(10), random.word());
         match kind {
-            8 | 9 => rounds(rank, WORLD, rank.rank(), rank.size(), seed),
-            0 => collectives(rank, WORLD, rank.rank(), rank.size(), seed),
-            1 => on_a_part(rank, seed, phase),
-            2 => on_a_copy(rank, seed, phase),
-            _ => storm(rank, WORLD, rank.rank(), rank.size(), seed, phase),
+            8 | 9 => rounds(rank, comm, me, size, seed),
+            0 => collectives(rank, comm, me, size, seed),
+            1 => on_a_part(rank, comm, seed, phase),
+            2 => on_a_copy(rank, comm, seed, phase),
+            _ => storm(rank, comm, me, size, seed, phase),
         }
     }
 }
 
-fn on_a_copy(rank: &Arc<Rank>, seed: u64, phase: u64) {
-    let comm = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
-    storm(rank, comm, rank.rank(), rank.size(), seed, phase);
+/// This rank's number in a communicator, and the number of members.
+fn place(rank: &Rank, comm: u32) -> (usize, usize) {
+    let state = rank.lock();
+    let core = &state.comms.get(comm).unwrap().core;
+    (core.rank, core.size())
+}
+
+fn on_a_copy(rank: &Arc<Rank>, comm: u32, seed: u64, phase: u64) {
+    let (me, size) = place(rank, comm);
+    let comm = rank.comm_dup("MPI_Comm_dup", comm, &[]).unwrap();
+    storm(rank, comm, me, size, seed, phase);
     rank.comm_free(comm).unwrap();
 }
 
-fn on_a_part(rank: &Arc<Rank>, seed: u64, phase: u64) {
+fn on_a_part(rank: &Arc<Rank>, comm: u32, seed: u64, phase: u64) {
     let mut random = Random::new(seed);
-    let colors: Vec<i32> = (0..rank.size()).map(|_| random.below(2) as i32).collect();
-    let mine = colors[rank.rank()];
-    let members: Vec<usize> = (0..rank.size())
-        .filter(|&other| colors[other] == mine)
-        .collect();
-    let me = members
-        .iter()
-        .position(|&member| member == rank.rank())
-        .unwrap();
-    let comm = rank.comm_split("MPI_Comm_split", WORLD, mine, 0).unwrap();
+    let (me, size) = place(rank, comm);
+    let colors: Vec<i32> = (0..size).map(|_| random.below(2) as i32).collect();
+    let mine = colors[me];
+    let members: Vec<usize> = (0..size).filter(|&other| colors[other] == mine).collect();
+    let me = members.iter().position(|&member| member == me).unwrap();
+    let comm = rank.comm_split("MPI_Comm_split", comm, mine, 0).unwrap();
     let seed = seed.wrapping_add(mine as u64);
     storm(rank, comm, me, members.len(), seed, phase);
     collectives(rank, comm, me, members.len(), seed);

@@ -84,7 +84,7 @@ pub(crate) fn run_nodes(
 fn run_on_segment(size: usize, settings: &[(&str, &str)], program: Program) {
     let segment = pmi::empty_segment().unwrap();
     let reach = |_| (Some(segment.try_clone().unwrap()), None);
-    run_over(&vec![0; size], settings, reach, program);
+    run_over(&vec![0; size], &vec![size; size], settings, reach, program);
 }
 
 fn run_on_devices(size: usize, settings: &[(&str, &str)], setup: &Setup, program: Program) {
@@ -98,7 +98,8 @@ fn run_on_devices(size: usize, settings: &[(&str, &str)], setup: &Setup, program
 fn run_on_nodes(nodes: Vec<Box<dyn Node + Send>>, settings: &[(&str, &str)], program: Program) {
     let size = nodes.len();
     let mut nodes = nodes.into_iter();
-    run_over(&vec![0; size], settings, |_| (None, nodes.next()), program);
+    let reach = |_| (None, nodes.next());
+    run_over(&vec![0; size], &vec![size; size], settings, reach, program);
 }
 
 /// Runs on two hosts with alternate ranks: shared memory in each, devices between them. Ranks sleep
@@ -120,11 +121,37 @@ fn run_on_hosts(size: usize, settings: &[(&str, &str)], program: Program) {
         let segment = segments[rank % 2].try_clone().unwrap();
         (Some(segment), nodes.next())
     };
-    run_over(&hosts, &settings, reach, program);
+    run_over(&hosts, &vec![size; size], &settings, reach, program);
 }
 
+/// Runs `program` on ranks that know only some of the ranks at their start: as many as `known` says
+/// for each. Those on one host share memory; a rank without a node gets one from its program.
+pub(crate) fn run_growing(
+    nodes: Vec<Option<Box<dyn Node + Send>>>,
+    hosts: &[u32],
+    known: &[usize],
+    settings: &[(&str, &str)],
+    program: impl Fn(&Arc<Rank>) + Send + Sync + 'static,
+) {
+    let segments: Vec<OwnedFd> = hosts
+        .iter()
+        .map(|_| pmi::empty_segment().unwrap())
+        .collect();
+    let mut nodes = nodes.into_iter();
+    let reach = |rank: usize| {
+        let host = hosts[rank];
+        let is_shared = hosts.iter().filter(|other| **other == host).count() > 1;
+        let segment = is_shared.then(|| segments[host as usize].try_clone().unwrap());
+        (segment, nodes.next().unwrap())
+    };
+    run_over(hosts, known, settings, reach, Arc::new(program));
+}
+
+/// Runs `program` on a rank for each of `hosts`, which knows as many ranks at its start as `known`
+/// says.
 fn run_over(
     hosts: &[u32],
+    known: &[usize],
     settings: &[(&str, &str)],
     mut reach: impl FnMut(usize) -> (Option<OwnedFd>, Option<Box<dyn Node + Send>>),
     program: Program,
@@ -137,7 +164,8 @@ fn run_over(
     let (reports, ended) = channel();
     for rank in 0..size {
         let (segment, node) = reach(rank);
-        let (hosts, settings) = (Hosts::new(hosts.to_vec()), settings.clone());
+        let known = known[rank];
+        let (hosts, settings) = (Hosts::new(hosts[..known].to_vec()), settings.clone());
         let (program, reports) = (program.clone(), reports.clone());
         let body = move || {
             let mut knobs = knobs::Knobs::parse(settings.into_iter()).unwrap();
@@ -146,7 +174,7 @@ fn run_over(
             let wiring = Wiring {
                 peers: Peers {
                     node: node.map(|node| node as Box<dyn Node>),
-                    ..Peers::new(rank, size).sharing(hosts.beside(rank), segment)
+                    ..Peers::new(rank, known).sharing(hosts.beside(rank), segment)
                 },
                 bootstrap: Arc::new(Standalone::new(rank, hosts)),
             };

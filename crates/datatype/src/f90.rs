@@ -1,0 +1,153 @@
+//! Datatypes of Fortran's kinds (MPI 5.0, section 19.1.9): predefined types without names, one for
+//! each precision and range that a program asks for.
+//!
+//! Each behaves as a named predefined type of its size; envelope and contents tell the request.
+
+use std::fmt;
+
+use crate::Predefined;
+use crate::construct::Parts;
+use crate::envelope::{Combiner, Constructor};
+use crate::error::{Error, Result};
+use crate::types::Type;
+
+/// `MPI_UNDEFINED`: precision or range does not matter.
+pub const UNDEFINED: i32 = -32766;
+
+/// The arguments of Fortran's `selected_real_kind` or `selected_int_kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `MPI_Type_create_f90_real`.
+    Real {
+        /// Decimal digits of precision.
+        p: i32,
+        /// Decimal exponent range.
+        r: i32,
+    },
+    /// `MPI_Type_create_f90_complex`, for each of both parts.
+    Complex {
+        /// Decimal digits of precision.
+        p: i32,
+        /// Decimal exponent range.
+        r: i32,
+    },
+    /// `MPI_Type_create_f90_integer`.
+    Integer {
+        /// Decimal exponent range.
+        r: i32,
+    },
+}
+
+/// Precision and range of the formats of real numbers, in rising order: binary32, binary64, and C's
+/// long double.
+const REALS: [(i32, i32); 3] = [(6, 37), (15, 307), LONG_DOUBLE];
+
+/// The 80 bits of x87, which are also Fortran's kind 10, or IEEE binary128.
+const LONG_DOUBLE: (i32, i32) = if cfg!(target_arch = "x86_64") {
+    (18, 4931)
+} else {
+    (33, 4931)
+};
+
+/// Ranges of integers with 1, 2, 4, 8 and 16 bytes.
+const INTEGERS: [i32; 5] = [2, 4, 9, 18, 38];
+
+impl Type {
+    /// The datatype of a Fortran kind.
+    pub fn f90(kind: Kind) -> Result<Type> {
+        let basic = kind.basic().ok_or(Error::NoKind { kind })?;
+        Parts::of(&basic.into())?.into_type(Constructor::F90(kind))
+    }
+}
+
+impl Kind {
+    /// The named predefined type with the smallest elements that have this precision and range.
+    pub fn basic(self) -> Option<Predefined> {
+        use Predefined as P;
+        match self {
+            Kind::Real { p, r } => pick(real(p, r)?, [P::REAL4, P::REAL8, P::LONG_DOUBLE]),
+            Kind::Complex { p, r } => pick(
+                real(p, r)?,
+                [P::COMPLEX8, P::COMPLEX16, P::C_LONG_DOUBLE_COMPLEX],
+            ),
+            Kind::Integer { r } => {
+                let at = INTEGERS.iter().position(|&most| (0..=most).contains(&r))?;
+                pick(
+                    at,
+                    [
+                        P::INTEGER1,
+                        P::INTEGER2,
+                        P::INTEGER4,
+                        P::INTEGER8,
+                        P::INTEGER16,
+                    ],
+                )
+            }
+        }
+    }
+
+    pub(crate) fn combiner(self) -> Combiner {
+        match self {
+            Kind::Real { .. } => Combiner::F90Real,
+            Kind::Complex { .. } => Combiner::F90Complex,
+            Kind::Integer { .. } => Combiner::F90Integer,
+        }
+    }
+
+    pub(crate) fn arguments(self) -> Vec<i32> {
+        match self {
+            Kind::Real { p, r } | Kind::Complex { p, r } => vec![p, r],
+            Kind::Integer { r } => vec![r],
+        }
+    }
+
+    /// The kinds that have datatypes, in words.
+    pub(crate) fn available(self) -> String {
+        match self {
+            Kind::Integer { .. } => "valid: r from 0 to 38".into(),
+            _ => {
+                let (p, r) = LONG_DOUBLE;
+                format!("valid: p from 0 to {p}, r from 0 to {r}; one of both may be MPI_UNDEFINED")
+            }
+        }
+    }
+}
+
+fn pick<const N: usize>(at: usize, types: [Predefined; N]) -> Option<Predefined> {
+    types.get(at).copied()
+}
+
+/// The place in `REALS` of the first format with this precision and range.
+fn real(p: i32, r: i32) -> Option<usize> {
+    if (p, r) == (UNDEFINED, UNDEFINED) {
+        return None;
+    }
+    let suits = |value, most| value == UNDEFINED || (0..=most).contains(&value);
+    REALS
+        .iter()
+        .position(|&(most_p, most_r)| suits(p, most_p) && suits(r, most_r))
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: i32| match value {
+            UNDEFINED => "MPI_UNDEFINED".to_string(),
+            value => value.to_string(),
+        };
+        match *self {
+            Kind::Real { p, r } => write!(
+                f,
+                "no datatype for reals has p = {} and r = {}",
+                shown(p),
+                shown(r)
+            ),
+            Kind::Complex { p, r } => write!(
+                f,
+                "no datatype for complex numbers has p = {} and r = {}",
+                shown(p),
+                shown(r)
+            ),
+            Kind::Integer { r } => write!(f, "no datatype for integers has r = {}", shown(r)),
+        }
+    }
+}

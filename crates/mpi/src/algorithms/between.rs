@@ -1,0 +1,97 @@
+//! The choice among the ways of an operation between two groups in which each member gets data of
+//! all members of the remote group.
+//!
+//! - [`Algorithm::Linear`]: each member sends its data to each of the remote group;
+//! - [`Algorithm::TwoLevel`]: data are collected at the first member of a group, go to the first of
+//!   the other, and are distributed there;
+//! - [`Algorithm::TwoLevelParts`]: each member combines a part of the vectors of its group, and
+//!   sends it to each of the remote group.
+
+use super::{Algorithm, Case, Collective, rows, time};
+
+/// Within shared memory: members of a group that take the data of each remote member.
+pub(crate) const FEW: usize = 4;
+
+/// Within shared memory: bytes from which on a vector is combined in parts.
+const PARTS: usize = 8 << 10;
+
+/// Within shared memory: bytes of a block from which on it is sent to each remote member.
+const LONG_BLOCK: usize = 4 << 10;
+
+/// The facts of an operation between two groups. Both groups see the same.
+pub(crate) struct Between {
+    /// All members.
+    pub(crate) joint: Case,
+    /// The members of each group, the first one's first.
+    pub(crate) groups: [Case; 2],
+}
+
+impl Between {
+    /// The algorithm of an allgather whose longest blocks have these bytes.
+    pub(crate) fn allgather(&self, block: usize) -> Algorithm {
+        if self.joint.is_in_memory() {
+            return match self.most() <= FEW || block >= LONG_BLOCK {
+                true => Algorithm::Linear,
+                false => Algorithm::TwoLevel,
+            };
+        }
+        let collected = |from: &Case, to: &Case| {
+            flat_time(Collective::Gather, from, block)
+                + flat_time(Collective::Bcast, to, block * from.ranks)
+        };
+        let [first, second] = &self.groups;
+        let by_firsts = collected(first, second).max(collected(second, first));
+        match flat_time(Collective::Alltoall, &self.joint, block) <= by_firsts {
+            true => Algorithm::Linear,
+            false => Algorithm::TwoLevel,
+        }
+    }
+
+    /// The algorithm of an allreduce of vectors of these bytes.
+    pub(crate) fn allreduce(&self, bytes: usize) -> Algorithm {
+        if self.joint.is_in_memory() {
+            return match bytes {
+                PARTS.. => Algorithm::TwoLevelParts,
+                _ if self.most() <= FEW => Algorithm::Linear,
+                _ => Algorithm::TwoLevel,
+            };
+        }
+        let longest = |of: Collective| {
+            let times = self.groups.iter().map(|group| flat_time(of, group, bytes));
+            times.max().unwrap_or(0)
+        };
+        let least = self.groups.iter().map(|group| group.ranks).min();
+        let to_all = |bytes: usize| flat_time(Collective::Alltoall, &self.joint, bytes);
+        let across = self.joint.network.message(bytes as u64, true).total();
+        let times = [
+            (Algorithm::Linear, to_all(bytes)),
+            (
+                Algorithm::TwoLevel,
+                longest(Collective::Reduce) + across + longest(Collective::Bcast),
+            ),
+            (
+                Algorithm::TwoLevelParts,
+                longest(Collective::ReduceScatter) + to_all(bytes.div_ceil(least.unwrap_or(1))),
+            ),
+        ];
+        let best = times.into_iter().min_by_key(|(_, time)| *time);
+        best.map_or(Algorithm::TwoLevel, |(algorithm, _)| algorithm)
+    }
+
+    /// Members of the larger group.
+    fn most(&self) -> usize {
+        self.groups[0].ranks.max(self.groups[1].ranks)
+    }
+}
+
+/// The time of the cheapest algorithm without levels, in nanoseconds, with `bytes` bytes.
+fn flat_time(of: Collective, case: &Case, bytes: usize) -> u64 {
+    if case.ranks < 2 {
+        return 0;
+    }
+    let case = Case { bytes, ..*case };
+    let rows = rows(of).iter();
+    let works = rows.filter(|row| !row.has_levels() && row.can(&case));
+    let times = works.map(|row| time(of, row.algorithm, &case));
+    times.min().unwrap_or(u64::MAX)
+}

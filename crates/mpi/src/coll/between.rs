@@ -1,0 +1,554 @@
+//! Collective operations between the two groups of an intercommunicator (MPI 5.0 §6.2.3), by
+//! messages.
+//!
+//! The members of both groups form one *joint* group. An operation between two groups is composed
+//! of operations without levels among some of its members: those around a root, those of one group,
+//! or all. Each part chooses its algorithm from the table.
+//!
+//! Invariants:
+//! - all members choose alike, because a choice depends on facts that both groups know;
+//! - a rank that names `MPI_PROC_NULL` as the root has no part;
+//! - operands are combined in the order of the giving group's ranks.
+
+use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
+
+use channel::lock::Guard;
+use datatype::{Buffer, Elements};
+
+use super::blocks::Blocks;
+use super::both::both;
+use super::call::Call;
+use super::check::{RootBetween, one_group};
+use super::reduction::{Counts, Reduction};
+use super::{Work, alltoall, bcast, gather, network, reduce, reduce_scatter};
+use crate::algorithms::between::Between as Choice;
+use crate::algorithms::{Algorithm, Case, Collective};
+use crate::comm::Core;
+use crate::rank::{Rank, State};
+use crate::request::{RequestId, Waiting};
+use crate::shape::{Shape, Spread};
+use crate::{Class, Error, Result};
+
+/// The stage of an operation around a root.
+const ROOTED: u64 = 1;
+/// The stage of operations within each group.
+const INSIDE: u64 = 2;
+/// The stages of operations that bring the data of a group to the first member of the other: from
+/// the first group, and from the second.
+const TO_FIRST_MEMBER: [u64; 2] = [3, 4];
+/// The stage of messages between the first members.
+const FIRST_MEMBERS: u64 = 5;
+/// The stage of messages from each member to each of the remote group.
+const TO_ALL: u64 = 6;
+
+impl Rank {
+    /// Runs a collective operation on a communicator that has not one group.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn collective_between(
+        &self,
+        mut state: Guard<'_, State>,
+        waiting: &Waiting<'_>,
+        work: &Work,
+        comm: u32,
+    ) -> Result<()> {
+        let begun = Begun::new(&mut state, work, comm)?;
+        drop(state);
+        let in_rounds = self.between_by_rounds(waiting, &begun, work, comm);
+        if in_rounds.map_err(|error| numbered(error, &begun.groups))? {
+            return Ok(());
+        }
+        let among = Some(begun.groups.context);
+        self.block_on(waiting, among, begun.run(self, work))
+    }
+
+    /// Starts a collective operation on a communicator that has not one group.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn start_collective_between(
+        self: &Arc<Rank>,
+        work: Work,
+        comm: u32,
+    ) -> Result<RequestId> {
+        let begun = Begun::new(&mut self.lock(), &work, comm)?;
+        let rank = self.clone();
+        self.spawn(Some(begun.groups.context), async move {
+            begun.run(&rank, &work).await
+        })
+    }
+}
+
+/// An operation that has begun.
+pub(super) struct Begun {
+    pub(super) groups: Arc<Core>,
+    pub(super) tag: i32,
+    /// The members begin to agree on their network in it.
+    begins: bool,
+}
+
+impl Begun {
+    fn new(state: &mut State, work: &Work, comm: u32) -> Result<Begun> {
+        let entry = state.comms.get_mut(comm)?;
+        work.check_between(&entry.core)?;
+        Ok(Begun {
+            groups: entry.core.clone(),
+            tag: entry.collective_tag(),
+            begins: entry.core.joint().network.begin(),
+        })
+    }
+
+    async fn run(&self, rank: &Rank, work: &Work) -> Result<()> {
+        let call = Call::new(rank, self.groups.joint(), self.tag);
+        network::settle(&call, self.begins).await?;
+        work.between(&call, &self.groups).await
+    }
+}
+
+impl Work {
+    /// Finds what is wrong with the arguments together on an intercommunicator; each alone has been
+    /// checked before.
+    pub(super) fn check_between(&self, core: &Core) -> Result<()> {
+        match self.signature() {
+            Some(signature) => signature.check_between(core),
+            None => Err(one_group("operations among neighbours need")),
+        }
+    }
+
+    /// Runs the operation between two groups by messages; `call` is that of their joint group.
+    pub(super) async fn between(&self, call: &Call<'_>, groups: &Core) -> Result<()> {
+        let done = self.compose(&Between { call, groups }).await;
+        done.map_err(|error| numbered(error, groups))
+    }
+
+    async fn compose(&self, between: &Between<'_>) -> Result<()> {
+        match self {
+            Work::Barrier => self.by_messages(between.call).await,
+            Work::Bcast { root, .. }
+            | Work::Gather { root, .. }
+            | Work::Gatherv { root, .. }
+            | Work::Scatter { root, .. }
+            | Work::Scatterv { root, .. } => Box::pin(between.around(self, *root)).await,
+            Work::Allgather { send, receive } => match send {
+                Some(send) => Box::pin(between.allgather(send, receive)).await,
+                None => Ok(()),
+            },
+            Work::Alltoall { send, receive } => match send {
+                Some(send) => between.alltoall(send, receive).await,
+                None => Ok(()),
+            },
+            Work::Reduce { reduction, root } => Box::pin(between.reduce(reduction, *root)).await,
+            Work::Allreduce(reduction) => Box::pin(between.allreduce(reduction)).await,
+            Work::ReduceScatter { reduction, counts } => {
+                Box::pin(between.reduce_scatter(reduction, counts)).await
+            }
+            Work::Scan { .. }
+            | Work::NeighbourAllgather { .. }
+            | Work::NeighbourAlltoall { .. } => {
+                Err(Error::new(Class::INTERN, "an operation of one group"))
+            }
+        }
+    }
+}
+
+/// An error of an operation of the joint group, which tells how it numbers the ranks.
+#[cold]
+fn numbered(error: Error, groups: &Core) -> Error {
+    if error.class != Class::TRUNCATE || error.is_loss() {
+        return error;
+    }
+    let (ours, theirs) = (groups.ours(), groups.theirs());
+    let detail = format!(
+        "{} (numbers of both groups together: {} to {} are the ranks of this group, {} to {} those of the remote one)",
+        error.detail,
+        ours.start,
+        ours.end - 1,
+        theirs.start,
+        theirs.end - 1,
+    );
+    Error::new(error.class, detail)
+}
+
+/// An operation between two groups.
+struct Between<'a> {
+    /// The operation in the joint group.
+    call: &'a Call<'a>,
+    groups: &'a Core,
+}
+
+impl Between<'_> {
+    /// Runs an operation with a root that moves data.
+    async fn around(&self, work: &Work, root: i32) -> Result<()> {
+        let root = RootBetween::of(self.groups, root)?;
+        let root = match root {
+            RootBetween::Nowhere => return Ok(()),
+            RootBetween::Here => self.call.me(),
+            RootBetween::There(root) => self.groups.theirs().start + root,
+        };
+        let members = around(self.groups, root);
+        let Some(call) = self.among(&members, ROOTED) else {
+            return Ok(());
+        };
+        let (call, root) = (&call.unremembered(), members.len() - 1);
+        match work {
+            Work::Bcast { buffer, .. } => bcast::flat(call, buffer, root).await,
+            Work::Gather { send, receive, .. } => {
+                gather::flat(call, own(send, root, call), receive.as_ref(), root).await
+            }
+            Work::Gatherv { send, receive, .. } => {
+                gather::gather_linear(call, own(send, root, call), receive.as_ref(), root).await
+            }
+            Work::Scatter { send, receive, .. } => {
+                gather::scatter_flat(call, send.as_ref(), own(receive, root, call), root).await
+            }
+            Work::Scatterv { send, receive, .. } => {
+                gather::scatter_linear(call, send.as_ref(), own(receive, root, call), root).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Exchanges blocks with each member of the remote group.
+    async fn alltoall(&self, send: &Blocks, receive: &Blocks) -> Result<()> {
+        let bytes = match (send.is_even(), receive.is_even()) {
+            (true, true) => send.len(0).max(receive.len(0)),
+            _ => 0,
+        };
+        let (give, take) = (|to| send.part(to), |from| receive.part(from));
+        self.exchange(bytes, give, take).await
+    }
+
+    /// Exchanges buffers with each member of the remote group. `bytes`: of the longest one, or 0 if
+    /// not all members know it.
+    async fn exchange(
+        &self,
+        bytes: usize,
+        give: impl Fn(usize) -> Buffer,
+        take: impl Fn(usize) -> Buffer,
+    ) -> Result<()> {
+        let call = self.call.on_stage(TO_ALL);
+        let groups = (self.groups.ours(), self.groups.theirs());
+        alltoall::between(&call, groups, bytes, give, take).await
+    }
+
+    async fn allgather(&self, send: &Buffer, receive: &Blocks) -> Result<()> {
+        let block = match receive.is_even() {
+            true => send.len().max(receive.len(0)),
+            // The choice must not depend on sizes that others do not know.
+            false => 0,
+        };
+        let case = self.call.case(block);
+        match self.choose(Collective::Allgather, case, |of| of.allgather(block)) {
+            Algorithm::Linear => {
+                self.exchange(block, |_| send.clone(), |member| receive.part(member))
+                    .await
+            }
+            _ => self.allgather_by_firsts(send, receive).await,
+        }
+    }
+
+    /// The first member of each group collects the blocks of the other, and distributes them in its
+    /// own.
+    async fn allgather_by_firsts(&self, send: &Buffer, receive: &Blocks) -> Result<()> {
+        let (ours, theirs) = (self.groups.ours(), self.groups.theirs());
+        let stages = match self.groups.is_first() {
+            true => TO_FIRST_MEMBER,
+            false => [TO_FIRST_MEMBER[1], TO_FIRST_MEMBER[0]],
+        };
+        let even = receive.is_even();
+        let give = async {
+            let members = numbers(ours.clone().chain(iter::once(theirs.start)));
+            let root = members.len() - 1;
+            match self.among(&members, stages[0]) {
+                Some(call) if even => {
+                    gather::flat(&call.unremembered(), Some(send), None, root).await
+                }
+                Some(call) => gather::gather_linear(&call, Some(send), None, root).await,
+                None => Ok(()),
+            }
+        };
+        let take = async {
+            if self.groups.rank > 0 {
+                return Ok(());
+            }
+            let members = numbers(theirs.clone().chain(iter::once(ours.start)));
+            let root = members.len() - 1;
+            match self.among(&members, stages[1]) {
+                Some(call) if even => {
+                    gather::flat(&call.unremembered(), None, Some(receive), root).await
+                }
+                Some(call) => gather::gather_linear(&call, None, Some(receive), root).await,
+                None => Ok(()),
+            }
+        };
+        both(give, take).await?;
+        self.distribute(receive, theirs.len()).await
+    }
+
+    /// Distributes blocks of the first member of this group in it.
+    async fn distribute(&self, blocks: &Blocks, count: usize) -> Result<()> {
+        let members = numbers(self.groups.ours());
+        let Some(call) = self.among(&members, INSIDE) else {
+            return Ok(());
+        };
+        if let Some(whole) = blocks.range(0, count) {
+            return bcast::flat(&call, &whole, 0).await;
+        }
+        if call.size() == 1 {
+            return Ok(());
+        }
+        let room = call.bytes(blocks.total())?;
+        let mut places = Vec::with_capacity(count);
+        let mut at = 0;
+        for member in 0..count {
+            places.push((room.slice(at, blocks.len(member)), blocks.part(member)));
+            at += blocks.len(member);
+        }
+        if call.me() == 0 {
+            for (place, block) in &places {
+                block.copy_to(place);
+            }
+        }
+        bcast::flat(&call, &room, 0).await?;
+        if call.me() > 0 {
+            for (place, block) in &places {
+                place.copy_to(block);
+            }
+        }
+        Ok(())
+    }
+
+    async fn reduce(&self, reduction: &Reduction, root: i32) -> Result<()> {
+        let (call, theirs) = (self.call.on_stage(FIRST_MEMBERS), self.groups.theirs());
+        match (RootBetween::of(self.groups, root)?, &reduction.receive) {
+            (RootBetween::Here, Some(result)) if result.bytes() > 0 => {
+                call.receive(theirs.start, result.buffer())?.await
+            }
+            (RootBetween::There(root), _) => match self.reduced(reduction).await? {
+                Some(sum) => call.send(theirs.start + root, sum.buffer())?.await,
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The combined vectors of this group, at its first member; `None` if they have no elements,
+    /// and at the other members.
+    async fn reduced(&self, reduction: &Reduction) -> Result<Option<Elements>> {
+        let Some(send) = reduction.send.as_ref().filter(|send| send.bytes() > 0) else {
+            return Ok(None);
+        };
+        let members = numbers(self.groups.ours());
+        let Some(call) = self.among(&members, INSIDE) else {
+            return Ok(None);
+        };
+        if call.size() == 1 {
+            return Ok(Some(send.clone()));
+        }
+        let is_first = call.me() == 0;
+        let sum = match is_first {
+            true => Some(call.elements(send.count(), send.ty())?),
+            false => None,
+        };
+        let within = Reduction {
+            send: Some(send.clone()),
+            receive: sum.clone(),
+            op: reduction.op.clone(),
+        };
+        reduce::flat(&call, &within, 0).await?;
+        Ok(sum)
+    }
+
+    async fn allreduce(&self, reduction: &Reduction) -> Result<()> {
+        let (Some(send), Some(result)) = (&reduction.send, &reduction.receive) else {
+            return Ok(());
+        };
+        if send.bytes() == 0 {
+            return Ok(());
+        }
+        let bytes = send.bytes();
+        let case = Case {
+            commutative: reduction.op.is_commutative(),
+            ..self.call.case(bytes)
+        };
+        match self.choose(Collective::Allreduce, case, |of| of.allreduce(bytes)) {
+            Algorithm::Linear => self.combine_all(reduction, send, result).await,
+            Algorithm::TwoLevelParts => self.combine_parts(reduction, send, result).await,
+            _ => {
+                self.swap_sums(reduction, result).await?;
+                let members = numbers(self.groups.ours());
+                match self.among(&members, INSIDE) {
+                    Some(call) => bcast::flat(&call, &result.buffer(), 0).await,
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Each member combines the vectors of the whole remote group.
+    async fn combine_all(
+        &self,
+        reduction: &Reduction,
+        send: &Elements,
+        result: &Elements,
+    ) -> Result<()> {
+        let remote = self.groups.theirs().len();
+        let mut vectors = Vec::with_capacity(remote);
+        for _ in 1..remote {
+            vectors.push(self.call.elements(result.count(), result.ty())?);
+        }
+        // The last vector becomes the result, as the second operand of each combination.
+        vectors.push(result.clone());
+        let bytes = send.bytes();
+        self.exchange(bytes, |_| send.buffer(), |member| vectors[member].buffer())
+            .await?;
+        let mut before = vectors[..remote - 1].iter().rev();
+        before.try_for_each(|vector| reduction.op.combine(vector, result))
+    }
+
+    /// Each member combines a part of the vectors of its group, for each of the remote group.
+    async fn combine_parts(
+        &self,
+        reduction: &Reduction,
+        send: &Elements,
+        result: &Elements,
+    ) -> Result<()> {
+        let members = numbers(self.groups.ours());
+        let Some(call) = self.among(&members, INSIDE) else {
+            return Ok(());
+        };
+        let counts = parts(send.count(), call.size());
+        let part = match call.size() {
+            1 => send.clone(),
+            _ => {
+                let part = call.elements(counts.of(call.me()), send.ty())?;
+                let within = Reduction {
+                    send: Some(send.clone()),
+                    receive: Some(part.clone()),
+                    op: reduction.op.clone(),
+                };
+                reduce_scatter::flat(&call, &within, &counts).await?;
+                part
+            }
+        };
+        let theirs = parts(result.count(), self.groups.theirs().len());
+        let place = |member: usize| {
+            let at = theirs.elements(member..member + 1);
+            result.part(at.start, at.len()).buffer()
+        };
+        // The longest part of a vector is that of the smaller group.
+        let least = call.size().min(self.groups.theirs().len());
+        let bytes = send.count().div_ceil(least) * send.ty().size();
+        self.exchange(bytes, |_| part.buffer(), place).await
+    }
+
+    /// The first member of each group gets the combined vectors of the other, in `result`.
+    async fn swap_sums(&self, reduction: &Reduction, result: &Elements) -> Result<()> {
+        let Some(sum) = self.reduced(reduction).await? else {
+            return Ok(());
+        };
+        let first = self.groups.theirs().start;
+        let call = self.call.on_stage(FIRST_MEMBERS);
+        let (give, take) = ((first, sum.buffer()), (first, result.buffer()));
+        call.exchange(give.0, give.1, take.0, take.1).await
+    }
+
+    async fn reduce_scatter(&self, reduction: &Reduction, counts: &Counts) -> Result<()> {
+        let (Some(send), Some(result)) = (&reduction.send, &reduction.receive) else {
+            return Ok(());
+        };
+        if send.bytes() == 0 {
+            return Ok(());
+        }
+        let members = numbers(self.groups.ours());
+        let Some(call) = self.among(&members, INSIDE) else {
+            return Ok(());
+        };
+        let own = result.part(0, counts.of(call.me())).buffer();
+        if call.me() > 0 {
+            self.reduced(reduction).await?;
+            return gather::scatter_linear(&call, None, Some(&own), 0).await;
+        }
+        let all = call.elements(send.count(), send.ty())?;
+        self.swap_sums(reduction, &all).await?;
+        let part = |member: usize| {
+            let at = counts.elements(member..member + 1);
+            all.part(at.start, at.len()).buffer()
+        };
+        let blocks = Blocks::Each((0..call.size()).map(part).collect());
+        gather::scatter_linear(&call, Some(&blocks), Some(&own), 0).await
+    }
+
+    /// The part of the call among these members of the joint group, if this rank is one.
+    fn among<'b>(&self, members: &'b [u32], stage: u64) -> Option<Call<'b>>
+    where
+        Self: 'b,
+    {
+        self.call.among(members, self.spread(members), stage)
+    }
+
+    /// These members of the joint group by host.
+    fn spread(&self, members: &[u32]) -> Spread {
+        let shape = self.call.shape();
+        if shape.spread().hosts <= 1 {
+            return Spread::one_host(members.len());
+        }
+        let hosts = members.iter();
+        Shape::of(hosts.map(|&member| shape.host_of(member as usize) as u32)).spread()
+    }
+
+    /// The algorithm of an operation that is `joint` for all members.
+    fn choose(
+        &self,
+        collective: Collective,
+        joint: Case,
+        choose: impl FnOnce(Choice) -> Algorithm,
+    ) -> Algorithm {
+        let group = |members: Range<usize>| Case {
+            spread: self.spread(&numbers(members.clone())),
+            ranks: members.len(),
+            ..joint
+        };
+        let choose = || {
+            let groups = [group(self.groups.ours()), group(self.groups.theirs())];
+            let [ours, theirs] = groups;
+            let groups = match self.groups.is_first() {
+                true => [ours, theirs],
+                false => [theirs, ours],
+            };
+            choose(Choice { joint, groups })
+        };
+        self.call.choose_between(collective, &joint, choose)
+    }
+}
+
+/// The receivers or givers around a root, and the root, by their numbers in the joint group. The
+/// root is the last member, so that the blocks of the others have their numbers.
+pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
+    let (ours, theirs) = (groups.ours(), groups.theirs());
+    let others = match theirs.contains(&root) {
+        true => ours,
+        false => theirs,
+    };
+    numbers(others.chain(iter::once(root)))
+}
+
+/// A block of this rank. The root has none.
+fn own<'b>(block: &'b Option<Buffer>, root: usize, call: &Call<'_>) -> Option<&'b Buffer> {
+    block.as_ref().filter(|_| call.me() != root)
+}
+
+fn numbers(members: impl Iterator<Item = usize>) -> Vec<u32> {
+    members.map(|member| member as u32).collect()
+}
+
+/// A vector of `count` elements in nearly equal parts.
+fn parts(count: usize, members: usize) -> Counts {
+    let start = |member: usize| count * member / members;
+    Counts::Each(
+        (0..members)
+            .map(|member| start(member + 1) - start(member))
+            .collect(),
+    )
+}

@@ -1,0 +1,129 @@
+//! Generalised requests: the calls of the user's functions, without the rank's lock, and
+//! completion by another thread.
+
+use std::sync::{Arc, Mutex};
+
+use crate::common::{run, run_shared};
+use mpi::comm::SELF;
+use mpi::request::RequestId;
+use mpi::{Answer, Class, Error, Functions, Rank, Result, Status};
+
+/// Functions that log their calls, and that fail with a class if `fails` names them.
+struct Logged {
+    rank: Arc<Rank>,
+    log: Mutex<String>,
+    fails: &'static str,
+}
+
+impl Logged {
+    fn new(rank: &Arc<Rank>, fails: &'static str) -> Arc<Logged> {
+        Arc::new(Logged {
+            rank: rank.clone(),
+            log: Mutex::default(),
+            fails,
+        })
+    }
+
+    fn called(&self, letter: char) -> Result<()> {
+        // The rank is not locked: a user's function may call anything.
+        assert!(self.rank.lock().comms.get(SELF).is_ok());
+        self.log.lock().unwrap().push(letter);
+        match self.fails.contains(letter) {
+            true => Err(Error::new(Class(20_000 + letter as i32), "refused")),
+            false => Ok(()),
+        }
+    }
+
+    fn calls(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+impl Functions for Logged {
+    fn query(&self) -> Answer {
+        let status = Status {
+            source: 5,
+            bytes: 12,
+            ..Status::EMPTY
+        };
+        Answer::new(status, self.called('q'))
+    }
+
+    fn free(&self) -> Result<()> {
+        self.called('f')
+    }
+
+    fn cancel(&self, complete: bool) -> Result<()> {
+        self.called(if complete { 'C' } else { 'c' })
+    }
+}
+
+fn started(rank: &Arc<Rank>, fails: &'static str) -> (RequestId, Arc<Logged>) {
+    let functions = Logged::new(rank, fails);
+    (
+        rank.start_generalized(functions.clone()).unwrap(),
+        functions,
+    )
+}
+
+#[test]
+fn the_last_error_of_query_and_free_counts() {
+    run(1, |rank| {
+        for (fails, wanted) in [("", 0), ("q", 20_113), ("f", 20_102), ("qf", 20_102)] {
+            let (id, functions) = started(rank, fails);
+            rank.complete_generalized(id).unwrap();
+            assert_eq!(functions.calls(), "");
+            let peeked = rank.lock().messages.requests.peek(id).unwrap().unwrap();
+            assert!(peeked.is_by_query());
+            rank.query_generalized(peeked);
+            let finished = rank.wait("MPI_Wait", id).unwrap();
+            let answer = rank.end_generalized(finished);
+            assert_eq!(functions.calls(), "qqf", "{fails}");
+            assert_eq!(answer.status.error, Class(wanted));
+            assert_eq!((answer.status.source, answer.status.bytes), (5, 12));
+            assert_eq!(answer.error.map_or(0, |error| error.class.0), wanted);
+            // Nobody can end it a second time.
+            assert!(rank.wait("MPI_Wait", id).is_err());
+            rank.end_generalized(finished);
+            assert_eq!(functions.calls(), "qqf");
+        }
+    });
+}
+
+#[test]
+fn a_freed_request_is_freed_when_it_is_complete() {
+    run(1, |rank| {
+        let (id, functions) = started(rank, "");
+        assert!(rank.lock().messages.requests.free(id).unwrap().is_none());
+        assert_eq!(functions.calls(), "");
+        rank.complete_generalized(id).unwrap();
+        assert_eq!(functions.calls(), "f");
+        assert!(rank.complete_generalized(id).is_err());
+
+        let (id, functions) = started(rank, "");
+        rank.cancel(id).unwrap();
+        rank.complete_generalized(id).unwrap();
+        assert!(rank.complete_generalized(id).is_err());
+        rank.cancel(id).unwrap();
+        let freed = rank.lock().messages.requests.free(id).unwrap();
+        freed.expect("it is complete").free().unwrap();
+        assert_eq!(functions.calls(), "cCf");
+        assert!(rank.lock().messages.requests.free(id).is_err());
+    });
+}
+
+#[test]
+fn a_waiting_thread_hears_of_the_completion_by_another() {
+    run_shared(2, &[], |rank| {
+        rank.allow_threads();
+        for _ in 0..200 {
+            let (id, functions) = started(rank, "");
+            let other = rank.clone();
+            let completer = std::thread::spawn(move || other.complete_generalized(id).unwrap());
+            let finished = rank.wait("MPI_Wait", id).unwrap();
+            assert_eq!(rank.end_generalized(finished).status.source, 5);
+            assert_eq!(functions.calls(), "qf");
+            completer.join().unwrap();
+        }
+    });
+}
