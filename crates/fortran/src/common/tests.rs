@@ -1,8 +1,8 @@
 //! Conversions, without a library of MPI.
 
-use crate::attributes::{load, store};
-use crate::constants::MPI_ERR_IN_STATUS;
-use crate::{index, logical, text};
+use crate::common::attributes::{load, store};
+use crate::common::constants::MPI_ERR_IN_STATUS;
+use crate::common::{index, logical, text};
 use std::ffi::{CStr, c_int};
 
 #[test]
@@ -24,7 +24,7 @@ fn blanks_at_the_end_of_a_text_are_none_of_it() {
 #[test]
 fn a_text_fills_the_programs_string() {
     for (written, room, expected) in [("abc", 5, "abc  "), ("abcdef", 4, "abcd"), ("", 2, "  ")] {
-        let mut output = text::Output::new(written.len() + 1);
+        let mut output = text::Output::new(written.len() + 2);
         // SAFETY: there is room for the text and NUL.
         unsafe {
             output
