@@ -11,14 +11,9 @@ use crate::program::handles::Datatype;
 use std::ffi::c_int;
 
 pub(crate) struct Made {
-<<<<<<< HEAD:crates/fortran/src/sections/datatype.rs
     pub(crate) datatype: usize,
     /// It consists of bytes, which the library cannot convert, where the program's datatype does
     /// not.
-=======
-    pub(crate) datatype: Datatype,
-    /// It consists of bytes, which the library cannot convert, where the program's datatype does not.
->>>>>>> 55f7d196435cc0efe7169fcce4510f004b5b71d5:crates/fortran/src/common/sections/datatype.rs
     pub(crate) is_of_bytes: bool,
 }
 
