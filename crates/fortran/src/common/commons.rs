@@ -68,6 +68,55 @@ impl<const N: usize> Common<N> {
     }
 }
 
+/// Addresses from the first block to the last of those that lie together.
+struct Cluster {
+    start: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// Clusters of all blocks: the program's and those of this library. Most buffers lie in neither, so
+/// the blocks need not be compared with them one by one.
+static CLUSTERS: [Cluster; 2] = [const {
+    Cluster {
+        start: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+    }
+}; 2];
+
+/// Whether an address may lie in a block.
+#[inline(always)]
+fn is_near_blocks<T>(address: *const T) -> bool {
+    let mut clusters = CLUSTERS.iter();
+    clusters.any(|cluster| {
+        let start = cluster.start.load(Ordering::Relaxed);
+        address.addr().wrapping_sub(start) < cluster.bytes.load(Ordering::Relaxed)
+    })
+}
+
+/// Notes the clusters.
+fn note(blocks: Vec<Range<usize>>) {
+    for (cluster, range) in CLUSTERS.iter().zip(clusters(blocks)) {
+        cluster.start.store(range.start, Ordering::Relaxed);
+        cluster.bytes.store(range.len(), Ordering::Relaxed);
+    }
+}
+
+/// Two ranges that hold all blocks, with the widest gap between them.
+fn clusters(mut blocks: Vec<Range<usize>>) -> [Range<usize>; 2] {
+    blocks.sort_by_key(|block| block.start);
+    let gap = |pair: &[Range<usize>]| pair[1].start.saturating_sub(pair[0].end);
+    let widest = blocks
+        .windows(2)
+        .enumerate()
+        .max_by_key(|(_, pair)| gap(pair));
+    let split = widest.map_or(blocks.len(), |(at, _)| at + 1);
+    let (low, high) = blocks.split_at(split);
+    [low, high].map(|part| {
+        let start = part.first().map_or(0, |block| block.start);
+        start..part.iter().map(|block| block.end).max().unwrap_or(0)
+    })
+}
+
 /// A block's memory. Its size is that in the library of this name, which the linker writes into
 /// programs.
 macro_rules! block {
@@ -92,7 +141,8 @@ mod tests {
     fn blocks_of_program_and_library_are_two_clusters() {
         let blocks = vec![7016..7020, 100..108, 7000..7016, 120..124];
         assert_eq!(clusters(blocks), [100..124, 7000..7020]);
-        assert_eq!(clusters(vec![5..9]), [5..9, 0..0]);
+        let one = std::iter::once(5..9).collect();
+        assert_eq!(clusters(one), [5..9, 0..0]);
     }
 
     proptest! {
