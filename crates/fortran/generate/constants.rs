@@ -4,9 +4,10 @@
 use super::Tables;
 use super::abi::constants::{Constant, Group};
 use super::abi::table::Procedure;
-use super::commons::{COMMONS, Variable};
+use super::commons::{Block, COMMONS, Variable};
 use super::kinds::HANDLES;
 use super::predefined::FUNCTIONS;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Kinds of integers: name, and the expression that has this value with every compiler.
@@ -99,7 +100,7 @@ pub(crate) fn module(tables: &Tables) -> String {
     text.push_str("end module mpi_integer_handles\n\n");
     text.push_str("! Variables that are recognised by their addresses.\n");
     text.push_str("module mpi_sentinels\n  implicit none\n  public\n");
-    for (block, variables) in COMMONS {
+    for Block(_, block, variables) in COMMONS {
         for Variable(ty, name, shape, _) in *variables {
             writeln!(text, "  {} :: {name}{shape}", ty.to_ascii_lowercase()).unwrap();
         }
@@ -138,7 +139,7 @@ pub(crate) fn header(tables: &Tables) -> String {
         line(&format!("LOGICAL {name}"));
         line(&format!("PARAMETER ({name}={SUPPORTED})"));
     }
-    for (block, variables) in COMMONS {
+    for Block(_, block, variables) in COMMONS {
         for Variable(ty, name, shape, _) in *variables {
             line(&format!("{ty} {name}{shape}"));
             // A block may be continued by a further statement.
@@ -178,22 +179,42 @@ pub(crate) fn result(procedure: &Procedure) -> &'static str {
     super::kinds::integer(kind.rust(false))
 }
 
-/// The text of the module `constants` in Rust.
-pub(crate) fn rust(groups: &[Group]) -> String {
+/// The text of the module `constants` in Rust: integers, and Fortran's integers of handles. `own`:
+/// those of the library's ABI that differ from the standard's.
+pub(crate) fn rust(groups: &[Group], own: &[Group]) -> String {
+    let all = |groups: &[Group]| -> Vec<(String, String, String)> {
+        let constants = groups.iter().flat_map(|group| &group.constants);
+        constants
+            .map(
+                |Constant {
+                     name,
+                     value,
+                     c_type,
+                 }| {
+                    // Where a handle is the address of a symbol, Fortran's integer follows its type.
+                    let symbol = c_type
+                        .split_once(' ')
+                        .filter(|(_, end)| end.trim().parse::<i32>().is_ok());
+                    let (ty, value) = symbol.unwrap_or((c_type, value));
+                    (name.clone(), ty.to_string(), value.to_string())
+                },
+            )
+            .collect()
+    };
+    let own: BTreeMap<_, _> = all(own)
+        .into_iter()
+        .map(|(name, _, value)| (name, value))
+        .collect();
     let mut text = String::new();
-    for constant in groups.iter().flat_map(|group| &group.constants) {
-        let Constant {
-            name,
-            value,
-            c_type,
-        } = constant;
-        let is_handle = HANDLES.iter().any(|(_, ty)| ty == c_type);
-        let ty = match c_type.as_str() {
-            "int" => "c_int",
-            _ if is_handle => "usize",
-            _ => continue,
-        };
-        writeln!(text, "pub(crate) const {name}: {ty} = {value};").unwrap();
+    for (name, ty, value) in all(groups) {
+        if ty == "int" || HANDLES.iter().any(|(_, of_handle)| *of_handle == ty) {
+            let value = own.get(&name).unwrap_or(&value);
+            writeln!(
+                text,
+                "pub(crate) const {name}: c_int = {value}_i64 as c_int;"
+            )
+            .unwrap();
+        }
     }
     text
 }

@@ -207,7 +207,7 @@ fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
         _ => dummy(name, "c_int", format!("{standard}.as_mut_ptr()"))
             .before(format!("let mut {standard} = Array::null();"))
             .before(format!(
-                "{standard}.fill({}, |_| 0usize);",
+                "{standard}.fill({}, |_| 0);",
                 length(procedure, parameter)
             ))
             .after(format!(
@@ -407,7 +407,7 @@ fn attribute(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     dummy(name, ty, format!("(&raw mut {standard}).cast()"))
         .before(format!("let mut {standard} = null_mut::<c_void>();"))
         .after(format!(
-            "if code == 0 && flag_standard != 0 {{ *{name} = attributes::load(*{keyval}, {standard}) as {ty}; }}"
+            "if code == 0 && flag_standard != 0 {{ *{name} = attributes::load(program::keyval(*{keyval}), {standard}) as {ty}; }}"
         ))
 }
 
@@ -442,6 +442,9 @@ fn integer(procedure: &Procedure, parameter: &Parameter, large: bool) -> Convers
             ));
     }
     match parameter.access {
+        Access::In if alone && name.ends_with("keyval") => {
+            dummy(name, ty, format!("program::keyval(*{name})"))
+        }
         Access::In if alone => dummy(name, ty, format!("*{name}")),
         _ => dummy(name, ty, name.into()),
     }

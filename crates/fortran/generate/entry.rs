@@ -1,36 +1,25 @@
 //! The entry points: for every form of every procedure one body, which converts the arguments, calls
-//! and converts the results, and its names: four manglings, each with its twin of the profiling
-//! interface. A name with `P` calls the function of the standard ABI with `P`, so a tool that
+//! and converts the results, and its names, each with its twin of the profiling interface. A name with `P` calls the function of the standard ABI with `P`, so a tool that
 //! replaces functions of C or those of Fortran sees each call of the program once.
 
-use super::Tables;
 use super::abi::table::Procedure;
 use super::choice;
 use super::conversion::Conversion;
 use super::interfaces::has_address;
 use super::standard::callee;
+use super::{Entry, Form, Library, Tables};
 use std::fmt::Write;
 
 /// The text of the module `entry`.
-pub(crate) fn generate(tables: &Tables) -> String {
+pub(crate) fn generate(tables: &Tables, library: &Library) -> String {
     let mut text = String::new();
     for procedure in tables.procedures() {
         for &large in procedure.forms() {
-            write_entries(&mut text, procedure, large);
+            write_entries(&mut text, library, procedure, large);
         }
     }
     for (body, name, signature, code) in OF_FORTRAN_ALONE {
-        let quoted = |prefix| {
-            let names =
-                ["", "_F08", "_F08TS"].map(|end| manglings(&format!("{prefix}{name}{end}")));
-            names
-                .as_flattened()
-                .iter()
-                .map(|name| format!("\"{name}\""))
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        let names = format!("{}; {}", quoted("MPI_"), quoted("PMPI_"));
+        let names = names(library, name, false, &[Form::Plain, Form::F08, Form::F08Ts]);
         writeln!(
             text,
             "entry! {{ {body}({signature}) -> () {{ {code} }}\n    [{names}] }}\n"
@@ -59,7 +48,7 @@ const OF_FORTRAN_ALONE: &[(&str, &str, &str, &str)] = &[
 
 /// The forms of a procedure in the languages. One body serves all of them but where `mpi_f08` has
 /// descriptors of choice buffers, or the address of memory.
-fn write_entries(text: &mut String, procedure: &Procedure, large: bool) {
+fn write_entries(text: &mut String, library: &Library, procedure: &Procedure, large: bool) {
     let conversions: Vec<_> = procedure
         .parameters(large)
         .filter(|parameter| parameter.kind.word() != "...")
@@ -69,15 +58,17 @@ fn write_entries(text: &mut String, procedure: &Procedure, large: bool) {
         .iter()
         .any(|conversion| conversion.f08.is_some());
     let body = write_body(procedure, large, &conversions);
-    let mut ends = vec![""];
+    let mut forms = vec![Form::Plain];
     // An address is returned in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a name of its own.
     if has_address(procedure) && !large {
-        ends.push("_CPTR");
+        forms.push(Form::CPtr);
     }
     if !procedure.is_old() && !is_detached {
-        ends.push("_F08");
+        forms.push(Form::F08);
     }
-    write_entry(text, procedure, large, &conversions, "", &ends, &body);
+    let entry = |forms: &[Form]| names(library, &procedure.name, large, forms);
+    let plain = entry(&forms);
+    write_entry(text, procedure, large, &conversions, "", &plain, &body);
     if procedure.is_old() {
         return;
     }
@@ -92,25 +83,26 @@ fn write_entries(text: &mut String, procedure: &Procedure, large: bool) {
             large,
             &with_descriptors,
             "_f08ts",
-            &["_F08TS"],
+            &entry(&[Form::F08Ts]),
             &body,
         );
     }
     if is_detached {
         let of_f08: Vec<_> = conversions.into_iter().map(Conversion::of_f08).collect();
         let body = write_body(procedure, large, &of_f08);
-        write_entry(text, procedure, large, &of_f08, "_f08", &["_F08"], &body);
+        let names = entry(&[Form::F08]);
+        write_entry(text, procedure, large, &of_f08, "_f08", &names, &body);
     }
 }
 
-/// An entry point whose names have these ends.
+/// An entry point with these names.
 fn write_entry(
     text: &mut String,
     procedure: &Procedure,
     large: bool,
     conversions: &[Conversion],
     form: &str,
-    ends: &[&str],
+    names: &str,
     body: &str,
 ) {
     let mut signature: Vec<String> = conversions.iter().filter_map(|c| c.dummy.clone()).collect();
@@ -124,19 +116,23 @@ fn write_entry(
     let returns = procedure.returns.map_or("()", |kind| kind.rust(large));
     writeln!(
         text,
-        "entry! {{ {name}{form}({}) -> {returns} {{\n{body}}}\n    [{}] }}\n",
+        "entry! {{ {name}{form}({}) -> {returns} {{\n{body}}}\n    [{names}] }}\n",
         signature.join(", "),
-        names(procedure, large, ends)
     )
     .unwrap();
 }
 
 /// The names of both profiling layers.
-fn names(procedure: &Procedure, large: bool, ends: &[&str]) -> String {
+fn names(library: &Library, name: &str, large: bool, forms: &[Form]) -> String {
     let quoted = |prefix| {
-        let names = ends
-            .iter()
-            .flat_map(|end| manglings(&(procedure.c_name(prefix, large) + end)));
+        let names = forms.iter().flat_map(|&form| {
+            (library.symbols)(&Entry {
+                prefix,
+                name,
+                large,
+                form,
+            })
+        });
         names
             .map(|name| format!("\"{name}\""))
             .collect::<Vec<_>>()

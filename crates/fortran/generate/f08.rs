@@ -4,7 +4,7 @@
 
 use super::Tables;
 use super::abi::table::{Access, Length, Parameter, Procedure};
-use super::commons::{COMMONS, Variable};
+use super::commons::{Block, COMMONS, Variable};
 use super::constants::{self, Value};
 use super::entry::manglings;
 use super::interfaces::{ANY, write_wrapped};
@@ -230,7 +230,7 @@ fn callback_of(name: &str) -> Option<String> {
 
 /// Variables that are recognised by their addresses.
 fn write_sentinels(text: &mut String) {
-    for (block, variables) in COMMONS {
+    for Block(_, block, variables) in COMMONS {
         for Variable(ty, name, shape, _) in *variables {
             let (ty, shape) = match *name {
                 "MPI_STATUS_IGNORE" => ("type(MPI_Status)", ""),

@@ -9,7 +9,7 @@
 pub(crate) mod abi;
 
 mod choice;
-mod commons;
+pub(crate) mod commons;
 pub(crate) mod constants;
 mod conversion;
 mod entry;
@@ -23,10 +23,71 @@ mod types;
 
 use abi::constants::Group;
 use abi::table::{Chapter, Procedure};
+use commons::Block;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+pub(crate) use entry::manglings;
 
 pub(crate) struct Tables {
     pub(crate) chapters: Vec<Chapter>,
     pub(crate) constants: Vec<Group>,
+}
+
+/// A library of entry points: its ABI of C, and the symbols that programs need.
+pub(crate) struct Library {
+    /// The table of constants that differ from the standard's.
+    pub(crate) constants: Vec<Group>,
+    /// Variables that are recognised by their addresses.
+    pub(crate) blocks: &'static [Block],
+    /// Symbols of an entry point.
+    pub(crate) symbols: fn(&Entry) -> Vec<String>,
+}
+
+/// An entry point.
+pub(crate) struct Entry<'a> {
+    /// `MPI_`, or `PMPI_` for the profiling interface.
+    pub(crate) prefix: &'a str,
+    /// The name of the procedure without the prefix.
+    pub(crate) name: &'a str,
+    /// Whether it has large counts.
+    pub(crate) large: bool,
+    pub(crate) form: Form,
+}
+
+/// The language of an entry point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `mpif.h` and the module `mpi`.
+    Plain,
+    /// A form of the module `mpi` that has an argument of TYPE(C_PTR).
+    CPtr,
+    /// The module `mpi_f08`.
+    F08,
+    /// The module `mpi_f08`, with descriptors of choice buffers.
+    F08Ts,
+    /// A predefined function, which a program passes on.
+    Callback,
+}
+
+/// The library of the standard ABI.
+#[allow(dead_code)] // the libraries of older ABIs have their own
+pub(crate) fn standard() -> Library {
+    Library {
+        constants: Vec::new(),
+        blocks: commons::COMMONS,
+        symbols: |entry| {
+            let large = if entry.large { "_c" } else { "" };
+            let end = match entry.form {
+                Form::Plain | Form::Callback => "",
+                Form::CPtr => "_CPTR",
+                Form::F08 => "_F08",
+                Form::F08Ts => "_F08TS",
+            };
+            manglings(&format!("{}{}{large}{end}", entry.prefix, entry.name)).into()
+        },
+    }
 }
 
 impl Tables {
@@ -60,15 +121,68 @@ impl Tables {
 }
 
 /// Modules in Rust: names of files, and texts.
-pub(crate) fn modules(tables: &Tables) -> Vec<(&'static str, String)> {
+pub(crate) fn modules(tables: &Tables, library: &Library) -> Vec<(&'static str, String)> {
     vec![
         ("standard.rs", standard::generate(&tables.chapters)),
-        ("entry.rs", entry::generate(tables)),
-        ("commons.rs", commons::generate()),
-        ("predefined.rs", predefined::generate()),
-        ("constants.rs", constants::rust(&tables.constants)),
+        ("entry.rs", entry::generate(tables, library)),
+        ("commons.rs", commons::generate(library.blocks)),
+        ("predefined.rs", predefined::generate(library)),
+        (
+            "constants.rs",
+            constants::rust(&tables.constants, &library.constants),
+        ),
         ("pool.rs", old_abi::pool()),
     ]
+}
+
+/// Writes the modules in Rust into the folder that cargo gives to a build script.
+///
+/// # Panics
+/// A table cannot be read, has an error, or a file cannot be written.
+pub(crate) fn write_modules(library: &Library) -> (PathBuf, Tables) {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    println!("cargo:rerun-if-changed=../fortran/generate");
+    let tables = Tables::read(|name| read(&format!("../abi/{name}")));
+    for (name, text) in modules(&tables, library) {
+        write(&out.join(name), &text);
+    }
+    (out, tables)
+}
+
+/// The text of a table, of which cargo learns.
+pub(crate) fn read(path: &str) -> String {
+    println!("cargo:rerun-if-changed={path}");
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {path}: {error}"))
+}
+
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::write(path, text)
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+/// Names the shared library, and the one that it needs, which lies beside it unless LD_LIBRARY_PATH
+/// names another. A library with that name and nothing else is linked: its functions are found when
+/// ours is loaded.
+pub(crate) fn link(out: &Path, name: &str, needed: &str) {
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{name}");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN,--enable-new-dtags");
+    let stub = out.join("needed.so");
+    let linker = env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".into());
+    let made = Command::new(&linker)
+        .args(["-shared", "-nostdlib"])
+        .arg(format!("-Wl,-soname,{needed}"))
+        .args(["-x", "assembler", "/dev/null", "-o"])
+        .arg(&stub)
+        .status();
+    assert!(
+        made.as_ref().is_ok_and(|status| status.success()),
+        "{linker} cannot link an empty library: {made:?}"
+    );
+    // zig's linker takes no files among options.
+    let stub = stub.display().to_string();
+    for word in ["-Wl,--no-as-needed", &stub, "-Wl,--as-needed"] {
+        println!("cargo:rustc-cdylib-link-arg={word}");
+    }
 }
 
 /// Sources in Fortran, and the list `sources` of those that a compiler gets, in this order. Behind a

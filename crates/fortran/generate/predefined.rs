@@ -1,6 +1,6 @@
 //! The functions that MPI predefines, under all their names.
 
-use super::entry::manglings;
+use super::{Entry, Form, Library};
 use std::fmt::Write;
 
 /// Name, the macro of `src/predefined.rs` that makes it, and the type of attribute values.
@@ -22,10 +22,16 @@ pub(crate) const FUNCTIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// The text of the module `predefined`.
-pub(crate) fn generate() -> String {
+pub(crate) fn generate(library: &Library) -> String {
     let (mut text, mut names, mut count) = (String::new(), String::new(), 0);
     for (name, of, ty) in FUNCTIONS {
-        for symbol in manglings(name) {
+        let entry = Entry {
+            prefix: "",
+            name,
+            large: false,
+            form: Form::Callback,
+        };
+        for symbol in (library.symbols)(&entry) {
             writeln!(text, "{of}! {{ \"{symbol}\" {ty} }}").unwrap();
             if *of == "no_conversion" {
                 write!(names, "c\"{symbol}\", ").unwrap();

@@ -1,8 +1,8 @@
 //! The lengths of arrays that a communicator determines.
 
-use crate::constants::*;
-use crate::handle::{Comm, from_integer};
-use crate::standard;
+use crate::common::constants::*;
+use crate::common::handle::{Comm, from_integer};
+use crate::common::standard;
 use std::ffi::c_int;
 
 /// The ranks with which a collective call exchanges. 0 if the library knows no such communicator.

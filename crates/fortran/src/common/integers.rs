@@ -1,6 +1,6 @@
 //! Addresses of MPI 1: integers of the default kind.
 
-use crate::array::Array;
+use crate::common::array::Array;
 use std::ffi::c_int;
 
 /// Fills an array with addresses.

@@ -1,20 +1,18 @@
-//! The types of the standard ABI under the names that the table of procedures uses.
+//! The types of the C library under the names that the table of procedures uses.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// The address of a function, of the program or of this library.
 pub(crate) type Function = *const c_void;
 
-macro_rules! aliases {
-    ($ty:ty: $($name:ident)*) => { $(pub(crate) type $name = $ty;)* };
+/// Types of C.
+pub(crate) mod standard {
+    pub(crate) use super::Status;
+    pub(crate) use crate::program::handles::*;
 }
 
-/// Handles are pointers in C.
-pub(crate) mod standard {
-    aliases! { usize:
-        Comm Datatype Errhandler File Group Info Message Op Request Session Win
-    }
-    pub(crate) use super::Status;
+macro_rules! aliases {
+    ($ty:ty: $($name:ident)*) => { $(pub(crate) type $name = $ty;)* };
 }
 
 /// Users' functions, by address alone.
@@ -29,5 +27,5 @@ pub(crate) mod callback {
     }
 }
 
-/// A status: eight integers in C and in Fortran, in the same order.
-pub(crate) type Status = [c_int; 8];
+/// A status, which is the same in C and in Fortran.
+pub(crate) use crate::program::Status;

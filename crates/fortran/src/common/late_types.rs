@@ -1,12 +1,13 @@
 //! Arrays of C's datatypes that the library may read until a request is complete: those of
 //! nonblocking and persistent exchanges with a datatype for each peer.
 
-use crate::handle::{Datatype, Request, from_integer, to_integer};
-use crate::requests;
+use crate::common::handle::{Datatype, Request, Word, from_integer, to_integer};
+use crate::common::requests;
+use crate::program::handles;
 use std::ffi::c_int;
 
 pub(crate) struct LateTypes {
-    arrays: Vec<Vec<usize>>,
+    arrays: Vec<Vec<handles::Datatype>>,
 }
 
 impl LateTypes {
@@ -18,7 +19,11 @@ impl LateTypes {
     ///
     /// # Safety
     /// The address is that of so many handles.
-    pub(crate) unsafe fn add(&mut self, types: *const c_int, count: i64) -> *const usize {
+    pub(crate) unsafe fn add(
+        &mut self,
+        types: *const c_int,
+        count: i64,
+    ) -> *const handles::Datatype {
         // SAFETY: promised.
         let type_at = |at| from_integer::<Datatype>(unsafe { *types.add(at) });
         let array = (0..count.max(0) as usize).map(type_at).collect();
@@ -30,8 +35,8 @@ impl LateTypes {
     }
 
     /// Keeps the arrays as long as the request that the library has made.
-    pub(crate) fn keep(self, request: usize) {
-        if request != 0 {
+    pub(crate) fn keep(self, request: handles::Request) {
+        if request != handles::Request::NONE {
             requests::keep_types(to_integer::<Request>(request), self.arrays);
         }
     }

@@ -2,9 +2,10 @@
 //! standard ABI has no function that lists them.
 
 use super::errors::Problem;
-use crate::constants::MPI_COMM_SELF;
-use crate::handle::PREDEFINED_END;
-use crate::standard;
+use crate::common::constants::MPI_COMM_SELF;
+use crate::common::handle::{Comm, from_integer};
+use crate::common::standard;
+use crate::program::{self, handles};
 use std::ffi::c_int;
 
 /// Bytes without gaps, at a distance from the beginning of an element.
@@ -24,7 +25,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// # Safety
     /// The datatype is the library's.
-    pub(crate) unsafe fn of(datatype: usize) -> Result<Layout, Problem> {
+    pub(crate) unsafe fn of(datatype: handles::Datatype) -> Result<Layout, Problem> {
         let [mut size, mut lb, mut extent, mut true_lb, mut true_extent] = [0i64; 5];
         let ok = |code: c_int| match code {
             0 => Ok(()),
@@ -51,7 +52,7 @@ impl Layout {
             offset: 0,
             bytes: size,
         };
-        let runs = match datatype < PREDEFINED_END && size == extent {
+        let runs = match program::is_predefined(datatype) && size == extent {
             true => vec![whole],
             // SAFETY: promised.
             false => unsafe { packed(datatype, size, (true_lb + true_extent) as usize) }?,
@@ -75,7 +76,11 @@ impl Layout {
 ///
 /// # Safety
 /// The datatype is the library's, of this size, and ends there.
-unsafe fn packed(datatype: usize, size: usize, end: usize) -> Result<Vec<Run>, Problem> {
+unsafe fn packed(
+    datatype: handles::Datatype,
+    size: usize,
+    end: usize,
+) -> Result<Vec<Run>, Problem> {
     let digits = (usize::BITS - end.leading_zeros()).div_ceil(8);
     let (mut memory, mut places, mut bytes) = (vec![0u8; end], vec![0usize; size], vec![0u8; size]);
     for digit in 0..digits {
@@ -87,7 +92,8 @@ unsafe fn packed(datatype: usize, size: usize, end: usize) -> Result<Vec<Run>, P
         // SAFETY: the memory has the bytes of an element; the library stops at the given size.
         let code = unsafe {
             let length = size as i64;
-            standard::pack_c::<true>(from, 1, datatype, to, length, &mut position, MPI_COMM_SELF)
+            let own = from_integer::<Comm>(MPI_COMM_SELF);
+            standard::pack_c::<true>(from, 1, datatype, to, length, &mut position, own)
         };
         match code {
             0 if position as usize == size => {}

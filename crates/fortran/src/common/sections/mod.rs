@@ -26,9 +26,10 @@ pub(crate) use descriptor::Descriptor;
 pub(crate) use errors::Object;
 pub(crate) use packed::Packed;
 
-use crate::handle::{Datatype, from_integer, to_integer};
-use crate::requests;
-use crate::standard;
+use crate::common::handle::{Datatype, from_integer, to_integer};
+use crate::common::requests;
+use crate::common::standard;
+use crate::program::handles;
 use errors::Problem;
 use reach::Integer;
 use std::ffi::{c_int, c_void};
@@ -36,7 +37,7 @@ use std::ffi::{c_int, c_void};
 /// The choice buffers of one call.
 pub(crate) struct Sections {
     /// Datatypes that are freed when the library has them.
-    types: Vec<usize>,
+    types: Vec<handles::Datatype>,
     /// One of them consists of bytes.
     has_bytes: bool,
     copies: Vec<Packed>,

@@ -2,8 +2,9 @@
 //! blocks.
 
 use super::errors::Problem;
-use crate::handle::{Comm, Datatype, from_integer};
-use crate::{peers, standard};
+use crate::common::handle::{Comm, Datatype, from_integer};
+use crate::common::{peers, standard};
+use crate::program::handles;
 use std::ffi::c_int;
 
 /// A count or a displacement.
@@ -35,7 +36,7 @@ struct Extent {
 impl Extent {
     /// # Safety
     /// The datatype is the library's.
-    unsafe fn of(datatype: usize) -> Result<Extent, Problem> {
+    unsafe fn of(datatype: handles::Datatype) -> Result<Extent, Problem> {
         let [mut lb, mut extent, mut true_lb, mut true_extent] = [0i64; 4];
         // SAFETY: promised; the addresses are those of counts.
         let codes = unsafe {
@@ -72,7 +73,7 @@ impl Extent {
 /// The datatype is the library's.
 pub(crate) unsafe fn blocks<N: Integer>(
     count: N,
-    datatype: usize,
+    datatype: handles::Datatype,
     blocks: i64,
 ) -> Result<i64, Problem> {
     // SAFETY: promised.
@@ -85,7 +86,7 @@ pub(crate) unsafe fn blocks<N: Integer>(
 /// The address is that of so many counts.
 pub(crate) unsafe fn sum<N: Integer>(
     counts: *const N,
-    datatype: usize,
+    datatype: handles::Datatype,
     blocks: i64,
 ) -> Result<i64, Problem> {
     // SAFETY: promised.
@@ -102,7 +103,7 @@ pub(crate) unsafe fn sum<N: Integer>(
 pub(crate) unsafe fn vector<N: Integer, D: Integer>(
     counts: *const N,
     displacements: *const D,
-    datatype: usize,
+    datatype: handles::Datatype,
     blocks: i64,
 ) -> Result<i64, Problem> {
     // SAFETY: promised.
@@ -166,7 +167,7 @@ pub(crate) unsafe fn at_root(
 pub(crate) unsafe fn own<N: Integer>(
     comm: *const c_int,
     counts: *const N,
-    datatype: usize,
+    datatype: handles::Datatype,
 ) -> Result<i64, Problem> {
     let mut rank = 0;
     // SAFETY: promised; the address is that of an integer.

@@ -5,19 +5,20 @@
 //! request that is completed in C, by its converted handle, leaves such a section as it was;
 //! requests whose sections are described have no copies.
 
-use crate::constants::MPI_REQUEST_NULL;
-use crate::handle::{Request, from_integer};
-use crate::sections::Packed;
-use crate::standard;
+use crate::common::constants::MPI_REQUEST_NULL;
+use crate::common::handle::{Request, from_integer};
+use crate::common::sections::Packed;
+use crate::common::standard;
+use crate::program::{STATUS_IGNORE, handles};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::ptr::null_mut;
+use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 #[derive(Default)]
 struct Belongings {
-    types: Vec<Vec<usize>>,
+    types: Vec<Vec<handles::Datatype>>,
     copies: Vec<Packed>,
     /// Between the start of the operation and its completion.
     is_active: bool,
@@ -29,7 +30,7 @@ static KEPT: Mutex<BTreeMap<c_int, Belongings>> = Mutex::new(BTreeMap::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Keeps arrays of datatypes as long as a request.
-pub(crate) fn keep_types(request: c_int, types: Vec<Vec<usize>>) {
+pub(crate) fn keep_types(request: c_int, types: Vec<Vec<handles::Datatype>>) {
     change(|kept| kept.entry(request).or_default().types = types);
 }
 
@@ -43,7 +44,7 @@ pub(crate) unsafe fn keep_copies(request: c_int, copies: Vec<Packed>, is_active:
         (belongings.copies, belongings.is_active) = (copies, is_active);
     });
     // It may be complete already.
-    if request == MPI_REQUEST_NULL as c_int {
+    if request == MPI_REQUEST_NULL {
         gone(request);
     } else {
         unchanged(request);
@@ -123,7 +124,11 @@ fn look_at(request: c_int) {
     // SAFETY: the address is that of a flag; the status is ignored.
     let code = unsafe {
         let standard = from_integer::<Request>(request);
-        standard::request_get_status::<true>(standard, &mut flag, null_mut())
+        standard::request_get_status::<true>(
+            standard,
+            &mut flag,
+            without_provenance_mut(STATUS_IGNORE),
+        )
     };
     if code == 0 && flag != 0 {
         change(|kept| kept.get_mut(&request).map(Belongings::complete));

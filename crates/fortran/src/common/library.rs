@@ -1,9 +1,10 @@
 //! The functions of the standard ABI: found when this library is loaded, and called by pointers, so
 //! that a function that the ABI library lacks is an error of the call and not of the start.
 
-use crate::constants::MPI_ERR_UNSUPPORTED_OPERATION;
-use crate::standard::NAMES;
-use crate::{commons, start};
+use crate::common::constants::MPI_ERR_UNSUPPORTED_OPERATION;
+use crate::common::standard::NAMES;
+use crate::common::{commons, start};
+use crate::program;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -29,6 +30,7 @@ static OPEN: extern "C" fn() = open;
 extern "C" fn open() {
     commons::find();
     start::guess();
+    program::open();
     let is_there = !find(c"MPI_Initialized").is_null();
     for (number, name) in NAMES.iter().enumerate() {
         for (functions, skipped) in FUNCTIONS.iter().zip([1, 0]) {
@@ -58,9 +60,10 @@ extern "C" fn unsupported() -> c_int {
 
 /// Stands for every function if there is no library of the standard ABI.
 extern "C" fn no_library() -> ! {
+    let (library, c_library) = (program::LIBRARY, program::C_LIBRARY);
     eprintln!(
-        "fishplate: libmpifort_abi.so.1 finds no libmpi_abi.so.1, the MPI library of the standard ABI that it calls; \
-         start the program with `fishplate run`, or add the folder of libmpi_abi.so.1 to LD_LIBRARY_PATH"
+        "fishplate: {library} finds no {c_library}, the MPI library that it calls; \
+         start the program with `fishplate run`, or add the folder of {c_library} to LD_LIBRARY_PATH"
     );
     std::process::abort();
 }

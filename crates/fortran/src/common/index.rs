@@ -1,6 +1,6 @@
 //! Positions in arrays, which begin with 1 in Fortran.
 
-use crate::constants::MPI_ERR_IN_STATUS;
+use crate::common::constants::MPI_ERR_IN_STATUS;
 use std::ffi::c_int;
 
 /// Converts a position that the library has written. A negative one is MPI_UNDEFINED.

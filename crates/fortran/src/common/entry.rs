@@ -9,16 +9,17 @@
     unused_unsafe
 )]
 
-use crate::array::Array;
-use crate::constants::*;
-use crate::handle::*;
-use crate::late_types::LateTypes;
-use crate::sections::{Descriptor, Lifetime, Object, Sections, reach};
-use crate::types::Status;
-use crate::{
+use crate::common::array::Array;
+use crate::common::constants::*;
+use crate::common::handle::*;
+use crate::common::late_types::LateTypes;
+use crate::common::sections::{Descriptor, Lifetime, Object, Sections, reach};
+use crate::common::types::Status;
+use crate::common::{
     attributes, buffer, callbacks, handle, index, integers, logical, peers, removed, requests,
     spawn, standard, start, text,
 };
+use crate::program;
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 

@@ -1,6 +1,6 @@
 //! Procedures of MPI 1 whose work no procedure of the ABI does alone.
 
-use crate::standard;
+use crate::common::standard;
 use std::ffi::c_int;
 
 /// # Safety

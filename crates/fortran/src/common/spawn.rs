@@ -1,7 +1,7 @@
 //! Arrays of character strings: commands and arguments of processes.
 
-use crate::commons::*;
-use crate::text::{Input, input};
+use crate::common::commons;
+use crate::common::text::{Input, input};
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
@@ -52,7 +52,7 @@ pub(crate) unsafe fn argv(texts: *const u8, length: usize) -> Strings {
 /// # Safety
 /// As above; the strings lie at this stride.
 unsafe fn arguments(texts: *const u8, length: usize, stride: usize) -> Strings {
-    if MPIPRIVC.is(MPI_ARGV_NULL_AT, texts) || length == 0 {
+    if commons::is_mpi_argv_null(texts) || length == 0 {
         return Strings {
             pointers: None,
             _texts: Vec::new(),
@@ -80,7 +80,7 @@ impl AllArguments {
 /// # Safety
 /// The address is that of such a matrix, or MPI_ARGVS_NULL.
 pub(crate) unsafe fn argvs(texts: *const u8, length: usize, count: i64) -> AllArguments {
-    if MPIPRIVC.is(MPI_ARGVS_NULL_AT, texts) {
+    if commons::is_mpi_argvs_null(texts) {
         return AllArguments {
             pointers: None,
             _arguments: Vec::new(),

@@ -2,7 +2,7 @@
 //! Fortran. A value that is set in Fortran lies in memory of its own, whose address C gets; a value
 //! that is set in C is that address for Fortran.
 
-use crate::constants::*;
+use crate::common::constants::*;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;

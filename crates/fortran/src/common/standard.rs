@@ -3,9 +3,9 @@
 //! Functions keep the names and the numbers of parameters that the standard gives them.
 #![allow(dead_code, clippy::too_many_arguments, clippy::missing_safety_doc)]
 
-use crate::library;
-use crate::types::callback;
-use crate::types::standard::*;
+use crate::common::library;
+use crate::common::types::callback;
+use crate::common::types::standard::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 

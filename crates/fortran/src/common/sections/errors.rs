@@ -1,8 +1,9 @@
 //! Buffers that cannot be used: errors, which go to the handler of the object of the call.
 
-use crate::constants::*;
-use crate::handle::{Comm, File, PREDEFINED_END, Session, Win, from_integer};
-use crate::standard;
+use crate::common::constants::*;
+use crate::common::handle::{Comm, File, Session, Win, from_integer};
+use crate::common::standard;
+use crate::program;
 use std::ffi::{CStr, c_int};
 use std::sync::Mutex;
 
@@ -56,7 +57,7 @@ impl Object {
                 return false;
             }
             for mut datatype in [etype, filetype] {
-                if datatype >= PREDEFINED_END {
+                if !program::is_predefined(datatype) {
                     standard::type_free::<true>(&mut datatype);
                 }
             }
@@ -147,7 +148,10 @@ impl Problem {
                     from_integer::<Session>(*session),
                     code,
                 ),
-                Object::None => standard::comm_call_errhandler::<true>(MPI_COMM_SELF, code),
+                Object::None => standard::comm_call_errhandler::<true>(
+                    from_integer::<Comm>(MPI_COMM_SELF),
+                    code,
+                ),
             };
         }
         code

@@ -1,8 +1,7 @@
 //! Functions that MPI predefines for attributes and data representations. They are called as the
 //! program's own are.
 
-use crate::library;
-use crate::logical;
+use crate::common::{library, logical};
 use std::ffi::{CStr, c_int, c_void};
 
 /// Whether a function is MPI_CONVERSION_FN_NULL, which stands for no conversion.
@@ -87,7 +86,7 @@ macro_rules! no_conversion {
                 code: *mut c_int,
             ) {
                 // SAFETY: the caller passes the address of an error code.
-                unsafe { *code = crate::constants::MPI_ERR_CONVERSION };
+                unsafe { *code = crate::common::constants::MPI_ERR_CONVERSION };
             }
         };
     };

@@ -1,7 +1,8 @@
 //! The start of a Fortran program: the ABI library learns what it needs to know of Fortran.
 
-use crate::constants::{MPI_INFO_NULL, MPI_SUCCESS};
-use crate::{library, logical, standard};
+use crate::common::constants::{MPI_INFO_NULL, MPI_SUCCESS};
+use crate::common::handle::{Info, from_integer};
+use crate::common::{library, logical, standard};
 use std::ffi::{CStr, c_int};
 
 /// Sizes and types that every compiler has whose INTEGER is an int.
@@ -63,13 +64,14 @@ pub(crate) fn describe(code: c_int) {
 }
 
 fn describe_types() {
-    let mut info = MPI_INFO_NULL;
+    let null = from_integer::<Info>(MPI_INFO_NULL);
+    let mut info = null;
     // SAFETY: the addresses are those of handles and of C strings, which the library only reads.
     unsafe {
         if standard::abi_get_fortran_info::<true>(&mut info) != MPI_SUCCESS {
             return;
         }
-        if info != MPI_INFO_NULL {
+        if info != null {
             standard::info_free::<true>(&mut info);
             return;
         }

@@ -4,8 +4,10 @@
 use super::errors::Problem;
 use super::layout::Layout;
 use super::section::{Prefix, Section};
-use crate::constants::MPI_BYTE;
-use crate::standard;
+use crate::common::constants::MPI_BYTE;
+use crate::common::handle::{self, Word, from_integer};
+use crate::common::standard;
+use crate::program::handles::Datatype;
 use std::ffi::c_int;
 
 pub(crate) struct Made {
@@ -22,7 +24,7 @@ pub(crate) struct Made {
 pub(crate) unsafe fn describe(
     section: &Section,
     count: i64,
-    datatype: usize,
+    datatype: Datatype,
 ) -> Result<Made, Problem> {
     let count = count as usize;
     // SAFETY: promised.
@@ -36,8 +38,7 @@ pub(crate) unsafe fn describe(
     let mut builder = Builder { made: Vec::new() };
     let is_dense = layout.is_dense();
     // An element of the datatype may span runs of the section.
-    let is_of_bytes =
-        datatype != MPI_BYTE && !(is_dense && section.run.is_multiple_of(layout.size));
+    let is_of_bytes = datatype != byte() && !(is_dense && section.run.is_multiple_of(layout.size));
     let result = match is_dense {
         true => builder.dense(section, count * layout.size, datatype, layout.size),
         false => builder.scattered(section, count, &layout),
@@ -57,7 +58,7 @@ pub(crate) unsafe fn describe(
 
 /// Datatypes that are made on the way.
 struct Builder {
-    made: Vec<usize>,
+    made: Vec<Datatype>,
 }
 
 impl Builder {
@@ -66,13 +67,13 @@ impl Builder {
         &mut self,
         section: &Section,
         bytes: usize,
-        datatype: usize,
+        datatype: Datatype,
         size: usize,
-    ) -> Result<usize, Problem> {
+    ) -> Result<Datatype, Problem> {
         // Where an element of the datatype spans runs, its bytes are described.
         let (unit, size) = match section.run % size {
             0 => (datatype, size),
-            _ => (MPI_BYTE, 1),
+            _ => (byte(), 1),
         };
         let Prefix {
             pieces,
@@ -106,7 +107,7 @@ impl Builder {
         section: &Section,
         count: usize,
         layout: &Layout,
-    ) -> Result<usize, Problem> {
+    ) -> Result<Datatype, Problem> {
         let (mut places, mut lengths): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
         for element in 0..count {
             for run in &layout.runs {
@@ -134,12 +135,12 @@ impl Builder {
                 (lengths.as_ptr(), places.as_ptr(), places.len() as i64);
             // SAFETY: both arrays have this length.
             unsafe {
-                standard::type_create_hindexed_c::<true>(number, lengths, places, MPI_BYTE, made)
+                standard::type_create_hindexed_c::<true>(number, lengths, places, byte(), made)
             }
         })
     }
 
-    fn contiguous(&mut self, count: usize, unit: usize) -> Result<usize, Problem> {
+    fn contiguous(&mut self, count: usize, unit: Datatype) -> Result<Datatype, Problem> {
         if count == 1 {
             return Ok(unit);
         }
@@ -147,7 +148,12 @@ impl Builder {
         self.make(|made| unsafe { standard::type_contiguous_c::<true>(count as i64, unit, made) })
     }
 
-    fn vector(&mut self, count: usize, stride: isize, below: usize) -> Result<usize, Problem> {
+    fn vector(
+        &mut self,
+        count: usize,
+        stride: isize,
+        below: Datatype,
+    ) -> Result<Datatype, Problem> {
         if count == 1 {
             return Ok(below);
         }
@@ -158,7 +164,7 @@ impl Builder {
         })
     }
 
-    fn structure(&mut self, places: &[i64], types: &[usize]) -> Result<usize, Problem> {
+    fn structure(&mut self, places: &[i64], types: &[Datatype]) -> Result<Datatype, Problem> {
         let (number, ones) = (types.len() as i64, vec![1i64; types.len()]);
         self.make(|made| {
             let (ones, places, types) = (ones.as_ptr(), places.as_ptr(), types.as_ptr());
@@ -168,7 +174,7 @@ impl Builder {
     }
 
     /// The unit itself is the program's, which must not be freed.
-    fn copy_of_unit(&mut self, datatype: usize, unit: usize) -> Result<usize, Problem> {
+    fn copy_of_unit(&mut self, datatype: Datatype, unit: Datatype) -> Result<Datatype, Problem> {
         if datatype != unit {
             return Ok(datatype);
         }
@@ -176,8 +182,8 @@ impl Builder {
         self.make(|made| unsafe { standard::type_dup::<true>(unit, made) })
     }
 
-    fn make(&mut self, make: impl FnOnce(*mut usize) -> c_int) -> Result<usize, Problem> {
-        let mut made = 0;
+    fn make(&mut self, make: impl FnOnce(*mut Datatype) -> c_int) -> Result<Datatype, Problem> {
+        let mut made = Datatype::NONE;
         ok(make(&mut made))?;
         self.made.push(made);
         Ok(made)
@@ -190,6 +196,10 @@ impl Builder {
             unsafe { standard::type_free::<true>(&mut made) };
         }
     }
+}
+
+fn byte() -> Datatype {
+    from_integer::<handle::Datatype>(MPI_BYTE)
 }
 
 fn ok(code: c_int) -> Result<(), Problem> {

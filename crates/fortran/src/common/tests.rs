@@ -1,8 +1,8 @@
 //! Conversions, without a library of MPI.
 
-use crate::attributes::{load, store};
-use crate::constants::MPI_ERR_IN_STATUS;
-use crate::{index, logical, text};
+use crate::common::attributes::{load, store};
+use crate::common::constants::MPI_ERR_IN_STATUS;
+use crate::common::{index, logical, text};
 use std::ffi::{CStr, c_int};
 
 #[test]

@@ -1,6 +1,6 @@
 //! LOGICAL: an integer whose values for true and false are the compiler's.
 
-use crate::array::Array;
+use crate::common::array::Array;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
 

@@ -1,15 +1,16 @@
 //! Users' functions in Fortran. The library calls functions of ours in their places, which convert
 //! the arguments.
 
-use crate::attributes::{load, store};
-use crate::handle::{Class, Comm, Datatype, File, Session, Win, from_integer, to_integer};
-use crate::logical;
-use crate::pool::{MOST, Pool, instances};
-use crate::types::{Function, Status};
+use crate::common::attributes::{load, store};
+use crate::common::handle::{
+    Class, Comm, Datatype, File, Integers, Session, Win, from_integer, to_integer,
+};
+use crate::common::logical;
+use crate::common::pool::{MOST, Pool, instances};
+use crate::common::types::{Function, Status};
+use crate::program::{LIBRARY, handles};
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
-
-const LIBRARY: &str = "libmpifort_abi.so.1";
 
 /// What the library passes to our functions: the program's, and the program's word.
 struct State {
@@ -78,7 +79,7 @@ type Copy_<W> =
 type Delete<W> = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut W, *mut W, *mut c_int);
 
 unsafe extern "C" fn copy<C: Class, W: Word>(
-    object: usize,
+    object: C::Handle,
     mut keyval: c_int,
     state: *mut c_void,
     attribute: *mut c_void,
@@ -117,7 +118,7 @@ unsafe extern "C" fn copy<C: Class, W: Word>(
 }
 
 unsafe extern "C" fn delete<C: Class, W: Word>(
-    object: usize,
+    object: C::Handle,
     mut keyval: c_int,
     attribute: *mut c_void,
     state: *mut c_void,
@@ -194,7 +195,11 @@ unsafe extern "C" fn cancel(state: *mut c_void, complete: c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn extent(datatype: usize, extent: *mut isize, state: *mut c_void) -> c_int {
+unsafe extern "C" fn extent(
+    datatype: handles::Datatype,
+    extent: *mut isize,
+    state: *mut c_void,
+) -> c_int {
     type Extent = unsafe extern "C" fn(*mut c_int, *mut isize, *mut isize, *mut c_int);
     // SAFETY: the library passes on our state; the program's function takes these addresses.
     unsafe {
@@ -210,7 +215,7 @@ unsafe extern "C" fn extent(datatype: usize, extent: *mut isize, state: *mut c_v
 /// The conversion whose function is at this place of the state, with counts of type `N`.
 unsafe extern "C" fn convert<const AT: usize, N>(
     user_buffer: *mut c_void,
-    datatype: usize,
+    datatype: handles::Datatype,
     mut count: N,
     file_buffer: *mut c_void,
     mut position: i64,
@@ -246,7 +251,7 @@ unsafe extern "C" fn convert<const AT: usize, N>(
 
 /// Stands for a conversion of a data representation. NULL: the representation is the native one.
 pub(crate) fn datarep_conversion_function<const AT: usize>(function: *mut c_void) -> Function {
-    if crate::predefined::is_no_conversion(function) {
+    if crate::common::predefined::is_no_conversion(function) {
         return std::ptr::null();
     }
     convert::<AT, c_int> as Function
@@ -256,7 +261,7 @@ pub(crate) fn datarep_conversion_function<const AT: usize>(function: *mut c_void
 pub(crate) fn large_datarep_conversion_function<const AT: usize>(
     function: *mut c_void,
 ) -> Function {
-    if crate::predefined::is_no_conversion(function) {
+    if crate::common::predefined::is_no_conversion(function) {
         return std::ptr::null();
     }
     convert::<AT, i64> as Function
@@ -270,15 +275,19 @@ static LARGE_USER: Pool = Pool::new(LIBRARY);
 
 /// Stands for a function of a reduction.
 pub(crate) fn user_function(function: *mut c_void) -> Function {
-    static ALL: [unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut usize); MOST] =
-        instances!(reduce);
+    static ALL: [unsafe extern "C" fn(
+        *mut c_void,
+        *mut c_void,
+        *mut c_int,
+        *mut handles::Datatype,
+    ); MOST] = instances!(reduce);
     USER.stand_in(function, &ALL)
 }
 
 /// Stands for a function of a reduction with MPI_Count.
 pub(crate) fn large_user_function(function: *mut c_void) -> Function {
-    static ALL: [unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut usize); MOST] =
-        instances!(reduce_large);
+    static ALL: [unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut handles::Datatype);
+        MOST] = instances!(reduce_large);
     LARGE_USER.stand_in(function, &ALL)
 }
 
@@ -286,7 +295,7 @@ unsafe extern "C" fn reduce<const N: usize>(
     from: *mut c_void,
     to: *mut c_void,
     length: *mut c_int,
-    datatype: *mut usize,
+    datatype: *mut handles::Datatype,
 ) {
     // SAFETY: the library's promises about the arguments are passed on.
     unsafe { call_user(USER.get(N), from, to, length, datatype) }
@@ -296,7 +305,7 @@ unsafe extern "C" fn reduce_large<const N: usize>(
     from: *mut c_void,
     to: *mut c_void,
     length: *mut i64,
-    datatype: *mut usize,
+    datatype: *mut handles::Datatype,
 ) {
     // SAFETY: the library's promises about the arguments are passed on.
     unsafe { call_user(LARGE_USER.get(N), from, to, length, datatype) }
@@ -308,7 +317,7 @@ unsafe fn call_user<N>(
     from: *mut c_void,
     to: *mut c_void,
     length: *mut N,
-    datatype: *mut usize,
+    datatype: *mut handles::Datatype,
 ) {
     // SAFETY: the pool has the address of a function of this type; the pointers are the library's.
     unsafe {
@@ -323,11 +332,11 @@ macro_rules! errhandlers {
 
         /// Stands for an error handler.
         pub(crate) fn $name(function: *mut c_void) -> Function {
-            static ALL: [unsafe extern "C" fn(*mut usize, *mut c_int); MOST] = instances!($call);
+            static ALL: [unsafe extern "C" fn(*mut <$class as Integers>::Handle, *mut c_int); MOST] = instances!($call);
             $pool.stand_in(function, &ALL)
         }
 
-        unsafe extern "C" fn $call<const N: usize>(object: *mut usize, code: *mut c_int) {
+        unsafe extern "C" fn $call<const N: usize>(object: *mut <$class as Integers>::Handle, code: *mut c_int) {
             // SAFETY: the library's promises about the arguments are passed on.
             unsafe { handle_error::<$class>($pool.get(N), object, code) }
         }
@@ -342,7 +351,7 @@ errhandlers! {
 }
 
 #[inline(never)]
-unsafe fn handle_error<C: Class>(function: *mut c_void, object: *mut usize, code: *mut c_int) {
+unsafe fn handle_error<C: Class>(function: *mut c_void, object: *mut C::Handle, code: *mut c_int) {
     type Users = unsafe extern "C" fn(*mut c_int, *mut c_int);
     // SAFETY: the pool has the address of a function of this type; the pointers are the library's.
     unsafe {
