@@ -33,9 +33,9 @@ pub(crate) fn state(functions: &[*mut c_void], word: isize, variable: *mut c_voi
 }
 
 impl State {
-    /// Lends the word to a function of a generalised request. The word is a value, so the program's
-    /// argument may be an expression. A program that changes it, as other libraries allow, relies on
-    /// its variable, which therefore changes too.
+    /// Lends the word to a function of a generalised request. The word is a value, so the
+    /// program's argument may be an expression. A program that changes it, as other libraries
+    /// allow, relies on its variable, which therefore changes too.
     ///
     /// # Safety
     /// The program's variable is there if the function changes the word.
