@@ -87,7 +87,7 @@ def preparation(full: bool) -> list[Step]:
         # Scores of the model, and machines calibrated by outputs of benchmarks.
         Step("scores", python("scores/run.py", *PREFIX, *(["--long"] if full else [])), after=("stage",), long=True),
         # The algorithms of collectives that costs choose, compared with the best ones.
-        Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",)),
+        Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",), long=True),
         # The same for the protocols of messages.
         Step("protocols", python("collectives/messages.py", *PREFIX, *([] if full else ["--quick"])), after=("stage",),
              long=True),
