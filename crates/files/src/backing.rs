@@ -2,7 +2,7 @@
 
 use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Opens and removes files.
@@ -19,12 +19,47 @@ pub trait Storage: Send + Sync {
     /// Those of `unlink(2)`.
     fn remove(&self, path: &Path) -> Result<()>;
 
-    /// A file without a name, and the path by which processes of this host can open it while this
+    /// A file without a name, and the token by which processes of this host can open it while this
     /// one has it open.
     ///
     /// # Errors
     /// Those of `memfd_create(2)`.
-    fn unnamed(&self) -> Result<(Box<dyn Backing>, std::path::PathBuf)>;
+    fn unnamed(&self) -> Result<(Box<dyn Backing>, Token)>;
+}
+
+/// A descriptor of a process on this host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token {
+    process: u32,
+    descriptor: u32,
+}
+
+impl Token {
+    /// The token of a descriptor of this process.
+    pub(crate) fn of(descriptor: u32) -> Token {
+        Token {
+            process: std::process::id(),
+            descriptor,
+        }
+    }
+
+    /// The token as a number, to be sent to other processes.
+    pub fn to_word(self) -> u64 {
+        u64::from(self.process) << 32 | u64::from(self.descriptor)
+    }
+
+    /// The token of a number.
+    pub fn from_word(word: u64) -> Token {
+        Token {
+            process: (word >> 32) as u32,
+            descriptor: word as u32,
+        }
+    }
+
+    /// The path by which the system knows the descriptor.
+    pub fn path(self) -> PathBuf {
+        format!("/proc/{}/fd/{}", self.process, self.descriptor).into()
+    }
 }
 
 /// Access that a file is opened for.
@@ -178,7 +213,7 @@ impl Storage for Arc<dyn Storage> {
         (**self).remove(path)
     }
 
-    fn unnamed(&self) -> Result<(Box<dyn Backing>, std::path::PathBuf)> {
+    fn unnamed(&self) -> Result<(Box<dyn Backing>, Token)> {
         (**self).unnamed()
     }
 }

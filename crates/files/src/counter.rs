@@ -4,10 +4,10 @@
 //! the help of another. A single process keeps it in memory.
 
 use std::io::{Error, ErrorKind, Result};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::backing::{Access, Backing, Lock, OpenMode, Storage, read_full, write_all};
+use crate::backing::{Access, Backing, Lock, OpenMode, Storage, Token, read_full, write_all};
 
 /// A shared number, 0 at first.
 pub struct Counter {
@@ -16,16 +16,13 @@ pub struct Counter {
     turn: Mutex<i64>,
 }
 
-/// The place of a counter.
-pub type Token = PathBuf;
-
 enum Place {
     /// This process alone has the number.
     Memory,
     /// A file that is open.
     File(Box<dyn Backing>),
     /// A file that is opened at the first use.
-    Path(PathBuf, OnceLock<Box<dyn Backing>>),
+    Token(Token, OnceLock<Box<dyn Backing>>),
 }
 
 /// A counter's file is written by the processes of one user.
@@ -44,13 +41,13 @@ impl Counter {
     /// # Errors
     /// The system has no memory or descriptor for it.
     pub fn on_this_host(storage: &dyn Storage) -> Result<(Counter, Token)> {
-        let (file, path) = storage.unnamed()?;
-        Ok((Counter::at(Place::File(file)), path))
+        let (file, token) = storage.unnamed()?;
+        Ok((Counter::at(Place::File(file)), token))
     }
 
     /// The counter of another process of this host, which is opened at its first use.
-    pub fn of_this_host(token: &Path) -> Counter {
-        Counter::at(Place::Path(token.to_path_buf(), OnceLock::new()))
+    pub fn of_this_host(token: Token) -> Counter {
+        Counter::at(Place::Token(token, OnceLock::new()))
     }
 
     /// A counter in a file that processes of several hosts can open; `is_first`: this one makes it.
@@ -106,10 +103,10 @@ impl Counter {
                 return Ok(old);
             }
             Place::File(file) => file,
-            Place::Path(path, opened) => match opened.get() {
+            Place::Token(token, opened) => match opened.get() {
                 Some(file) => file,
                 None => {
-                    let file = storage.open(path, mode(false))?;
+                    let file = storage.open(&token.path(), mode(false))?;
                     opened.get_or_init(|| file)
                 }
             },

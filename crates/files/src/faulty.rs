@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::backing::{Backing, Lock, OpenMode, Storage};
+use crate::backing::{Backing, Lock, OpenMode, Storage, Token};
 
 /// The calls of the traits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -135,10 +135,10 @@ impl Storage for FaultyStorage {
         self.storage.remove(path)
     }
 
-    fn unnamed(&self) -> Result<(Box<dyn Backing>, PathBuf)> {
+    fn unnamed(&self) -> Result<(Box<dyn Backing>, Token)> {
         self.count(Call::Unnamed)?;
-        let (file, path) = self.storage.unnamed()?;
-        Ok((self.wrapped(file), path))
+        let (file, token) = self.storage.unnamed()?;
+        Ok((self.wrapped(file), token))
     }
 }
 

@@ -24,8 +24,10 @@ mod transfer;
 mod view;
 mod windows;
 
-pub use backing::{Access, Backing, Lock, OpenMode, Storage, described, read_full, write_all};
-pub use counter::{Counter, Token};
+pub use backing::{
+    Access, Backing, Lock, OpenMode, Storage, Token, described, read_full, write_all,
+};
+pub use counter::Counter;
 #[cfg(any(test, feature = "faults"))]
 pub use faulty::{Call, Fault, FaultyStorage, Injected};
 pub use real::RealStorage;

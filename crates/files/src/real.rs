@@ -5,9 +5,9 @@ use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::backing::{Access, Backing, Lock, OpenMode, Storage, uninterrupted, write_all};
+use crate::backing::{Access, Backing, Lock, OpenMode, Storage, Token, uninterrupted, write_all};
 
 /// The storage of this host.
 #[derive(Clone, Copy, Default, Debug)]
@@ -42,7 +42,7 @@ impl Storage for RealStorage {
         std::fs::remove_file(path)
     }
 
-    fn unnamed(&self) -> Result<(Box<dyn Backing>, PathBuf)> {
+    fn unnamed(&self) -> Result<(Box<dyn Backing>, Token)> {
         // SAFETY: the name is a string; the result is checked.
         let fd = unsafe { libc::memfd_create(c"fishplate-pointer".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
@@ -50,8 +50,7 @@ impl Storage for RealStorage {
         }
         // SAFETY: a new descriptor, which nobody else has.
         let file = unsafe { File::from_raw_fd(fd) };
-        let path = format!("/proc/{}/fd/{fd}", std::process::id());
-        Ok((Box::new(RealFile(file)), path.into()))
+        Ok((Box::new(RealFile(file)), Token::of(fd.unsigned_abs())))
     }
 }
 

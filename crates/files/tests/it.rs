@@ -267,7 +267,7 @@ fn a_counter_is_one_number_for_all() {
     assert!(Counter::in_file(&*storage, &path, true).is_err());
     let again = Counter::in_file(&*storage, &path, false).unwrap();
     let pairs = [
-        vec![first, Counter::of_this_host(&token)],
+        vec![first, Counter::of_this_host(token)],
         vec![in_file, again],
         vec![Counter::alone()],
     ];

@@ -9,7 +9,7 @@
 //!
 //! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
 //! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`,
-//!    `generalized`;
+//!    `generalized`, `files`;
 //! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
 //!    `lanes`, `algorithms`;
 //! 4. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
@@ -38,6 +38,7 @@ mod drive;
 pub mod errhandler;
 mod error;
 mod explain;
+pub mod files;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -65,7 +66,7 @@ pub mod types;
 mod wait;
 
 pub use bootstrap::{NewPeer, Wiring};
-pub use calls::{Claimed, RemoteLeader, split_type};
+pub use calls::{Claimed, RemoteLeader, ViewArguments, ViewFacts, split_type};
 pub use channel::lock::Misuse;
 pub use dims::dims_create;
 pub use drive::Completion;

@@ -230,7 +230,7 @@ pub(super) fn set_new(new: Out<Comm>, made: Result<u32, Error>) -> Done {
 }
 
 /// The hints in an info object. Keys that are not UTF-8 are no hints and are left out.
-fn pairs(info: Info) -> Result<Vec<(String, String)>, Error> {
+pub(super) fn pairs(info: Info) -> Result<Vec<(String, String)>, Error> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut infos = LIBRARY.infos();
     let pairs = infos.pairs(info)?;
