@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ::files::{Access, Backing, Counter, OpenMode, Storage, Token};
 
 use super::agreement::Agreement;
-use super::file_round::{Procedure, Said, agree, exchange, from_first};
+use super::file_round::{Procedure, Said, agree, exchange, first_says};
 use crate::comm::Core;
 use crate::files::{AccessMode, FileHints, FileView, OpenFile, SharedFile, system_error};
 use crate::rank::{Rank, State};
@@ -240,12 +240,12 @@ impl Opening {
                     .as_ref()
                     .map_or_else(|error| Err(error.clone()), |_| Ok(0));
                 if self.size > 1 {
-                    from_first(&self.agreement, told).await?;
+                    first_says(&self.agreement, told).await?;
                 }
                 file.map(|file| (file, pointer))
             }
             true => {
-                from_first(&self.agreement, Ok(0)).await?;
+                first_says(&self.agreement, Ok(0)).await?;
                 self.open_here().map(|file| (file, counter()))
             }
             false => {
