@@ -94,8 +94,8 @@ def unsupported(world: World) -> None:
     program = world.compiled("unsupported")
     version = world.tool("fishplate", "--version").out.split()[-1]
     string = f"1 MPI_ERR_UNSUPPORTED_OPERATION: MPI_Comm_connect is not supported yet by Fishplate {version}"
-    returned = ["MPI_File_delete", "MPI_File_open", "MPI_File_write", "MPI_T_cvar_get_num"]
-    ranks = dict(zip(["MPI_Comm_connect", *returned], ["3 ranks", "1 rank", "3 ranks", "3 ranks", "1 rank"]))
+    returned = ["MPI_Comm_create_from_group", "MPI_Session_init", "MPI_T_cvar_get_num", "MPI_T_pvar_get_num"]
+    ranks = dict(zip(["MPI_Comm_connect", *returned], ["3 ranks", "3 ranks", "3 ranks", "1 rank", "1 rank"]))
 
     def said(name: str) -> str:
         code = "MPI_T_ERR_NOT_SUPPORTED" if name.startswith("MPI_T_") else "MPI_ERR_UNSUPPORTED_OPERATION"
@@ -118,7 +118,7 @@ def unsupported(world: World) -> None:
     expect(end, last(returned), "the last line of a job that ended by such a call")
     alone = harness.run([program], seconds=SECONDS, cwd=world.work)
     expect(alone.err.splitlines(), [f"fishplate: rank 0: {said(name)}" for name in (
-        "MPI_File_open", "MPI_File_write", "MPI_File_delete", "MPI_T_cvar_get_num", "MPI_Comm_connect")], "the only rank")
+        "MPI_Session_init", "MPI_Comm_create_from_group", "MPI_T_pvar_get_num", "MPI_T_cvar_get_num", "MPI_Comm_connect")], "the only rank")
     expect(world.tool("mpiexec", "-n", "2", world.compiled("hosts")).err, "", "a job without such a call")
 
 

@@ -8,6 +8,7 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
 use datatype::{Buffer, Elements, Predefined, Type};
+use mpi::files::FileMemory;
 use mpi::types::Types;
 use mpi::{MessageBuffer, State};
 use std::ffi::c_void;
@@ -97,6 +98,18 @@ impl UserBuffer {
             return Ok(None);
         }
         self.elements(state).map(Some)
+    }
+
+    /// The memory of an access to a file.
+    pub fn file_memory(self, state: &State) -> Result<FileMemory, Error> {
+        let ty = state.types.committed(self.datatype.id())?.clone();
+        Ok(FileMemory {
+            buffer: self.buffer(state)?,
+            ty,
+            count: self.count as usize,
+            address: self.address.expose_provenance(),
+            handle: self.datatype.id(),
+        })
     }
 
     /// The memory of the buffer in every case but the common one, which

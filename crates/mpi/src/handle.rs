@@ -30,6 +30,8 @@ pub enum ObjectKind {
     Keyval = 9,
     /// A window.
     Window = 10,
+    /// A file.
+    File = 11,
 }
 
 const FIRST: u32 = 0x1000;

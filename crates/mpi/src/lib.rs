@@ -9,7 +9,7 @@
 //!
 //! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
 //! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`,
-//!    `generalized`;
+//!    `generalized`, `files`;
 //! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
 //!    `lanes`, `algorithms`;
 //! 4. `window`: one-sided communication over messages;
@@ -39,6 +39,7 @@ mod drive;
 pub mod errhandler;
 mod error;
 mod explain;
+pub mod files;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -67,7 +68,7 @@ mod wait;
 pub mod window;
 
 pub use bootstrap::{NewPeer, Wiring};
-pub use calls::{Claimed, RemoteLeader, WindowSpec, split_type};
+pub use calls::{Claimed, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type};
 pub use channel::lock::Misuse;
 pub use dims::dims_create;
 pub use drive::Completion;

@@ -15,6 +15,7 @@ use crate::bootstrap::{NewPeer, Wiring, limits, transports};
 use crate::buffered::AttachedBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
+use crate::files::Files;
 use crate::group::Groups;
 use crate::handle::{ObjectKind, Slab};
 use crate::lanes::Lanes;
@@ -73,6 +74,8 @@ pub struct State {
     pub keyvals: Keyvals,
     /// Error handlers.
     pub errhandlers: Errhandlers,
+    /// Files.
+    pub files: Files,
     /// Messages that matched probes have claimed.
     pub claimed: Slab<Found>,
     /// The user's reduction operations.
@@ -141,6 +144,7 @@ impl Rank {
             types: Types::default(),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),
+            files: Files::default(),
             claimed: Slab::new(ObjectKind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),

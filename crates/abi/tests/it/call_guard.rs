@@ -37,20 +37,24 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
     );
     expect(
         // SAFETY: no pointer is read.
-        || unsafe { PMPI_File_delete(null(), MPI_INFO_NULL) },
-        MPI_ERR_UNSUPPORTED_OPERATION,
-        Object::File(File(0x118)),
-        "MPI_File_delete",
-        text,
-    );
-    expect(
-        // SAFETY: no pointer is read.
         || unsafe { MPI_Comm_join(-1, null_mut()) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::None,
         "MPI_Comm_join",
         text,
     );
+}
+
+/// Without a file, errors go to the handler of `MPI_FILE_NULL`.
+#[test]
+fn errors_of_files_that_are_not_open_are_raised_on_none() {
+    let (code, raised) = call(
+        // SAFETY: no pointer is read.
+        || unsafe { PMPI_File_delete(null(), MPI_INFO_NULL) },
+    );
+    assert_ne!(code, MPI_SUCCESS);
+    assert_eq!(raised[0].object, Object::File(File(0x118)));
+    assert_eq!(raised[0].procedure, "MPI_File_delete");
 }
 
 /// The handler that an object is made with gets the errors of making it.
