@@ -4,8 +4,10 @@
 //! Operations travel as active messages over the point-to-point messages of the library, in a
 //! context apart. The target applies them within its progress; long data go straight from memory to
 //! memory as messages of their own. So accumulates of all origins are atomic with each other, and
-//! in order.
+//! in order. Where all members map the memory of a window, their loads and stores take the place of
+//! these messages.
 //!
+//! - `direct`: operations and locks in memory that all members map;
 //! - `epoch`: which synchronisation may follow which;
 //! - `locks`: who holds the lock of this rank's window;
 //! - `memory`: bounds of every access;
@@ -14,6 +16,7 @@
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
 //! - `hints`: info keys.
 
+mod direct;
 mod epoch;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -32,6 +35,7 @@ use std::sync::Arc;
 use channel::Router;
 use datatype::Pool;
 
+pub(crate) use direct::Direct;
 pub(crate) use epoch::{Epochs, Held};
 pub use hints::WindowHints;
 pub(crate) use locks::{LockKind, Locks};
@@ -124,6 +128,8 @@ pub struct Window {
     /// The parts of all members; one, if they are alike; none in a dynamic window.
     pub(crate) parts: Box<[Part]>,
     pub(crate) memory: Memory,
+    /// The memory of all parts, if operations are loads and stores.
+    pub(crate) direct: Option<Box<Direct>>,
     pub(crate) epochs: Epochs,
     locks: Locks,
     targets: BTreeMap<u32, Target>,
@@ -168,6 +174,7 @@ impl Window {
             flavor,
             parts: parts[..shown].into(),
             memory,
+            direct: None,
             epochs: Epochs::default(),
             locks: Locks::default(),
             targets: BTreeMap::new(),
@@ -186,6 +193,11 @@ impl Window {
     /// Loads and stores of this rank reach the memory of other members.
     pub(crate) fn is_shared(&self) -> bool {
         self.flavor == Flavor::Shared
+    }
+
+    /// The library mapped the memory of the window, which is no other memory of the process.
+    pub fn is_mapped(&self) -> bool {
+        self.is_shared() || self.direct.is_some()
     }
 
     /// The part of a member. `None` in a dynamic window.
@@ -343,14 +355,16 @@ impl Window {
         asked.find(|&target| !self.is_synced(target))
     }
 
-    /// The memory of operations on a target, or on all, can be used again.
-    pub(crate) fn is_complete_here(&self, target: Option<u32>) -> bool {
-        self.is_local(target)
+    /// The first target whose operations still use memory of this rank. `None` as the argument: of
+    /// all.
+    pub(crate) fn missing_local(&self, target: Option<u32>) -> Option<u32> {
+        let mut asked = self.asked(target).into_iter();
+        asked.find(|target| !self.is_local(*target))
     }
 
     /// Nothing moves from or to this rank's memory.
     pub(crate) fn is_quiet(&mut self, ports: &mut Ports) -> bool {
-        self.is_local(None) && self.is_idle(ports)
+        self.missing_local(None).is_none() && self.is_idle(ports)
     }
 
     fn asked(&self, target: Option<u32>) -> Vec<u32> {

@@ -1,0 +1,270 @@
+//! Operations on a window that all members map: their origin applies them at once, by loads and
+//! stores, and takes window locks in the same memory. The target has no part in them.
+//!
+//! Invariants:
+//! - an operation is complete at its origin and at its target when it returns;
+//! - an accumulate changes an element only under the locks of the element's stripes;
+//! - no target of such a window is accessed by messages.
+
+use std::sync::atomic::{Ordering, fence};
+
+use channel::{MappedMemory, Stripes, Ticket, WindowLock, WindowMemory};
+use datatype::{Buffer, Elements, Op, Predefined, reduce};
+
+use super::locks::LockKind;
+use super::operation::{Access, Place, compares, operand};
+use super::{Ports, Window};
+use crate::{Class, Error, Result};
+
+/// Bytes that one step of an accumulate changes where data are not one run.
+const PIECE: usize = 4096;
+/// Flushes and unlocks between two rounds of progress: they wait for nobody, so a program that polls
+/// by them would never end the messages of others.
+const PER_PROGRESS: u32 = 64;
+
+/// The state of such a window at one member.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    pub(crate) memory: WindowMemory,
+    /// Stores have been made that no fence follows.
+    has_stored: bool,
+    /// Synchronisations since the last round of progress.
+    synchronised: u32,
+}
+
+impl Direct {
+    pub(crate) fn new(memory: WindowMemory) -> Direct {
+        Direct {
+            memory,
+            has_stored: false,
+            synchronised: 0,
+        }
+    }
+
+    /// Applies an operation of `bytes` bytes, `at` bytes from the start of the target's part.
+    ///
+    /// # Errors
+    /// A process that accumulated there has ended.
+    pub(super) fn apply(
+        &mut self,
+        access: &Access,
+        place: &Place,
+        (target, at, bytes): (u32, i64, usize),
+    ) -> Result<()> {
+        let target = target as usize;
+        let part = self.memory.part(target);
+        let found = part.elements_within(at as isize, place.count, &place.ty);
+        let there = found.ok_or_else(|| {
+            Error::new(Class::RMA_RANGE, "an access outside of the target's window")
+        })?;
+        let accumulate = |op, operands: Option<&Elements>, result: Option<&Elements>| {
+            let sides = Sides {
+                there: &there,
+                operands: operands.map(Elements::buffer),
+                result: result.map(Elements::buffer),
+            };
+            self.accumulate(target, (op, operand(op, &place.ty)?), &sides, bytes)
+        };
+        match access {
+            Access::Put(origin) => {
+                origin.copy_to(&there);
+                self.has_stored = true;
+                Ok(())
+            }
+            Access::Get(origin) => {
+                there.copy_to(origin);
+                Ok(())
+            }
+            Access::Accumulate { origin, op } => accumulate(*op, Some(origin), None),
+            Access::GetAccumulate { origin, result, op } => {
+                let operands = origin.as_ref().filter(|_| *op != Op::NoOp);
+                accumulate(*op, operands, Some(result))
+            }
+            Access::CompareAndSwap {
+                compare,
+                origin,
+                result,
+            } => {
+                let ty = compares(&place.ty)?;
+                self.compare_and_swap(target, ty, &there, [compare, origin, result])
+            }
+        }
+    }
+
+    fn accumulate(
+        &self,
+        target: usize,
+        (op, basic): (Op, Predefined),
+        sides: &Sides,
+        bytes: usize,
+    ) -> Result<()> {
+        let element = basic.size().unwrap_or(1);
+        let mut position = 0;
+        while position < bytes {
+            let (len, stripes) = self.piece(target, sides, element, position..bytes);
+            let _held = self.memory.hold(target, stripes)?;
+            if let Some(result) = &sides.result {
+                let old = sides.there.slice(position, len);
+                old.copy_to(&result.slice(position, len));
+            }
+            if let Some(operands) = &sides.operands {
+                let combine =
+                    |data: &[u8]| reduce::reduce_into(op, basic, data, sides.there, position);
+                match operands.with_dense(position, len, combine) {
+                    Some(combined) => combined?,
+                    None => {
+                        let mut packed = [0; PIECE];
+                        operands.pack(position, &mut packed[..len]);
+                        combine(&packed[..len])?;
+                    }
+                }
+            }
+            position += len;
+        }
+        Ok(())
+    }
+
+    /// The next bytes that an accumulate changes at once, and their stripes.
+    #[inline]
+    fn piece(
+        &self,
+        target: usize,
+        sides: &Sides,
+        element: usize,
+        left: std::ops::Range<usize>,
+    ) -> (usize, Stripes) {
+        let start = self.memory.start(target);
+        let (position, left) = (left.start, left.len());
+        let packs = sides
+            .operands
+            .as_ref()
+            .is_some_and(|data| data.as_dense().is_none());
+        let short = PIECE - PIECE % element;
+        if let Some((address, _)) = sides.there.as_dense() {
+            let first = address - start + position;
+            let room = self.memory.left_in_stripe(first);
+            let mut len = left;
+            if left > room {
+                // The last element may reach into the next stripe.
+                len = left.min(room.next_multiple_of(element));
+            }
+            if packs {
+                len = len.min(short);
+            }
+            return (len, self.memory.stripes(first, len));
+        }
+        let len = left.min(short);
+        let segments = sides.there.slice(position, len).segments(0, usize::MAX);
+        let stripes = segments.into_iter().map(|(address, len)| {
+            // Segments lie in the part, by the check of the whole.
+            self.memory.stripes(address - start, len)
+        });
+        (len, stripes.fold(Stripes::default(), Stripes::and))
+    }
+
+    fn compare_and_swap(
+        &self,
+        target: usize,
+        ty: Predefined,
+        there: &Buffer,
+        [compare, origin, result]: [&Elements; 3],
+    ) -> Result<()> {
+        const LONGEST: usize = 32;
+        let len = there.len();
+        if len > LONGEST || Some(len) != ty.size() {
+            let detail = format!("a compare-and-swap of {len} bytes, which is no single element");
+            return Err(Error::new(Class::TYPE, detail));
+        }
+        let (mut old, mut expected) = ([0; LONGEST], [0; LONGEST]);
+        compare.buffer().pack(0, &mut expected[..len]);
+        let stripes = there.as_dense().map(|(address, len)| {
+            let first = address - self.memory.start(target);
+            self.memory.stripes(first, len)
+        });
+        let _held = self.memory.hold(target, stripes.unwrap_or_default())?;
+        there.pack(0, &mut old[..len]);
+        if old == expected {
+            origin.buffer().copy_to(there);
+        }
+        result.buffer().unpack(0, &old[..len]);
+        Ok(())
+    }
+
+    /// Orders all operations of this rank before all that follow, also its loads and stores. True:
+    /// a round of progress is due.
+    #[inline]
+    pub(crate) fn synchronise(&mut self) -> bool {
+        match std::mem::take(&mut self.has_stored) {
+            true => fence(Ordering::SeqCst),
+            // The locks of accumulates are fences.
+            false => fence(Ordering::AcqRel),
+        }
+        self.synchronised += 1;
+        let is_due = self.synchronised >= PER_PROGRESS;
+        if is_due {
+            self.synchronised = 0;
+        }
+        is_due
+    }
+}
+
+/// The memory of an accumulate: elements at the target, and at the origin.
+struct Sides<'a> {
+    there: &'a Buffer,
+    operands: Option<Buffer>,
+    result: Option<Buffer>,
+}
+
+impl From<LockKind> for WindowLock {
+    fn from(kind: LockKind) -> WindowLock {
+        match kind {
+            LockKind::Shared => WindowLock::Shared,
+            LockKind::Exclusive => WindowLock::Exclusive,
+        }
+    }
+}
+
+impl Window {
+    /// Asks for the window lock of a target in memory. `None`: this rank has it, or the members do
+    /// not map the window.
+    pub(crate) fn request_lock(
+        &self,
+        ports: &Ports,
+        target: u32,
+        kind: LockKind,
+    ) -> Option<Ticket> {
+        let direct = self.direct.as_ref()?;
+        let ticket = direct.memory.request(target as usize, kind.into());
+        (!self.is_granted(ports, target, &ticket)).then_some(ticket)
+    }
+
+    /// The lock has been granted. Not to be called again then.
+    pub(crate) fn is_granted(&self, ports: &Ports, target: u32, ticket: &Ticket) -> bool {
+        let Some(direct) = &self.direct else {
+            return true;
+        };
+        let is_granted = direct.memory.is_granted(ticket);
+        if is_granted {
+            // A shared lock lets the next one in.
+            self.wake(ports, &direct.memory, target);
+        }
+        is_granted
+    }
+
+    /// Gives up the window lock of a target in memory.
+    pub(crate) fn release_lock(&self, ports: &Ports, target: u32, kind: LockKind) {
+        if let Some(direct) = &self.direct {
+            direct.memory.release(target as usize, kind.into());
+            self.wake(ports, &direct.memory, target);
+        }
+    }
+
+    /// Wakes the members that wait for the window lock of a target.
+    fn wake(&self, ports: &Ports, memory: &WindowMemory, target: u32) {
+        for member in memory.waiting(target as usize) {
+            if let Ok(world) = self.world(member as u32) {
+                ports.router.ring(world);
+            }
+        }
+    }
+}
