@@ -169,6 +169,12 @@ impl WindowMemory {
         }
     }
 
+    /// Number of members.
+    #[inline]
+    pub fn members(&self) -> usize {
+        self.parts.len()
+    }
+
     /// The part of a member.
     #[inline]
     pub fn part(&self, member: usize) -> &Buffer {
@@ -196,15 +202,13 @@ impl WindowMemory {
             first >> self.shift,
             (first + len.saturating_sub(1)) >> self.shift,
         );
+        if from == to {
+            return Stripes(lock_of(from));
+        }
         if to - from >= STRIPES as usize {
             return Stripes(u64::MAX);
         }
-        let bit = |stripe: usize| {
-            // Neighbours and places at any power of two apart have different locks.
-            let spread = (stripe as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            1u64 << (spread >> (64 - STRIPES.ilog2()))
-        };
-        Stripes((from..=to).fold(0, |set, stripe| set | bit(stripe)))
+        Stripes((from..=to).fold(0, |set, stripe| set | lock_of(stripe)))
     }
 
     /// Bytes from `first` to the end of its stripe.
@@ -361,6 +365,14 @@ impl Drop for HeldStripes<'_> {
             left &= left - 1;
         }
     }
+}
+
+/// The lock of a stripe, as a set. Neighbours, and places at a power of two apart, have different
+/// locks.
+#[inline]
+fn lock_of(stripe: usize) -> u64 {
+    let spread = (stripe as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    1 << (spread >> (64 - STRIPES.ilog2()))
 }
 
 /// No process has this number.

@@ -292,6 +292,9 @@ impl Rank {
                 return Ok(None);
             };
             let is_due = direct.synchronise();
+            if is_due {
+                direct.progresses();
+            }
             let targets = match target {
                 Some(target) => target..target + 1,
                 None => 0..window.core.size() as u32,
@@ -389,6 +392,9 @@ impl Rank {
     /// # Errors
     /// No target is locked, an access has failed, or a target is lost.
     pub fn window_flush(&self, operation: &'static str, win: u32, rank: Option<i32>) -> Result<()> {
+        if self.lock().windows.flush_near(win, rank) {
+            return Ok(());
+        }
         if let Some(target) = self.flushed(win, rank)? {
             self.end_operations(operation, win, target)?;
         }
@@ -405,6 +411,9 @@ impl Rank {
         win: u32,
         rank: Option<i32>,
     ) -> Result<()> {
+        if self.lock().windows.flush_near(win, rank) {
+            return Ok(());
+        }
         if let Some(target) = self.flushed(win, rank)? {
             self.wait_for_window(operation, win, |window, _| {
                 window.missing_local(target).into()
@@ -440,6 +449,7 @@ impl Rank {
             return Ok(Some(target));
         };
         if direct.synchronise() {
+            direct.progresses();
             drop(state);
             self.progress()?;
         }

@@ -169,25 +169,24 @@ impl Direct {
         there: &Buffer,
         [compare, origin, result]: [&Elements; 3],
     ) -> Result<()> {
-        const LONGEST: usize = 32;
         let len = there.len();
-        if len > LONGEST || Some(len) != ty.size() {
+        if Some(len) != ty.size() {
             let detail = format!("a compare-and-swap of {len} bytes, which is no single element");
             return Err(Error::new(Class::TYPE, detail));
         }
-        let (mut old, mut expected) = ([0; LONGEST], [0; LONGEST]);
-        compare.buffer().pack(0, &mut expected[..len]);
         let stripes = there.as_dense().map(|(address, len)| {
             let first = address - self.memory.start(target);
             self.memory.stripes(first, len)
         });
         let _held = self.memory.hold(target, stripes.unwrap_or_default())?;
-        there.pack(0, &mut old[..len]);
-        if old == expected {
-            origin.buffer().copy_to(there);
-        }
-        result.buffer().unpack(0, &old[..len]);
-        Ok(())
+        let there = Swapped {
+            part: there,
+            offset: 0,
+        };
+        there.swap(
+            len,
+            [compare, origin, result].map(Elements::buffer).each_ref(),
+        )
     }
 
     /// Orders all operations of this rank before all that follow, also its loads and stores. True:
@@ -199,12 +198,153 @@ impl Direct {
             // The locks of accumulates are fences.
             false => fence(Ordering::AcqRel),
         }
-        self.synchronised += 1;
-        let is_due = self.synchronised >= PER_PROGRESS;
-        if is_due {
-            self.synchronised = 0;
+        self.synchronised = self.synchronised.saturating_add(1);
+        self.synchronised >= PER_PROGRESS
+    }
+
+    /// A round of progress follows.
+    pub(crate) fn progresses(&mut self) {
+        self.synchronised = 0;
+    }
+}
+
+/// Bytes at a target whose part this rank maps: elements of one predefined type without gaps, as
+/// most accesses have them.
+pub struct NearPlace<'a> {
+    direct: &'a mut Direct,
+    target: usize,
+    offset: usize,
+    bytes: usize,
+}
+
+impl Window {
+    /// The bytes at a displacement of a target. `None`: this rank does not map them, or the access
+    /// is an error, as [`start`](Window::start) tells.
+    #[inline]
+    pub(super) fn near(&mut self, rank: i32, disp: isize, bytes: usize) -> Option<NearPlace<'_>> {
+        let direct = self.direct.as_deref_mut()?;
+        let target = usize::try_from(rank).ok()?;
+        if target >= direct.memory.members() || bytes == 0 {
+            return None;
         }
-        is_due
+        let part = self.parts.get(target).or(self.parts.first())?;
+        let at = (disp as i64).checked_mul(part.disp_unit)?;
+        let offset = usize::try_from(at).ok()?;
+        let size = part.size as usize;
+        if offset > size || bytes > size - offset || self.epochs.access(rank as u32).is_err() {
+            return None;
+        }
+        Some(NearPlace {
+            direct,
+            target,
+            offset,
+            bytes,
+        })
+    }
+}
+
+impl NearPlace<'_> {
+    /// `MPI_Put`. False, without a change: the origin's data are not one run.
+    #[inline]
+    pub fn put(self, origin: &Buffer) -> bool {
+        let part = self.direct.memory.part(self.target);
+        self.direct.has_stored = true;
+        origin.copy_run(0, part, self.offset, self.bytes)
+    }
+
+    /// `MPI_Get`. False, without a change: the origin's memory is not one run.
+    #[inline]
+    pub fn get(self, origin: &Buffer) -> bool {
+        let part = self.direct.memory.part(self.target);
+        part.copy_run(self.offset, origin, 0, self.bytes)
+    }
+
+    /// `MPI_Accumulate`, and `MPI_Get_accumulate` with a result; without operands, nothing changes.
+    ///
+    /// # Errors
+    /// The operation is none of the type, or a process that accumulated there has ended.
+    #[inline]
+    pub fn accumulate(
+        self,
+        (op, ty): (Op, Predefined),
+        operands: Option<Buffer>,
+        result: Option<Buffer>,
+    ) -> Result<()> {
+        let memory = &self.direct.memory;
+        let (target, offset, bytes) = (self.target, self.offset, self.bytes);
+        let part = memory.part(target);
+        if bytes <= memory.left_in_stripe(offset) {
+            if !op.permits(ty) {
+                return Err(datatype::Error::Operation { op, ty }.into());
+            }
+            let _held = memory.hold(target, memory.stripes(offset, bytes))?;
+            let kept = result.is_none_or(|result| part.copy_run(offset, &result, 0, bytes));
+            debug_assert!(kept, "the caller gives runs");
+            let Some(operands) = operands else {
+                return Ok(());
+            };
+            return match reduce::reduce_run(op, ty, &operands, part, offset) {
+                Some(reduced) => Ok(reduced?),
+                None => {
+                    let mut copy = vec![0; bytes];
+                    operands.pack(0, &mut copy);
+                    Ok(reduce::reduce_into(op, ty, &copy, part, offset)?)
+                }
+            };
+        }
+        let there = part.slice(offset, bytes);
+        let sides = Sides {
+            there: &there,
+            operands,
+            result,
+        };
+        self.direct.accumulate(target, (op, ty), &sides, bytes)
+    }
+
+    /// `MPI_Compare_and_swap`, of the origin's value where the target has that of `compare`.
+    ///
+    /// # Errors
+    /// The type cannot be compared, or a process that accumulated there has ended.
+    #[inline]
+    pub fn compare_and_swap(
+        self,
+        ty: Predefined,
+        [compare, origin, result]: [Buffer; 3],
+    ) -> Result<()> {
+        compares(&ty.into())?;
+        let there = Swapped {
+            part: self.direct.memory.part(self.target),
+            offset: self.offset,
+        };
+        let stripes = self.direct.memory.stripes(self.offset, self.bytes);
+        let _held = self.direct.memory.hold(self.target, stripes)?;
+        there.swap(self.bytes, [&compare, &origin, &result])
+    }
+}
+
+/// The place of a compare-and-swap.
+struct Swapped<'a> {
+    part: &'a Buffer,
+    offset: usize,
+}
+
+impl Swapped<'_> {
+    /// Swaps, under the lock of the place.
+    #[inline]
+    fn swap(&self, bytes: usize, [compare, origin, result]: [&Buffer; 3]) -> Result<()> {
+        const LONGEST: usize = 32;
+        if bytes > LONGEST {
+            let detail = format!("a compare-and-swap of {bytes} bytes, which is no single element");
+            return Err(Error::new(Class::TYPE, detail));
+        }
+        let (mut old, mut expected) = ([0; LONGEST], [0; LONGEST]);
+        self.part.pack(self.offset, &mut old[..bytes]);
+        compare.pack(0, &mut expected[..bytes]);
+        if old == expected && !origin.copy_run(0, self.part, self.offset, bytes) {
+            origin.copy_to(&self.part.slice(self.offset, bytes));
+        }
+        result.unpack(0, &old[..bytes]);
+        Ok(())
     }
 }
 

@@ -36,6 +36,7 @@ use channel::Router;
 use datatype::Pool;
 
 pub(crate) use direct::Direct;
+pub use direct::NearPlace;
 pub(crate) use epoch::{Epochs, Held};
 pub use hints::WindowHints;
 pub(crate) use locks::{LockKind, Locks};
@@ -419,6 +420,39 @@ impl Windows {
     /// The window with this handle, to change it.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Window> {
         self.all.get_mut(handle).ok_or_else(|| unknown(handle))
+    }
+
+    /// The short path of an access: the bytes at a displacement of a target, if this rank maps them
+    /// and may access them.
+    #[inline]
+    pub fn near(
+        &mut self,
+        handle: u32,
+        rank: i32,
+        disp: isize,
+        bytes: usize,
+    ) -> Option<NearPlace<'_>> {
+        self.all.get_mut(handle)?.near(rank, disp, bytes)
+    }
+
+    /// The short path of a flush: orders all accesses of this rank to a window that it maps. False:
+    /// it does not map it, or the flush is an error or has more to do.
+    #[inline]
+    pub(crate) fn flush_near(&mut self, handle: u32, rank: Option<i32>) -> bool {
+        let Some(window) = self.all.get_mut(handle) else {
+            return false;
+        };
+        let Some(direct) = window.direct.as_deref_mut() else {
+            return false;
+        };
+        let target = match rank.map(u32::try_from) {
+            None => None,
+            Some(Ok(target)) if (target as usize) < direct.memory.members() => Some(target),
+            Some(_) => return false,
+        };
+        window.failure.is_none()
+            && window.epochs.check_flush(target).is_ok()
+            && !direct.synchronise()
     }
 
     /// There are no windows.
