@@ -275,8 +275,8 @@ impl Buffer {
         };
         assert!(position <= here && len <= here - position && at <= room && len <= room - at);
         let (from, to) = (self::at(from + position), self::at(address + at));
-        // SAFETY: both sides hold these bytes by the promise of `new`. One word is one access, which
-        // nobody sees half done if it is aligned.
+        // SAFETY: both sides hold these bytes by the promise of `new`. One word is one access,
+        // which nobody sees half done if it is aligned.
         unsafe {
             match len {
                 8 => to

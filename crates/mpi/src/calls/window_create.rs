@@ -43,8 +43,8 @@ const FACTS: usize = 32;
 const NAME: usize = 24;
 
 impl Rank {
-    /// `MPI_Win_create` and `MPI_Win_create_dynamic`: a window of memory that the caller keeps until
-    /// it has freed the window. A dynamic one begins without memory.
+    /// `MPI_Win_create` and `MPI_Win_create_dynamic`: a window of memory that the caller keeps
+    /// until it has freed the window. A dynamic one begins without memory.
     ///
     /// # Errors
     /// An argument is invalid, or a member is lost.

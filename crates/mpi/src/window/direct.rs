@@ -8,18 +8,17 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use channel::{MappedMemory, Stripes, Ticket, WindowLock, WindowMemory};
+use channel::{Stripes, WindowLock, WindowMemory};
 use datatype::{Buffer, Elements, Op, Predefined, reduce};
 
 use super::locks::LockKind;
 use super::operation::{Access, Place, compares, operand};
-use super::{Ports, Window};
 use crate::{Class, Error, Result};
 
 /// Bytes that one step of an accumulate changes where data are not one run.
 const PIECE: usize = 4096;
-/// Flushes and unlocks between two rounds of progress: they wait for nobody, so a program that polls
-/// by them would never end the messages of others.
+/// Flushes and unlocks between two rounds of progress: they wait for nobody, so a program that
+/// polls by them would never end the messages of others.
 const PER_PROGRESS: u32 = 64;
 
 /// The state of such a window at one member.
@@ -189,6 +188,17 @@ impl Direct {
         )
     }
 
+    /// `bytes` bytes of a target's part from `offset` on, within it.
+    #[inline]
+    pub(super) fn near(&mut self, target: usize, offset: usize, bytes: usize) -> NearPlace<'_> {
+        NearPlace {
+            direct: self,
+            target,
+            offset,
+            bytes,
+        }
+    }
+
     /// Orders all operations of this rank before all that follow, also its loads and stores. True:
     /// a round of progress is due.
     #[inline]
@@ -215,32 +225,6 @@ pub struct NearPlace<'a> {
     target: usize,
     offset: usize,
     bytes: usize,
-}
-
-impl Window {
-    /// The bytes at a displacement of a target. `None`: this rank does not map them, or the access
-    /// is an error, as [`start`](Window::start) tells.
-    #[inline]
-    pub(super) fn near(&mut self, rank: i32, disp: isize, bytes: usize) -> Option<NearPlace<'_>> {
-        let direct = self.direct.as_deref_mut()?;
-        let target = usize::try_from(rank).ok()?;
-        if target >= direct.memory.members() || bytes == 0 {
-            return None;
-        }
-        let part = self.parts.get(target).or(self.parts.first())?;
-        let at = (disp as i64).checked_mul(part.disp_unit)?;
-        let offset = usize::try_from(at).ok()?;
-        let size = part.size as usize;
-        if offset > size || bytes > size - offset || self.epochs.access(rank as u32).is_err() {
-            return None;
-        }
-        Some(NearPlace {
-            direct,
-            target,
-            offset,
-            bytes,
-        })
-    }
 }
 
 impl NearPlace<'_> {
@@ -360,51 +344,6 @@ impl From<LockKind> for WindowLock {
         match kind {
             LockKind::Shared => WindowLock::Shared,
             LockKind::Exclusive => WindowLock::Exclusive,
-        }
-    }
-}
-
-impl Window {
-    /// Asks for the window lock of a target in memory. `None`: this rank has it, or the members do
-    /// not map the window.
-    pub(crate) fn request_lock(
-        &self,
-        ports: &Ports,
-        target: u32,
-        kind: LockKind,
-    ) -> Option<Ticket> {
-        let direct = self.direct.as_ref()?;
-        let ticket = direct.memory.request(target as usize, kind.into());
-        (!self.is_granted(ports, target, &ticket)).then_some(ticket)
-    }
-
-    /// The lock has been granted. Not to be called again then.
-    pub(crate) fn is_granted(&self, ports: &Ports, target: u32, ticket: &Ticket) -> bool {
-        let Some(direct) = &self.direct else {
-            return true;
-        };
-        let is_granted = direct.memory.is_granted(ticket);
-        if is_granted {
-            // A shared lock lets the next one in.
-            self.wake(ports, &direct.memory, target);
-        }
-        is_granted
-    }
-
-    /// Gives up the window lock of a target in memory.
-    pub(crate) fn release_lock(&self, ports: &Ports, target: u32, kind: LockKind) {
-        if let Some(direct) = &self.direct {
-            direct.memory.release(target as usize, kind.into());
-            self.wake(ports, &direct.memory, target);
-        }
-    }
-
-    /// Wakes the members that wait for the window lock of a target.
-    fn wake(&self, ports: &Ports, memory: &WindowMemory, target: u32) {
-        for member in memory.waiting(target as usize) {
-            if let Ok(world) = self.world(member as u32) {
-                ports.router.ring(world);
-            }
         }
     }
 }

@@ -7,7 +7,7 @@
 //! in order. Where all members map the memory of a window, their loads and stores take the place of
 //! these messages.
 //!
-//! - `direct`: operations and locks in memory that all members map;
+//! - `direct`: operations in memory that all members map; `mapped`: its windows, and their locks;
 //! - `epoch`: which synchronisation may follow which;
 //! - `locks`: who holds the lock of this rank's window;
 //! - `memory`: bounds of every access;
@@ -22,6 +22,7 @@ mod epoch;
 pub(crate) mod fuzzing;
 mod hints;
 mod locks;
+mod mapped;
 mod memory;
 mod messages;
 mod operation;
