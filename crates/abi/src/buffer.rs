@@ -50,6 +50,12 @@ impl UserBuffer {
         self.datatype
     }
 
+    /// The number of elements.
+    #[inline(always)]
+    pub fn count(self) -> i64 {
+        self.count
+    }
+
     /// Whether MPI_IN_PLACE stands for the address.
     #[inline(always)]
     pub fn is_in_place(self) -> bool {
@@ -60,6 +66,18 @@ impl UserBuffer {
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
         self.resolve(&state.types)
+    }
+
+    /// The memory of the buffer, if its datatype is predefined and has no gaps.
+    #[inline(always)]
+    pub fn run(self) -> Option<Buffer> {
+        let bytes = dense(self.count, self.datatype)?;
+        if self.address.addr() < FIRST_PAGE {
+            return None;
+        }
+        // SAFETY: `new` was promised this memory: the bytes are exactly `count` elements of a
+        // datatype without gaps.
+        Some(unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes) })
     }
 
     /// The memory of the buffer, or `None` if MPI_IN_PLACE stands for the address; count and

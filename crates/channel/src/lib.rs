@@ -65,6 +65,8 @@ mod wait;
 #[cfg(not(loom))]
 mod waitable;
 #[cfg(not(loom))]
+mod window_memory;
+#[cfg(not(loom))]
 mod zero_copy;
 
 #[cfg(all(test, loom))]
@@ -105,6 +107,8 @@ pub use transport::{
 };
 #[cfg(not(loom))]
 pub use wait::{Party, Polls, WaitMode, WaitSettings, Waiter};
+#[cfg(not(loom))]
+pub use window_memory::{HeldStripes, Stripes, Ticket, WindowLayout, WindowLock, WindowMemory};
 #[cfg(not(loom))]
 pub use zero_copy::{
     Done, Exposed, Exposure, Family, NotifiedWrite, RemoteKey, Token, Transfer, ZeroCopy,

@@ -126,9 +126,14 @@ impl SharedMemory {
         self.file = None;
     }
 
+    /// The first byte, on a page of its own.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.mapping.base.wrapping_add(HEAD)
+    }
+
     /// The memory, which stays mapped as long as any part of the buffer is in use.
     pub fn buffer(&self) -> Buffer {
-        let base = self.mapping.base.wrapping_add(HEAD);
+        let base = self.base();
         // SAFETY: the mapping has `len` bytes behind its head, and the buffer keeps the mapping.
         // Who may touch which byte when is the rule of the program's window.
         unsafe { Buffer::owned(base, self.len, self.mapping.clone()) }

@@ -38,11 +38,12 @@ impl Buffer {
         let base = address.wrapping_add_signed(offset);
         let dense = ty.is_one_run(count);
         let dense = dense.map(|offset| base.wrapping_add_signed(offset));
-        let owner = self.spread.clone().map(|spread| spread as Owner);
-        Some(match (dense, owner) {
+        Some(match (dense, &self.spread) {
             (Some(run), None) => Buffer::run(run, bytes),
-            (dense, owner) => {
-                let spread = Spread::kept(base, ty.clone(), dense, owner);
+            (Some(run), Some(_)) => self.slice(run.wrapping_sub(address), bytes),
+            (None, owner) => {
+                let owner = owner.clone().map(|spread| spread as Owner);
+                let spread = Spread::kept(base, ty.clone(), None, owner);
                 Buffer::of_spread(Arc::new(spread), 0, bytes)
             }
         })

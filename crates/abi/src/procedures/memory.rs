@@ -17,12 +17,12 @@ const ALIGNMENT_KEY: &[u8] = b"mpi_minimum_memory_alignment";
 
 /// `MPI_Alloc_mem` (MPI 5.0, chapter 9).
 pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -> Done {
-    base.set(allocate(size, info)?);
+    base.set(allocate(size, alignment(info)?)?);
     Ok(())
 }
 
-/// Memory for communication, aligned as the info object asks.
-pub(super) fn allocate(size: usize, info: Info) -> Result<*mut c_void, Error> {
+/// The alignment of memory for communication, as the info object asks: a power of two.
+pub(super) fn alignment(info: Info) -> Result<usize, Error> {
     let mut alignment = ALIGNMENT;
     if info != MPI_INFO_NULL
         && let Some(wanted) = LIBRARY.infos().get(info)?.get(ALIGNMENT_KEY)
@@ -39,6 +39,11 @@ pub(super) fn allocate(size: usize, info: Info) -> Result<*mut c_void, Error> {
         };
         alignment = alignment.max(number);
     }
+    Ok(alignment)
+}
+
+/// Memory for communication with such an alignment.
+pub(super) fn allocate(size: usize, alignment: usize) -> Result<*mut c_void, Error> {
     let mut memory = std::ptr::null_mut();
     // SAFETY: the alignment is a power of two and a multiple of a pointer's size; the result is
     // only used on success.

@@ -4,8 +4,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use channel::{SharedMemory, SharedName};
+use channel::{MappedMemory, SharedMemory, SharedName, WindowLayout, WindowMemory};
 use datatype::Buffer;
+use knobs::WindowPath;
 
 use super::agreement::Agreement;
 use crate::attributes::Holder;
@@ -14,7 +15,7 @@ use crate::comm::{Core, bare};
 use crate::errhandler;
 use crate::rank::{Rank, State};
 use crate::request::Waiting;
-use crate::window::{Facts, Flavor, Memory, Part, Ports, Window, WindowHints};
+use crate::window::{Direct, Facts, Flavor, Memory, Part, Ports, Window, WindowHints};
 use crate::{Class, Error, PROC_NULL, Result};
 
 /// The memory that this rank gives to a window, and its hints.
@@ -27,16 +28,23 @@ pub struct WindowSpec<'a> {
     pub info: &'a [(String, String)],
 }
 
+/// What all members give to a window.
+struct AllFacts {
+    parts: Vec<Part>,
+    /// The length of a stripe that the first member wishes.
+    stripe: u64,
+    /// All can map the memory and access it directly.
+    are_direct: bool,
+}
+
 /// Bytes of the facts of a member in an agreement.
-const FACTS: usize = 16;
+const FACTS: usize = 32;
 /// Bytes of the name of shared memory in an agreement.
 const NAME: usize = 24;
-/// Bytes of a page, on which the parts of a window begin that need not follow each other.
-const PAGE: usize = 4096;
 
 impl Rank {
-    /// `MPI_Win_create`, `MPI_Win_allocate` and `MPI_Win_create_dynamic`: a window of memory that
-    /// the caller keeps until it has freed the window. A dynamic one begins without memory.
+    /// `MPI_Win_create` and `MPI_Win_create_dynamic`: a window of memory that the caller keeps
+    /// until it has freed the window. A dynamic one begins without memory.
     ///
     /// # Errors
     /// An argument is invalid, or a member is lost.
@@ -53,13 +61,73 @@ impl Rank {
             _ => spec.memory.as_dense().unwrap_or((0, 0)),
         };
         let own = self.window_comm(operation, comm)?;
-        let parts = self.window_parts(operation, own, size, spec.disp_unit)?;
+        let facts = self.window_facts(operation, own, (size, false), &spec, &hints)?;
         let (parts, memory) = match flavor {
             Flavor::Dynamic => (Vec::new(), Memory::Attached(Default::default())),
-            _ => (parts, Memory::Run(spec.memory)),
+            _ => (facts.parts, Memory::Run(spec.memory)),
         };
         let facts = Facts::new(base, size, spec.disp_unit, flavor);
-        self.add_window(operation, own, (facts, flavor), parts, (memory, hints))
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            parts,
+            (memory, None, hints),
+        )
+    }
+
+    /// `MPI_Win_allocate`: a window of `size` bytes at this rank, in memory that all members map if
+    /// each of them `can_map` it. Otherwise `allocate` gives memory, which the caller keeps until
+    /// it has freed the window; [`Window::is_mapped`] tells which.
+    ///
+    /// # Errors
+    /// An argument is invalid, there is not enough memory, or a member is lost.
+    pub fn window_allocate(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        (size, can_map): (usize, bool),
+        spec: WindowSpec,
+        allocate: impl FnOnce() -> Option<Buffer>,
+    ) -> Result<u32> {
+        let hints = checked(&spec)?;
+        let own = self.window_comm(operation, comm)?;
+        let can_map = can_map && self.can_access_directly(own)?;
+        let mut facts = self.window_facts(operation, own, (size, can_map), &spec, &hints)?;
+        let flavor = Flavor::Allocate;
+        let layout = match facts.are_direct {
+            true => layout(&facts.parts, true).ok(),
+            false => None,
+        };
+        if let Some(layout) = layout
+            && let Ok(memory) = self.window_memory(operation, own, layout.bytes())
+        {
+            return self.add_mapped(operation, (own, flavor), facts, (memory, &layout), hints);
+        }
+        let memory = allocate().ok_or_else(|| {
+            Error::new(
+                Class::NO_MEM,
+                format!("there is no memory for {size} bytes"),
+            )
+        });
+        let memory = match memory {
+            Ok(memory) => memory,
+            Err(error) => {
+                self.comm_free(own)?;
+                return Err(error);
+            }
+        };
+        let (base, _) = memory.as_dense().unwrap_or((0, 0));
+        let parts = std::mem::take(&mut facts.parts);
+        let facts = Facts::new(base, size, spec.disp_unit, flavor);
+        let memory = Memory::Run(memory);
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            parts,
+            (memory, None, hints),
+        )
     }
 
     /// `MPI_Win_allocate_shared`: a window of `size` bytes at this rank that all members map.
@@ -75,40 +143,68 @@ impl Rank {
     ) -> Result<u32> {
         let hints = checked(&spec)?;
         let own = self.window_comm(operation, comm)?;
-        let mut parts = self.window_parts(operation, own, size, spec.disp_unit)?;
-        let mut total: usize = 0;
-        for part in &mut parts {
-            // Where the part begins; its address follows once the memory is mapped.
-            part.address = total as u64;
-            let room = match hints.noncontiguous {
-                true => (part.size as usize).checked_next_multiple_of(PAGE),
-                false => Some(part.size as usize),
-            };
-            let end = room.and_then(|room| total.checked_add(room));
-            total = end.ok_or_else(|| {
-                Error::new(Class::NO_MEM, "the parts of the window do not fit memory")
-            })?;
-        }
-        let whole = match self.window_memory(operation, own, total) {
-            Ok(memory) => memory.buffer(),
+        let can_map = self.can_access_directly(own)?;
+        let facts = self.window_facts(operation, own, (size, can_map), &spec, &hints)?;
+        let made = layout(&facts.parts, hints.noncontiguous).and_then(|layout| {
+            let memory = self.window_memory(operation, own, layout.bytes())?;
+            Ok((memory, layout))
+        });
+        let (memory, layout) = match made {
+            Ok(made) => made,
             Err(error) => {
                 self.comm_free(own)?;
                 return Err(error);
             }
         };
-        let (base, _) = whole.as_dense().unwrap_or((0, 0));
+        let flavor = Flavor::Shared;
+        self.add_mapped(operation, (own, flavor), facts, (memory, &layout), hints)
+    }
+
+    /// Gives a window in mapped memory its handle.
+    fn add_mapped(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        (own, flavor): (u32, Flavor),
+        mut all: AllFacts,
+        (memory, layout): (SharedMemory, &WindowLayout),
+        hints: WindowHints,
+    ) -> Result<u32> {
         let me = self.lock().comms.get(own)?.core.rank;
-        let memory = whole.slice(parts[me].address as usize, size);
-        for part in &mut parts {
+        let memory = WindowMemory::new(memory, layout, me, all.stripe);
+        for (member, part) in all.parts.iter_mut().enumerate() {
             part.address = match part.size {
                 0 => 0,
-                _ => part.address + base as u64,
+                _ => memory.start(member) as u64,
             };
         }
-        let flavor = Flavor::Shared;
-        let facts = Facts::new(parts[me].address as usize, size, spec.disp_unit, flavor);
-        let memory = Memory::Run(memory);
-        self.add_window(operation, own, (facts, flavor), parts, (memory, hints))
+        let mine = all.parts[me];
+        let facts = Facts::new(
+            mine.address as usize,
+            mine.size as usize,
+            mine.disp_unit,
+            flavor,
+        );
+        let run = Memory::Run(memory.part(me).clone());
+        let direct = all.are_direct.then(|| Box::new(Direct::new(memory)));
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            all.parts,
+            (run, direct, hints),
+        )
+    }
+
+    /// Loads and stores may take the place of messages between the members of a communicator: real
+    /// ranks of one host. In virtual time, only messages have a cost.
+    fn can_access_directly(&self, comm: u32) -> Result<bool> {
+        let mut state = self.lock();
+        let core = state.comms.get(comm)?.core.clone();
+        let wishes = state.knobs.windows == WindowPath::Auto;
+        let me = self.rank();
+        let mut others = core.members.iter().filter(|world| *world != me).peekable();
+        let reaches = others.peek().is_none() || state.router.shares_memory(others);
+        Ok(wishes && reaches && !state.router.machine().is_virtual())
     }
 
     /// A communicator for a window's own collective operations.
@@ -121,22 +217,34 @@ impl Rank {
         self.lock().add_comm(new)
     }
 
-    /// The sizes and units of all members.
-    fn window_parts(
+    /// What all members give to a window, of which this one has `size` bytes.
+    fn window_facts(
         self: &Arc<Rank>,
         operation: &'static str,
         comm: u32,
-        size: usize,
-        disp_unit: i64,
-    ) -> Result<Vec<Part>> {
-        let mine = [(size as u64).to_ne_bytes(), disp_unit.to_ne_bytes()].concat();
+        (size, is_direct): (usize, bool),
+        spec: &WindowSpec,
+        hints: &WindowHints,
+    ) -> Result<AllFacts> {
+        let mine = [
+            size as u64,
+            spec.disp_unit as u64,
+            hints.granularity(),
+            is_direct.into(),
+        ];
+        let mine = mine.map(u64::to_ne_bytes).concat();
         let all = self.gathered(operation, comm, mine)?;
         let part = |bytes: &[u8]| Part {
             size: word(bytes, 0),
             disp_unit: word(bytes, 8) as i64,
             address: 0,
         };
-        Ok(all.chunks_exact(FACTS).map(part).collect())
+        let all = all.chunks_exact(FACTS);
+        Ok(AllFacts {
+            parts: all.clone().map(part).collect(),
+            stripe: all.clone().next().map_or(0, |first| word(first, 16)),
+            are_direct: all.clone().all(|bytes| word(bytes, 24) == 1),
+        })
     }
 
     /// Memory that all members map: the first makes it, the others open it.
@@ -209,13 +317,13 @@ impl Rank {
         comm: u32,
         facts: (Facts, Flavor),
         parts: Vec<Part>,
-        (memory, hints): (Memory, WindowHints),
+        (memory, direct, hints): (Memory, Option<Box<Direct>>, WindowHints),
     ) -> Result<u32> {
         let handle = {
             let mut state = self.lock();
             let core = state.comms.get(comm)?.core.clone();
             let mut window = Window::new((comm, core), facts, parts, memory);
-            window.hints = hints;
+            (window.direct, window.hints) = (direct, hints);
             state.windows.add(window)?
         };
         self.serve_by_task()?;
@@ -418,6 +526,13 @@ fn checked(spec: &WindowSpec) -> Result<WindowHints> {
     let mut hints = WindowHints::default();
     hints.update(spec.info)?;
     Ok(hints)
+}
+
+/// The places of parts in common memory.
+fn layout(parts: &[Part], on_pages: bool) -> Result<WindowLayout> {
+    let sizes = parts.iter().map(|part| part.size as usize);
+    WindowLayout::new(sizes, on_pages)
+        .ok_or_else(|| Error::new(Class::NO_MEM, "the parts of the window do not fit memory"))
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {

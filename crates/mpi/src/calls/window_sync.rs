@@ -1,5 +1,7 @@
 //! Operations on windows and their synchronisation (MPI 5.0 §12.3 and §12.5).
 
+use channel::{Ticket, WindowMemory};
+
 use super::window_wait::Missing;
 use crate::coll::Work;
 use crate::rank::{Rank, State};
@@ -122,10 +124,9 @@ impl Rank {
             window.end_access(ports, &targets)
         })?;
         self.wait_for_window(operation, win, |window, _| {
-            match window.is_complete_here(None) {
-                false => Missing::Progress,
-                true if window.flavor == Flavor::Dynamic => window.missing_end(None).into(),
-                true => Missing::Nothing,
+            match window.missing_local(None) {
+                None if window.flavor == Flavor::Dynamic => window.missing_end(None).into(),
+                local => local.into(),
             }
         })?;
         self.lock().windows.get_mut(win)?.report()
@@ -224,16 +225,95 @@ impl Rank {
             let (target, me) = (window.member(rank)?, window.core.rank as u32);
             let nocheck = assert & NOCHECK != 0;
             window.epochs.lock(target, Held { kind, nocheck }, me)?;
+            if window.direct.is_some() {
+                let ticket = match nocheck {
+                    true => None,
+                    false => window.request_lock(ports, target, kind),
+                };
+                return Ok(ticket.map(|ticket| (target, Some(ticket))));
+            }
             if target != me && !window.is_shared() {
                 return Ok(None);
             }
             window.ask_locks(ports, &[target])?;
-            Ok(Some(target))
+            Ok(Some((target, None)))
         })?;
         match waited {
             None => Ok(()),
-            Some(target) => self.wait_for_grants(operation, win, &[target]),
+            Some((target, None)) => self.wait_for_grants(operation, win, &[target]),
+            Some((target, Some(ticket))) => self.wait_for_ticket(operation, win, target, &ticket),
         }
+    }
+
+    /// Waits for a window lock in memory that the members map.
+    fn wait_for_ticket(
+        &self,
+        operation: &'static str,
+        win: u32,
+        target: u32,
+        ticket: &Ticket,
+    ) -> Result<()> {
+        let tell = |waits: fn(&WindowMemory, usize)| {
+            if let Some(direct) = &self.lock().windows.get(win)?.direct {
+                waits(&direct.memory, target as usize);
+            }
+            Ok::<(), Error>(())
+        };
+        tell(WindowMemory::begin_wait)?;
+        let waited = self.wait_for_window(operation, win, |window, ports| {
+            match window.is_granted(ports, target, ticket) {
+                true => Missing::Nothing,
+                false => Missing::Anyone,
+            }
+        });
+        tell(WindowMemory::end_wait)?;
+        waited
+    }
+
+    /// Takes the shared locks of all members, one after the other, in memory that they map.
+    fn lock_all_in_memory(&self, operation: &'static str, win: u32) -> Result<()> {
+        let members = self.lock().windows.get(win)?.core.size() as u32;
+        for target in 0..members {
+            let ticket = self.lock().with_window(win, |window, ports| {
+                Ok(window.request_lock(ports, target, LockKind::Shared))
+            })?;
+            if let Some(ticket) = ticket {
+                self.wait_for_ticket(operation, win, target, &ticket)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends an epoch of locks in memory that the members map: of one target, or of all. False: they
+    /// do not map the window.
+    fn unlock_in_memory(&self, win: u32, target: Option<u32>) -> Result<bool> {
+        let is_due = self.lock().with_window(win, |window, ports| {
+            let Some(direct) = &mut window.direct else {
+                return Ok(None);
+            };
+            let is_due = direct.synchronise();
+            if is_due {
+                direct.progresses();
+            }
+            let targets = match target {
+                Some(target) => target..target + 1,
+                None => 0..window.core.size() as u32,
+            };
+            for target in targets {
+                if let Some(held) = window.epochs.lock_of(target).filter(|held| !held.nocheck) {
+                    window.release_lock(ports, target, held.kind);
+                }
+            }
+            match target {
+                Some(target) => window.epochs.unlock(target),
+                None => window.epochs.unlock_all(),
+            }
+            Ok(Some(is_due))
+        })?;
+        if is_due == Some(true) {
+            self.progress()?;
+        }
+        Ok(is_due.is_some())
     }
 
     /// `MPI_Win_lock_all`.
@@ -244,15 +324,23 @@ impl Rank {
         let targets = self.lock().with_window(win, |window, ports| {
             allow(assert, NOCHECK)?;
             allow_locks(window)?;
-            window.epochs.lock_all(assert & NOCHECK != 0)?;
+            let nocheck = assert & NOCHECK != 0;
+            window.epochs.lock_all(nocheck)?;
+            if window.direct.is_some() {
+                return Ok((!nocheck).then(Vec::new));
+            }
             let targets = match window.is_shared() {
                 true => (0..window.core.size() as u32).collect(),
                 false => vec![window.core.rank as u32],
             };
             window.ask_locks(ports, &targets)?;
-            Ok(targets)
+            Ok(Some(targets))
         })?;
-        self.wait_for_grants(operation, win, &targets)
+        match targets {
+            None => Ok(()),
+            Some(targets) if targets.is_empty() => self.lock_all_in_memory(operation, win),
+            Some(targets) => self.wait_for_grants(operation, win, &targets),
+        }
     }
 
     /// `MPI_Win_unlock`.
@@ -266,10 +354,14 @@ impl Rank {
             }
             let target = window.member(rank)?;
             window.epochs.check_locked(target)?;
-            window.ask_unlocks(ports, Some(target))?;
+            if window.direct.is_none() {
+                window.ask_unlocks(ports, Some(target))?;
+            }
             Ok(Some(target))
         })?;
-        if let Some(target) = target {
+        if let Some(target) = target
+            && !self.unlock_in_memory(win, Some(target))?
+        {
             self.wait_for_ends(operation, win, Some(target))?;
             self.lock().windows.get_mut(win)?.epochs.unlock(target);
         }
@@ -283,13 +375,16 @@ impl Rank {
     pub fn window_unlock_all(&self, operation: &'static str, win: u32) -> Result<()> {
         self.lock().with_window(win, |window, ports| {
             window.epochs.check_locked_all()?;
-            window.ask_unlocks(ports, None)
+            match window.direct {
+                Some(_) => Ok(()),
+                None => window.ask_unlocks(ports, None),
+            }
         })?;
-        self.wait_for_ends(operation, win, None)?;
-        let mut state = self.lock();
-        let window = state.windows.get_mut(win)?;
-        window.epochs.unlock_all();
-        window.report()
+        if !self.unlock_in_memory(win, None)? {
+            self.wait_for_ends(operation, win, None)?;
+            self.lock().windows.get_mut(win)?.epochs.unlock_all();
+        }
+        self.lock().windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_flush` and `MPI_Win_flush_all`, by `rank`: `None` for all targets.
@@ -297,6 +392,9 @@ impl Rank {
     /// # Errors
     /// No target is locked, an access has failed, or a target is lost.
     pub fn window_flush(&self, operation: &'static str, win: u32, rank: Option<i32>) -> Result<()> {
+        if self.lock().windows.flush_near(win, rank) {
+            return Ok(());
+        }
         if let Some(target) = self.flushed(win, rank)? {
             self.end_operations(operation, win, target)?;
         }
@@ -313,9 +411,12 @@ impl Rank {
         win: u32,
         rank: Option<i32>,
     ) -> Result<()> {
+        if self.lock().windows.flush_near(win, rank) {
+            return Ok(());
+        }
         if let Some(target) = self.flushed(win, rank)? {
             self.wait_for_window(operation, win, |window, _| {
-                window.is_complete_here(target).into()
+                window.missing_local(target).into()
             })?;
         }
         self.lock().windows.get_mut(win)?.report()
@@ -334,16 +435,25 @@ impl Rank {
         Ok(())
     }
 
-    /// The target of a flush, or all. `None`: the target is `MPI_PROC_NULL`.
+    /// The target of a flush, or all. `None`: nothing is under way, as all members map the window,
+    /// or the target is `MPI_PROC_NULL`.
     fn flushed(&self, win: u32, rank: Option<i32>) -> Result<Option<Option<u32>>> {
-        let state = self.lock();
-        let window = state.windows.get(win)?;
+        let mut state = self.lock();
+        let window = state.windows.get_mut(win)?;
         if rank == Some(PROC_NULL) {
             return Ok(None);
         }
         let target = rank.map(|rank| window.member(rank)).transpose()?;
         window.epochs.check_flush(target)?;
-        Ok(Some(target))
+        let Some(direct) = &mut window.direct else {
+            return Ok(Some(target));
+        };
+        if direct.synchronise() {
+            direct.progresses();
+            drop(state);
+            self.progress()?;
+        }
+        Ok(None)
     }
 
     /// Waits until all operations on a target, or on all, are applied.
@@ -355,10 +465,8 @@ impl Rank {
 
     fn wait_for_ends(&self, operation: &'static str, win: u32, target: Option<u32>) -> Result<()> {
         self.wait_for_window(operation, win, |window, _| {
-            match window.missing_end(target) {
-                Some(member) => Missing::Member(member),
-                None => window.is_complete_here(target).into(),
-            }
+            let missing = window.missing_end(target);
+            missing.or_else(|| window.missing_local(target)).into()
         })
     }
 

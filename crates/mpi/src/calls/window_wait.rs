@@ -13,6 +13,8 @@ pub(super) enum Missing {
     Nothing,
     /// An answer of this member.
     Member(u32),
+    /// A change in memory that any member can make.
+    Anyone,
     /// The end of transfers that have requests.
     Progress,
 }
@@ -74,6 +76,9 @@ impl Rank {
                 };
                 Ok((missing, key))
             })?;
+            if missing == Missing::Anyone && state.has_losses() {
+                state.check_members(win)?;
+            }
             awaited.set(state, key);
             if let Some(key) = key {
                 state.check_awaited(&key)?;
@@ -82,5 +87,18 @@ impl Rank {
         });
         awaited.set(&mut self.lock(), None);
         waited
+    }
+}
+
+impl State {
+    /// Finds whether all members of a window can still act.
+    ///
+    /// # Errors
+    /// One is lost.
+    #[cold]
+    fn check_members(&self, win: u32) -> Result<()> {
+        let window = self.windows.get(win)?;
+        let mut members = 0..window.core.size() as u32;
+        members.try_for_each(|member| self.check_awaited(&window.awaited(member)))
     }
 }

@@ -15,8 +15,8 @@ pub struct WindowHints {
     ordering: String,
     /// `accumulate_ops`: reported as wished. All operations are atomic with each other.
     ops: String,
-    /// `mpi_accumulate_granularity` in bytes: reported as wished. All accumulates to a target are
-    /// atomic with each other.
+    /// `mpi_accumulate_granularity` in bytes, zero for the usual one: the length of a stripe in
+    /// mapped memory. Elsewhere all accumulates to a target are atomic with each other.
     granularity: u64,
 }
 
@@ -69,6 +69,11 @@ impl WindowHints {
     /// The window is never locked.
     pub(crate) fn no_locks(&self) -> bool {
         self.no_locks
+    }
+
+    /// The length of the memory within which accumulates exclude each other.
+    pub(crate) fn granularity(&self) -> u64 {
+        self.granularity
     }
 
     /// All keys with their values.

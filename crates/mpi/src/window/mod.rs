@@ -4,8 +4,10 @@
 //! Operations travel as active messages over the point-to-point messages of the library, in a
 //! context apart. The target applies them within its progress; long data go straight from memory to
 //! memory as messages of their own. So accumulates of all origins are atomic with each other, and
-//! in order.
+//! in order. Where all members map the memory of a window, their loads and stores take the place of
+//! these messages.
 //!
+//! - `direct`: operations in memory that all members map; `mapped`: its windows, and their locks;
 //! - `epoch`: which synchronisation may follow which;
 //! - `locks`: who holds the lock of this rank's window;
 //! - `memory`: bounds of every access;
@@ -14,11 +16,13 @@
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
 //! - `hints`: info keys.
 
+mod direct;
 mod epoch;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod hints;
 mod locks;
+mod mapped;
 mod memory;
 mod messages;
 mod operation;
@@ -32,6 +36,8 @@ use std::sync::Arc;
 use channel::Router;
 use datatype::Pool;
 
+pub(crate) use direct::Direct;
+pub use direct::NearPlace;
 pub(crate) use epoch::{Epochs, Held};
 pub use hints::WindowHints;
 pub(crate) use locks::{LockKind, Locks};
@@ -124,6 +130,8 @@ pub struct Window {
     /// The parts of all members; one, if they are alike; none in a dynamic window.
     pub(crate) parts: Box<[Part]>,
     pub(crate) memory: Memory,
+    /// The memory of all parts, if operations are loads and stores.
+    pub(crate) direct: Option<Box<Direct>>,
     pub(crate) epochs: Epochs,
     locks: Locks,
     targets: BTreeMap<u32, Target>,
@@ -168,6 +176,7 @@ impl Window {
             flavor,
             parts: parts[..shown].into(),
             memory,
+            direct: None,
             epochs: Epochs::default(),
             locks: Locks::default(),
             targets: BTreeMap::new(),
@@ -186,6 +195,11 @@ impl Window {
     /// Loads and stores of this rank reach the memory of other members.
     pub(crate) fn is_shared(&self) -> bool {
         self.flavor == Flavor::Shared
+    }
+
+    /// The library mapped the memory of the window, which is no other memory of the process.
+    pub fn is_mapped(&self) -> bool {
+        self.is_shared() || self.direct.is_some()
     }
 
     /// The part of a member. `None` in a dynamic window.
@@ -343,14 +357,16 @@ impl Window {
         asked.find(|&target| !self.is_synced(target))
     }
 
-    /// The memory of operations on a target, or on all, can be used again.
-    pub(crate) fn is_complete_here(&self, target: Option<u32>) -> bool {
-        self.is_local(target)
+    /// The first target whose operations still use memory of this rank. `None` as the argument: of
+    /// all.
+    pub(crate) fn missing_local(&self, target: Option<u32>) -> Option<u32> {
+        let mut asked = self.asked(target).into_iter();
+        asked.find(|target| !self.is_local(*target))
     }
 
     /// Nothing moves from or to this rank's memory.
     pub(crate) fn is_quiet(&mut self, ports: &mut Ports) -> bool {
-        self.is_local(None) && self.is_idle(ports)
+        self.missing_local(None).is_none() && self.is_idle(ports)
     }
 
     fn asked(&self, target: Option<u32>) -> Vec<u32> {
@@ -405,6 +421,39 @@ impl Windows {
     /// The window with this handle, to change it.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Window> {
         self.all.get_mut(handle).ok_or_else(|| unknown(handle))
+    }
+
+    /// The short path of an access: the bytes at a displacement of a target, if this rank maps them
+    /// and may access them.
+    #[inline]
+    pub fn near(
+        &mut self,
+        handle: u32,
+        rank: i32,
+        disp: isize,
+        bytes: usize,
+    ) -> Option<NearPlace<'_>> {
+        self.all.get_mut(handle)?.near(rank, disp, bytes)
+    }
+
+    /// The short path of a flush: orders all accesses of this rank to a window that it maps. False:
+    /// it does not map it, or the flush is an error or has more to do.
+    #[inline]
+    pub(crate) fn flush_near(&mut self, handle: u32, rank: Option<i32>) -> bool {
+        let Some(window) = self.all.get_mut(handle) else {
+            return false;
+        };
+        let Some(direct) = window.direct.as_deref_mut() else {
+            return false;
+        };
+        let target = match rank.map(u32::try_from) {
+            None => None,
+            Some(Ok(target)) if (target as usize) < direct.memory.members() => Some(target),
+            Some(_) => return false,
+        };
+        window.failure.is_none()
+            && window.epochs.check_flush(target).is_ok()
+            && !direct.synchronise()
     }
 
     /// There are no windows.

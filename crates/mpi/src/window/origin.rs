@@ -50,6 +50,10 @@ impl Window {
             return complete(ports);
         }
         let at = self.offset(target, place)?;
+        if let Some(direct) = &mut self.direct {
+            direct.apply(access, place, (target, at, bytes))?;
+            return complete(ports);
+        }
         self.ask_for_lock(ports, target, false)?;
         let uses_memory = match access {
             Access::Put(_) => bytes > PIECE,
@@ -184,7 +188,13 @@ impl Window {
     /// Queues a message; `data`: memory of the last operation that it is about.
     fn push(&mut self, target: u32, bytes: Carried, data: Option<Data>) {
         let known = self.targets.entry(target).or_default();
-        known.is_dirty = true;
+        match &data {
+            Some(Data::Following(_)) => (known.is_dirty, known.has_long) = (true, true),
+            // Operations are applied in order, so what this one returns answers for those before
+            // it; data that follow on a way of their own may still come.
+            Some(Data::Returned(_)) => known.is_dirty &= known.has_long,
+            None => known.is_dirty = true,
+        }
         let number = known.first_local + known.locals.len() as u64;
         if data.is_some()
             && let Some(local) = known.locals.back_mut()
@@ -316,7 +326,7 @@ impl Window {
 
     fn clean(&mut self, target: u32) {
         if let Some(known) = self.targets.get_mut(&target) {
-            known.is_dirty = false;
+            (known.is_dirty, known.has_long) = (false, false);
         }
     }
 
@@ -345,15 +355,10 @@ impl Window {
         known.is_some_and(|known| !known.queue.is_empty())
     }
 
-    /// The memory of all operations on a target can be used again. `None`: of all operations.
-    pub(super) fn is_local(&self, target: Option<u32>) -> bool {
-        match target {
-            Some(target) => {
-                let known = self.targets.get(&target);
-                known.is_none_or(|known| known.locals.is_empty())
-            }
-            None => self.targets.values().all(|known| known.locals.is_empty()),
-        }
+    /// The memory of all operations on a target can be used again.
+    pub(super) fn is_local(&self, target: u32) -> bool {
+        let known = self.targets.get(&target);
+        known.is_none_or(|known| known.locals.is_empty())
     }
 
     /// Sends messages of a target as far as there is credit. True if any left.

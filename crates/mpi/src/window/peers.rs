@@ -17,8 +17,10 @@ pub(super) struct Target {
     /// Questions for the end of operations, and their answers.
     pub(super) asked: u64,
     pub(super) synced: u64,
-    /// Messages have left since the last question.
+    /// Operations have left since the last question, and no returned data show their end.
     pub(super) is_dirty: bool,
+    /// A long put has left since the last question.
+    pub(super) has_long: bool,
     /// The target has been asked for a lock, which it has or will have granted.
     pub(super) is_locked: bool,
     /// The target has granted that lock.

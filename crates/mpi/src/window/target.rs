@@ -4,7 +4,8 @@
 //! Invariants:
 //! - an origin has at most [`CREDIT`] messages here, each no longer than [`LONGEST`];
 //! - nothing of an origin overtakes its own request for a lock;
-//! - the answer to a flush leaves once every operation before it is applied.
+//! - the answer to a flush leaves once every operation before it is applied;
+//! - returned data leave once their operation is applied, so they answer for it.
 
 use datatype::{Buffer, Op, Type, reduce};
 
@@ -250,11 +251,12 @@ impl Window {
                 let op = Op::from_handle(head.op.into());
                 let op = op.ok_or_else(|| nonsense(from, "an unknown operation"))?;
                 let basic = operand(op, ty)?;
-                if head.kind == Kind::GetAccumulate {
-                    let old = copy_of(ports, place)?;
-                    self.give_back(ports, from, &old)?;
-                }
-                Ok(reduce::reduce_into(op, basic, data, place, 0)?)
+                let old = match head.kind {
+                    Kind::GetAccumulate => Some(copy_of(ports, place)?),
+                    _ => None,
+                };
+                reduce::reduce_into(op, basic, data, place, 0)?;
+                old.map_or(Ok(()), |old| self.give_back(ports, from, &old))
             }
             Kind::CompareAndSwap => {
                 compares(ty)?;
@@ -264,11 +266,10 @@ impl Window {
                 }
                 let old = copy_of(ports, place)?;
                 let equal = old.with_dense(0, old.len(), |old| old == compare);
-                self.give_back(ports, from, &old)?;
                 if equal == Some(true) {
                     place.unpack(0, new);
                 }
-                Ok(())
+                self.give_back(ports, from, &old)
             }
             _ => Err(nonsense(from, "an operation that is none")),
         }

@@ -2,8 +2,10 @@
 //! transport.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{gapped, out, room, run, run_with};
+use crate::common::{gapped, out, room, run, run_shared, run_with};
+use crate::intercommunicators::halves;
 use datatype::{Buffer, Elements, Op, Predefined, Type};
 use mpi::comm::{SELF, WORLD};
 use mpi::errhandler::RETURN;
@@ -544,6 +546,62 @@ fn ranks_of_several_hosts_share_no_window() {
             (Err(error), false) => assert_eq!(error.class, Class::RMA_SHARED),
             (made, together) => panic!("{:?} although {together}", made.map(drop)),
         }
+    });
+}
+
+/// A target of a mapped window may compute for ever: it makes no call while it is accessed.
+#[test]
+fn targets_of_mapped_windows_have_no_part_in_accesses() {
+    let done = Arc::new(AtomicBool::new(false));
+    run_shared(2, &[], move |rank| {
+        let spec = WindowSpec {
+            memory: Buffer::empty(),
+            disp_unit: 8,
+            info: &[],
+        };
+        let never = || unreachable!("ranks of one segment share memory");
+        let win = rank
+            .window_allocate("MPI_Win_allocate", WORLD, (64, true), spec, never)
+            .unwrap();
+        assert!(rank.lock().windows.get(win).unwrap().is_mapped());
+        if rank.rank() == 0 {
+            for kind in [LOCK_EXCLUSIVE, LOCK_SHARED] {
+                rank.window_lock("MPI_Win_lock", win, (kind, 1, 0)).unwrap();
+                let (mut one, mut old) = ([3], [0; 8]);
+                accumulate(rank, win, &mut one, Op::Sum, place(1, 2, 1, LONG)).unwrap();
+                rank.window_flush("MPI_Win_flush", win, Some(1)).unwrap();
+                put(rank, win, &7i64.to_ne_bytes(), place(1, 0, 1, LONG)).unwrap();
+                rank.window_flush("MPI_Win_flush_all", win, None).unwrap();
+                get(rank, win, &mut old, place(1, 0, 1, LONG)).unwrap();
+                assert_eq!(i64::from_ne_bytes(old), 7);
+                rank.window_unlock("MPI_Win_unlock", win, 1).unwrap();
+            }
+            rank.window_lock_all("MPI_Win_lock_all", win, 0).unwrap();
+            let mut old = [0; 8];
+            get(rank, win, &mut old, place(1, 2, 1, LONG)).unwrap();
+            assert_eq!(i64::from_ne_bytes(old), 6);
+            rank.window_unlock_all("MPI_Win_unlock_all", win).unwrap();
+            done.store(true, Ordering::SeqCst);
+        } else {
+            while !done.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
+        free(rank, win);
+    });
+}
+
+#[test]
+fn a_window_needs_a_communicator_of_one_group() {
+    run(2, |rank| {
+        let (_, inter) = halves(rank, 1);
+        let spec = WindowSpec {
+            memory: Buffer::empty(),
+            disp_unit: 1,
+            info: &[],
+        };
+        let made = rank.window_create("MPI_Win_create", inter, Flavor::Create, spec);
+        assert_eq!(made.unwrap_err().class, Class::COMM);
     });
 }
 

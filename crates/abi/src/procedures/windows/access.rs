@@ -7,8 +7,9 @@ use crate::call_guard::Running;
 use crate::constants::{MPI_ERR_OP, MPI_ERR_TYPE};
 use crate::error::Error;
 use crate::handle::{Datatype, Op, Request, Win};
+use datatype::{Buffer, Predefined};
 use mpi::State;
-use mpi::window::{Access, Place};
+use mpi::window::{Access, NearPlace, Place};
 use std::ffi::{c_int, c_void};
 
 /// The arguments that name elements at a target.
@@ -29,6 +30,49 @@ impl Target {
             ty: state.types.committed(self.datatype.id())?.clone(),
         })
     }
+}
+
+/// The short path of an operation: elements of one predefined type without gaps on both sides, at a
+/// target whose memory this rank maps. `None`: it is another operation, or an error.
+#[inline(always)]
+fn near<'a>(
+    state: &'a mut State,
+    win: Win,
+    target: Target,
+    origin: UserBuffer,
+) -> Option<(NearPlace<'a>, Buffer)> {
+    if origin.datatype() != target.datatype || origin.count() != target.count {
+        return None;
+    }
+    let data = origin.run()?;
+    let place = state
+        .windows
+        .near(win.id(), target.rank, target.disp, data.len())?;
+    Some((place, data))
+}
+
+/// The short path of an accumulate.
+#[inline(always)]
+fn accumulate_near(
+    state: &mut State,
+    win: Win,
+    target: Target,
+    (origin, result): (UserBuffer, Option<UserBuffer>),
+    op: Op,
+) -> Option<Done> {
+    let op = datatype::Op::from_handle(op.0)?;
+    let ty = Predefined::from_handle(target.datatype.0)?;
+    if op == datatype::Op::NoOp {
+        return None;
+    }
+    let result = match result {
+        Some(result) if result.datatype() != target.datatype => return None,
+        Some(result) if result.count() != target.count => return None,
+        Some(result) => Some(result.run()?),
+        None => None,
+    };
+    let (place, data) = near(state, win, target, origin)?;
+    Some(place.accumulate((op, ty), Some(data), result))
 }
 
 /// Starts an operation, with a request if there is a place for one.
@@ -63,6 +107,7 @@ fn predefined(op: Op) -> Result<datatype::Op, Error> {
 macro_rules! operations {
     ($($name:ident $rname:ident ($($argument:ident: $kind:ty),*)
         at($rank:ident, $disp:ident, $count:ident, $datatype:ident)
+        near |$held:ident, $win:ident, $target:ident| $near:expr,
         |$state:ident| $access:expr;)*) => {
         $(
             /// # Safety
@@ -80,6 +125,14 @@ macro_rules! operations {
                     count: $count,
                     datatype: $datatype,
                 };
+                let short = {
+                    let ($held, $win, $target) = (&mut *call.rank.lock(), win, target);
+                    // SAFETY: the caller promises the memory until the operation is complete.
+                    unsafe { $near }
+                };
+                if let Some(done) = short {
+                    return done;
+                }
                 // SAFETY: the caller promises the memory until the operation is complete.
                 start(call, win, target, None, |$state| unsafe { $access })
             }
@@ -111,12 +164,22 @@ operations! {
     put rput (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype,
         target_rank: c_int, target_disp: isize, target_count: i64, target_datatype: Datatype)
         at(target_rank, target_disp, target_count, target_datatype)
+        near |state, win, target| {
+            let origin = UserBuffer::new(origin_addr, origin_count, origin_datatype);
+            let found = near(state, win, target, origin);
+            found.and_then(|(place, data)| place.put(&data).then_some(Ok(())))
+        },
         |state| Ok(Access::Put(
             UserBuffer::new(origin_addr, origin_count, origin_datatype).buffer(state)?,
         ));
     get rget (origin_addr: *mut c_void, origin_count: i64, origin_datatype: Datatype,
         target_rank: c_int, target_disp: isize, target_count: i64, target_datatype: Datatype)
         at(target_rank, target_disp, target_count, target_datatype)
+        near |state, win, target| {
+            let origin = UserBuffer::new(origin_addr, origin_count, origin_datatype);
+            let found = near(state, win, target, origin);
+            found.and_then(|(place, data)| place.get(&data).then_some(Ok(())))
+        },
         |state| Ok(Access::Get(
             UserBuffer::new(origin_addr, origin_count, origin_datatype).buffer(state)?,
         ));
@@ -124,6 +187,10 @@ operations! {
         (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype,
         target_rank: c_int, target_disp: isize, target_count: i64, target_datatype: Datatype, op: Op)
         at(target_rank, target_disp, target_count, target_datatype)
+        near |state, win, target| {
+            let origin = UserBuffer::new(origin_addr, origin_count, origin_datatype);
+            accumulate_near(state, win, target, (origin, None), op)
+        },
         |state| Ok(Access::Accumulate {
             op: predefined(op)?,
             origin: UserBuffer::new(origin_addr, origin_count, origin_datatype).elements(state)?,
@@ -133,6 +200,11 @@ operations! {
         result_addr: *mut c_void, result_count: i64, result_datatype: Datatype,
         target_rank: c_int, target_disp: isize, target_count: i64, target_datatype: Datatype, op: Op)
         at(target_rank, target_disp, target_count, target_datatype)
+        near |state, win, target| {
+            let origin = UserBuffer::new(origin_addr, origin_count, origin_datatype);
+            let result = UserBuffer::new(result_addr, result_count, result_datatype);
+            accumulate_near(state, win, target, (origin, Some(result)), op)
+        },
         |state| {
             let op = predefined(op)?;
             let origin = UserBuffer::new(origin_addr, origin_count, origin_datatype);
@@ -184,6 +256,10 @@ pub unsafe fn fetch_and_op(
             UserBuffer::new(result_addr, 1, datatype),
         )
     };
+    let sides = (origin, Some(result));
+    if let Some(done) = accumulate_near(&mut call.rank.lock(), win, target, sides, op) {
+        return done;
+    }
     start(call, win, target, None, |state| {
         let op = predefined(op)?;
         single(state, datatype)?;
@@ -223,6 +299,12 @@ pub unsafe fn compare_and_swap(
             UserBuffer::new(result_addr, 1, datatype),
         )
     };
+    if let (Some(compare), Some(result)) = (compare.run(), result.run())
+        && let Some(ty) = Predefined::from_handle(datatype.0)
+        && let Some((place, origin)) = near(&mut call.rank.lock(), win, target, origin)
+    {
+        return place.compare_and_swap(ty, [compare, origin, result]);
+    }
     start(call, win, target, None, |state| {
         single(state, datatype)?;
         Ok(Access::CompareAndSwap {

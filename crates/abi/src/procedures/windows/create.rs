@@ -3,7 +3,7 @@
 use super::super::Done;
 use super::super::comms::pairs;
 use super::super::info::info_of;
-use super::super::memory::{allocate, release};
+use super::super::memory::{alignment, allocate, release};
 use crate::args::Out;
 use crate::call_guard::Running;
 use crate::constants::MPI_WIN_NULL;
@@ -14,7 +14,10 @@ use datatype::Buffer;
 use mpi::WindowSpec;
 use mpi::window::Flavor;
 use std::ffi::{c_int, c_void};
-use std::ptr::with_exposed_provenance_mut;
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+
+/// Bytes of a page, to which mapped memory is aligned.
+const PAGE: usize = 4096;
 
 /// # Safety
 /// `base` is the start of `size` bytes that stay valid until the window is freed; accesses to them
@@ -44,16 +47,36 @@ pub fn win_allocate(
     base: Out<*mut c_void>,
     win: Out<Win>,
 ) -> Done {
-    let start = allocate(size, info)?;
-    // SAFETY: the memory is new, and `win_free` releases it once the window is gone.
-    let memory = unsafe { Buffer::dense(start.cast(), size) };
-    let made = make(call, Flavor::Allocate, memory, disp_unit, (info, comm));
+    let alignment = alignment(info)?;
+    let info = pairs(info)?;
+    let spec = WindowSpec {
+        memory: Buffer::empty(),
+        disp_unit,
+        info: &info,
+    };
+    let mut start = null_mut();
+    let private = || {
+        start = allocate(size, alignment).ok()?;
+        // SAFETY: the memory is new, and `win_free` releases it once the window is gone.
+        Some(unsafe { Buffer::dense(start.cast(), size) })
+    };
+    // Mapped memory begins on a page.
+    let sizes = (size, alignment <= PAGE);
+    let made = call
+        .rank
+        .window_allocate(call.procedure, comm.id(), sizes, spec, private);
     match &made {
-        Ok(_) => base.set(start),
-        // SAFETY: no window uses the memory.
+        Ok(handle) => base.set(start_of(call, *handle)?),
+        // SAFETY: no window uses the memory; there may be none.
         Err(_) => unsafe { release(start) },
     }
     set_new(win, made)
+}
+
+/// The first byte of this rank's part of a window.
+fn start_of(call: &Running, handle: u32) -> Result<*mut c_void, Error> {
+    let address = call.rank.lock().windows.get(handle)?.facts.base;
+    Ok(with_exposed_provenance_mut(address))
 }
 
 /// `MPI_Win_allocate_shared` (MPI 5.0, chapter 12).
@@ -76,8 +99,7 @@ pub fn win_allocate_shared(
         .rank
         .window_create_shared(call.procedure, comm.id(), size, spec);
     if let Ok(handle) = made {
-        let address = call.rank.lock().windows.get(handle)?.facts.base;
-        base.set(with_exposed_provenance_mut::<c_void>(address));
+        base.set(start_of(call, handle)?);
     }
     set_new(win, made)
 }
@@ -104,9 +126,13 @@ pub fn win_detach(call: &Running, win: Win, base: *const c_void) -> Done {
 
 /// `MPI_Win_free` (MPI 5.0, chapter 12).
 pub fn win_free(call: &Running, win: &mut Win) -> Done {
-    let facts = call.rank.lock().windows.get(win.id())?.facts.clone();
+    let (facts, is_mapped) = {
+        let state = call.rank.lock();
+        let window = state.windows.get(win.id())?;
+        (window.facts.clone(), window.is_mapped())
+    };
     call.rank.window_free(call.procedure, win.id())?;
-    if facts.flavor == Flavor::Allocate as i32 {
+    if facts.flavor == Flavor::Allocate as i32 && !is_mapped {
         // SAFETY: `win_allocate` allocated the memory for this window, which is gone.
         unsafe { release(with_exposed_provenance_mut(facts.base)) };
     }

@@ -93,21 +93,53 @@ struct Held {
     expected: Option<Vec<i64>>,
 }
 
+/// The memory of a window: the test's, or the library's.
+struct Memory(Vec<i64>);
+
+impl Memory {
+    fn new(words: usize) -> Memory {
+        Memory(vec![0; words])
+    }
+
+    /// A window of this memory, or one that the library allocates. The memory outlives it.
+    fn window(&mut self, rank: &Arc<Rank>, allocates: bool, stripe: u64) -> u32 {
+        let bytes = size_of_val(&self.0[..]);
+        let words = self.0.as_mut_ptr();
+        // SAFETY: the caller keeps the vector, and it is read only while nothing accesses it.
+        let buffer = || unsafe { Buffer::dense(words.cast(), bytes) };
+        let info = [("mpi_accumulate_granularity".to_string(), stripe.to_string())];
+        let spec = |memory| WindowSpec {
+            memory,
+            disp_unit: 8,
+            info: &info,
+        };
+        let made = match allocates {
+            true => {
+                let (call, spec) = ("MPI_Win_allocate", spec(Buffer::empty()));
+                rank.window_allocate(call, WORLD, (bytes, true), spec, || Some(buffer()))
+            }
+            false => rank.window_create("MPI_Win_create", WORLD, Flavor::Create, spec(buffer())),
+        };
+        made.unwrap()
+    }
+
+    /// The words of this rank's part, while nobody accesses the window.
+    fn words(&self, rank: &Rank, win: u32) -> Vec<i64> {
+        let base = rank.lock().windows.get(win).unwrap().facts.base;
+        let base = std::ptr::with_exposed_provenance::<i64>(base);
+        // SAFETY: the part has as many words; others have written them, and write no more.
+        let words = (0..self.0.len()).map(|at| unsafe { base.add(at).read_volatile() });
+        words.collect()
+    }
+}
+
 /// Runs the program of a seed. All ranks of a job call this with one seed.
 pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
     let mut random = Random::new(seed ^ 0x71d0);
     let (me, size) = (rank.rank(), rank.size());
-    let mut memory = vec![0i64; WORDS];
-    // SAFETY: the vector outlives the window, and is read only while nothing accesses it.
-    let buffer = unsafe { Buffer::dense(memory.as_mut_ptr().cast(), WORDS * 8) };
-    let spec = WindowSpec {
-        memory: buffer,
-        disp_unit: 8,
-        info: &[],
-    };
-    let win = rank
-        .window_create("MPI_Win_create", WORLD, Flavor::Create, spec)
-        .unwrap();
+    let mut memory = Memory::new(WORDS);
+    let stripe = [0, 64, 4096][random.below(3) as usize];
+    let win = memory.window(rank, random.below(2) == 0, stripe);
     let members = rank.lock().window_group(win).unwrap();
     let mut reference = vec![vec![0i64; WORDS]; size];
     for phase in 0..3 + random.below(4) {
@@ -131,10 +163,7 @@ pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
                 );
             }
         }
-        // SAFETY: nobody accesses the window now, and this reads memory that others have written.
-        let now: Vec<i64> = (0..WORDS)
-            .map(|at| unsafe { memory.as_ptr().add(at).read_volatile() })
-            .collect();
+        let now = memory.words(rank, win);
         let wrong = (0..WORDS).find(|&at| now[at] != reference[me][at]);
         assert_eq!(
             wrong, None,
@@ -315,17 +344,8 @@ fn close(rank: &Arc<Rank>, win: u32, sync: Sync) {
 /// Ranks take turns by exclusive locks: each adds to a word that only it may touch meanwhile.
 pub(crate) fn take_turns(rank: &Arc<Rank>, seed: u64) {
     let mut random = Random::new(seed ^ rank.rank() as u64);
-    let mut memory = vec![0i64; 4];
-    // SAFETY: the vector outlives the window, and is read only while nothing accesses it.
-    let buffer = unsafe { Buffer::dense(memory.as_mut_ptr().cast(), 32) };
-    let spec = WindowSpec {
-        memory: buffer,
-        disp_unit: 8,
-        info: &[],
-    };
-    let win = rank
-        .window_create("MPI_Win_create", WORLD, Flavor::Create, spec)
-        .unwrap();
+    let mut memory = Memory::new(4);
+    let win = memory.window(rank, seed.is_multiple_of(2), 0);
     let times = 10;
     for _ in 0..times {
         let target = random.below(rank.size() as u64) as i32;
