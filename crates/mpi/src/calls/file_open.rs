@@ -26,8 +26,8 @@ struct Opening {
     has_one_host: bool,
 }
 
-/// Words of the first exchange: the context, the token of the shared pointer, the mode, the hints.
-const WORDS: usize = 6;
+/// Words of the first exchange: the context, the token of the shared pointer, the mode, the hint.
+const WORDS: usize = 4;
 
 /// An open file and its shared pointer.
 type Opened = (Box<dyn Backing>, Option<Counter>);
@@ -186,7 +186,7 @@ async fn open(
         (Ok((_, mode, hints)), Ok(counter)) => {
             let token = counter.as_ref().map_or(0, |(_, token)| token.to_word());
             let mut words = vec![proposal, token, mode.value() as u64];
-            words.extend(hints.words());
+            words.push(hints.word());
             Ok(words)
         }
     };
@@ -196,11 +196,7 @@ async fn open(
         let detail = "the access modes of the ranks differ";
         return Err(Error::new(Class::NOT_SAME, detail));
     }
-    let words: Vec<[u64; 3]> = all
-        .iter()
-        .map(|words| std::array::from_fn(|at| words[3 + at]))
-        .collect();
-    hints.agree(&words);
+    hints.agree(all.iter().map(|words| words[3]));
     let (context, token) = (all[0][0], Token::from_word(all[0][1]));
     let opening = Opening {
         storage,
