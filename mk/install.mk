@@ -35,8 +35,22 @@ names_of_debian = for name in libmpich.so.12 libmpichcxx.so.12; do \
 	        $(2)/lib/fishplate/libmpi.so.12 -o $(2)/lib/fishplate/$$name || \
 	    { rm -f $(2)/lib/fishplate/$$name; echo "$$name not made: $(1) failed" >&2; }; done
 
+# The modules of a compiler that is named, `make install FC=gfortran`, built ahead into a tree. Whoever compiles with another one has
+# them built then, in a folder of his own.
+FORTRAN_COMPILER := $(if $(filter-out default undefined,$(origin FC)),$(FC))
+modules_ahead = made=$$($(1)/lib/fishplate/fortran-modules --into $(1)/lib/fishplate/modules '$(FORTRAN_COMPILER)') && \
+	    ln -sfn "$${made\#\#*/}" $(1)/lib/fishplate/modules/default
+
 # The libraries beside that of MPI: clocks, and those of other ABIs.
-OTHER_LIBRARIES := -p clocks -p mpich_abi -p openmpi_abi -p openmpi_cxx
+OTHER_LIBRARIES := -p clocks -p fortran -p mpich_abi -p openmpi_abi -p openmpi_cxx
+
+# The Fortran bindings: the library, the sources of the modules, and the command that builds these for a compiler, from the folder where
+# they were built into a tree.
+fortran = $(INSTALL) -m 755 $(1)/libmpifort_abi.so $(2)/lib/libmpifort_abi.so.1 && \
+	    ln -sfn libmpifort_abi.so.1 $(2)/lib/libmpifort_abi.so && rm -rf $(2)/share/fishplate/fortran && \
+	    $(INSTALL) -d $(2)/share/fishplate/fortran $(2)/lib/fishplate && \
+	    $(INSTALL) -m 644 $(1)/fortran/* $(2)/share/fishplate/fortran && \
+	    $(INSTALL) -m 755 scripts/fortran-modules $(2)/lib/fishplate/fortran-modules
 
 # The types of the launcher's symbols for debuggers (crates/launch/src/mpir.rs), under the names by which debuggers find them. Linkers
 # would drop them with those names. Without objcopy there are the symbols alone.
@@ -77,16 +91,21 @@ files:
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
 	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc
-	@for name in mpicxx mpic++ mpicc_abi mpicxx_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
+	@for name in mpicxx mpic++ mpifort mpif90 mpif77 mpicc_abi mpicxx_abi mpifort_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
+	@$(call fortran,$(BUILT)/lib,$(ROOT))
 	@$(call old_abis,$(BUILT)/lib,$(ROOT))
 	@$(call names_of_debian,$(CC),$(ROOT))
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
+	@$(if $(FORTRAN_COMPILER),$(call modules_ahead,$(ROOT)))
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))
 	@names=; [ ! -e $(ROOT)/lib/libfishplate_names.a ] || names='-lfishplate_names '; \
 	for package in mpi=$(STANDARD) mpi_abi=$(VERSION) fishplate=$(VERSION); do \
 	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" -e "s/@NAMES@/$$names/" scripts/pkgconfig.in \
+	        > $(ROOT)/lib/pkgconfig/$${package%=*}.pc || exit 1; done
+	@for package in mpi-fort=$(STANDARD) mpifort_abi=$(VERSION); do \
+	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" scripts/pkgconfig-fortran.in \
 	        > $(ROOT)/lib/pkgconfig/$${package%=*}.pc || exit 1; done

@@ -46,7 +46,7 @@ image-files:
 	@$(INSTALL) -m 644 LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md $(IMAGE)/share/doc/fishplate
 	@$(INSTALL) -d $(IMAGE)/share/doc/fishplate/docs $(IMAGE)/share/doc/fishplate/examples/kernels
 	@$(INSTALL) -m 644 docs/*.md docs/*.svg $(IMAGE)/share/doc/fishplate/docs
-	@$(INSTALL) -m 644 examples/*.c $(IMAGE)/share/doc/fishplate/examples
+	@$(INSTALL) -m 644 examples/*.c examples/*.f90 $(IMAGE)/share/doc/fishplate/examples
 	@$(INSTALL) -m 644 examples/kernels/*.* $(IMAGE)/share/doc/fishplate/examples/kernels
 
 deb: image

@@ -23,10 +23,10 @@ begin:
 	@mkdir -p build
 
 needs:
-	@scripts/needs.sh cc c++ python3 valgrind
+	@scripts/needs.sh cc c++ python3 valgrind gfortran
 
 # One suite: tests/all.py says what each tests.
-SUITES := unit loom programs launchers wrappers messages robust abis figures scores choice protocols counts tcp verbs documents rails mpi4py mpich
+SUITES := unit loom programs fortran launchers wrappers messages robust abis figures scores choice protocols counts tcp verbs documents rails mpi4py mpich
 .PHONY: $(SUITES)
 $(SUITES): stage
 	@python3 tests/all.py $@
@@ -40,11 +40,15 @@ last-path: stage
 	@scripts/needs.sh cc ip
 	@python3 tests/tcp/run.py --prefix build --only 'last path'
 
-# FFTW, HYPRE and PT-SCOTCH, with the checks that they bring.
-.PHONY: applications
+# FFTW, HYPRE, PT-SCOTCH, and in Fortran MUMPS and Quantum ESPRESSO, with the checks that they bring.
+.PHONY: applications fortran-applications
 applications: stage
-	@scripts/needs.sh flex bison perl
+	@scripts/needs.sh flex bison perl gfortran
 	@python3 tests/all.py --all applications
+
+fortran-applications: stage
+	@scripts/needs.sh gfortran
+	@python3 tests/foreign/applications.py --prefix build --fortran
 
 # Programs of PyPI and Debian as they are packaged: docs/binaries.md. It fetches about a gigabyte, and takes some minutes after that.
 # `make binaries OPTIONS='--only gromacs'` runs a part; `OPTIONS=--update` writes the document.
@@ -71,10 +75,10 @@ test-launchers: stage
 
 .PHONY: foreign
 foreign: stage
-	@python3 tests/all.py mpi4py mpich
+	@python3 tests/all.py mpi4py mpich mpich-gfortran
 
 foreign-all: stage
-	@python3 tests/all.py --all mpi4py mpich
+	@python3 tests/all.py --all mpi4py mpich mpich-gfortran mpich-flang-new-19
 
 lint: lint-aarch64
 	$(CARGO) fmt --check

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The demonstration of `make demo`: `demo.sh here`, which needs no study, then `demo.sh study`, which needs the whole command.
+# The demonstration of `make demo`: `demo.sh here`, which needs no study, then `demo.sh fortran`, and `demo.sh study`, which needs the
+# whole command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=build/bin
@@ -20,6 +21,14 @@ here() {
 
   say 'The same program on a modelled machine, in virtual time'
   $bin/fishplate run -n 4 --fabric qdr build/pi
+}
+
+# A first compiler has the modules built for it, which takes some seconds.
+fortran() {
+  $bin/mpifort -modules >/dev/null || return 0
+  say 'A Fortran program on 4 ranks, with sections of arrays: examples/heat.f90'
+  $bin/mpifort -O2 examples/heat.f90 -o build/heat-fortran
+  $bin/fishplate run -n 4 build/heat-fortran 512 100
 }
 
 study() {

@@ -3,8 +3,8 @@
 
     tests/all.py [--first | --all] [SUITE...]
 
-Without SUITE it runs every suite (`make test-ci`). `--first` leaves out what a user's first check does not need: lints, unit tests, suites
-of others, the emulated machine (`make test`). `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
+Without SUITE it runs every suite but the long ones (`make test-ci`). `--first` leaves out what a user's first check does not need: lints,
+unit tests, suites of others, the emulated machine (`make test`). `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
 a time: it compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend
 on no clock. The Rust tests follow, which keep all cores busy by themselves, and then the rest, two at a time. A failed
 suite does not stop the others. The table is kept in build/test-times.json, the results of every case in build/tests/results.
@@ -46,6 +46,8 @@ class Step:
     is_suite: bool = True
     # It belongs to a user's first check: the installed tree, used as users use it.
     first: bool = False
+    # It takes minutes and guards what seldom changes: it runs with --all, or by its name.
+    long: bool = False
 
 
 def python(script: str, *words) -> list:
@@ -54,6 +56,11 @@ def python(script: str, *words) -> list:
 
 def make(target: str) -> list:
     return ["make", "--no-print-directory", target]
+
+
+def fortran_compilers(full: bool) -> list[str]:
+    """Compilers with which MPICH's programs in Fortran are built."""
+    return ["gfortran", *(["flang-new-19"] if full else [])]
 
 
 def preparation(full: bool) -> list[Step]:
@@ -68,19 +75,22 @@ def preparation(full: bool) -> list[Step]:
         Step("c-build", python("c/run.py", *PREFIX, "--build-only"), after=("stage",), optional=True, is_suite=False, first=True),
         Step("loom-build", python("rust.py", "loom", "--compile"), after=("stage",), optional=True, is_suite=False),
         Step("mpich-build", python("foreign/mpich.py", *PREFIX, *subset, "--build-only"), after=("stage",), optional=True, is_suite=False),
+        *(Step(f"mpich-{name}-build", python("foreign/mpich.py", *PREFIX, *subset, "--fortran", name, "--build-only"), after=("stage",),
+               optional=True, is_suite=False) for name in fortran_compilers(full)),
         *([Step("applications-build", python("foreign/applications.py", *PREFIX, "--build-only"), after=("stage",), optional=True,
                 is_suite=False)] if full else []),
         *([Step("miri", make("miri"), is_suite=False)] if full else []),
         # Every parser of bytes that others write, under libFuzzer.
         *([Step("fuzz", python("fuzz.py"))] if full else []),
         # Figures of modelled machines, byte by byte.
-        Step("figures", python("modelled/run.py", *PREFIX), after=("stage",), first=True),
+        Step("figures", python("modelled/run.py", *PREFIX, *([] if full else ["--short"])), after=("stage",), first=True),
         # Scores of the model, and machines calibrated by outputs of benchmarks.
-        Step("scores", python("scores/run.py", *PREFIX, *(["--long"] if full else [])), after=("stage",)),
+        Step("scores", python("scores/run.py", *PREFIX, *(["--long"] if full else [])), after=("stage",), long=True),
         # The algorithms of collectives that costs choose, compared with the best ones.
-        Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",)),
+        Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",), long=True),
         # The same for the protocols of messages.
-        Step("protocols", python("collectives/messages.py", *PREFIX, *([] if full else ["--quick"])), after=("stage",)),
+        Step("protocols", python("collectives/messages.py", *PREFIX, *([] if full else ["--quick"])), after=("stage",),
+             long=True),
     ]
 
 
@@ -108,6 +118,7 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("mpi4py-wheel", python("foreign/mpi4py.py", *PREFIX, "--wheel", "--results", "mpi4py-wheel")),
            Step("mpi4py-wheel-openmpi", python("foreign/mpi4py.py", *PREFIX, "--wheel", "openmpi", "--results", "mpi4py-wheel-openmpi"))] if full else []),
         Step("mpich", python("foreign/mpich.py", *PREFIX, *subset)),
+        *(Step(f"mpich-{name}", python("foreign/mpich.py", *PREFIX, *subset, "--fortran", name)) for name in fortran_compilers(full)),
         # Programs that others have built.
         Step("binaries", python("foreign/binaries.py", *PREFIX, *short), first=True),
         # Example programs that check their own results.
@@ -118,6 +129,8 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("applications", python("foreign/applications.py", *PREFIX))] if full else []),
         # C programs of our own, compiled by our mpicc, run by our mpiexec.
         Step("programs", python("c/run.py", *PREFIX), first=True),
+        # Fortran programs of our own, with each compiler that is installed.
+        Step("fortran", python("fortran/run.py", *PREFIX)),
         # Jobs that the launchers of others start.
         Step("launchers", python("launchers/run.py", *PREFIX, *([] if full else ["--quick"]))),
         # Compiler wrappers and package descriptions, as build systems use them.
@@ -217,6 +230,8 @@ def main() -> int:
         before, rust, others = ([step for step in steps if step.first] for steps in (before, rust, others))
     known = [step for step in [*before, *rust, *others] if step.is_suite]
     single = [step for step in known if step.name in options.suites]
+    if not options.all:
+        before = [step for step in before if not step.long]
     if unknown := set(options.suites) - {step.name for step in single}:
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in known)}")
     harness.NOT_RUN_FILE.parent.mkdir(parents=True, exist_ok=True)

@@ -42,6 +42,16 @@ int main(int argc, char **argv) {
     memset(memory, 1, 1 << 20);
     OK(MPI_Free_mem(memory));
 
+    /* What Fortran's bindings tell is told once. */
+    int values[2] = {1, 0};
+    OK(MPI_Abi_set_fortran_booleans(4, &values[0], &values[1]));
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    SAME(MPI_Abi_set_fortran_booleans(4, &values[1], &values[0]), MPI_ERR_ABI);
+    SAME(MPI_Abi_set_fortran_booleans(3, &values[0], &values[1]), MPI_ERR_ARG);
+    OK(MPI_Abi_get_fortran_booleans(4, &values[1], &values[0], &flag));
+    CHECK(flag && values[1] == 1 && values[0] == 0, "logicals %d %d", values[1], values[0]);
+
     /* Address arithmetic and status setters. */
     MPI_Aint a, b;
     int pair[2];

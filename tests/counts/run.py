@@ -9,6 +9,7 @@ more than 15 %, so that the gain is written down (`--update`). The last line is 
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
-from harness import Case, Problem  # noqa: E402
+from harness import Case, Problem, Skip  # noqa: E402
 
 PATHS = ["send_8", "send_1024", "isend_8", "irecv_8", "waitall_8", "recv_8", "empty_poll", "recv_status_8", "sendrecv_8", "exchange_8",
          "exchange_status_8", "waitall_status_8"]
@@ -27,6 +28,9 @@ TOGETHER = ["barrier", "bcast_8", "bcast_root_8", "allreduce_8"]
 ABIS = {"mpich": (HERE.parent / "robust/mpich_abi", "lib/fishplate/libmpi.so.12"),
         "openmpi": (HERE.parent / "robust/openmpi_abi", "lib/fishplate/libmpi.so.40")}
 CONVERTED = ["send_8", "isend_8", "irecv_8", "waitall_8", "recv_8", "recv_status_8", "sendrecv_8", "exchange_8", "exchange_status_8", "waitall_status_8"]
+# Forms of Fortran, with the words of mpifort that choose them. Counts are those of this compiler, so they are skipped without it.
+FORTRAN = {"mpif": [], "f08": ["-DF08"]}
+FORTRAN_COMPILER = "gfortran"
 ROUNDS = 100
 EXPECTED = HERE / "expected"
 # Of the expected count.
@@ -54,9 +58,24 @@ def count(prefix: Path, path: str, program: Path, scratch: Path) -> float:
     return min(counts) if path in TOGETHER else counts[0] / ROUNDS
 
 
+def build_fortran(prefix: Path, scratch: Path, forms: list[str]) -> None:
+    """Programs whose paths are in Fortran."""
+    for form in forms if shutil.which(FORTRAN_COMPILER) else []:
+        folder = scratch / form
+        folder.mkdir()
+        mpifort = [prefix / "bin/mpifort", f"-fc={FORTRAN_COMPILER}", "-O2", "-g", *FORTRAN[form]]
+        parts = {"data": ["-DDATA"], "counted": ["-DPATHS=hot_counted", "-DSUFFIX=''"], "before": ["-DPATHS=hot_before", "-DSUFFIX='_before'"]}
+        for name, words in parts.items():
+            subprocess.run([*mpifort, *words, "-c", HERE / "hot.F90", "-o", f"{name}.o"], cwd=folder, check=True)
+        subprocess.run([prefix / "bin/mpicc", "-O2", "-g", "-DFORTRAN", "-c", HERE / "hot.c", "-o", "main.o"], cwd=folder, check=True)
+        subprocess.run([*mpifort, "main.o", *(f"{name}.o" for name in parts), "-o", scratch / f"hot-{form}"], cwd=folder, check=True)
+
+
 def compared(name: str, prefix: Path, scratch: Path, expected: float | None, counts: dict):
     def test(_world) -> str:
         *abi, path = name.split("/")
+        if abi and abi[0] in FORTRAN and not shutil.which(FORTRAN_COMPILER):
+            raise Skip(f"no {FORTRAN_COMPILER} here")
         counts[name] = count(prefix, path, scratch / "-".join(["hot", *abi]), scratch)
         if expected is None:
             return f"{counts[name]:.1f} instructions"
@@ -74,7 +93,7 @@ def main() -> int:
     harness.add_case_options(parser)
     parser.add_argument("--update", action="store_true", help="write the counts down")
     options = parser.parse_args()
-    paths = [path for path in [*PATHS, *TOGETHER, *(f"{abi}/{path}" for abi in ABIS for path in CONVERTED)] if options.only in path]
+    paths = [path for path in [*PATHS, *TOGETHER, *(f"{form}/{path}" for form in [*ABIS, *FORTRAN] for path in CONVERTED)] if options.only in path]
     if options.list:
         print("\n".join(paths))
         return 0
@@ -85,6 +104,7 @@ def main() -> int:
         subprocess.run([prefix / "bin/mpicc", "-O2", "-g", HERE / "hot.c", "-o", scratch / "hot"], check=True)
         for abi, (header, library) in ABIS.items():
             subprocess.run(["cc", "-O2", "-g", f"-I{header}", HERE / "hot.c", prefix / library, "-o", scratch / f"hot-{abi}"], check=True)
+        build_fortran(prefix, scratch, [form for form in FORTRAN if any(path.startswith(f"{form}/") for path in paths)])
         status = harness.run_suite("counts", [
             Case(path, compared(path, prefix, scratch, None if options.update else expected[path], counts)) for path in paths])
     if options.update and not status:

@@ -2,6 +2,7 @@
 """Compile MPICH's conformance programs with a prefix's mpicc and run them under its mpiexec.
 
     tests/foreign/mpich.py [--prefix build] [--chapter NAME…] [--filter TEXT] [--subset ci] [--update]
+    tests/foreign/mpich.py --fortran COMPILER… the programs in Fortran, compiled with mpifort, and those in two languages
 
 What to run is said by the testlist files of the source (`program ranks key=value…`; see
 mpich_sources.py for where they come from). A program passes when mpiexec exits with 0 and the
@@ -20,6 +21,8 @@ fetched, nothing was tested.
 import argparse
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +34,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
+import mpich_fortran  # noqa: E402
 from expected import Expectations, Judge, publish  # noqa: E402
 from mpich_sources import VERSION, Builder, fetch  # noqa: E402
 from unsupported import Table  # noqa: E402
@@ -44,8 +48,9 @@ CHAPTERS = ["attr", "coll", "comm", "datatype", "errhan", "errors/attr", "errors
 SECONDS = 90  # for a program whose line names no time-limit
 EXPECTED_SECONDS = 10  # for one that is expected to fail, as some do by having no end
 # Tests that --subset ci leaves out: folders of unsupported subjects, and programs that take seconds each.
-CI_WITHOUT = ["errors/io/*", "errors/rma/*", "errors/spawn/*", "io/*", "part/*", "rma/*", "spawn/*", "threads/part/*",
-              "threads/rma/*", "threads/spawn/*", "coll/uoplong", "errors/coll/*length", "errors/comm/too_many_*",
+CI_WITHOUT = ["f??/io/*", "f??/rma/*", "f??/spawn/*",
+              "errors/io/*", "errors/spawn/*", "io/*", "part/*", "spawn/*", "threads/part/*", "threads/spawn/*",
+              "rma/atomic_get*", "rma/atomic_rmw_gacc", "rma/derived_acc*", "rma/large_acc*", "rma/manyget", "rma/rma_contig*", "coll/uoplong", "errors/coll/*length", "errors/comm/too_many_*",
               "pt2pt/bsendpending", "pt2pt/sendflood", "pt2pt/sendrecv3*", "threads/comm/*", "threads/pt2pt/*huge*"]
 
 
@@ -72,7 +77,7 @@ def read_testlist(tests: Path, folder: str) -> list[Line]:
         sys.exit(f"{folder} is no folder of test programs")
     lines = []
     for text in file.read_text().splitlines():
-        text = text.partition("#")[0]
+        text = mpich_fortran.filled_in(text.partition("#")[0])
         large = "@largetest@" in text
         words = re.sub(r"@\w+@", "", text).split()
         if not words or words[0].startswith("!") or (tests / folder / words[0]).is_dir():
@@ -122,6 +127,10 @@ def left_out(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in CI_WITHOUT)
 
 
+def version_of(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout.partition("\n")[0]
+
+
 def judge(line: Line, ran: harness.Outcome, seconds: float) -> str:
     """The fault of a run, or nothing."""
     if ran.code is None:
@@ -145,29 +154,36 @@ def main() -> int:
     parser.add_argument("--chapter", nargs="+", metavar="FOLDER", help="these folders, e.g. coll rma")
     parser.add_argument("--filter", default="", metavar="TEXT", help="tests whose name holds this")
     parser.add_argument("--subset", choices=["ci"], help="a part that takes a minute or two")
-    parser.add_argument("--expected", type=Path, default=HERE / "mpich.expected",
-                        help="the list of expected failures; an empty string for none")
+    parser.add_argument("--fortran", metavar="COMPILER", help="the folders of Fortran, with this compiler behind mpifort")
+    parser.add_argument("--expected", type=Path, help="the list of expected failures (mpich.expected, of Fortran mpich_COMPILER.expected); "
+                        "an empty string for none")
     parser.add_argument("--peer", action="store_true", help="the prefix is MPICH's")
     parser.add_argument("--update", action="store_true", help="write the list anew, keep its reasons")
     parser.add_argument("--cache", type=Path, default=harness.ROOT / "build/foreign")
     parser.add_argument("--memory", type=float, default=2, metavar="GB")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time-out of a program")
     parser.add_argument("--mpiexec-options", default="", metavar="WORDS", help="more words for mpiexec, as its machine")
-    parser.add_argument("--results", default="mpich", metavar="NAME", help="the name under which results are kept (mpich)")
+    parser.add_argument("--results", metavar="NAME", help="the name under which results are kept (mpich; of Fortran mpich-COMPILER)")
     parser.add_argument("--build-only", action="store_true", help="compile the programs, and stop")
     parser.add_argument("-v", "--verbose", action="store_true", help="one line per test")
     options = parser.parse_args()
     complete = not (options.chapter or options.filter or options.subset)
     if options.update and not complete:
         parser.error("--update needs a complete run: no --chapter, --filter, --subset")
+    suite = f"mpich-{Path(options.fortran).name}" if options.fortran else "mpich"
+    if options.fortran and not shutil.which(options.fortran):
+        return harness.not_run(suite, f"there is no {options.fortran}")
+    if options.expected is None:
+        options.expected = HERE / f"{suite.replace('-', '_', 1)}.expected"
     start = time.monotonic()
     prefix = harness.checked_prefix(options.prefix)
     cache = options.cache.resolve()
     tests = fetch(cache)
-    builder = Builder(tests, prefix, cache)
+    builder = mpich_fortran.FortranBuilder(tests, prefix, cache, options.fortran) if options.fortran else Builder(tests, prefix, cache)
     builder.utilities()
 
-    lines = [line for folder in options.chapter or CHAPTERS for line in read_testlist(tests, folder.strip("/"))
+    chapters = options.chapter or (mpich_fortran.CHAPTERS if options.fortran else CHAPTERS)
+    lines = [line for folder in chapters for line in read_testlist(tests, folder.strip("/"))
              if options.filter in line.name and not (options.subset and left_out(line.name))]
     listed = options.expected if str(options.expected) not in ("", ".") else None
     tally, seen = Judge(Expectations.read(listed), None if options.peer else Table()), set()
@@ -218,9 +234,10 @@ def main() -> int:
     print("".join(text + "\n" for text in stale), end="")
     if options.update and listed:
         tally.write(listed, separator="/")
-        publish("mpich", f"MPICH {VERSION}'s programs, by folder:\n\n" + tally.markdown())
+        kind = f" in Fortran, with {version_of(options.fortran)}" if options.fortran else ""
+        publish(suite, f"MPICH {VERSION}'s programs{kind}, by folder:\n\n" + tally.markdown())
     print(tally.table(), end="")
-    return tally.close(options.results, stale, start)
+    return tally.close(options.results or suite, stale, start)
 
 
 if __name__ == "__main__":

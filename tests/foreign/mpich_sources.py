@@ -65,7 +65,7 @@ class Builder:
         self.flags = ["-g", "-O1", "-std=gnu11", "-pthread", "-Werror=implicit-function-declaration",
                       "-DFISHPLATE_REMOVED_NAMES",
                       f"-I{tests}/include", f"-I{tests}/dtpools/include"]
-        key = hashlib.sha256("\0".join([str(prefix), self.header, CONFIG, POOL, *self.flags, *RENAMED]).encode())
+        key = hashlib.sha256("\0".join(self.key(prefix)).encode())
         self.out = cache / f"mpich-{VERSION}-{key.hexdigest()[:12]}"
         self.makefiles: dict[Path, dict] = {}
         include = self.out / "include"
@@ -73,6 +73,10 @@ class Builder:
         (include / "mpitestconf.h").write_text(CONFIG)
         (self.out / "dtpoolsconf.h").write_text(CONFIG)  # included as ../dtpoolsconf.h
         self.flags.append(f"-I{include}")
+
+    def key(self, prefix: Path) -> list[str]:
+        """What the programs depend on."""
+        return [str(prefix), self.header, CONFIG, POOL, *self.flags, *RENAMED]
 
     def compile(self, sources: list, target: Path, flags: list) -> str:
         """The compiler's complaint, or nothing."""

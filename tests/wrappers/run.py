@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+import fortran  # noqa: E402
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
@@ -156,7 +157,7 @@ def only_supported(world: World) -> None:
     compiled = ("mpicc", "-only-supported", "-w", "-o", world.work / "only")
     for name in ("MPI_Send_c", "PMPI_Send", "MPI_Attr_get", "MPI_Comm_f2c", "MPI_Win_c2f", works[0], works[-1]):
         world.run(*compiled, world.write("only.c", PROBE.format(name=name)))
-    for name in {"MPI_Win_create", "PMPI_Win_create", "MPI_File_open", "MPI_Put_c", hidden[0], hidden[-1]}:
+    for name in {"MPI_Session_init", "PMPI_Session_init", hidden[0], hidden[-1]}:
         program = world.write("only.c", PROBE.format(name=name))
         try:
             world.run(*compiled, program)
@@ -220,6 +221,7 @@ def main() -> int:
         ("pkg-config", pkg_config),
         ("CMake", cmake),
         ("meson", meson),
+        *fortran.TABLE,
     ]
     cases = [case for case in (Case(name, test) for name, test in table) if case.wanted(options)]
     if options.list:

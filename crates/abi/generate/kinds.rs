@@ -50,6 +50,9 @@ macro_rules! rows {
 const ROWS: &[Row] = rows! {
     // Integers.
     "int" Plain INT, C_INT;
+    "index" Plain INT, C_INT;
+    "weight" Plain INT, C_INT;
+    "errcode" Plain INT, C_INT;
     "level" Plain ["const int", "const int"], C_INT;
     "rank" Checked INT, C_INT;
     "dest" Checked INT, C_INT;
@@ -97,11 +100,16 @@ const ROWS: &[Row] = rows! {
     "in" Plain ["const void *"; 2], ["*const c_void"; 2];
     "out" Plain ["void *"; 2], ["*mut c_void"; 2];
     "ptr" Plain ["void *"; 2], ["*mut c_void"; 2];
+    "attr" Plain ["void *"; 2], ["*mut c_void"; 2];
+    "state" Plain ["void *"; 2], ["*mut c_void"; 2];
+    "memory" Plain ["void *"; 2], ["*mut c_void"; 2];
+    "detached" Plain ["void *"; 2], ["*mut c_void"; 2];
     "status" Plain ["MPI_Status"; 2], ["Status"; 2];
     "str" Text ["char"; 2], ["c_char"; 2];
     "triple" Plain INT, ["[c_int; 3]"; 2];
     "argv_ptr" Plain ["char ***"; 2], ["*mut *mut *mut c_char"; 2];
     "argv" Plain ["char *"; 2], ["*mut *mut c_char"; 2];
+    "commands" Plain ["char *"; 2], ["*mut *mut c_char"; 2];
     "argvs" Plain ["char **"; 2], ["*mut *mut *mut c_char"; 2];
     "..." Variadic ["..."; 2], [""; 2];
     // Users' functions.
@@ -154,6 +162,12 @@ impl Kind {
         self.0.rust[usize::from(large)]
     }
 
+    /// An address that is no buffer of the call.
+    fn is_address(self) -> bool {
+        let words = ["ptr", "attr", "state", "memory", "detached"];
+        words.contains(&self.word())
+    }
+
     /// An integer of the kind whose views hide its width from the face.
     fn is_count(self) -> bool {
         matches!(self.class(), Class::Count | Class::Widened)
@@ -177,8 +191,8 @@ impl Parameter {
             ("str", _) => format!("char *{name}"),
             ("status", Access::Out) if array => format!("MPI_Status *{name}"),
             ("triple", _) => format!("int {name}[][3]"),
-            ("argv" | "argvs", _) => format!("{}[]", spaced(ty, name)),
-            ("ptr", Access::Out) => format!("void *{name}"),
+            ("argv" | "commands" | "argvs", _) => format!("{}[]", spaced(ty, name)),
+            _ if self.kind.is_address() && self.access == Access::Out => format!("void *{name}"),
             (_, Access::In) if array => format!("const {}[]", spaced(ty, name)),
             (_, Access::In) => spaced(ty, name),
             (_, Access::Read) => format!("const {ty} *{name}"),
@@ -250,7 +264,7 @@ impl Parameter {
             (Length::One, Access::Out) if kind.class() == Class::Flag => {
                 format!("args::{option}out(\"{name}\", {name}.cast::<Flag>())?")
             }
-            (Length::One, Access::Out) if kind.word() == "ptr" => {
+            (Length::One, Access::Out) if kind.is_address() => {
                 format!("args::{option}out(\"{name}\", {name}.cast::<*mut c_void>())?")
             }
             (Length::One, Access::Out) => format!("args::{option}out(\"{name}\", {name})?"),

@@ -8,6 +8,7 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
 use datatype::{Buffer, Elements, Predefined, Type};
+use mpi::files::FileMemory;
 use mpi::types::Types;
 use mpi::{MessageBuffer, State};
 use std::ffi::c_void;
@@ -49,6 +50,12 @@ impl UserBuffer {
         self.datatype
     }
 
+    /// The number of elements.
+    #[inline(always)]
+    pub fn count(self) -> i64 {
+        self.count
+    }
+
     /// Whether MPI_IN_PLACE stands for the address.
     #[inline(always)]
     pub fn is_in_place(self) -> bool {
@@ -59,6 +66,18 @@ impl UserBuffer {
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
         self.resolve(&state.types)
+    }
+
+    /// The memory of the buffer, if its datatype is predefined and has no gaps.
+    #[inline(always)]
+    pub fn run(self) -> Option<Buffer> {
+        let bytes = dense(self.count, self.datatype)?;
+        if self.address.addr() < FIRST_PAGE {
+            return None;
+        }
+        // SAFETY: `new` was promised this memory: the bytes are exactly `count` elements of a
+        // datatype without gaps.
+        Some(unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes) })
     }
 
     /// The memory of the buffer, or `None` if MPI_IN_PLACE stands for the address; count and
@@ -97,6 +116,18 @@ impl UserBuffer {
             return Ok(None);
         }
         self.elements(state).map(Some)
+    }
+
+    /// The memory of an access to a file.
+    pub fn file_memory(self, state: &State) -> Result<FileMemory, Error> {
+        let ty = state.types.committed(self.datatype.id())?.clone();
+        Ok(FileMemory {
+            buffer: self.buffer(state)?,
+            ty,
+            count: self.count as usize,
+            address: self.address.expose_provenance(),
+            handle: self.datatype.id(),
+        })
     }
 
     /// The memory of the buffer in every case but the common one, which

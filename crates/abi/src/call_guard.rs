@@ -85,7 +85,7 @@ pub fn running<A>(
     };
     match decode() {
         Ok(arguments) => finish(&call, || body(&call, arguments)),
-        Err(error) => failed(procedure, object, error),
+        Err(error) => refused(procedure, object, error),
     }
 }
 
@@ -130,6 +130,37 @@ fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
         Ok(()) => MPI_SUCCESS,
         Err(error) => failed(call.procedure, call.object.get(), error),
     }
+}
+
+/// Raises the error of a call whose arguments cannot be read. The other ranks of a collective call
+/// on a file get it too.
+#[cold]
+#[inline(never)]
+fn refused(procedure: &'static str, object: Object, error: Error) -> c_int {
+    if let (Object::File(file), Some(rank)) = (object, LIBRARY.rank())
+        && is_collective(procedure)
+    {
+        rank.file_refuse(file.id(), &error);
+    }
+    failed(procedure, object, error)
+}
+
+/// A procedure on a file in which all of its ranks take part.
+fn is_collective(procedure: &str) -> bool {
+    let begins = !procedure.ends_with("_end");
+    begins
+        && [
+            "_all",
+            "_ordered",
+            "_set_",
+            "_sync",
+            "_preallocate",
+            "_seek_shared",
+            "_close",
+        ]
+        .iter()
+        .any(|part| procedure.contains(part))
+        && !procedure.ends_with("_errhandler")
 }
 
 /// Raises an error. It takes the parts of a call: a call whose address is taken would need memory

@@ -36,6 +36,7 @@ mod cost_file;
 mod counts;
 pub mod entry;
 pub mod error;
+mod fortran;
 pub mod handle;
 mod info;
 mod interfaces;

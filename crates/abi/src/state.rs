@@ -7,6 +7,7 @@
 use crate::call_guard::Object;
 use crate::call_trace::Watch;
 use crate::error::Error;
+use crate::fortran::Fortran;
 use crate::info::InfoTable;
 use crate::refused::Refused;
 use crate::still_clock::StillClock;
@@ -58,6 +59,8 @@ pub struct Library {
     codes: Mutex<Codes>,
     /// Calls of procedures that do not work yet.
     refused: Mutex<Refused>,
+    /// Facts of the program's Fortran, which may be told at any time.
+    fortran: Mutex<Fortran>,
 }
 
 /// The one instance of [`Library`].
@@ -68,6 +71,7 @@ pub static LIBRARY: Library = Library {
     infos: Mutex::new(InfoTable::new()),
     codes: Mutex::new(Codes::new()),
     refused: Mutex::new(Refused::new()),
+    fortran: Mutex::new(Fortran::new()),
 };
 
 impl Library {
@@ -170,6 +174,12 @@ impl Library {
     pub fn refused(&self) -> MutexGuard<'_, Refused> {
         // No operation on them panics while they are inconsistent.
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of the program's Fortran.
+    pub fn fortran(&self) -> MutexGuard<'_, Fortran> {
+        // No operation on the facts panics while they are inconsistent.
+        self.fortran.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// MPI_Init was called, whatever came after.

@@ -18,6 +18,7 @@ mod limits;
 mod memory;
 mod message;
 pub mod modelled;
+mod one_sided;
 mod operation;
 mod overlap;
 mod plan;

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use results::Unit;
 use serde::{Deserialize, Serialize};
 
+use crate::one_sided::OneSided;
 use crate::operation::{Collective, Topology};
 use crate::sizes::SizeRange;
 
@@ -21,6 +22,7 @@ pub(crate) enum Benchmark {
     FirstTouch,
     Sweep,
     Sort,
+    OneSided(OneSided),
     Collective(Collective),
 }
 
@@ -41,6 +43,7 @@ impl Benchmark {
             Benchmark::FirstTouch => "first-touch",
             Benchmark::Sweep => "sweep",
             Benchmark::Sort => "sort",
+            Benchmark::OneSided(access) => access.name(),
             Benchmark::Collective(collective) => collective.name(),
         }
     }
@@ -57,6 +60,7 @@ impl Benchmark {
     pub(crate) fn family(self) -> Family {
         match self {
             Benchmark::Latency => Family::Latency,
+            Benchmark::OneSided(_) => Family::OneSided,
             Benchmark::Bw | Benchmark::Bibw | Benchmark::MbwMr => Family::Bandwidth,
             Benchmark::Init => Family::Start,
             Benchmark::FirstTouch => Family::FirstTouch,
@@ -69,6 +73,7 @@ impl Benchmark {
     pub(crate) fn sized(self) -> bool {
         match self {
             Benchmark::Init => false,
+            Benchmark::OneSided(access) => access.sized(),
             Benchmark::Collective(collective) => collective.operation.sized(),
             _ => true,
         }
@@ -77,6 +82,7 @@ impl Benchmark {
     /// The size of a message's elements in bytes; message sizes are multiples of it.
     pub(crate) fn element(self) -> usize {
         match self {
+            Benchmark::OneSided(access) => access.element(),
             Benchmark::Collective(collective) => collective.operation.element(),
             _ => 1,
         }
@@ -86,7 +92,7 @@ impl Benchmark {
     pub(crate) fn check_ranks(self, ranks: usize) -> Result<()> {
         let name = self.name();
         match self.family() {
-            Family::Latency | Family::FirstTouch if ranks != 2 => {
+            Family::Latency | Family::FirstTouch | Family::OneSided if ranks != 2 => {
                 bail!("{name} runs between 2 ranks, not {ranks}")
             }
             Family::Bandwidth if self == Benchmark::MbwMr => match ranks {
@@ -106,6 +112,8 @@ impl Benchmark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Latency,
+    /// Accesses to a window, each with its flush.
+    OneSided,
     Bandwidth,
     Collective,
     Start,
@@ -204,8 +212,8 @@ impl WorkerPlan {
 
     pub(crate) fn repeats(&self, size: usize) -> Repeats {
         let (skip, iterations) = match (self.benchmark.family(), size > LARGE) {
-            (Family::Latency, false) => (100, 10_000),
-            (Family::Latency, true) => (10, 1_000),
+            (Family::Latency | Family::OneSided, false) => (100, 10_000),
+            (Family::Latency | Family::OneSided, true) => (10, 1_000),
             (Family::Bandwidth, false) => (10, 100),
             (Family::Bandwidth, true) => (2, 20),
             (Family::Collective, false) => (100, 1_000),

@@ -17,6 +17,7 @@ use crate::kernels;
 use crate::limits;
 use crate::memory::{self, PairMemory};
 use crate::message::{RankConditions, Sample, Start, WorkerMessage};
+use crate::one_sided;
 use crate::overlap::Overlap;
 use crate::plan::{Benchmark, Family, Repeats, WorkerPlan};
 use crate::procedure::{Procedure, synchronise};
@@ -210,6 +211,7 @@ impl<'a> Runner<'a> {
                 collectives::procedure(mpi, collective, plan, largest)?
             }
             Benchmark::Sweep | Benchmark::Sort => kernels::procedure(mpi, plan, largest)?,
+            Benchmark::OneSided(access) => one_sided::procedure(mpi, access, largest)?,
             _ => pt2pt::procedure(mpi, plan, largest)?,
         };
         Ok(Runner {
@@ -273,6 +275,7 @@ impl<'a> Runner<'a> {
         let fastest = all.iter().copied().fold(f64::INFINITY, f64::min);
         let value = match benchmark {
             Benchmark::Latency | Benchmark::FirstTouch => all[0] * 1e6 / count / 2.0,
+            Benchmark::OneSided(_) => all[0] * 1e6 / count,
             Benchmark::Bw => size as f64 / 1e6 * messages / all[0],
             Benchmark::Bibw => 2.0 * size as f64 / 1e6 * messages / all[0],
             Benchmark::MbwMr => messages * (all.len() / 2) as f64 / slowest,

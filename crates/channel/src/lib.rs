@@ -53,6 +53,8 @@ mod report;
 #[cfg(not(loom))]
 mod router;
 #[cfg(not(loom))]
+mod shared_memory;
+#[cfg(not(loom))]
 mod shm;
 #[cfg(not(loom))]
 mod short_path;
@@ -62,6 +64,8 @@ mod transports;
 mod wait;
 #[cfg(not(loom))]
 mod waitable;
+#[cfg(not(loom))]
+mod window_memory;
 #[cfg(not(loom))]
 mod zero_copy;
 
@@ -93,6 +97,8 @@ pub use report::Report;
 #[cfg(not(loom))]
 pub use router::Router;
 #[cfg(not(loom))]
+pub use shared_memory::{SharedMemory, SharedName};
+#[cfg(not(loom))]
 pub use shm::collective_buffer;
 #[cfg(not(loom))]
 pub use short_path::ShortPath;
@@ -101,6 +107,8 @@ pub use transport::{
 };
 #[cfg(not(loom))]
 pub use wait::{Party, Polls, WaitMode, WaitSettings, Waiter};
+#[cfg(not(loom))]
+pub use window_memory::{HeldStripes, Stripes, Ticket, WindowLayout, WindowLock, WindowMemory};
 #[cfg(not(loom))]
 pub use zero_copy::{
     Done, Exposed, Exposure, Family, NotifiedWrite, RemoteKey, Token, Transfer, ZeroCopy,

@@ -35,6 +35,9 @@ pub trait MappedMemory {
     /// This rank, the sender, joins the cooperative copy that the receiver has just opened with
     /// this generation.
     fn join_cooperation(&mut self, peer: usize, generation: u32);
+
+    /// Wakes a peer that may sleep until this rank has changed memory that both map.
+    fn ring(&self, peer: usize);
 }
 
 impl MappedMemory for Router {
@@ -77,6 +80,12 @@ impl MappedMemory for Router {
     fn join_cooperation(&mut self, peer: usize, generation: u32) {
         if let Some(shm) = self.shm_to_mut(peer) {
             shm.joins(peer, generation);
+        }
+    }
+
+    fn ring(&self, peer: usize) {
+        if let Some(shm) = self.shm_to(peer) {
+            shm.ring(peer);
         }
     }
 }

@@ -20,8 +20,8 @@ pub struct Buffer {
     at: usize,
     /// Bytes of data.
     len: usize,
-    /// The elements, if they are not one run or lie in scratch memory.
-    spread: Option<Arc<Spread>>,
+    /// The elements, if they are not one run, or lie in memory that its buffers keep.
+    pub(crate) spread: Option<Arc<Spread>>,
 }
 
 impl Buffer {
@@ -52,7 +52,7 @@ impl Buffer {
     }
 
     #[inline(always)]
-    fn run(address: usize, len: usize) -> Buffer {
+    pub(crate) fn run(address: usize, len: usize) -> Buffer {
         Buffer {
             at: address,
             len,
@@ -263,6 +263,31 @@ impl Buffer {
         }))
     }
 
+    /// Copies `len` bytes from `position` on to another buffer, from its byte `at` on. False,
+    /// without a copy: one of the two is not one run.
+    ///
+    /// # Panics
+    /// If one of the two is too short.
+    #[inline]
+    pub fn copy_run(&self, position: usize, to: &Buffer, at: usize, len: usize) -> bool {
+        let (Some((from, here)), Some((address, room))) = (self.as_dense(), to.as_dense()) else {
+            return false;
+        };
+        assert!(position <= here && len <= here - position && at <= room && len <= room - at);
+        let (from, to) = (self::at(from + position), self::at(address + at));
+        // SAFETY: both sides hold these bytes by the promise of `new`. One word is one access,
+        // which nobody sees half done if it is aligned.
+        unsafe {
+            match len {
+                8 => to
+                    .cast::<u64>()
+                    .write_unaligned(from.cast::<u64>().read_unaligned()),
+                _ => ptr::copy(from, to, len),
+            }
+        }
+        true
+    }
+
     /// Lends the bytes of this buffer and, mutably, the same number of another, if each is one run
     /// and they do not overlap.
     #[inline]
@@ -271,7 +296,19 @@ impl Buffer {
         other: &Buffer,
         then: impl FnOnce(&[u8], &mut [u8]) -> R,
     ) -> Option<R> {
+        self.with_both_at(other, 0, then)
+    }
+
+    /// [`with_both`](Buffer::with_both), from byte `position` of the other on.
+    #[inline]
+    pub(crate) fn with_both_at<R>(
+        &self,
+        other: &Buffer,
+        position: usize,
+        then: impl FnOnce(&[u8], &mut [u8]) -> R,
+    ) -> Option<R> {
         let ((from, len), (to, room)) = (self.as_dense()?, other.as_dense()?);
+        let (to, room) = (to + position, room.checked_sub(position)?);
         let len = len.min(room);
         if from.wrapping_sub(to) < len || to.wrapping_sub(from) < len || len == 0 {
             return None;

@@ -67,6 +67,35 @@ pub fn unpack(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     Ok(needed)
 }
 
+/// Converts the front of `data`, as many whole basic elements as there are, to the elements of
+/// `buffer`, whose type is `ty`; returns the number of bytes written to it.
+pub fn unpack_some(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
+    let count = buffer.len().checked_div(ty.size()).unwrap_or(0);
+    let each = size(ty, 1)?;
+    let whole = count.min(data.len().checked_div(each).unwrap_or(0));
+    let start = whole * ty.size();
+    unpack(ty, data, &buffer.slice(0, start))?;
+    // The element that ends within `data`.
+    let (mut rest, mut position) = (&data[whole * each..], start);
+    let mut is_over = whole == count;
+    each_run(ty, usize::from(!is_over), &mut |layout, number| {
+        let (native, external) = (layout.native_size(), layout.external_size());
+        let mut element = [0; MAX];
+        for _ in 0..number {
+            is_over |= rest.len() < external;
+            if is_over {
+                break;
+            }
+            let (front, behind) = rest.split_at(external);
+            layout.decode(front, &mut element[..native]);
+            position += buffer.unpack(position, &element[..native]);
+            rest = behind;
+        }
+        Ok(())
+    })?;
+    Ok(position)
+}
+
 const TOO_LARGE: Error = Error::TooLarge {
     what: "external32 size",
 };

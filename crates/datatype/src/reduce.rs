@@ -23,7 +23,10 @@ pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> R
         return Err(Error::Operation { op, ty });
     }
     let len = input.len().min(inout.len());
-    let len = len - len % ty.bytes();
+    let len = match ty.bytes() {
+        one if one == len => len,
+        one => len - len % one,
+    };
     let (input, inout) = (&input[..len], &mut inout[..len]);
     match op {
         Op::NoOp => {}
@@ -67,6 +70,21 @@ pub fn reduce_into(
         done += len;
     }
     Ok(())
+}
+
+/// Combines the packed elements of a buffer into another from its byte `position` on. `None`, and
+/// nothing is changed: one of the two is not one run, or they overlap.
+#[inline]
+pub fn reduce_run(
+    op: Op,
+    ty: Predefined,
+    input: &Buffer,
+    inout: &Buffer,
+    position: usize,
+) -> Option<Result<()>> {
+    input.with_both_at(inout, position, |input, inout| {
+        reduce_bytes(op, ty, input, inout)
+    })
 }
 
 /// Combines two vectors of packed elements into a buffer of any type whose basic type is `ty`:

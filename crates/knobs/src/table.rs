@@ -10,7 +10,7 @@ use crate::costs::CostSource;
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
     AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProtocolChoice, RdmaDesign,
-    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait,
+    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait, WindowPath,
 };
 use crate::{Error, Knob};
 
@@ -125,6 +125,11 @@ knobs! {
 
     /// The shortest message that is copied once, where that is possible.
     single_copy_limit: Bytes = Bytes::kib(128), "FISHPLATE_SINGLE_COPY_LIMIT";
+
+    /// The path of one-sided communication between ranks of one host. `auto`: windows whose memory
+    /// the library allocates are mapped by all of their ranks, and accessed by loads and stores.
+    /// `messages`: every access is a message, as it is between hosts and in virtual time.
+    windows: WindowPath = WindowPath::Auto, "FISHPLATE_WINDOWS";
 
     /// The shortest message that sender and receiver copy together, each claiming the next piece,
     /// where every rank has a core of its own.

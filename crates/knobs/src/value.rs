@@ -319,6 +319,16 @@ words! {
 }
 
 words! {
+    /// The path of one-sided communication between ranks of one host.
+    WindowPath, "auto|messages", "auto or messages", {
+        /// Loads and stores where all ranks map the window.
+        Auto = "auto",
+        /// Messages for every access.
+        Messages = "messages"
+    }
+}
+
+words! {
     /// Announcements of receives that are posted before their message.
     ReadyToReceive, "off|auto|on", "off, auto or on", {
         /// Announce none.

@@ -15,6 +15,7 @@ use crate::bootstrap::{NewPeer, Wiring, limits, transports};
 use crate::buffered::AttachedBuffers;
 use crate::comm::{Comm, Comms, Core, Members};
 use crate::errhandler::Errhandlers;
+use crate::files::Files;
 use crate::group::Groups;
 use crate::handle::{ObjectKind, Slab};
 use crate::lanes::Lanes;
@@ -26,6 +27,7 @@ use crate::p2p::{Found, Messages};
 use crate::request::{Finished, Mode, RequestId, Waiting};
 use crate::task::Tasks;
 use crate::types::Types;
+use crate::window::Windows;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 /// A rank of a job. Threads of the process share it; its [`State`] is behind a lock.
@@ -64,12 +66,16 @@ pub struct State {
     pub comms: Comms,
     /// Groups.
     pub groups: Groups,
+    /// Windows of one-sided communication.
+    pub windows: Windows,
     /// Datatypes.
     pub types: Types,
     /// Keys of attributes.
     pub keyvals: Keyvals,
     /// Error handlers.
     pub errhandlers: Errhandlers,
+    /// Files.
+    pub files: Files,
     /// Messages that matched probes have claimed.
     pub claimed: Slab<Found>,
     /// The user's reduction operations.
@@ -134,9 +140,11 @@ impl Rank {
             lanes: Lanes::default(),
             comms,
             groups: Groups::new(rank),
+            windows: Windows::default(),
             types: Types::default(),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),
+            files: Files::default(),
             claimed: Slab::new(ObjectKind::Message),
             ops: Ops::default(),
             scratch: Pool::default(),

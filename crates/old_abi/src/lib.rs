@@ -52,6 +52,11 @@ pub fn build(soname: &str) {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN/..,--enable-new-dtags");
 }
 
+/// The text of a macro that makes an array of functions, for a pool of users' functions.
+pub fn pool() -> String {
+    pool::generate()
+}
+
 fn read<T>(name: &str, parse: impl Fn(&str) -> Result<T, String>) -> T {
     let path = format!("{TABLES}/{name}");
     println!("cargo:rerun-if-changed={path}");

@@ -2,9 +2,9 @@
 //! `libmpi_cxx.so.40`, and then names the program's function, which that one calls with objects of
 //! the bindings.
 
-use crate::common::callbacks::{MOST, Pool, instances};
 use crate::common::classes::{DATATYPE, OP};
 use crate::common::handle::Handles;
+use crate::common::pool::{MOST, Pool, instances};
 use crate::common::standard;
 use crate::common::types::Function;
 use crate::program::Handle;
@@ -22,7 +22,7 @@ type Intercept =
 static INTERCEPT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The program's functions.
-static USER: Pool = Pool::new();
+static USER: Pool = Pool::new(crate::program::LIBRARY);
 
 /// Gives an operation the program's function. The library's operation with a stand-in for it takes
 /// the place of the one that `MPI::Op::Init` has made.

@@ -1,13 +1,16 @@
 //! Chapter 20: version and properties of the ABI, and handles as integers.
 
 use super::Done;
-use crate::args::Out;
+use crate::args::{Flag, Out};
 use crate::call_guard::Call;
-use crate::constants::{MPI_ABI_SUBVERSION, MPI_ABI_VERSION};
+use crate::constants::*;
+use crate::error::Error;
+use crate::fortran::{Booleans, LONGEST_LOGICAL, tell};
 use crate::handle::*;
 use crate::info::InfoObject;
 use crate::state::LIBRARY;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::slice;
 
 /// `MPI_Abi_get_version` (MPI 5.0, chapter 20).
 pub fn abi_get_version(_: &Call, major: Out<c_int>, minor: Out<c_int>) -> Done {
@@ -24,6 +27,96 @@ pub fn abi_get_info(_: &Call, info: Out<Info>) -> Done {
     }
     info.set(LIBRARY.infos().insert(sizes)?);
     Ok(())
+}
+
+/// `MPI_Abi_set_fortran_info` (MPI 5.0, chapter 20). The first call counts.
+pub fn abi_set_fortran_info(_: &Call, info: Info) -> Done {
+    let types = LIBRARY.infos().get(info)?.clone();
+    if tell(&mut LIBRARY.fortran().types, types) {
+        return Ok(());
+    }
+    Err(known_before("sizes of types"))
+}
+
+/// `MPI_Abi_get_fortran_info` (MPI 5.0, chapter 20): MPI_INFO_NULL if nothing was told.
+pub fn abi_get_fortran_info(_: &Call, info: Out<Info>) -> Done {
+    let types = LIBRARY.fortran().types.clone();
+    info.set(match types {
+        Some(types) => LIBRARY.infos().insert(types)?,
+        None => MPI_INFO_NULL,
+    });
+    Ok(())
+}
+
+/// `MPI_Abi_set_fortran_booleans` (MPI 5.0, chapter 20). The first call counts.
+///
+/// # Safety
+/// The addresses are NULL or those of logicals of this size.
+pub unsafe fn abi_set_fortran_booleans(
+    _: &Call,
+    logical_size: c_int,
+    logical_true: *mut c_void,
+    logical_false: *mut c_void,
+) -> Done {
+    let size = size_of_logical(logical_size)?;
+    let [yes, no] = [
+        ("logical_true", logical_true),
+        ("logical_false", logical_false),
+    ]
+    .map(|(name, address)| {
+        if address.is_null() {
+            return Err(Error::new(MPI_ERR_ARG, format!("{name} is NULL")));
+        }
+        // SAFETY: promised; it is not NULL.
+        Ok(unsafe { slice::from_raw_parts(address.cast::<u8>(), size) })
+    });
+    let booleans = Booleans::new(yes?, no?);
+    if tell(&mut LIBRARY.fortran().booleans, booleans) {
+        return Ok(());
+    }
+    Err(known_before("values of LOGICAL"))
+}
+
+/// `MPI_Abi_get_fortran_booleans` (MPI 5.0, chapter 20). Nothing is written if nothing is known of
+/// logicals of this size.
+///
+/// # Safety
+/// The addresses are NULL or those of logicals of this size.
+pub unsafe fn abi_get_fortran_booleans(
+    _: &Call,
+    logical_size: c_int,
+    logical_true: *mut c_void,
+    logical_false: *mut c_void,
+    is_set: Out<Flag>,
+) -> Done {
+    let size = size_of_logical(logical_size)?;
+    let known = LIBRARY.fortran().booleans.clone();
+    let values = known.as_ref().and_then(|known| known.of_size(size));
+    if let Some((yes, no)) = values {
+        for (address, value) in [(logical_true, yes), (logical_false, no)] {
+            if !address.is_null() {
+                // SAFETY: promised; the value has this size.
+                unsafe { address.cast::<u8>().copy_from(value.as_ptr(), size) };
+            }
+        }
+    }
+    is_set.set(values.is_some());
+    Ok(())
+}
+
+fn size_of_logical(size: c_int) -> Result<usize, Error> {
+    let valid = usize::try_from(size).ok();
+    valid
+        .filter(|size| size.is_power_of_two() && *size <= LONGEST_LOGICAL)
+        .ok_or_else(|| {
+            let detail = format!("logical_size is {size}; valid: 1, 2, 4, 8, 16");
+            Error::new(MPI_ERR_ARG, detail)
+        })
+}
+
+fn known_before(what: &str) -> Error {
+    let detail = format!("the {what} of Fortran are known; the first call counts");
+    Error::new(MPI_ERR_ABI, detail)
 }
 
 /// Conversions between handles and ints. Every handle is a non-negative int (see `mpi::handle`), so

@@ -33,12 +33,17 @@ fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, 
     Ok(finished)
 }
 
-/// Hands errors of the call to the communicator of the request.
+/// Hands errors of the call to the communicator, the window or the file of the request.
 #[cold]
 fn blame(call: &Running, context: Option<u64>) {
     let state = call.rank.lock();
-    if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
-        call.raise_on(Object::Comm(comm.into()));
+    if let Some(win) = context.and_then(|context| state.window_of(context)) {
+        call.raise_on(Object::Win(win.into()));
+    } else if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
+        call.raise_on(match state.files.of_comm(comm) {
+            Some(file) => Object::File(file.into()),
+            None => Object::Comm(comm.into()),
+        });
     }
 }
 

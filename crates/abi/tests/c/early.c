@@ -68,6 +68,32 @@ static void infos(void)
     CHECK(MPI_Info_free(&info) == MPI_SUCCESS);
 }
 
+static void fortran(void)
+{
+    const int given[2] = {-1, 0};
+    int values[2] = {7, 7}, is_set = -1, size;
+    char value[8];
+    MPI_Info info = MPI_INFO_ENV;
+    CHECK(MPI_Abi_get_fortran_booleans(4, &values[0], &values[1], &is_set) == MPI_SUCCESS);
+    CHECK(!is_set && values[0] == 7 && values[1] == 7);
+    CHECK(MPI_Abi_set_fortran_booleans(4, (void *)&given[0], (void *)&given[1]) == MPI_SUCCESS);
+    CHECK(MPI_Abi_get_fortran_booleans(4, &values[0], &values[1], &is_set) == MPI_SUCCESS);
+    CHECK(is_set && values[0] == -1 && values[1] == 0);
+    CHECK(MPI_Abi_get_fortran_booleans(8, &values[0], &values[1], &is_set) == MPI_SUCCESS);
+    CHECK(!is_set && values[0] == -1);
+
+    CHECK(MPI_Abi_get_fortran_info(&info) == MPI_SUCCESS && info == MPI_INFO_NULL);
+    CHECK(MPI_Info_create(&info) == MPI_SUCCESS);
+    CHECK(MPI_Info_set(info, "mpi_integer_size", "4") == MPI_SUCCESS);
+    CHECK(MPI_Abi_set_fortran_info(info) == MPI_SUCCESS);
+    CHECK(MPI_Info_free(&info) == MPI_SUCCESS);
+    CHECK(MPI_Abi_get_fortran_info(&info) == MPI_SUCCESS && info != MPI_INFO_NULL);
+    size = sizeof value;
+    CHECK(MPI_Info_get_string(info, "mpi_integer_size", &size, value, &is_set) == MPI_SUCCESS);
+    CHECK(is_set && !strcmp(value, "4"));
+    CHECK(MPI_Info_free(&info) == MPI_SUCCESS);
+}
+
 static void errors(void)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -91,6 +117,7 @@ int main(void)
     versions();
     state();
     infos();
+    fortran();
     errors();
     integers();
     return 0;

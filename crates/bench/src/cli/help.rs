@@ -3,6 +3,7 @@
 
 use clap::Command;
 
+use crate::one_sided::OneSided;
 use crate::operation::{Collective, Form};
 use crate::plan::{Benchmark, Family};
 
@@ -47,6 +48,8 @@ fn benchmark(name: &str) -> Option<Benchmark> {
         Benchmark::Sort,
     ];
     let found = single.into_iter().find(|one| one.name() == name);
+    let access = || OneSided::ALL.into_iter().find(|one| one.name() == name);
+    let found = found.or_else(|| access().map(Benchmark::OneSided));
     found.or_else(|| Collective::named(name).map(Benchmark::Collective))
 }
 
@@ -59,6 +62,9 @@ fn hidden(name: &str) -> Vec<&'static str> {
     let mut all = Vec::new();
     if benchmark.family() != Family::Bandwidth {
         all.push("window_size");
+    }
+    if benchmark.family() == Family::OneSided {
+        all.push("validation");
     }
     if !benchmark.sized() {
         all.extend(["message_size", "validation"]);
@@ -104,6 +110,11 @@ fn examples(name: &str) -> Vec<&'static str> {
             " --against /opt/mpich/lib/libmpi_abi.so.1",
             " -m 8:4M --every-choice --keep choices.jsonl",
         ],
+        Some(Benchmark::OneSided(access)) if access.sized() => vec![
+            " -m 8:8",
+            " -m 8:64K --against /opt/mpich/lib/libmpi_abi.so.1",
+        ],
+        Some(Benchmark::OneSided(_)) => vec!["", " --fabric qdr"],
         Some(Benchmark::MbwMr) => vec![" -n 4 -m 8:8", " -n 8 -W 128 --fabric qdr --ppn 4"],
         Some(found) if found.family() == Family::Bandwidth => {
             vec![" -m 4K:4M", " -m 1M:1M -W 16 --fabric qdr,2xqdr"]

@@ -15,6 +15,7 @@ pub(crate) use choice::{ChoiceOptions, OutputOptions, ROUNDS};
 use collective::CollectiveCommand;
 pub(crate) use every::EveryOptions;
 
+use crate::one_sided::OneSided;
 use crate::plan::{Benchmark, Family, WorkerPlan};
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
@@ -71,6 +72,18 @@ pub(crate) enum BenchCommand {
     Init(MeasureOptions),
     /// Time of the first messages between two ranks, and the memory that they take, by size
     FirstTouch(FirstTouchOptions),
+    /// MPI_Put with MPI_Win_flush, by size
+    Put(MeasureOptions),
+    /// MPI_Get with MPI_Win_flush, by size
+    Get(MeasureOptions),
+    /// MPI_Accumulate of 8-byte integers with MPI_Win_flush, by size
+    Acc(MeasureOptions),
+    /// MPI_Get_accumulate of 8-byte integers with MPI_Win_flush, by size
+    GetAcc(MeasureOptions),
+    /// MPI_Fetch_and_op of an 8-byte integer with MPI_Win_flush
+    Fop(MeasureOptions),
+    /// MPI_Compare_and_swap of an 8-byte integer with MPI_Win_flush
+    Cas(MeasureOptions),
     #[command(flatten)]
     Collective(CollectiveCommand),
     /// Messages of NAS LU: wavefronts over a grid of ranks, then faces, by the size of a plane's
@@ -94,6 +107,12 @@ impl BenchCommand {
             | BenchCommand::Bibw(options)
             | BenchCommand::MbwMr(options)
             | BenchCommand::Init(options)
+            | BenchCommand::Put(options)
+            | BenchCommand::Get(options)
+            | BenchCommand::Acc(options)
+            | BenchCommand::GetAcc(options)
+            | BenchCommand::Fop(options)
+            | BenchCommand::Cas(options)
             | BenchCommand::Sweep(options)
             | BenchCommand::Sort(options) => options,
             BenchCommand::FirstTouch(options) => &options.measure,
@@ -110,6 +129,12 @@ impl BenchCommand {
             BenchCommand::Bibw(options) => options.cases(Benchmark::Bibw),
             BenchCommand::MbwMr(options) => options.cases(Benchmark::MbwMr),
             BenchCommand::Init(options) => options.cases(Benchmark::Init),
+            BenchCommand::Put(options) => options.cases(Benchmark::OneSided(OneSided::Put)),
+            BenchCommand::Get(options) => options.cases(Benchmark::OneSided(OneSided::Get)),
+            BenchCommand::Acc(options) => options.cases(Benchmark::OneSided(OneSided::Acc)),
+            BenchCommand::GetAcc(options) => options.cases(Benchmark::OneSided(OneSided::GetAcc)),
+            BenchCommand::Fop(options) => options.cases(Benchmark::OneSided(OneSided::Fop)),
+            BenchCommand::Cas(options) => options.cases(Benchmark::OneSided(OneSided::Cas)),
             BenchCommand::Sweep(options) => options.cases(Benchmark::Sweep),
             BenchCommand::Sort(options) => options.cases(Benchmark::Sort),
             BenchCommand::FirstTouch(options) => options.cases(),
@@ -286,6 +311,9 @@ impl MeasureOptions {
             bail!("--every-choice is not for {name}, whose messages are the first ones");
         }
         match benchmark.family() {
+            Family::OneSided if self.validation => {
+                bail!("-c is not for {name}: only the time of its accesses is measured")
+            }
             Family::Start if repeated || self.validation => bail!(
                 "-i, -x, -c, -z and --seconds are not for init, which starts one job per round: use --rounds"
             ),

@@ -10,6 +10,7 @@
 
 pub(crate) mod collective;
 mod topology;
+pub(crate) mod window;
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -191,6 +191,13 @@ impl Shm {
         self.local.of(peer).is_some()
     }
 
+    /// Rings the doorbell of a peer.
+    pub(crate) fn ring(&self, peer: usize) {
+        if let Some(place) = self.local.of(peer) {
+            self.segment.board(place).doorbell.ring();
+        }
+    }
+
     /// The ring to a peer, if it is open.
     #[inline(always)]
     pub(crate) fn outbound(&mut self, peer: usize) -> Option<&mut Outbound> {

@@ -4,61 +4,16 @@
 
 use crate::common::classes::{COMM, DATATYPE, SESSION, WIN};
 use crate::common::convert::{error_in, error_out, file_out};
+use crate::common::pool::{MOST, Pool, instances};
 use crate::common::types::{Function, ProgramStatus, StandardStatus};
 use crate::program::{Handle, LIBRARY};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
-
-include!(concat!(env!("OUT_DIR"), "/pool.rs"));
-
-/// A user's functions of one kind, at the numbers of the functions in their places.
-pub(crate) struct Pool([AtomicPtr<c_void>; MOST]);
-
-impl Pool {
-    pub(crate) const fn new() -> Pool {
-        Pool([const { AtomicPtr::new(std::ptr::null_mut()) }; MOST])
-    }
-
-    /// The number of a function. It stays: the library may call one whose handle is freed.
-    fn number(&self, function: Function) -> Option<usize> {
-        let function = function.cast_mut();
-        self.0.iter().position(|slot| {
-            let null = std::ptr::null_mut();
-            match slot.compare_exchange(null, function, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => true,
-                Err(other) => other == function,
-            }
-        })
-    }
-
-    pub(crate) fn get(&self, number: usize) -> *mut c_void {
-        self.0[number].load(Ordering::Acquire)
-    }
-
-    /// The function in the place of a user's. NULL, which the library reports, if there are no
-    /// more.
-    pub(crate) fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
-        if function.is_null() {
-            return function;
-        }
-        match self.number(function) {
-            // SAFETY: F is a type of functions, which are addresses.
-            Some(number) => unsafe { std::mem::transmute_copy::<F, Function>(&all[number]) },
-            None => {
-                eprintln!(
-                    "fishplate: {LIBRARY}: the program has more than {MOST} different functions of one kind for reductions or error handlers"
-                );
-                std::ptr::null()
-            }
-        }
-    }
-}
 
 type User<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut usize);
 type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut Handle);
 
-static USER: Pool = Pool::new();
-static USER_C: Pool = Pool::new();
+static USER: Pool = Pool::new(LIBRARY);
+static USER_C: Pool = Pool::new(LIBRARY);
 
 /// The stand-in of the program's function for a reduction, for the library.
 pub(crate) fn user_function(function: Function) -> Function {
@@ -135,7 +90,7 @@ type Handler = unsafe extern "C" fn(*mut usize, *mut c_int);
 
 macro_rules! errhandlers {
     ($($(#[$doc:meta])* $name:ident $call:ident $pool:ident $during:expr;)*) => {$(
-        static $pool: Pool = Pool::new();
+        static $pool: Pool = Pool::new(LIBRARY);
 
         $(#[$doc])*
         pub(crate) fn $name(function: Function) -> Function {

@@ -18,6 +18,7 @@ pub(crate) mod late_arrays;
 pub(crate) mod library;
 pub(crate) mod objects;
 pub(crate) mod peers;
+pub(crate) mod pool;
 pub(crate) mod removed;
 pub(crate) mod requests;
 pub(crate) mod standard;

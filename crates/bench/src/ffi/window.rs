@@ -1,0 +1,239 @@
+//! Windows of one-sided communication, accessed at rank 1.
+//!
+//! Invariant: an access is complete when its method returns, so it outlives no buffer.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use anyhow::{Result, bail};
+
+use super::{AbiHandle, COMM_WORLD, INFO_NULL, Mpi, SUM};
+use crate::ffi::collective::Address;
+use crate::one_sided::WORD;
+
+const BYTE: AbiHandle = super::BYTE;
+const INT64: AbiHandle = 0x258;
+const WIN_NULL: AbiHandle = 0x110;
+const TARGET: c_int = 1;
+
+type Create = unsafe extern "C" fn(
+    isize,
+    c_int,
+    AbiHandle,
+    AbiHandle,
+    *mut *mut c_void,
+    *mut AbiHandle,
+) -> c_int;
+type Free = unsafe extern "C" fn(*mut AbiHandle) -> c_int;
+type LockAll = unsafe extern "C" fn(c_int, AbiHandle) -> c_int;
+type OfWindow = unsafe extern "C" fn(AbiHandle) -> c_int;
+type Flush = unsafe extern "C" fn(c_int, AbiHandle) -> c_int;
+/// `MPI_Put` and `MPI_Get`.
+type Move<P> =
+    unsafe extern "C" fn(P, c_int, AbiHandle, c_int, isize, c_int, AbiHandle, AbiHandle) -> c_int;
+type Accumulate = unsafe extern "C" fn(
+    *const u8,
+    c_int,
+    AbiHandle,
+    c_int,
+    isize,
+    c_int,
+    AbiHandle,
+    AbiHandle,
+    AbiHandle,
+) -> c_int;
+type GetAccumulate = unsafe extern "C" fn(
+    *const u8,
+    c_int,
+    AbiHandle,
+    *mut u8,
+    c_int,
+    AbiHandle,
+    c_int,
+    isize,
+    c_int,
+    AbiHandle,
+    AbiHandle,
+    AbiHandle,
+) -> c_int;
+type FetchAndOp = unsafe extern "C" fn(
+    *const u8,
+    *mut u8,
+    AbiHandle,
+    c_int,
+    isize,
+    AbiHandle,
+    AbiHandle,
+) -> c_int;
+type CompareAndSwap = unsafe extern "C" fn(
+    *const u8,
+    *const u8,
+    *mut u8,
+    AbiHandle,
+    c_int,
+    isize,
+    AbiHandle,
+) -> c_int;
+
+/// Makes a procedure of the library callable. The caller names the prototype of the standard ABI.
+macro_rules! prototype {
+    ($address:expr, $type:ty) => {{
+        let address: Address = $address;
+        // SAFETY: the standard ABI fixes the prototype behind the procedure's name.
+        unsafe { std::mem::transmute::<Address, $type>(address) }
+    }};
+}
+
+/// A window with memory of the library at each rank.
+pub(crate) struct OpenWindow<'a> {
+    mpi: &'a Mpi,
+    handle: AbiHandle,
+    /// Bytes at each rank.
+    bytes: usize,
+    flush: Flush,
+    put: Move<*const u8>,
+    get: Move<*mut u8>,
+    accumulate: Accumulate,
+    get_accumulate: GetAccumulate,
+    fetch_and_op: FetchAndOp,
+    compare_and_swap: CompareAndSwap,
+}
+
+impl Mpi {
+    /// A new window of all ranks, with `bytes` bytes at each.
+    pub(crate) fn window_of(&self, bytes: usize) -> Result<OpenWindow<'_>> {
+        let create = prototype!(self.procedure("MPI_Win_allocate")?, Create);
+        let (mut base, mut handle) = (ptr::null_mut(), WIN_NULL);
+        // SAFETY: constants of the ABI and places for two results.
+        let code = unsafe {
+            create(
+                bytes as isize,
+                1,
+                INFO_NULL,
+                COMM_WORLD,
+                &mut base,
+                &mut handle,
+            )
+        };
+        self.check("MPI_Win_allocate", code)?;
+        Ok(OpenWindow {
+            mpi: self,
+            handle,
+            bytes,
+            flush: prototype!(self.procedure("MPI_Win_flush")?, Flush),
+            put: prototype!(self.procedure("MPI_Put")?, Move<*const u8>),
+            get: prototype!(self.procedure("MPI_Get")?, Move<*mut u8>),
+            accumulate: prototype!(self.procedure("MPI_Accumulate")?, Accumulate),
+            get_accumulate: prototype!(self.procedure("MPI_Get_accumulate")?, GetAccumulate),
+            fetch_and_op: prototype!(self.procedure("MPI_Fetch_and_op")?, FetchAndOp),
+            compare_and_swap: prototype!(self.procedure("MPI_Compare_and_swap")?, CompareAndSwap),
+        })
+    }
+}
+
+impl OpenWindow<'_> {
+    /// Begins an epoch in which this rank accesses all others.
+    pub(crate) fn lock_all(&self) -> Result<()> {
+        let lock_all = prototype!(self.mpi.procedure("MPI_Win_lock_all")?, LockAll);
+        // SAFETY: an integer and a window of the library.
+        let code = unsafe { lock_all(0, self.handle) };
+        self.mpi.check("MPI_Win_lock_all", code)
+    }
+
+    /// Ends that epoch.
+    pub(crate) fn unlock_all(&self) -> Result<()> {
+        let unlock_all = prototype!(self.mpi.procedure("MPI_Win_unlock_all")?, OfWindow);
+        // SAFETY: a window of the library.
+        let code = unsafe { unlock_all(self.handle) };
+        self.mpi.check("MPI_Win_unlock_all", code)
+    }
+
+    /// Frees the window at all ranks.
+    pub(crate) fn free(mut self) -> Result<()> {
+        let free = prototype!(self.mpi.procedure("MPI_Win_free")?, Free);
+        // SAFETY: a window of the library, which is not used again.
+        let code = unsafe { free(&mut self.handle) };
+        self.mpi.check("MPI_Win_free", code)
+    }
+
+    /// `MPI_Put`.
+    #[inline]
+    pub(crate) fn put(&self, from: &[u8]) -> Result<()> {
+        let (count, win) = (self.count(from.len(), 1)?, self.handle);
+        // SAFETY: the slice and the window have as many bytes; the flush follows.
+        let code = unsafe { (self.put)(from.as_ptr(), count, BYTE, TARGET, 0, count, BYTE, win) };
+        self.completed("MPI_Put", code)
+    }
+
+    /// `MPI_Get`.
+    #[inline]
+    pub(crate) fn get(&self, to: &mut [u8]) -> Result<()> {
+        let (count, win) = (self.count(to.len(), 1)?, self.handle);
+        // SAFETY: the slice and the window have as many bytes; the flush follows.
+        let code = unsafe { (self.get)(to.as_mut_ptr(), count, BYTE, TARGET, 0, count, BYTE, win) };
+        self.completed("MPI_Get", code)
+    }
+
+    /// `MPI_Accumulate`, which sums 8-byte integers.
+    #[inline]
+    pub(crate) fn accumulate(&self, from: &[u8]) -> Result<()> {
+        let (count, win, ty) = (self.count(from.len(), WORD)?, self.handle, INT64);
+        let at = from.as_ptr();
+        // SAFETY: the slice and the window have as many integers; the flush follows.
+        let code = unsafe { (self.accumulate)(at, count, ty, TARGET, 0, count, ty, SUM, win) };
+        self.completed("MPI_Accumulate", code)
+    }
+
+    /// `MPI_Get_accumulate`, which sums 8-byte integers.
+    #[inline]
+    pub(crate) fn get_accumulate(&self, from: &[u8], old: &mut [u8]) -> Result<()> {
+        assert_eq!(from.len(), old.len());
+        let (count, win, ty) = (self.count(from.len(), WORD)?, self.handle, INT64);
+        let (at, old) = (from.as_ptr(), old.as_mut_ptr());
+        // SAFETY: both slices and the window have as many integers; the flush follows.
+        let code = unsafe {
+            (self.get_accumulate)(
+                at, count, ty, old, count, ty, TARGET, 0, count, ty, SUM, win,
+            )
+        };
+        self.completed("MPI_Get_accumulate", code)
+    }
+
+    /// `MPI_Fetch_and_op`, which sums 8-byte integers.
+    #[inline]
+    pub(crate) fn fetch_and_op(&self, from: &[u8], old: &mut [u8]) -> Result<()> {
+        assert!(from.len() == WORD && old.len() == WORD && self.bytes >= WORD);
+        let (at, old) = (from.as_ptr(), old.as_mut_ptr());
+        // SAFETY: both slices and the window have one integer; the flush follows.
+        let code = unsafe { (self.fetch_and_op)(at, old, INT64, TARGET, 0, SUM, self.handle) };
+        self.completed("MPI_Fetch_and_op", code)
+    }
+
+    /// `MPI_Compare_and_swap` of a value with itself.
+    #[inline]
+    pub(crate) fn compare_and_swap(&self, value: &[u8], old: &mut [u8]) -> Result<()> {
+        assert!(value.len() == WORD && old.len() == WORD && self.bytes >= WORD);
+        let (at, old) = (value.as_ptr(), old.as_mut_ptr());
+        // SAFETY: both slices and the window have one integer; the flush follows.
+        let code = unsafe { (self.compare_and_swap)(at, at, old, INT64, TARGET, 0, self.handle) };
+        self.completed("MPI_Compare_and_swap", code)
+    }
+
+    /// Elements of an access.
+    #[inline]
+    fn count(&self, bytes: usize, element: usize) -> Result<c_int> {
+        if bytes > self.bytes || !bytes.is_multiple_of(element) {
+            bail!("an access of {bytes} bytes to a window of {}", self.bytes);
+        }
+        Ok((bytes / element) as c_int)
+    }
+
+    /// Flushes, so that an access which has begun is complete.
+    #[inline]
+    fn completed(&self, procedure: &str, code: c_int) -> Result<()> {
+        self.mpi.check(procedure, code)?;
+        // SAFETY: an integer and a window of the library.
+        let code = unsafe { (self.flush)(TARGET, self.handle) };
+        self.mpi.check("MPI_Win_flush", code)
+    }
+}

@@ -1,0 +1,517 @@
+//! The memory of a window that all of its ranks map: the part of each, and the locks that order
+//! accesses to it.
+//!
+//! A part is divided into *stripes*. Accumulates take the locks of the stripes that they change,
+//! so those to other stripes run beside them. A rank also has a *window lock*, which an epoch of
+//! `MPI_Win_lock` holds at its target. All locks are zero while free, as new memory is.
+//!
+//! Invariants:
+//! - locks of stripes are taken in rising order of their numbers, so no two ranks wait for each
+//!   other;
+//! - a window lock is granted in the order of the requests, so shared locks starve nobody;
+//! - the word of a rank is written by that rank only, except its locks.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use datatype::Buffer;
+
+use crate::sync::{futex_wait, futex_wake};
+use crate::{Fault, Result, SharedMemory};
+
+/// Number of locks of stripes in a part: one for each bit of a set.
+const STRIPES: u32 = u64::BITS;
+/// Bytes of a page, on which parts begin that need not follow each other.
+const PAGE: usize = 4096;
+/// The usual length of a stripe in bytes.
+const USUAL_STRIPE: u64 = 4096;
+/// The limits of a stripe's length in bytes.
+const STRIPE_LIMITS: (u64, u64) = (64, 1 << 30);
+/// Tries to take the lock of a stripe before a sleep.
+const SPINS: u32 = 200;
+/// The longest sleep for the lock of a stripe before its holder is looked for, in nanoseconds.
+const LONG: u64 = 1_000_000_000;
+
+// States of the lock of a stripe.
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const CONTENDED: u32 = 2;
+
+/// The lock of a stripe.
+#[repr(C, align(64))]
+struct Stripe {
+    word: AtomicU32,
+    /// The process that took it last.
+    holder: AtomicU32,
+}
+
+/// The lock of one rank's part, for epochs: a ticket lock for readers and writers.
+#[repr(C, align(64))]
+struct TicketLock {
+    /// The next ticket.
+    next: AtomicU32,
+    /// Tickets whose shared holders have entered, or whose exclusive holders have left.
+    shared: AtomicU32,
+    /// Tickets whose holders have left.
+    exclusive: AtomicU32,
+    /// Number of ranks that wait for it, and may sleep.
+    waiting: AtomicU32,
+}
+
+/// What the members know of one of them.
+#[repr(C, align(64))]
+struct Member {
+    stripes: [Stripe; STRIPES as usize],
+    lock: TicketLock,
+    /// The member whose window lock this one waits for, plus one.
+    awaits: AtomicU32,
+}
+
+/// The kind of a window lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowLock {
+    /// Others may hold it too, if theirs are shared.
+    Shared,
+    /// Nobody else holds it.
+    Exclusive,
+}
+
+/// A request for a window lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    target: usize,
+    number: u32,
+    kind: WindowLock,
+}
+
+/// The places of the parts of a window in its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowLayout {
+    parts: Box<[Range<usize>]>,
+    bytes: usize,
+}
+
+impl WindowLayout {
+    /// Parts of these sizes, one behind the other, or each on pages of its own. `None`: they do not
+    /// fit memory.
+    pub fn new(sizes: impl ExactSizeIterator<Item = usize>, on_pages: bool) -> Option<Self> {
+        let mut end = sizes.len().checked_mul(size_of::<Member>())?;
+        end = end.checked_next_multiple_of(PAGE)?;
+        let mut parts = Vec::with_capacity(sizes.len());
+        for size in sizes {
+            let start = end;
+            end = start.checked_add(size)?;
+            parts.push(start..end);
+            if on_pages {
+                end = end.checked_next_multiple_of(PAGE)?;
+            }
+        }
+        Some(WindowLayout {
+            parts: parts.into(),
+            bytes: end,
+        })
+    }
+
+    /// Bytes of the whole memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The memory of a window, as one member maps it.
+#[derive(Debug)]
+pub struct WindowMemory {
+    memory: SharedMemory,
+    parts: Box<[Buffer]>,
+    /// The first byte of each part here.
+    starts: Box<[usize]>,
+    me: usize,
+    /// The number of this process.
+    process: u32,
+    /// The length of a stripe is this power of two.
+    shift: u32,
+}
+
+/// A set of stripes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stripes(u64);
+
+/// Locks of stripes, until they are dropped.
+#[must_use]
+pub struct HeldStripes<'a> {
+    member: &'a Member,
+    stripes: u64,
+}
+
+impl WindowMemory {
+    /// Shared memory with this layout, as member `me` maps it. `stripe`: the length of a stripe in
+    /// bytes that the members wish, zero for the usual one.
+    ///
+    /// # Panics
+    /// If the memory is shorter than the layout.
+    pub fn new(memory: SharedMemory, layout: &WindowLayout, me: usize, stripe: u64) -> Self {
+        let whole = memory.buffer();
+        assert!(whole.len() >= layout.bytes && me < layout.parts.len());
+        let (base, _) = whole.as_dense().expect("a mapping is one run");
+        let (least, most) = STRIPE_LIMITS;
+        let stripe = match stripe {
+            0 => USUAL_STRIPE,
+            wish => wish.clamp(least, most).next_power_of_two(),
+        };
+        let part = |range: &Range<usize>| whole.slice(range.start, range.len());
+        WindowMemory {
+            parts: layout.parts.iter().map(part).collect(),
+            starts: layout.parts.iter().map(|part| base + part.start).collect(),
+            memory,
+            me,
+            process: std::process::id(),
+            shift: stripe.trailing_zeros(),
+        }
+    }
+
+    /// Number of members.
+    #[inline]
+    pub fn members(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The part of a member.
+    #[inline]
+    pub fn part(&self, member: usize) -> &Buffer {
+        &self.parts[member]
+    }
+
+    /// The address of the part of a member.
+    #[inline]
+    pub fn start(&self, member: usize) -> usize {
+        self.starts[member]
+    }
+
+    #[inline]
+    fn member(&self, member: usize) -> &Member {
+        assert!(member < self.parts.len());
+        // SAFETY: the layout begins with as many members, which are atomics only; the mapping is
+        // aligned to a page, and lives as long as `memory`.
+        unsafe { &*self.memory.base().cast::<Member>().add(member) }
+    }
+
+    /// The stripes that hold some of the `len` bytes from `first` on, an offset in a part.
+    #[inline]
+    pub fn stripes(&self, first: usize, len: usize) -> Stripes {
+        let (from, to) = (
+            first >> self.shift,
+            (first + len.saturating_sub(1)) >> self.shift,
+        );
+        if from == to {
+            return Stripes(lock_of(from));
+        }
+        if to - from >= STRIPES as usize {
+            return Stripes(u64::MAX);
+        }
+        Stripes((from..=to).fold(0, |set, stripe| set | lock_of(stripe)))
+    }
+
+    /// Bytes from `first` to the end of its stripe.
+    #[inline]
+    pub fn left_in_stripe(&self, first: usize) -> usize {
+        let stripe = 1usize << self.shift;
+        stripe - (first & (stripe - 1))
+    }
+
+    /// Takes the locks of stripes of a member's part.
+    ///
+    /// # Errors
+    /// A process that held one has ended.
+    #[inline]
+    pub fn hold(&self, member: usize, stripes: Stripes) -> Result<HeldStripes<'_>> {
+        let member = self.member(member);
+        let mut held = HeldStripes { member, stripes: 0 };
+        let mut left = stripes.0;
+        while left != 0 {
+            let lock = &member.stripes[left.trailing_zeros() as usize];
+            lock.take(self.process)?;
+            held.stripes |= left & left.wrapping_neg();
+            left &= left - 1;
+        }
+        Ok(held)
+    }
+
+    /// Asks for the window lock of a member.
+    pub fn request(&self, target: usize, kind: WindowLock) -> Ticket {
+        let number = self.member(target).lock.next.fetch_add(1, Ordering::SeqCst);
+        Ticket {
+            target,
+            number,
+            kind,
+        }
+    }
+
+    /// The lock has been granted. To be called until it is, and not again. A shared lock lets the
+    /// next request in, so the caller then wakes those who wait.
+    pub fn is_granted(&self, ticket: &Ticket) -> bool {
+        let lock = &self.member(ticket.target).lock;
+        match ticket.kind {
+            WindowLock::Exclusive => lock.exclusive.load(Ordering::SeqCst) == ticket.number,
+            WindowLock::Shared => {
+                let granted = lock.shared.load(Ordering::SeqCst) == ticket.number;
+                if granted {
+                    lock.shared.fetch_add(1, Ordering::SeqCst);
+                }
+                granted
+            }
+        }
+    }
+
+    /// Gives up a window lock that this rank holds. The caller then wakes those who wait.
+    pub fn release(&self, target: usize, kind: WindowLock) {
+        let lock = &self.member(target).lock;
+        if kind == WindowLock::Exclusive {
+            lock.shared.fetch_add(1, Ordering::SeqCst);
+        }
+        lock.exclusive.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// This rank begins to wait for the window lock of a member: others ring its doorbell when the
+    /// lock changes.
+    pub fn begin_wait(&self, target: usize) {
+        self.member(self.me)
+            .awaits
+            .store(target as u32 + 1, Ordering::SeqCst);
+        self.member(target)
+            .lock
+            .waiting
+            .fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// This rank waits no longer.
+    pub fn end_wait(&self, target: usize) {
+        self.member(self.me).awaits.store(0, Ordering::SeqCst);
+        self.member(target)
+            .lock
+            .waiting
+            .fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// The members that wait for the window lock of a member, which has just changed.
+    pub fn waiting(&self, target: usize) -> impl Iterator<Item = usize> {
+        let some = self.member(target).lock.waiting.load(Ordering::SeqCst) > 0;
+        let members = if some { self.parts.len() } else { 0 };
+        let awaits = move |member: &usize| {
+            self.member(*member).awaits.load(Ordering::SeqCst) == target as u32 + 1
+        };
+        (0..members).filter(awaits)
+    }
+}
+
+impl Stripes {
+    /// These and others.
+    #[inline]
+    pub fn and(self, others: Stripes) -> Stripes {
+        Stripes(self.0 | others.0)
+    }
+}
+
+impl Stripe {
+    #[inline]
+    fn take(&self, process: u32) -> Result<()> {
+        let taken = self
+            .word
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_err() {
+            self.wait()?;
+        }
+        self.holder.store(process, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) -> Result<()> {
+        for _ in 0..SPINS {
+            std::hint::spin_loop();
+            if self.word.load(Ordering::Relaxed) == FREE
+                && self
+                    .word
+                    .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+            {
+                return Ok(());
+            }
+        }
+        while self.word.swap(CONTENDED, Ordering::Acquire) != FREE {
+            futex_wait(&self.word, CONTENDED, LONG);
+            let holder = self.holder.load(Ordering::Relaxed);
+            if self.word.load(Ordering::Relaxed) != FREE && has_ended(holder) {
+                let what = format!(
+                    "process {holder} ended while it accumulated to a window: nobody can know \
+                     what it has left there"
+                );
+                return Err(Fault::Mismatch(what).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for HeldStripes<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let mut left = self.stripes;
+        while left != 0 {
+            let lock = &self.member.stripes[left.trailing_zeros() as usize];
+            if lock.word.swap(FREE, Ordering::Release) == CONTENDED {
+                futex_wake(&lock.word);
+            }
+            left &= left - 1;
+        }
+    }
+}
+
+/// The lock of a stripe, as a set. Neighbours, and places at a power of two apart, have different
+/// locks.
+#[inline]
+fn lock_of(stripe: usize) -> u64 {
+    let spread = (stripe as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    1 << (spread >> (64 - STRIPES.ilog2()))
+}
+
+/// No process has this number.
+fn has_ended(process: u32) -> bool {
+    let Ok(process) = libc::pid_t::try_from(process) else {
+        return false;
+    };
+    // SAFETY: signal 0 only asks whether the process exists.
+    let refused = process > 0 && unsafe { libc::kill(process, 0) } != 0;
+    refused && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use WindowLock::*;
+
+    /// Three members of one window, each with its own mapping.
+    fn members(stripe: u64) -> Vec<WindowMemory> {
+        let layout = WindowLayout::new([100, 0, 50_000].into_iter(), true).unwrap();
+        let mut made = SharedMemory::new(layout.bytes()).unwrap();
+        let name = made.name().unwrap();
+        let others = [(); 2].map(|()| SharedMemory::open(name, layout.bytes()).unwrap());
+        made.close();
+        let all = [made].into_iter().chain(others).enumerate();
+        all.map(|(me, memory)| WindowMemory::new(memory, &layout, me, stripe))
+            .collect()
+    }
+
+    #[test]
+    fn parts_lie_apart_and_are_the_same_memory_everywhere() {
+        let all = members(0);
+        for member in 0..3 {
+            assert_eq!(
+                all[1].part(member).as_dense().unwrap().0,
+                all[1].start(member)
+            );
+        }
+        all[0].part(2).unpack(49_990, &[7; 10]);
+        let mut read = [0; 20];
+        assert_eq!(all[2].part(2).pack(49_980, &mut read), 20);
+        assert_eq!(read[..10], [0; 10]);
+        assert_eq!(read[10..], [7; 10]);
+        let tight = WindowLayout::new([100, 3].into_iter(), false).unwrap();
+        assert_eq!(tight.parts[1].start, tight.parts[0].end);
+        assert_eq!(tight.parts[0].start % PAGE, 0);
+        assert_eq!(WindowLayout::new([usize::MAX, 1].into_iter(), true), None);
+    }
+
+    #[test]
+    fn a_range_has_the_stripes_of_its_bytes() {
+        let all = members(4096);
+        let one = &all[0];
+        let of = |first, len| one.stripes(first, len);
+        assert_eq!(of(0, 1), of(100, 3996));
+        assert_eq!(of(0, 4097), of(0, 1).and(of(4096, 1)));
+        assert_ne!(of(0, 1), of(4096, 1));
+        assert_eq!(of(5000, 0), of(4096, 1));
+        assert_eq!(of(1, 1 << 30), Stripes(u64::MAX));
+        assert_eq!(
+            (one.left_in_stripe(0), one.left_in_stripe(4097)),
+            (4096, 4095)
+        );
+        // A wish is taken within limits, as a power of two.
+        assert_eq!(members(100)[0].left_in_stripe(0), 128);
+        assert_eq!(members(1)[0].left_in_stripe(0), 64);
+    }
+
+    #[test]
+    fn only_one_holds_a_stripe() {
+        let all = members(64);
+        let times = 20_000;
+        std::thread::scope(|scope| {
+            for one in &all {
+                scope.spawn(move || {
+                    for turn in 0..times {
+                        // Both words of the second turn lie in different stripes.
+                        let stripes = one.stripes(1024, 8).and(one.stripes(4096 * (turn % 2), 8));
+                        let _held = one.hold(2, stripes).unwrap();
+                        let mut word = [0; 8];
+                        one.part(2).pack(1024, &mut word);
+                        let next = u64::from_ne_bytes(word) + 1;
+                        one.part(2).unpack(1024, &next.to_ne_bytes());
+                    }
+                });
+            }
+        });
+        let mut word = [0; 8];
+        all[0].part(2).pack(1024, &mut word);
+        assert_eq!(u64::from_ne_bytes(word), 3 * times as u64);
+    }
+
+    #[test]
+    fn a_window_lock_is_granted_in_the_order_of_requests() {
+        let all = members(0);
+        let one = &all[0];
+        let requests = [Shared, Shared, Exclusive, Shared].map(|kind| one.request(2, kind));
+        let granted = |at: usize| one.is_granted(&requests[at]);
+        // A shared lock lets the next one in; the exclusive one waits for both.
+        assert!(!granted(1) && granted(0) && granted(1) && !granted(2) && !granted(3));
+        one.release(2, Shared);
+        assert!(!granted(2));
+        one.release(2, Shared);
+        assert!(granted(2) && !granted(3));
+        one.release(2, Exclusive);
+        assert!(granted(3));
+        // The other parts have locks of their own.
+        assert!(one.is_granted(&one.request(1, Exclusive)));
+    }
+
+    #[test]
+    fn those_who_wait_for_a_window_lock_are_known() {
+        let all = members(0);
+        all[1].begin_wait(2);
+        all[2].begin_wait(0);
+        let waiting = |target| all[0].waiting(target).collect::<Vec<_>>();
+        assert_eq!(
+            (waiting(2), waiting(0), waiting(1)),
+            (vec![1], vec![2], vec![])
+        );
+        all[1].end_wait(2);
+        assert!(waiting(2).is_empty());
+    }
+
+    #[test]
+    fn the_end_of_a_holder_is_noticed() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let process = child.id();
+        assert!(!has_ended(process) && !has_ended(std::process::id()));
+        child.wait().unwrap();
+        assert!(has_ended(process));
+        let all = members(0);
+        let stripes = all[0].stripes(0, 8);
+        let held = all[0].hold(2, stripes).unwrap();
+        let at = stripes.0.trailing_zeros() as usize;
+        all[0].member(2).stripes[at]
+            .holder
+            .store(process, Ordering::Relaxed);
+        assert!(all[1].hold(2, stripes).is_err());
+        drop(held);
+    }
+}

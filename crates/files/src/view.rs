@@ -1,0 +1,232 @@
+//! Views: the bytes of a file that a process sees, in order (MPI 5.0 §14.3).
+//!
+//! A position in a view counts bytes of data; an offset counts bytes from the start of the file.
+//! Both are of the file's representation, so datatypes here are those of [`crate::external`] where
+//! the representation is not the native one.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use datatype::{Predefined, RunOrder, Type};
+
+/// The view of a file.
+#[derive(Clone, Debug)]
+pub struct View {
+    displacement: u64,
+    /// Bytes of an etype.
+    etype: u64,
+    filetype: Type,
+    /// Bytes of data in a filetype.
+    tile: u64,
+    /// Any number of filetypes are one run.
+    is_dense: bool,
+    order: RunOrder,
+}
+
+/// The reason why datatypes make no view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ViewError {
+    /// The etype has no data.
+    EmptyEtype,
+    /// The filetype is not made of whole etypes.
+    PartOfEtype {
+        /// Bytes of the filetype.
+        filetype: u64,
+        /// Bytes of the etype.
+        etype: u64,
+    },
+    /// A displacement of the filetype is negative.
+    Negative,
+    /// Displacements of the filetype do not ascend.
+    Unordered,
+    /// Filetypes do not follow each other.
+    Extent,
+}
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ViewError::EmptyEtype => write!(f, "the etype has no data"),
+            ViewError::PartOfEtype { filetype, etype } => write!(
+                f,
+                "the filetype has {filetype} bytes, which is no whole number of etypes of {etype}"
+            ),
+            ViewError::Negative => write!(f, "the filetype has a negative displacement"),
+            ViewError::Unordered => write!(f, "the displacements of the filetype do not ascend"),
+            ViewError::Extent => write!(f, "the extent of the filetype is not positive"),
+        }
+    }
+}
+
+impl Default for View {
+    fn default() -> View {
+        View::new(0, &Predefined::BYTE.into(), &Predefined::BYTE.into())
+            .expect("bytes are a valid view")
+    }
+}
+
+impl View {
+    /// The view of filetypes that follow each other from a displacement on.
+    ///
+    /// # Errors
+    /// The datatypes cannot make a view.
+    pub fn new(displacement: u64, etype: &Type, filetype: &Type) -> Result<View, ViewError> {
+        let (bytes, tile) = (etype.size() as u64, filetype.size() as u64);
+        if bytes == 0 {
+            return Err(ViewError::EmptyEtype);
+        }
+        if tile % bytes != 0 {
+            return Err(ViewError::PartOfEtype {
+                filetype: tile,
+                etype: bytes,
+            });
+        }
+        if tile > 0 && filetype.true_lb() < 0 {
+            return Err(ViewError::Negative);
+        }
+        let order = filetype.run_order();
+        if order == RunOrder::Unordered {
+            return Err(ViewError::Unordered);
+        }
+        if tile > 0 && filetype.extent() <= 0 {
+            return Err(ViewError::Extent);
+        }
+        Ok(View {
+            displacement,
+            etype: bytes,
+            filetype: filetype.clone(),
+            tile,
+            is_dense: filetype.is_dense(),
+            order,
+        })
+    }
+
+    /// Bytes of an etype.
+    pub fn etype(&self) -> u64 {
+        self.etype
+    }
+
+    /// Bytes from the start of the file to the first filetype.
+    pub fn displacement(&self) -> u64 {
+        self.displacement
+    }
+
+    /// The view has no data.
+    pub fn is_empty(&self) -> bool {
+        self.tile == 0
+    }
+
+    /// Some bytes of the file appear more than once, so that the view can only be read.
+    pub fn overlaps(&self) -> bool {
+        self.order == RunOrder::Overlapping
+    }
+
+    /// Offsets grow with positions, across filetypes too.
+    pub fn ascends(&self) -> bool {
+        self.order == RunOrder::Ascending
+            && (self.is_empty() || self.filetype.extent() >= self.filetype.true_extent())
+    }
+
+    /// The offset of the byte at a position. `None`: it does not fit 63 bits.
+    pub fn offset_of(&self, position: u64) -> Option<u64> {
+        if self.is_dense {
+            return fits(self.displacement.checked_add(position)?);
+        }
+        if self.is_empty() {
+            return Some(self.displacement);
+        }
+        let (tiles, rest) = (position / self.tile, (position % self.tile) as usize);
+        let start = tiles.checked_mul(self.filetype.extent() as u64)?;
+        let start = fits(self.displacement.checked_add(start)?)?;
+        let mut found = None;
+        let _ = self
+            .filetype
+            .visit_runs(start as usize, rest, rest + 1, &mut |offset, _| {
+                found = fits(offset as u64);
+                ControlFlow::Break(())
+            });
+        found
+    }
+
+    /// The number of bytes of the view that lie before an offset of the file.
+    pub fn bytes_before(&self, offset: u64) -> u64 {
+        let Some(most) = offset.checked_sub(self.displacement) else {
+            return 0;
+        };
+        if self.is_dense || self.is_empty() {
+            return if self.is_empty() { 0 } else { most };
+        }
+        // Each byte of an ascending view takes one of the file.
+        let (mut low, mut high) = (0, most);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.offset_of(middle) {
+                Some(found) if found < offset => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        low
+    }
+
+    /// The offsets that the bytes from a position on lie between. `None`: there are no such bytes,
+    /// or they do not fit 63 bits.
+    pub fn bounds(&self, position: u64, count: u64) -> Option<(u64, u64)> {
+        let last = position.checked_add(count.checked_sub(1)?)?;
+        if self.is_empty() {
+            return None;
+        }
+        if self.ascends() {
+            return Some((self.offset_of(position)?, self.offset_of(last)? + 1));
+        }
+        let mut bounds: Option<(u64, u64)> = None;
+        self.offset_of(last)?;
+        let _ = self.runs(position, count, &mut |offset, len| {
+            let (start, end) = bounds.unwrap_or((offset, offset));
+            bounds = Some((start.min(offset), end.max(offset + len)));
+            ControlFlow::Continue(())
+        });
+        bounds
+    }
+
+    /// Visits the runs of `count` bytes from a position on: offsets and lengths, in the order of
+    /// the view. Adjacent runs are joined. The caller has checked that they fit 63 bits.
+    pub fn runs(
+        &self,
+        position: u64,
+        count: u64,
+        visit: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if count == 0 || self.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        if self.is_dense {
+            return visit(self.displacement + position, count);
+        }
+        let (tiles, rest) = (position / self.tile, position % self.tile);
+        let start = self.displacement + tiles * self.filetype.extent() as u64;
+        let mut last: Option<(u64, u64)> = None;
+        let end = rest as usize + count as usize;
+        self.filetype
+            .visit_runs(start as usize, rest as usize, end, &mut |offset, len| {
+                let (offset, len) = (offset as u64, len as u64);
+                match &mut last {
+                    Some((before, size)) if *before + *size == offset => {
+                        *size += len;
+                        ControlFlow::Continue(())
+                    }
+                    _ => match last.replace((offset, len)) {
+                        Some((before, size)) => visit(before, size),
+                        None => ControlFlow::Continue(()),
+                    },
+                }
+            })?;
+        last.map_or(ControlFlow::Continue(()), |(offset, len)| {
+            visit(offset, len)
+        })
+    }
+}
+
+/// An offset, if the system's 63 bits have room for it and for the byte there.
+fn fits(offset: u64) -> Option<u64> {
+    (offset < i64::MAX as u64).then_some(offset)
+}

@@ -1,0 +1,26 @@
+//! Generates the entry points and the Fortran sources from the tables of `abi`, and names the
+//! shared library and the library that it needs.
+
+#[path = "generate/mod.rs"]
+mod generate;
+
+use std::fs;
+
+fn main() {
+    let (out, tables) = generate::write_modules(&generate::standard());
+    // `make` installs the sources from the folder of the profile, the third above OUT_DIR.
+    let sources = out
+        .ancestors()
+        .nth(3)
+        .expect("OUT_DIR lies in the folder of the profile")
+        .join("fortran");
+    fs::create_dir_all(&sources).expect("the folder of the profile is writable");
+    for (name, text) in generate::sources(&tables) {
+        generate::write(&sources.join(name), &text);
+    }
+    println!(
+        "cargo:rerun-if-changed={}",
+        sources.join("sources").display()
+    );
+    generate::link(&out, "libmpifort_abi.so.1", "libmpi_abi.so.1");
+}

@@ -1,0 +1,69 @@
+//! The functions of the standard ABI: found when this library is loaded, and called by pointers, so
+//! that a function that the ABI library lacks is an error of the call and not of the start.
+
+use crate::common::constants::MPI_ERR_UNSUPPORTED_OPERATION;
+use crate::common::standard::NAMES;
+use crate::common::{commons, start};
+use crate::program;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+type Functions = [AtomicPtr<c_void>; NAMES.len()];
+
+/// The functions `MPI_`, and those with `P` before these names.
+static FUNCTIONS: [Functions; 2] =
+    [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()] }; 2];
+
+/// The pointer of the function whose name has this number.
+#[inline(always)]
+pub(crate) fn function<const P: bool>(number: usize) -> *mut c_void {
+    // The loader stores them before any code of the program runs.
+    FUNCTIONS[P as usize][number].load(Ordering::Relaxed)
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static OPEN: extern "C" fn() = open;
+
+/// Finds the functions, and the program's COMMON blocks. A tool that replaces functions comes first
+/// in the program's scope, so its functions are found.
+extern "C" fn open() {
+    commons::find();
+    start::guess();
+    program::open();
+    let is_there = !find(c"MPI_Initialized").is_null();
+    for (number, name) in NAMES.iter().enumerate() {
+        for (functions, skipped) in FUNCTIONS.iter().zip([1, 0]) {
+            let mut found = no_library as *mut c_void;
+            if is_there {
+                // SAFETY: a name begins with a P, behind which it is a C string too.
+                found = find(unsafe { CStr::from_ptr(name.as_ptr().add(skipped)) });
+            }
+            if found.is_null() {
+                found = unsupported as *mut c_void;
+            }
+            functions[number].store(found, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The address of a symbol in the program and its libraries. NULL if there is none.
+pub(crate) fn find(name: &CStr) -> *mut c_void {
+    // SAFETY: the name is a C string.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// Stands for a function that the library of the standard ABI lacks.
+extern "C" fn unsupported() -> c_int {
+    MPI_ERR_UNSUPPORTED_OPERATION
+}
+
+/// Stands for every function if there is no library of the standard ABI.
+extern "C" fn no_library() -> ! {
+    let (library, c_library) = (program::LIBRARY, program::C_LIBRARY);
+    eprintln!(
+        "fishplate: {library} finds no {c_library}, the MPI library that it calls; \
+         start the program with `fishplate run`, or add the folder of {c_library} to LD_LIBRARY_PATH"
+    );
+    std::process::abort();
+}

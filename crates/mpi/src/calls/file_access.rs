@@ -1,0 +1,293 @@
+//! Reads and writes of one rank (MPI 5.0 §14.4).
+
+use std::sync::Arc;
+
+use ::files::{Locking, Transfer};
+use datatype::Buffer;
+
+use crate::files::{
+    Direction, FileHints, FileMemory, FileView, Pointer, SharedFile, Switch, file_bytes,
+    system_error,
+};
+use crate::rank::{Rank, State};
+use crate::request::RequestId;
+use crate::{Class, Error, Result, Status};
+
+/// The longest gap that is read with the data around it, unless a hint says otherwise: a call of
+/// the system costs more than a copy of these bytes.
+const SHORT_GAP: u64 = 4096;
+
+/// An access to a file, ready to be made.
+pub(super) struct FileAccess {
+    pub(super) file: Arc<SharedFile>,
+    pub(super) view: Arc<FileView>,
+    pub(super) direction: Direction,
+    pub(super) memory: FileMemory,
+    /// The place in etypes. `None`: the shared file pointer tells.
+    pub(super) start: Option<i64>,
+    /// The length in etypes.
+    pub(super) etypes: i64,
+    pub(super) is_atomic: bool,
+    pub(super) hints: FileHints,
+}
+
+impl Rank {
+    /// A blocking access of this rank alone.
+    pub fn file_access(
+        self: &Arc<Rank>,
+        file: u32,
+        direction: Direction,
+        pointer: Pointer,
+        memory: FileMemory,
+    ) -> Result<Status> {
+        let access = self.begin_file_access(file, direction, pointer, memory)?;
+        access.run(self)
+    }
+
+    /// A nonblocking access of this rank alone.
+    pub fn start_file_access(
+        self: &Arc<Rank>,
+        file: u32,
+        direction: Direction,
+        pointer: Pointer,
+        memory: FileMemory,
+    ) -> Result<RequestId> {
+        let access = self.begin_file_access(file, direction, pointer, memory)?;
+        let (rank, context) = (self.clone(), access.file.core.context);
+        self.spawn_with_status(Some(context), async move { access.run(&rank) })
+    }
+}
+
+impl Rank {
+    /// Checks the arguments of an access, and moves the individual file pointer.
+    pub(super) fn begin_file_access(
+        &self,
+        file: u32,
+        direction: Direction,
+        pointer: Pointer,
+        memory: FileMemory,
+    ) -> Result<FileAccess> {
+        // Functions of a registered representation run without the lock.
+        let view = self.lock().files.get(file)?.view.clone();
+        let bytes = file_bytes(&view.representation, &memory.ty, memory.count)?;
+        self.lock()
+            .begin_file_access(file, direction, pointer, memory, (view, bytes))
+    }
+}
+
+impl State {
+    fn begin_file_access(
+        &mut self,
+        file: u32,
+        direction: Direction,
+        pointer: Pointer,
+        memory: FileMemory,
+        (view, bytes): (Arc<FileView>, u64),
+    ) -> Result<FileAccess> {
+        let open = self.files.get_mut(file)?;
+        check_mode(&open.shared, direction, pointer)?;
+        let etype = view.bytes.etype();
+        if bytes % etype != 0 {
+            let detail = format!("{bytes} bytes of data are no whole number of etypes of {etype}");
+            return Err(Error::new(Class::TYPE, detail));
+        }
+        if bytes > 0 && view.bytes.is_empty() {
+            let detail = "the filetype of this rank's view has no data";
+            return Err(Error::new(Class::ARG, detail));
+        }
+        let etypes = (bytes / etype) as i64;
+        let start = match pointer {
+            Pointer::At(offset @ 0..) => Some(offset),
+            Pointer::At(offset) => {
+                let detail = format!("the offset is {offset}; it must not be negative");
+                return Err(Error::new(Class::ARG, detail));
+            }
+            Pointer::Individual => {
+                let start = open.position;
+                let moved = start.checked_add(etypes);
+                open.position = moved.ok_or_else(|| beyond(start))?;
+                Some(start)
+            }
+            Pointer::Shared => None,
+        };
+        Ok(FileAccess {
+            file: open.shared.clone(),
+            view,
+            direction,
+            memory,
+            start,
+            etypes,
+            is_atomic: open.is_atomic,
+            hints: open.hints.clone(),
+        })
+    }
+}
+
+fn check_mode(file: &SharedFile, direction: Direction, pointer: Pointer) -> Result<()> {
+    let path = file.path.display();
+    match direction {
+        Direction::Read if !file.mode.can_read() => {
+            let detail = format!("{path} was opened with MPI_MODE_WRONLY and cannot be read");
+            return Err(Error::new(Class::ACCESS, detail));
+        }
+        Direction::Write if !file.mode.can_write() => {
+            let detail = format!("{path} was opened with MPI_MODE_RDONLY and cannot be written");
+            return Err(Error::new(Class::READ_ONLY, detail));
+        }
+        _ => {}
+    }
+    match pointer {
+        Pointer::Shared => Ok(()),
+        _ => file.check_random_access(),
+    }
+}
+
+impl SharedFile {
+    /// Fails for a file whose only pointer is the shared one.
+    pub(super) fn check_random_access(&self) -> Result<()> {
+        if !self.mode.is_sequential() {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let detail = format!(
+            "{path} was opened with MPI_MODE_SEQUENTIAL: only accesses by the shared file pointer \
+             are possible"
+        );
+        Err(Error::new(Class::UNSUPPORTED_OPERATION, detail))
+    }
+
+    /// Adds to the shared file pointer, and returns what it was before.
+    pub(super) fn advance_pointer(&self, etypes: i64) -> Result<i64> {
+        self.with_pointer(|pointer| pointer.fetch_add(&*self.storage, etypes))
+    }
+
+    /// Calls `then` with the shared file pointer.
+    pub(super) fn with_pointer<T>(
+        &self,
+        then: impl FnOnce(&::files::Counter) -> std::io::Result<T>,
+    ) -> Result<T> {
+        let pointer = self.pointer.as_ref().ok_or_else(|| {
+            let detail = "the folder of the file does not allow a file for the shared file \
+                          pointer, which ranks on several hosts need";
+            Error::new(Class::UNSUPPORTED_OPERATION, detail)
+        })?;
+        let failed = |error| system_error(&self.path, "has lost its shared file pointer", &error);
+        then(pointer).map_err(failed)
+    }
+}
+
+#[cold]
+fn beyond(start: i64) -> Error {
+    let detail = format!("the access at offset {start} reaches beyond the largest file");
+    Error::new(Class::IO, detail)
+}
+
+impl FileAccess {
+    /// Makes the access.
+    pub(super) fn run(&self, rank: &Rank) -> Result<Status> {
+        let start = match self.start {
+            Some(start) => start,
+            None => self.file.advance_pointer(self.etypes)?,
+        };
+        let position = self.position(start)?;
+        let bytes = match self.view.representation.is_native() {
+            true => self.move_bytes(position, &self.memory.buffer)?,
+            false => self.run_converted(rank, position)?,
+        };
+        Ok(Status {
+            bytes,
+            ..Status::EMPTY
+        })
+    }
+
+    /// The position of a start in the view, in bytes.
+    pub(super) fn position(&self, start: i64) -> Result<u64> {
+        self.view.position_of(start).ok_or_else(|| beyond(start))
+    }
+
+    /// Bytes of the access in the file.
+    pub(super) fn len(&self) -> u64 {
+        self.etypes as u64 * self.view.bytes.etype()
+    }
+
+    /// Makes the access by a copy in the representation of the file. The result counts bytes in
+    /// memory.
+    fn run_converted(&self, rank: &Rank, position: u64) -> Result<u64> {
+        let staged = self.staged(rank)?;
+        match self.direction {
+            Direction::Write => {
+                self.move_bytes(position, &staged)?;
+                Ok(self.memory.buffer.len() as u64)
+            }
+            Direction::Read => {
+                let read = self.move_bytes(position, &staged)?;
+                self.deliver(&staged, read)
+            }
+        }
+    }
+
+    /// Memory for the bytes of the file, with those of a write in it.
+    pub(super) fn staged(&self, rank: &Rank) -> Result<Buffer> {
+        let len = self.len() as usize;
+        let byte = datatype::Predefined::BYTE.into();
+        let staged = rank.lock().scratch.elements(len, &byte)?.buffer();
+        if self.direction == Direction::Write {
+            let encode = |bytes: &mut [u8]| self.view.representation.encode(&self.memory, bytes);
+            staged.with_dense_mut(0, len, encode).unwrap_or(Ok(()))?;
+        }
+        Ok(staged)
+    }
+
+    /// Moves bytes that have been read to the user's memory. The result counts bytes in memory.
+    pub(super) fn deliver(&self, staged: &Buffer, read: u64) -> Result<u64> {
+        let decode = |bytes: &mut [u8]| self.view.representation.decode(bytes, &self.memory);
+        staged
+            .with_dense_mut(0, read as usize, decode)
+            .unwrap_or(Ok(0))
+    }
+
+    /// Moves bytes between the file and memory in its representation.
+    pub(super) fn move_bytes(&self, position: u64, memory: &Buffer) -> Result<u64> {
+        if memory.is_empty() {
+            return Ok(0);
+        }
+        let transfer = self.transfer();
+        let (what, moved) = match self.direction {
+            Direction::Read => ("cannot be read", transfer.read(position, memory)),
+            Direction::Write => {
+                let written = transfer.write(position, memory);
+                ("cannot be written", written.map(|()| memory.len() as u64))
+            }
+        };
+        moved.map_err(|error| system_error(&self.file.path, what, &error))
+    }
+
+    fn transfer(&self) -> Transfer<'_> {
+        let hints = &self.hints;
+        // Others may rewrite gaps around what this rank writes.
+        let is_shared = hints.sieve_write == Switch::Enabled;
+        let can_sieve = self.file.mode.can_read()
+            && (is_shared || hints.sieve_write != Switch::Disabled && self.file.core.size() == 1);
+        let (switch, span) = match self.direction {
+            Direction::Read => (hints.sieve_read, hints.sieved_read),
+            Direction::Write if can_sieve => (hints.sieve_write, hints.sieved_write),
+            Direction::Write => (Switch::Disabled, hints.sieved_write),
+        };
+        Transfer {
+            file: &*self.file.backing,
+            turn: &self.file.turn,
+            view: &self.view.bytes,
+            gap: match switch {
+                Switch::Automatic => SHORT_GAP,
+                Switch::Enabled => span,
+                Switch::Disabled => 0,
+            },
+            span,
+            locking: match (self.is_atomic, is_shared) {
+                (true, _) => Locking::Whole,
+                (false, true) => Locking::Writes,
+                (false, false) => Locking::None,
+            },
+        }
+    }
+}

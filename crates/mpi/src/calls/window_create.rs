@@ -1,0 +1,556 @@
+//! Making and freeing windows (MPI 5.0 §12.2).
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use channel::{MappedMemory, SharedMemory, SharedName, WindowLayout, WindowMemory};
+use datatype::Buffer;
+use knobs::WindowPath;
+
+use super::agreement::Agreement;
+use crate::attributes::Holder;
+use crate::coll::Work;
+use crate::comm::{Core, bare};
+use crate::errhandler;
+use crate::rank::{Rank, State};
+use crate::request::Waiting;
+use crate::window::{Direct, Facts, Flavor, Memory, Part, Ports, Window, WindowHints};
+use crate::{Class, Error, PROC_NULL, Result};
+
+/// The memory that this rank gives to a window, and its hints.
+pub struct WindowSpec<'a> {
+    /// The memory: one run.
+    pub memory: Buffer,
+    /// Bytes of a unit of displacements.
+    pub disp_unit: i64,
+    /// The info keys.
+    pub info: &'a [(String, String)],
+}
+
+/// What all members give to a window.
+struct AllFacts {
+    parts: Vec<Part>,
+    /// The length of a stripe that the first member wishes.
+    stripe: u64,
+    /// All can map the memory and access it directly.
+    are_direct: bool,
+}
+
+/// Bytes of the facts of a member in an agreement.
+const FACTS: usize = 32;
+/// Bytes of the name of shared memory in an agreement.
+const NAME: usize = 24;
+
+impl Rank {
+    /// `MPI_Win_create` and `MPI_Win_create_dynamic`: a window of memory that the caller keeps
+    /// until it has freed the window. A dynamic one begins without memory.
+    ///
+    /// # Errors
+    /// An argument is invalid, or a member is lost.
+    pub fn window_create(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        flavor: Flavor,
+        spec: WindowSpec,
+    ) -> Result<u32> {
+        let hints = checked(&spec)?;
+        let (base, size) = match flavor {
+            Flavor::Dynamic => (0, 0),
+            _ => spec.memory.as_dense().unwrap_or((0, 0)),
+        };
+        let own = self.window_comm(operation, comm)?;
+        let facts = self.window_facts(operation, own, (size, false), &spec, &hints)?;
+        let (parts, memory) = match flavor {
+            Flavor::Dynamic => (Vec::new(), Memory::Attached(Default::default())),
+            _ => (facts.parts, Memory::Run(spec.memory)),
+        };
+        let facts = Facts::new(base, size, spec.disp_unit, flavor);
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            parts,
+            (memory, None, hints),
+        )
+    }
+
+    /// `MPI_Win_allocate`: a window of `size` bytes at this rank, in memory that all members map if
+    /// each of them `can_map` it. Otherwise `allocate` gives memory, which the caller keeps until
+    /// it has freed the window; [`Window::is_mapped`] tells which.
+    ///
+    /// # Errors
+    /// An argument is invalid, there is not enough memory, or a member is lost.
+    pub fn window_allocate(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        (size, can_map): (usize, bool),
+        spec: WindowSpec,
+        allocate: impl FnOnce() -> Option<Buffer>,
+    ) -> Result<u32> {
+        let hints = checked(&spec)?;
+        let own = self.window_comm(operation, comm)?;
+        let can_map = can_map && self.can_access_directly(own)?;
+        let mut facts = self.window_facts(operation, own, (size, can_map), &spec, &hints)?;
+        let flavor = Flavor::Allocate;
+        let layout = match facts.are_direct {
+            true => layout(&facts.parts, true).ok(),
+            false => None,
+        };
+        if let Some(layout) = layout
+            && let Ok(memory) = self.window_memory(operation, own, layout.bytes())
+        {
+            return self.add_mapped(operation, (own, flavor), facts, (memory, &layout), hints);
+        }
+        let memory = allocate().ok_or_else(|| {
+            Error::new(
+                Class::NO_MEM,
+                format!("there is no memory for {size} bytes"),
+            )
+        });
+        let memory = match memory {
+            Ok(memory) => memory,
+            Err(error) => {
+                self.comm_free(own)?;
+                return Err(error);
+            }
+        };
+        let (base, _) = memory.as_dense().unwrap_or((0, 0));
+        let parts = std::mem::take(&mut facts.parts);
+        let facts = Facts::new(base, size, spec.disp_unit, flavor);
+        let memory = Memory::Run(memory);
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            parts,
+            (memory, None, hints),
+        )
+    }
+
+    /// `MPI_Win_allocate_shared`: a window of `size` bytes at this rank that all members map.
+    ///
+    /// # Errors
+    /// An argument is invalid, the members share no memory, or there is not enough of it.
+    pub fn window_create_shared(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        size: usize,
+        spec: WindowSpec,
+    ) -> Result<u32> {
+        let hints = checked(&spec)?;
+        let own = self.window_comm(operation, comm)?;
+        let can_map = self.can_access_directly(own)?;
+        let facts = self.window_facts(operation, own, (size, can_map), &spec, &hints)?;
+        let made = layout(&facts.parts, hints.noncontiguous).and_then(|layout| {
+            let memory = self.window_memory(operation, own, layout.bytes())?;
+            Ok((memory, layout))
+        });
+        let (memory, layout) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                self.comm_free(own)?;
+                return Err(error);
+            }
+        };
+        let flavor = Flavor::Shared;
+        self.add_mapped(operation, (own, flavor), facts, (memory, &layout), hints)
+    }
+
+    /// Gives a window in mapped memory its handle.
+    fn add_mapped(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        (own, flavor): (u32, Flavor),
+        mut all: AllFacts,
+        (memory, layout): (SharedMemory, &WindowLayout),
+        hints: WindowHints,
+    ) -> Result<u32> {
+        let me = self.lock().comms.get(own)?.core.rank;
+        let memory = WindowMemory::new(memory, layout, me, all.stripe);
+        for (member, part) in all.parts.iter_mut().enumerate() {
+            part.address = match part.size {
+                0 => 0,
+                _ => memory.start(member) as u64,
+            };
+        }
+        let mine = all.parts[me];
+        let facts = Facts::new(
+            mine.address as usize,
+            mine.size as usize,
+            mine.disp_unit,
+            flavor,
+        );
+        let run = Memory::Run(memory.part(me).clone());
+        let direct = all.are_direct.then(|| Box::new(Direct::new(memory)));
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            all.parts,
+            (run, direct, hints),
+        )
+    }
+
+    /// Loads and stores may take the place of messages between the members of a communicator: real
+    /// ranks of one host. In virtual time, only messages have a cost.
+    fn can_access_directly(&self, comm: u32) -> Result<bool> {
+        let mut state = self.lock();
+        let core = state.comms.get(comm)?.core.clone();
+        let wishes = state.knobs.windows == WindowPath::Auto;
+        let me = self.rank();
+        let mut others = core.members.iter().filter(|world| *world != me).peekable();
+        let reaches = others.peek().is_none() || state.router.shares_memory(others);
+        Ok(wishes && reaches && !state.router.machine().is_virtual())
+    }
+
+    /// A communicator for a window's own collective operations.
+    fn window_comm(self: &Arc<Rank>, operation: &'static str, comm: u32) -> Result<u32> {
+        let parent = self.begin_intra(comm)?;
+        let agreement = Agreement::all(self, &parent.core, parent.tag);
+        let (members, place) = (parent.core.members.clone(), parent.core.rank);
+        let mut new = self.agreed_comm(operation, &parent, agreement, members, place)?;
+        new.errhandler = errhandler::RETURN;
+        self.lock().add_comm(new)
+    }
+
+    /// What all members give to a window, of which this one has `size` bytes.
+    fn window_facts(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        (size, is_direct): (usize, bool),
+        spec: &WindowSpec,
+        hints: &WindowHints,
+    ) -> Result<AllFacts> {
+        let mine = [
+            size as u64,
+            spec.disp_unit as u64,
+            hints.granularity(),
+            is_direct.into(),
+        ];
+        let mine = mine.map(u64::to_ne_bytes).concat();
+        let all = self.gathered(operation, comm, mine)?;
+        let part = |bytes: &[u8]| Part {
+            size: word(bytes, 0),
+            disp_unit: word(bytes, 8) as i64,
+            address: 0,
+        };
+        let all = all.chunks_exact(FACTS);
+        Ok(AllFacts {
+            parts: all.clone().map(part).collect(),
+            stripe: all.clone().next().map_or(0, |first| word(first, 16)),
+            are_direct: all.clone().all(|bytes| word(bytes, 24) == 1),
+        })
+    }
+
+    /// Memory that all members map: the first makes it, the others open it.
+    fn window_memory(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        total: usize,
+    ) -> Result<SharedMemory> {
+        let core = self.lock().comms.get(comm)?.core.clone();
+        let mut made = match core.rank {
+            0 => Some(SharedMemory::new(total)),
+            _ => None,
+        };
+        let name = match &made {
+            Some(Ok(memory)) => memory.name(),
+            _ => None,
+        };
+        let mine = name.map_or([0; NAME], |name| encode(&name));
+        let all = self.gathered(operation, comm, mine.to_vec())?;
+        if made.is_none() && self.is_beside(&core) {
+            let first = all.first_chunk::<NAME>().map(decode);
+            made = first.map(|name| SharedMemory::open(name, total));
+        }
+        let worked = matches!(made, Some(Ok(_))) && self.is_beside(&core);
+        let all = self.gathered(operation, comm, vec![worked.into()])?;
+        match made {
+            Some(Ok(mut memory)) if all.iter().all(|worked| *worked == 1) => {
+                memory.close();
+                Ok(memory)
+            }
+            Some(Err(why)) if self.is_beside(&core) => {
+                Err(Error::new(Class::RMA_SHARED, why.to_string()))
+            }
+            _ => Err(Error::new(
+                Class::RMA_SHARED,
+                "the ranks of the communicator do not all share memory: make one of those that do \
+                 by MPI_Comm_split_type with MPI_COMM_TYPE_SHARED",
+            )),
+        }
+    }
+
+    /// All members are on this rank's host.
+    fn is_beside(&self, core: &Core) -> bool {
+        let here = self.host_of(self.rank());
+        core.members.iter().all(|world| self.host_of(world) == here)
+    }
+
+    /// The bytes of all members of a communicator, in order.
+    fn gathered(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        mine: Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        let parent = self.begin(comm)?;
+        let agreement = Agreement::all(self, &parent.core, parent.tag);
+        let among = Some(parent.core.context);
+        self.block_on(
+            &Waiting::in_call(operation),
+            among,
+            agreement.allgather(mine),
+        )
+    }
+
+    /// Gives a window its handle once all members have theirs.
+    fn add_window(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        facts: (Facts, Flavor),
+        parts: Vec<Part>,
+        (memory, direct, hints): (Memory, Option<Box<Direct>>, WindowHints),
+    ) -> Result<u32> {
+        let handle = {
+            let mut state = self.lock();
+            let core = state.comms.get(comm)?.core.clone();
+            let mut window = Window::new((comm, core), facts, parts, memory);
+            (window.direct, window.hints) = (direct, hints);
+            state.windows.add(window)?
+        };
+        self.serve_by_task()?;
+        self.collective(operation, &Work::Barrier, comm)?;
+        Ok(handle)
+    }
+
+    /// Leaves the service of all windows to progress, until there are none.
+    fn serve_by_task(self: &Arc<Rank>) -> Result<()> {
+        if std::mem::replace(&mut self.lock().windows.are_served, true) {
+            return Ok(());
+        }
+        let rank = Arc::downgrade(self);
+        let id = self.spawn(
+            None,
+            poll_fn(move |_| {
+                let Some(rank) = rank.upgrade() else {
+                    return Poll::Ready(Ok(()));
+                };
+                let mut state = rank.lock();
+                if state.windows.is_empty() {
+                    state.windows.are_served = false;
+                    return Poll::Ready(Ok(()));
+                }
+                // A failure ends the job at the next progress.
+                let _ = state.serve_windows();
+                Poll::Pending
+            }),
+        )?;
+        self.lock().messages.requests.detach(id)
+    }
+
+    /// `MPI_Win_free`. The window stays if one of its attributes cannot be deleted.
+    ///
+    /// # Errors
+    /// An epoch is open, an attribute cannot be deleted, or a member is lost.
+    pub fn window_free(self: &Arc<Rank>, operation: &'static str, win: u32) -> Result<()> {
+        self.lock().windows.get(win)?.epochs.check_free()?;
+        self.delete_attributes(Holder::Window(win))?;
+        let comm = self.lock().windows.get(win)?.comm;
+        self.lock()
+            .with_window(win, |window, ports| window.ask_last(ports))?;
+        self.wait_for_window(operation, win, |window, _| window.missing_end(None).into())?;
+        self.collective(operation, &Work::Barrier, comm)?;
+        self.wait_for_window(operation, win, |window, ports| {
+            window.is_quiet(ports).into()
+        })?;
+        let mut state = self.lock();
+        let window = state.windows.remove(win)?;
+        state.errhandlers.remove_object(window.errhandler);
+        drop((state, window));
+        self.comm_free(comm)
+    }
+}
+
+impl State {
+    /// `MPI_Win_get_group`.
+    ///
+    /// # Errors
+    /// The handle is invalid, or there are too many groups.
+    pub fn window_group(&mut self, win: u32) -> Result<u32> {
+        let members = self.windows.get(win)?.core.members.clone();
+        self.groups.add(members)
+    }
+
+    /// `MPI_Win_attach`: memory that the caller keeps until it has detached it.
+    ///
+    /// # Errors
+    /// The window is not dynamic, or the memory overlaps attached memory.
+    pub fn window_attach(&mut self, win: u32, region: Buffer) -> Result<()> {
+        self.windows.get_mut(win)?.memory.attach(region)
+    }
+
+    /// `MPI_Win_detach`.
+    ///
+    /// # Errors
+    /// The window is not dynamic, or no attached memory begins at the address.
+    pub fn window_detach(&mut self, win: u32, start: usize) -> Result<()> {
+        self.windows.get_mut(win)?.memory.detach(start)
+    }
+
+    /// `MPI_Win_shared_query`: address in this rank's memory, size and unit of a member's part. The
+    /// address is zero and the size too, if the memory is not shared.
+    ///
+    /// # Errors
+    /// The window is dynamic, or has no such member.
+    pub fn window_shared_query(&self, win: u32, rank: i32) -> Result<(usize, usize, i64)> {
+        let window = self.windows.get(win)?;
+        if window.flavor == Flavor::Dynamic {
+            return Err(Error::new(
+                Class::RMA_FLAVOR,
+                "MPI_Win_shared_query is not for windows of MPI_Win_create_dynamic",
+            ));
+        }
+        let me = window.core.rank as u32;
+        let known = |member: u32| {
+            let part = window.part(member).filter(|part| part.size > 0)?;
+            match (part.address, member == me) {
+                (0, false) => None,
+                (0, true) => Some((window.facts.base, part.size as usize, part.disp_unit)),
+                (address, _) => Some((address as usize, part.size as usize, part.disp_unit)),
+            }
+        };
+        if rank == PROC_NULL {
+            let mut members = 0..window.core.size() as u32;
+            let first =
+                members.find(|&member| window.part(member).is_some_and(|part| part.size > 0));
+            return Ok(first.and_then(known).unwrap_or((0, 0, 1)));
+        }
+        let member = window.member(rank)?;
+        let unit = window.part(member).map_or(1, |part| part.disp_unit);
+        Ok(known(member).unwrap_or((0, 0, unit)))
+    }
+
+    /// `MPI_Win_set_errhandler`.
+    ///
+    /// # Errors
+    /// A handle is invalid, or the handler is for other objects.
+    pub fn set_window_errhandler(&mut self, win: u32, errhandler: u32) -> Result<()> {
+        self.windows.get(win)?;
+        let kind = crate::handle::ObjectKind::Window;
+        self.errhandlers.check(kind, errhandler)?;
+        self.errhandlers.add_object(errhandler);
+        let old = std::mem::replace(&mut self.windows.get_mut(win)?.errhandler, errhandler);
+        self.errhandlers.remove_object(old);
+        Ok(())
+    }
+
+    /// `MPI_Win_get_errhandler`: a handle that the user is to free.
+    ///
+    /// # Errors
+    /// The handle is invalid.
+    pub fn window_errhandler(&mut self, win: u32) -> Result<u32> {
+        let handle = self.windows.get(win)?.errhandler;
+        self.errhandlers.add_handle(handle);
+        Ok(handle)
+    }
+
+    /// The window whose operation's request failed with this context.
+    pub fn window_of(&self, context: u64) -> Option<u32> {
+        self.windows.handle_of(bare(context))
+    }
+
+    /// Serves all windows: takes what has arrived, applies it and answers. True if anything moved.
+    ///
+    /// # Errors
+    /// A peer broke the protocol: the job ends.
+    pub(crate) fn serve_windows(&mut self) -> Result<bool> {
+        let State {
+            windows,
+            messages,
+            router,
+            scratch,
+            ..
+        } = self;
+        let served = windows.serve(&mut Ports {
+            messages,
+            router,
+            scratch,
+        });
+        if let Err(error) = &served {
+            messages.broken.get_or_insert(error.clone());
+        }
+        served
+    }
+
+    /// Lets a window work with the machines of this rank.
+    pub(crate) fn with_window<T>(
+        &mut self,
+        win: u32,
+        then: impl FnOnce(&mut Window, &mut Ports) -> Result<T>,
+    ) -> Result<T> {
+        let State {
+            windows,
+            messages,
+            router,
+            scratch,
+            ..
+        } = self;
+        let window = windows.get_mut(win)?;
+        let done = then(
+            window,
+            &mut Ports {
+                messages,
+                router,
+                scratch,
+            },
+        )?;
+        messages.flush(router)?;
+        Ok(done)
+    }
+}
+
+/// The hints of a window whose arguments are valid.
+fn checked(spec: &WindowSpec) -> Result<WindowHints> {
+    if spec.disp_unit <= 0 {
+        let detail = format!("disp_unit is {}; it must be greater than 0", spec.disp_unit);
+        return Err(Error::new(Class::DISP, detail));
+    }
+    let mut hints = WindowHints::default();
+    hints.update(spec.info)?;
+    Ok(hints)
+}
+
+/// The places of parts in common memory.
+fn layout(parts: &[Part], on_pages: bool) -> Result<WindowLayout> {
+    let sizes = parts.iter().map(|part| part.size as usize);
+    WindowLayout::new(sizes, on_pages)
+        .ok_or_else(|| Error::new(Class::NO_MEM, "the parts of the window do not fit memory"))
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+}
+
+fn encode(name: &SharedName) -> [u8; NAME] {
+    let mut bytes = [0; NAME];
+    bytes[..8].copy_from_slice(&u64::from(name.process).to_ne_bytes());
+    bytes[8..16].copy_from_slice(&(name.descriptor as u64).to_ne_bytes());
+    bytes[16..].copy_from_slice(&name.token.to_ne_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8; NAME]) -> SharedName {
+    SharedName {
+        process: word(bytes, 0) as u32,
+        descriptor: word(bytes, 8) as i32,
+        token: word(bytes, 16),
+    }
+}

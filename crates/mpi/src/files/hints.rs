@@ -1,0 +1,166 @@
+//! Hints about files, by the names that ROMIO gave them (MPI 5.0 §14.2.8).
+//!
+//! A hint with a value that it cannot have is ignored. `info` lists the hints that are in use, so
+//! an ignored one is absent.
+
+/// A choice that a hint leaves to the library, or makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Switch {
+    #[default]
+    Automatic,
+    Enabled,
+    Disabled,
+}
+
+/// Bytes that are read, and written, at once where gaps are moved with the data around them.
+const SIEVED_READ: u64 = 4 << 20;
+const SIEVED_WRITE: u64 = 512 << 10;
+/// Permissions of a new file, before the process's mask.
+const PERMISSIONS: u32 = 0o666;
+
+/// The hints that are in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileHints {
+    /// `romio_ds_read`
+    pub(crate) sieve_read: Switch,
+    /// `romio_ds_write`
+    pub(crate) sieve_write: Switch,
+    /// `ind_rd_buffer_size`
+    pub(crate) sieved_read: u64,
+    /// `ind_wr_buffer_size`
+    pub(crate) sieved_write: u64,
+    /// `file_perm`
+    pub(crate) permissions: u32,
+}
+
+impl Default for FileHints {
+    fn default() -> FileHints {
+        FileHints {
+            sieve_read: Switch::default(),
+            sieve_write: Switch::default(),
+            sieved_read: SIEVED_READ,
+            sieved_write: SIEVED_WRITE,
+            permissions: PERMISSIONS,
+        }
+    }
+}
+
+impl FileHints {
+    /// Takes the hints of an info object, and keeps the others.
+    pub(crate) fn update(&mut self, info: &[(String, String)]) {
+        for (key, value) in info {
+            let value = value.trim();
+            match key.as_str() {
+                "romio_ds_read" => set_switch(&mut self.sieve_read, value),
+                "romio_ds_write" => set_switch(&mut self.sieve_write, value),
+                "ind_rd_buffer_size" => set_number(&mut self.sieved_read, value),
+                "ind_wr_buffer_size" => set_number(&mut self.sieved_write, value),
+                "file_perm" => {
+                    if let Ok(bits) = u32::from_str_radix(value, 8)
+                        && bits <= 0o7777
+                    {
+                        self.permissions = bits;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The hints as keys and values of an info object.
+    pub(crate) fn info(&self) -> Vec<(String, String)> {
+        let switch = |switch| match switch {
+            Switch::Automatic => "automatic",
+            Switch::Enabled => "enable",
+            Switch::Disabled => "disable",
+        };
+        let pairs = [
+            ("romio_ds_read", switch(self.sieve_read).to_string()),
+            ("romio_ds_write", switch(self.sieve_write).to_string()),
+            ("ind_rd_buffer_size", self.sieved_read.to_string()),
+            ("ind_wr_buffer_size", self.sieved_write.to_string()),
+            ("file_perm", format!("{:o}", self.permissions)),
+        ];
+        pairs.map(|(key, value)| (key.to_string(), value)).into()
+    }
+
+    /// The hint on which all ranks must agree, as a number.
+    pub(crate) fn word(&self) -> u64 {
+        self.sieve_write as u64
+    }
+
+    /// Takes the first rank's word, and lets all ranks rewrite gaps if one of them does.
+    pub(crate) fn agree(&mut self, words: impl Iterator<Item = u64> + Clone) {
+        let switch = |word: u64| match word {
+            1 => Switch::Enabled,
+            2 => Switch::Disabled,
+            _ => Switch::Automatic,
+        };
+        let first = words.clone().next().map_or(self.sieve_write, switch);
+        let any = words.map(switch).any(|switch| switch == Switch::Enabled);
+        self.sieve_write = if any { Switch::Enabled } else { first };
+    }
+}
+
+fn set_number(place: &mut u64, value: &str) {
+    if let Ok(number @ 1..) = value.parse() {
+        *place = number;
+    }
+}
+
+fn set_switch(place: &mut Switch, value: &str) {
+    *place = match value.to_ascii_lowercase().as_str() {
+        "enable" => Switch::Enabled,
+        "disable" => Switch::Disabled,
+        "automatic" => Switch::Automatic,
+        _ => return,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hints_in_use_are_listed() {
+        let mut hints = FileHints::default();
+        let info = [
+            ("cb_nodes", "3"),
+            ("ind_rd_buffer_size", "nonsense"),
+            ("romio_ds_write", "ENABLE"),
+            ("striping_unit", "4096"),
+            ("file_perm", "640"),
+        ];
+        hints.update(&info.map(|(key, value)| (key.to_string(), value.to_string())));
+        let listed = hints.info();
+        let get = |key: &str| {
+            let mut found = listed.iter().filter(|pair| pair.0 == key);
+            found.next().map(|pair| pair.1.as_str())
+        };
+        // No rank collects the data of others.
+        assert_eq!(get("cb_nodes"), None);
+        assert_eq!(get("ind_rd_buffer_size"), Some("4194304"));
+        assert_eq!(get("romio_ds_write"), Some("enable"));
+        assert_eq!(get("file_perm"), Some("640"));
+        assert_eq!(get("striping_unit"), None);
+    }
+
+    #[test]
+    fn all_ranks_use_the_first_ones_and_rewrite_gaps_together() {
+        let of = |sieve_write| FileHints {
+            sieve_write,
+            ..FileHints::default()
+        };
+        let agreed = |all: [Switch; 3]| {
+            let words = all.map(|switch| of(switch).word());
+            all.map(|switch| {
+                let mut hints = of(switch);
+                hints.agree(words.into_iter());
+                hints.sieve_write
+            })
+        };
+        use Switch::*;
+        assert_eq!(agreed([Disabled, Automatic, Disabled]), [Disabled; 3]);
+        assert_eq!(agreed([Disabled, Automatic, Enabled]), [Enabled; 3]);
+    }
+}

@@ -1,0 +1,212 @@
+C     Each kind of argument in fixed form, without an interface.
+      MODULE STATE
+      INTEGER :: FAULTS = 0, DELETED = 0, COPIED = 0, HANDLED = 0
+      END MODULE
+
+      SUBROUTINE CHECK(RIGHT, TEXT)
+      USE STATE
+      LOGICAL RIGHT
+      CHARACTER*(*) TEXT
+      IF (.NOT. RIGHT) THEN
+        PRINT *, 'wrong: ', TEXT
+        FAULTS = FAULTS + 1
+      END IF
+      END
+
+      SUBROUTINE LARGEST(FROM, TO, LENGTH, TYPE)
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER LENGTH, TYPE, I, FROM(LENGTH), TO(LENGTH)
+      CALL CHECK(TYPE .EQ. MPI_INTEGER, 'type of a reduction')
+      DO 10 I = 1, LENGTH
+        TO(I) = MAX(FROM(I), TO(I))
+   10 CONTINUE
+      END
+
+      SUBROUTINE COPY(COMM, KEYVAL, EXTRA, VALUE, RESULT, FLAG, IERR)
+      USE STATE
+      IMPLICIT NONE
+      INTEGER COMM, KEYVAL, EXTRA, VALUE, RESULT, IERR
+      LOGICAL FLAG
+      CALL CHECK(EXTRA .EQ. 77, 'extra state of a copy')
+      COPIED = COPIED + 1
+      RESULT = VALUE + 1
+      FLAG = .TRUE.
+      IERR = 0
+      END
+
+      SUBROUTINE DELETE(COMM, KEYVAL, VALUE, EXTRA, IERR)
+      USE STATE
+      IMPLICIT NONE
+      INTEGER COMM, KEYVAL, VALUE, EXTRA, IERR
+      CALL CHECK(EXTRA .EQ. 77, 'extra state of a deletion')
+      DELETED = DELETED + VALUE
+      IERR = 0
+      END
+
+      SUBROUTINE HANDLER(COMM, CODE)
+      USE STATE
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER COMM, CODE, CLASS, IERR
+      CALL CHECK(COMM .EQ. MPI_COMM_WORLD, 'communicator of a handler')
+      CALL MPI_ERROR_CLASS(CODE, CLASS, IERR)
+      CALL CHECK(CLASS .EQ. MPI_ERR_RANK, 'class of a handler')
+      HANDLED = HANDLED + 1
+      END
+
+      PROGRAM CONVERSIONS
+      USE STATE
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER RANK, SIZE, IERR, I, N, OP, CART, KEYVAL, COMM, VALUE
+      INTEGER DIMS(2), COORDS(2), REQUESTS(4), INDICES(4), DATA(4)
+      INTEGER STATUSES(MPI_STATUS_SIZE,4), HANDLER_HANDLE, INFO, TYPE
+      INTEGER GROUP, NEWGROUP, RANGES(3,1), GRAPH, LENGTHS(2)
+      INTEGER OFFSETS(2), TYPES(2), EXTENT
+      LOGICAL PERIODS(2), REMAIN(2), FLAG
+      CHARACTER*20 TEXT
+      EXTERNAL LARGEST, COPY, DELETE, HANDLER
+      CALL MPI_INIT(IERR)
+      CALL MPI_COMM_RANK(MPI_COMM_WORLD, RANK, IERR)
+      CALL MPI_COMM_SIZE(MPI_COMM_WORLD, SIZE, IERR)
+      CALL CHECK(SIZE .EQ. 4, 'four ranks')
+
+C     Logicals and their arrays.
+      DIMS(1) = 2
+      DIMS(2) = 2
+      PERIODS(1) = .TRUE.
+      PERIODS(2) = .FALSE.
+      CALL MPI_CART_CREATE(MPI_COMM_WORLD, 2, DIMS, PERIODS, .FALSE.,
+     &                     CART, IERR)
+      PERIODS(1) = .FALSE.
+      PERIODS(2) = .TRUE.
+      CALL MPI_CART_GET(CART, 2, DIMS, PERIODS, COORDS, IERR)
+      CALL CHECK(PERIODS(1) .AND. .NOT. PERIODS(2), 'periods')
+      CALL CHECK(PERIODS(1) .EQV. .TRUE., 'value of true')
+      REMAIN(1) = .TRUE.
+      REMAIN(2) = .FALSE.
+      CALL MPI_CART_SUB(CART, REMAIN, COMM, IERR)
+      CALL MPI_COMM_SIZE(COMM, N, IERR)
+      CALL CHECK(N .EQ. 2, 'a part of a grid')
+      CALL MPI_COMM_FREE(COMM, IERR)
+      CALL CHECK(COMM .EQ. MPI_COMM_NULL, 'a freed communicator')
+
+C     Positions begin with 1.
+      DO 10 I = 1, 4
+        DATA(I) = -1
+        CALL MPI_IRECV(DATA(I), 1, MPI_INTEGER, MPI_PROC_NULL, I,
+     &                 MPI_COMM_WORLD, REQUESTS(I), IERR)
+   10 CONTINUE
+      CALL MPI_WAITSOME(4, REQUESTS, N, INDICES, STATUSES, IERR)
+      CALL CHECK(N .EQ. 4, 'number of completed requests')
+      DO 20 I = 1, N
+        CALL CHECK(INDICES(I) .EQ. I, 'position of a request')
+        CALL CHECK(REQUESTS(I) .EQ. MPI_REQUEST_NULL, 'null request')
+        CALL CHECK(STATUSES(MPI_SOURCE,I) .EQ. MPI_PROC_NULL, 'source')
+   20 CONTINUE
+      CALL MPI_WAITSOME(4, REQUESTS, N, INDICES, MPI_STATUSES_IGNORE,
+     &                  IERR)
+      CALL CHECK(N .EQ. MPI_UNDEFINED, 'no active request')
+      CALL MPI_TESTANY(4, REQUESTS, I, FLAG, MPI_STATUS_IGNORE, IERR)
+      CALL CHECK(FLAG .AND. I .EQ. MPI_UNDEFINED, 'no position')
+
+C     A reduction of the program's own.
+      CALL MPI_OP_CREATE(LARGEST, .TRUE., OP, IERR)
+      DATA(1) = RANK
+      CALL MPI_ALLREDUCE(MPI_IN_PLACE, DATA, 1, MPI_INTEGER, OP,
+     &                   MPI_COMM_WORLD, IERR)
+      CALL CHECK(DATA(1) .EQ. 3, 'largest')
+      CALL MPI_OP_COMMUTATIVE(OP, FLAG, IERR)
+      CALL CHECK(FLAG, 'commutative')
+      CALL MPI_OP_FREE(OP, IERR)
+      CALL CHECK(OP .EQ. MPI_OP_NULL, 'freed operation')
+
+C     Attributes of MPI 1.
+      CALL MPI_KEYVAL_CREATE(COPY, DELETE, KEYVAL, 77, IERR)
+      CALL MPI_ATTR_PUT(MPI_COMM_WORLD, KEYVAL, 40, IERR)
+      CALL MPI_COMM_DUP(MPI_COMM_WORLD, COMM, IERR)
+      CALL MPI_ATTR_GET(COMM, KEYVAL, VALUE, FLAG, IERR)
+      CALL CHECK(FLAG .AND. VALUE .EQ. 41, 'copied attribute')
+      CALL MPI_COMM_FREE(COMM, IERR)
+      CALL CHECK(COPIED .EQ. 1 .AND. DELETED .EQ. 41, 'calls')
+      CALL MPI_ATTR_DELETE(MPI_COMM_WORLD, KEYVAL, IERR)
+      CALL CHECK(DELETED .EQ. 81, 'deleted attribute')
+      CALL MPI_KEYVAL_FREE(KEYVAL, IERR)
+      CALL CHECK(KEYVAL .EQ. MPI_KEYVAL_INVALID, 'freed key')
+      CALL MPI_KEYVAL_CREATE(MPI_DUP_FN, MPI_NULL_DELETE_FN, KEYVAL, 0,
+     &                       IERR)
+      CALL MPI_ATTR_PUT(MPI_COMM_WORLD, KEYVAL, -5, IERR)
+      CALL MPI_COMM_DUP(MPI_COMM_WORLD, COMM, IERR)
+      CALL MPI_ATTR_GET(COMM, KEYVAL, VALUE, FLAG, IERR)
+      CALL CHECK(FLAG .AND. VALUE .EQ. -5, 'duplicated attribute')
+      CALL MPI_COMM_FREE(COMM, IERR)
+      CALL MPI_ATTR_GET(MPI_COMM_WORLD, MPI_TAG_UB, VALUE, FLAG, IERR)
+      CALL CHECK(FLAG .AND. VALUE .GE. 32767, 'largest tag')
+
+C     An error handler of the program's.
+      CALL MPI_COMM_CREATE_ERRHANDLER(HANDLER, HANDLER_HANDLE, IERR)
+      CALL MPI_COMM_SET_ERRHANDLER(MPI_COMM_WORLD, HANDLER_HANDLE,
+     &                             IERR)
+      CALL MPI_SEND(DATA, 1, MPI_INTEGER, 99, 0, MPI_COMM_WORLD, IERR)
+      CALL CHECK(HANDLED .EQ. 1, 'handled error')
+      CALL MPI_COMM_SET_ERRHANDLER(MPI_COMM_WORLD,
+     &                             MPI_ERRORS_ARE_FATAL, IERR)
+
+C     Texts.
+      CALL MPI_INFO_CREATE(INFO, IERR)
+      CALL MPI_INFO_SET(INFO, '  key ', ' a value   ', IERR)
+      TEXT = 'xxxxxxxxxxxxxxxxxxxx'
+      CALL MPI_INFO_GET(INFO, 'key', 20, TEXT, FLAG, IERR)
+      CALL CHECK(FLAG .AND. TEXT .EQ. 'a value', 'value of a key')
+      N = 20
+      TEXT = 'xxxxxxxxxxxxxxxxxxxx'
+      CALL MPI_INFO_GET_STRING(INFO, 'key', N, TEXT, FLAG, IERR)
+      CALL CHECK(FLAG .AND. N .EQ. 7, 'length of a value')
+      CALL CHECK(TEXT .EQ. 'a value', 'text of a value')
+      CALL MPI_INFO_GET(INFO, 'no', 20, TEXT, FLAG, IERR)
+      CALL CHECK(.NOT. FLAG .AND. TEXT .EQ. 'a value', 'no value')
+      CALL MPI_INFO_GET_NTHKEY(INFO, 0, TEXT, IERR)
+      CALL CHECK(TEXT .EQ. 'key', 'name of a key')
+      CALL MPI_INFO_FREE(INFO, IERR)
+      CALL MPI_COMM_SET_NAME(CART, 'grid  ', IERR)
+      CALL MPI_COMM_GET_NAME(CART, TEXT, N, IERR)
+      CALL CHECK(TEXT .EQ. 'grid' .AND. N .EQ. 4, 'name')
+
+C     Arrays of triples and of handles; addresses of MPI 1.
+      CALL MPI_COMM_GROUP(MPI_COMM_WORLD, GROUP, IERR)
+      RANGES(1,1) = 0
+      RANGES(2,1) = 3
+      RANGES(3,1) = 2
+      CALL MPI_GROUP_RANGE_INCL(GROUP, 1, RANGES, NEWGROUP, IERR)
+      CALL MPI_GROUP_SIZE(NEWGROUP, N, IERR)
+      CALL CHECK(N .EQ. 2, 'every other rank')
+      TYPES(1) = MPI_INTEGER
+      TYPES(2) = MPI_DOUBLE_PRECISION
+      LENGTHS(1) = 1
+      LENGTHS(2) = 1
+      OFFSETS(1) = 0
+      OFFSETS(2) = 8
+      CALL MPI_TYPE_STRUCT(2, LENGTHS, OFFSETS, TYPES, TYPE, IERR)
+      CALL MPI_TYPE_COMMIT(TYPE, IERR)
+      CALL MPI_TYPE_EXTENT(TYPE, EXTENT, IERR)
+      CALL CHECK(EXTENT .EQ. 16, 'extent')
+      CALL MPI_TYPE_UB(TYPE, EXTENT, IERR)
+      CALL CHECK(EXTENT .EQ. 16, 'upper bound')
+      CALL MPI_TYPE_FREE(TYPE, IERR)
+
+C     A graph whose edges have no weights.
+      I = MOD(RANK + 1, SIZE)
+      N = MOD(RANK + SIZE - 1, SIZE)
+      CALL MPI_DIST_GRAPH_CREATE_ADJACENT(MPI_COMM_WORLD, 1, N,
+     &     MPI_UNWEIGHTED, 1, I, MPI_UNWEIGHTED, MPI_INFO_NULL,
+     &     .FALSE., GRAPH, IERR)
+      CALL MPI_DIST_GRAPH_NEIGHBORS_COUNT(GRAPH, I, N, FLAG, IERR)
+      CALL CHECK(.NOT. FLAG .AND. I .EQ. 1 .AND. N .EQ. 1, 'graph')
+
+      DATA(1) = FAULTS
+      CALL MPI_ALLREDUCE(MPI_IN_PLACE, DATA, 1, MPI_INTEGER, MPI_SUM,
+     &                   MPI_COMM_WORLD, IERR)
+      IF (RANK .EQ. 0 .AND. DATA(1) .EQ. 0) PRINT *, 'ok'
+      CALL MPI_FINALIZE(IERR)
+      END
