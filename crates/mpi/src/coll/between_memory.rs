@@ -191,8 +191,8 @@ impl Rank {
                 let lane = shared.lane.as_ref();
                 let direct = lane.map_or(!shared.buffer.is_ready(), |lane| lane.is_direct);
                 let case = facts.case(it.size, direct && it.can_be_direct());
-                // The table's sizes for direct copies are those of one group. Here they come in by a
-                // contest, or by the user's wish.
+                // The table's sizes for direct copies are those of one group. Here a contest or the
+                // user brings them in.
                 let of_table = match self.algorithms.is_free() {
                     true => facts.case(it.size, false),
                     false => case,

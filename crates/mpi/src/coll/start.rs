@@ -52,12 +52,17 @@ impl Rank {
             return self.collective_between(state, &waiting, work, comm);
         };
         work.check(&entry.core)?;
-        let engine = self.engine(entry, work, true);
-        if let Engine::Round(facts) = engine {
-            let place = (entry.core.rank, entry.core.size());
+        let place = (entry.core.rank, entry.core.size());
+        let facts = work.shared(place.0, place.1);
+        // Short vectors go by a round at once.
+        if let Some(facts) = facts
+            && entry.buffer.is_ready()
+            && self.algorithms.takes_buffer(facts.published, place.1)
+        {
             drop(state);
             return self.run_round(&waiting, work, comm, facts, place);
         }
+        let engine = self.engine(entry, work, facts, true);
         self.run_by(engine, state, &waiting, work, comm)
     }
 
@@ -150,8 +155,14 @@ impl Rank {
 
     /// The engine for a call on a communicator.
     #[inline(always)]
-    fn engine(&self, comm: &mut Comm, work: &Work, blocking: bool) -> Engine {
-        let Some(facts) = work.shared(comm.core.rank, comm.core.size()) else {
+    fn engine(
+        &self,
+        comm: &mut Comm,
+        work: &Work,
+        facts: Option<SharedFacts>,
+        blocking: bool,
+    ) -> Engine {
+        let Some(facts) = facts else {
             return Engine::Messages;
         };
         if !blocking && comm.lane.is_none() {
@@ -243,12 +254,13 @@ impl Rank {
         };
         work.check(&entry.core)?;
         let core = entry.core.clone();
+        let facts = work.shared(core.rank, core.size());
         let rank = self.clone();
         if let Engine::Lane {
             lane,
             facts,
             direct,
-        } = self.engine(entry, &work, false)
+        } = self.engine(entry, &work, facts, false)
         {
             let work = Arc::new(work);
             let round = match direct {
