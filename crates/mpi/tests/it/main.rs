@@ -13,6 +13,7 @@ mod communicators;
 mod counted;
 mod counted_rails;
 mod explained;
+mod files;
 mod generalized;
 mod given_costs;
 mod groups;
