@@ -1,5 +1,5 @@
-/* Writes a file and makes a window, and looks at no error code but those of the window. Rank 0 also
- * deletes the file and asks the tools interface. With the argument `fatal`, the window's errors are fatal. */
+/* Asks for a session and makes a window, and looks at no error code but those of the window. Rank 0 also
+ * asks for an intercommunicator and the tools interface. With the argument `fatal`, the window's errors are fatal. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,15 +7,17 @@
 int main(int argc, char **argv) {
     int rank, length, class;
     char text[MPI_MAX_ERROR_STRING];
-    MPI_File file;
+    MPI_Session session;
+    MPI_Comm comm;
     MPI_Win window;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < 2; i++) {
-        MPI_File_open(MPI_COMM_WORLD, "out.dat", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
-        MPI_File_write(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+        MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "none", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
     }
-    if (rank == 0) MPI_File_delete("out.dat", MPI_INFO_NULL);
+    if (rank == 0)
+        MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, MPI_GROUP_EMPTY, 0, "none", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
     if (rank == 0) MPI_T_cvar_get_num(&length);
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc < 2 || strcmp(argv[1], "fatal") != 0) {

@@ -45,14 +45,6 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
     );
     expect(
         // SAFETY: no pointer is read.
-        || unsafe { PMPI_File_delete(null(), MPI_INFO_NULL) },
-        MPI_ERR_UNSUPPORTED_OPERATION,
-        Object::File(File(0x118)),
-        "MPI_File_delete",
-        text,
-    );
-    expect(
-        // SAFETY: no pointer is read.
         || unsafe { MPI_Comm_join(-1, null_mut()) },
         MPI_ERR_UNSUPPORTED_OPERATION,
         Object::None,
@@ -98,6 +90,19 @@ fn the_object_of_a_call_may_stand_behind_an_address() {
         "0x1001 is not a communicator: it was never one, or it has been freed (MPI_ERR_COMM)",
     );
     assert_eq!(comm, Comm(0x1001));
+}
+
+/// Errors without an open file go to MPI_FILE_NULL (MPI 5.0 §14.7).
+#[test]
+fn the_object_of_an_error_without_an_open_file_is_the_null_file() {
+    expect(
+        // SAFETY: the procedure rejects NULL, which this test checks.
+        || unsafe { PMPI_File_delete(null(), MPI_INFO_NULL) },
+        MPI_ERR_ARG,
+        Object::File(File(0x118)),
+        "MPI_File_delete",
+        "filename is NULL; it must point to memory of the caller (MPI_ERR_ARG)",
+    );
 }
 
 #[test]

@@ -157,7 +157,7 @@ impl CollectiveAccess {
                 }),
                 false => Ok(0),
             };
-            let base = self.round.from_first(base).await? as i64;
+            let base = self.round.word_of_first(base).await? as i64;
             access.start = Some(base + lens.take(me).sum::<i64>());
         }
         let result = access.run(&self.round.rank);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ::files::{Access, Backing, Counter, OpenMode, Storage, Token};
 
 use super::agreement::Agreement;
-use super::file_round::{Procedure, Said, agree, exchange, from_first};
+use super::file_round::{Procedure, Said, agree, exchange, word_of_first};
 use crate::comm::Core;
 use crate::files::{AccessMode, FileHints, FileView, OpenFile, SharedFile, system_error};
 use crate::rank::{Rank, State};
@@ -281,11 +281,11 @@ impl Opening {
             let told = opened.as_ref().map_err(Error::clone);
             let told = told.map(|(_, pointer)| pointer.is_some().into());
             if self.size > 1 {
-                from_first(&self.agreement, told).await?;
+                word_of_first(&self.agreement, told).await?;
             }
             return agree(&self.agreement, opened).await;
         }
-        let is_there = from_first(&self.agreement, Ok(0)).await? != 0;
+        let is_there = word_of_first(&self.agreement, Ok(0)).await? != 0;
         let opened = self
             .open_here()
             .and_then(|file| Ok((file, pointer(is_there)?)));

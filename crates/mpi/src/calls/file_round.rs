@@ -115,8 +115,8 @@ impl FileRound {
     }
 
     /// Sends a number of the first rank, or its failure, to all.
-    pub(super) async fn from_first(&self, mine: Result<u64>) -> Result<u64> {
-        from_first(&self.agreement, mine).await
+    pub(super) async fn word_of_first(&self, mine: Result<u64>) -> Result<u64> {
+        word_of_first(&self.agreement, mine).await
     }
 
     /// This rank is the first of the file's.
@@ -166,7 +166,7 @@ pub(super) async fn agree<T>(agreement: &Agreement, mine: Result<T>) -> Result<T
 }
 
 /// Sends a number of the first place, or its failure, to all.
-pub(super) async fn from_first(agreement: &Agreement, mine: Result<u64>) -> Result<u64> {
+pub(super) async fn word_of_first(agreement: &Agreement, mine: Result<u64>) -> Result<u64> {
     let (class, value) = match &mine {
         Ok(value) => (0, *value),
         Err(error) => (u64::from(error.class.0.unsigned_abs()), 0),

@@ -190,11 +190,15 @@ mod tests {
 
     #[test]
     fn all_ranks_use_the_first_ones_and_rewrite_gaps_together() {
-        let mut first = FileHints::default();
-        first.aggregators = 2;
-        first.collective_write = Switch::Disabled;
-        let mut second = FileHints::default();
-        second.sieve_write = Switch::Enabled;
+        let mut first = FileHints {
+            aggregators: 2,
+            collective_write: Switch::Disabled,
+            ..FileHints::default()
+        };
+        let mut second = FileHints {
+            sieve_write: Switch::Enabled,
+            ..FileHints::default()
+        };
         let words = [first.words(), second.words()];
         first.agree(&words);
         second.agree(&words);

@@ -1,5 +1,6 @@
 //! Data representations (MPI 5.0 §14.5): the bytes of a value in a file.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use datatype::{Buffer, Predefined, Type, external32};
@@ -81,18 +82,16 @@ impl Representation {
             Representation::Native | Representation::Internal => Ok(ty.clone()),
             Representation::External32 => Ok(files::external::layout(ty)?),
             Representation::Registered(_, functions) => {
-                let mut failed = None;
+                let failed = RefCell::new(None);
                 let leaf = |basic: Predefined| {
                     let extent = functions.extent(basic).unwrap_or_else(|error| {
-                        failed = Some(error);
+                        failed.replace(Some(error));
                         0
                     });
                     Type::contiguous(extent as i64, &Predefined::BYTE.into())
                 };
-                let leaf = std::cell::RefCell::new(leaf);
-                let layout = ty.rebuilt(&|basic| (leaf.borrow_mut())(basic));
-                drop(leaf);
-                match failed {
+                let layout = ty.rebuilt(&leaf);
+                match failed.into_inner() {
                     Some(error) => Err(error),
                     None => Ok(layout?),
                 }
