@@ -27,7 +27,7 @@ struct Opening {
 }
 
 /// Words of the first exchange: the context, the token of the shared pointer, the mode, the hints.
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 
 /// An open file and its shared pointer.
 type Opened = (Box<dyn Backing>, Option<Counter>);
@@ -199,7 +199,7 @@ async fn open(
         let detail = "the access modes of the ranks differ";
         return Err(Error::new(Class::NOT_SAME, detail));
     }
-    let words: Vec<[u64; 3]> = all
+    let words: Vec<[u64; 4]> = all
         .iter()
         .map(|words| std::array::from_fn(|at| words[3 + at]))
         .collect();

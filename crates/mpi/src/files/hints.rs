@@ -13,7 +13,7 @@ pub(crate) enum Switch {
 }
 
 /// Bytes of an aggregator's buffer, unless a hint says otherwise.
-const COLLECTIVE_BUFFER: u64 = 16 << 20;
+const COLLECTIVE_BUFFER: u64 = 4 << 20;
 /// Bytes that are read, and written, at once where gaps are moved with the data around them.
 const SIEVED_READ: u64 = 4 << 20;
 const SIEVED_WRITE: u64 = 512 << 10;
@@ -112,7 +112,7 @@ impl FileHints {
     }
 
     /// The hints on which all ranks must agree, as numbers.
-    pub(crate) fn words(&self) -> [u64; 3] {
+    pub(crate) fn words(&self) -> [u64; 4] {
         let switches = [
             self.collective_read,
             self.collective_write,
@@ -121,24 +121,24 @@ impl FileHints {
         let switches = switches
             .iter()
             .fold(0, |word, switch| word << 2 | *switch as u64);
-        [self.aggregators, self.collective_buffer, switches]
+        [self.aggregators, self.collective_buffer, switches, 0]
     }
 
     /// Takes the hints of the first rank, and lets all ranks rewrite gaps if one of them does.
-    pub(crate) fn agree(&mut self, all: &[[u64; 3]]) {
+    pub(crate) fn agree(&mut self, all: &[[u64; 4]]) {
         let switch = |word: u64| match word & 3 {
             1 => Switch::Enabled,
             2 => Switch::Disabled,
             _ => Switch::Automatic,
         };
-        let Some([aggregators, buffer, switches]) = all.first() else {
+        let Some([aggregators, buffer, switches, _]) = all.first() else {
             return;
         };
         self.aggregators = *aggregators;
         self.collective_buffer = *buffer;
         self.collective_read = switch(switches >> 4);
         self.collective_write = switch(switches >> 2);
-        let enabled = |words: &[u64; 3]| switch(words[2]) == Switch::Enabled;
+        let enabled = |words: &[u64; 4]| switch(words[2]) == Switch::Enabled;
         self.sieve_write = match all.iter().any(enabled) {
             true => Switch::Enabled,
             false => switch(*switches),
@@ -182,7 +182,7 @@ mod tests {
             found.next().map(|pair| pair.1.as_str())
         };
         assert_eq!(get("cb_nodes"), Some("3"));
-        assert_eq!(get("cb_buffer_size"), Some("16777216"));
+        assert_eq!(get("cb_buffer_size"), Some("4194304"));
         assert_eq!(get("romio_ds_write"), Some("enable"));
         assert_eq!(get("file_perm"), Some("640"));
         assert_eq!(get("striping_unit"), None);
