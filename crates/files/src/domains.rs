@@ -18,7 +18,8 @@ pub struct Domains {
 impl Domains {
     /// Divides a range among `count` aggregators whose windows have at most `window` bytes.
     pub fn new(range: Range<u64>, count: usize, window: u64) -> Domains {
-        let len = range.end.saturating_sub(range.start);
+        let first = range.start / ALIGNMENT * ALIGNMENT;
+        let len = range.end.saturating_sub(first);
         let each = len.div_ceil(count.max(1) as u64);
         Domains {
             range,

@@ -169,7 +169,11 @@ impl TwoPhase<'_> {
     fn share(&self, window: &Range<u64>) -> Range<usize> {
         let view = &self.access.view.bytes;
         let len = self.memory.len() as u64;
-        let at = |offset| view.bytes_before(offset).saturating_sub(self.position).min(len);
+        let at = |offset| {
+            view.bytes_before(offset)
+                .saturating_sub(self.position)
+                .min(len)
+        };
         at(window.start) as usize..at(window.end) as usize
     }
 
