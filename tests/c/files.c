@@ -280,14 +280,14 @@ static void facts(void) {
     MPI_File file;
     char prefixed[160];
     OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "ind_rd_buffer_size", "1048576"));
+    OK(MPI_Info_set(info, "cb_buffer_size", "1048576"));
     OK(MPI_Info_set(info, "no_such_hint", "1"));
     snprintf(prefixed, sizeof prefixed, "ufs:%s", name);
     OK(MPI_File_open(MPI_COMM_WORLD, prefixed, MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &file));
     OK(MPI_Info_free(&info));
     OK(MPI_File_get_info(file, &used));
-    OK(MPI_Info_get_string(used, "ind_rd_buffer_size", &length, value, &flag));
-    CHECK(flag && strcmp(value, "1048576") == 0, "ind_rd_buffer_size");
+    OK(MPI_Info_get_string(used, "cb_buffer_size", &length, value, &flag));
+    CHECK(flag && strcmp(value, "1048576") == 0, "cb_buffer_size");
     OK(MPI_Info_get_string(used, "no_such_hint", &length, value, &flag));
     CHECK(!flag, "an ignored hint is absent");
     OK(MPI_Info_free(&used));

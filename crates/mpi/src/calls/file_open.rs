@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ::files::{Access, Backing, Counter, OpenMode, Storage, Token};
 
 use super::agreement::Agreement;
-use super::file_round::{Procedure, Said, agree, exchange, first_says};
+use super::file_round::{Procedure, Said, agree, exchange, word_of_first};
 use crate::comm::Core;
 use crate::files::{AccessMode, FileHints, FileView, OpenFile, SharedFile, system_error};
 use crate::rank::{Rank, State};
@@ -26,8 +26,8 @@ struct Opening {
     has_one_host: bool,
 }
 
-/// Words of the first exchange: the context, the token of the shared pointer, the mode, the hint.
-const WORDS: usize = 4;
+/// Words of the first exchange: the context, the token of the shared pointer, the mode, the hints.
+const WORDS: usize = 7;
 
 /// An open file and its shared pointer.
 type Opened = (Box<dyn Backing>, Option<Counter>);
@@ -188,7 +188,9 @@ async fn open(
                 .as_ref()
                 .map_or_else(Token::unused, |(_, token)| *token);
             let token = token.to_word();
-            Ok(vec![proposal, token, mode.value() as u64, hints.word()])
+            let mut words = vec![proposal, token, mode.value() as u64];
+            words.extend(hints.words());
+            Ok(words)
         }
     };
     let all = exchange(&agreement, mine, WORDS).await?;
@@ -197,7 +199,11 @@ async fn open(
         let detail = "the access modes of the ranks differ";
         return Err(Error::new(Class::NOT_SAME, detail));
     }
-    hints.agree(all.iter().map(|words| words[3]));
+    let words: Vec<[u64; 4]> = all
+        .iter()
+        .map(|words| std::array::from_fn(|at| words[3 + at]))
+        .collect();
+    hints.agree(&words);
     let (context, token) = (all[0][0], Token::from_word(all[0][1]));
     let opening = Opening {
         storage,
@@ -275,11 +281,11 @@ impl Opening {
             let told = opened.as_ref().map_err(Error::clone);
             let told = told.map(|(_, pointer)| pointer.is_some().into());
             if self.size > 1 {
-                first_says(&self.agreement, told).await?;
+                word_of_first(&self.agreement, told).await?;
             }
             return agree(&self.agreement, opened).await;
         }
-        let is_there = first_says(&self.agreement, Ok(0)).await? != 0;
+        let is_there = word_of_first(&self.agreement, Ok(0)).await? != 0;
         let opened = self
             .open_here()
             .and_then(|file| Ok((file, pointer(is_there)?)));

@@ -280,3 +280,15 @@ fn errors_at_every_call_with_sieved_writes() {
 fn errors_at_every_call_on_two_hosts() {
     at_every_call(2, &[]);
 }
+
+#[test]
+fn errors_at_every_call_in_two_phases() {
+    let hints: &[(&str, &str)] = &[
+        ("romio_cb_write", "enable"),
+        ("romio_cb_read", "enable"),
+        ("cb_nodes", "2"),
+        ("cb_buffer_size", "48"),
+    ];
+    at_every_call(1, hints);
+    at_every_call(2, hints);
+}
