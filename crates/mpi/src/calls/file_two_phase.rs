@@ -19,8 +19,15 @@ use crate::files::{Direction, Switch};
 use crate::rank::Rank;
 use crate::{Class, Error, Result};
 
-/// Runs from this length on are as fast without an exchange.
+/// Runs from this length on are accessed without an exchange, between hosts and on one. Two ranks
+/// on a tmpfs write interleaved runs of 1 KiB 1.5 times as fast by an exchange (64 B: 7.8 times),
+/// and those of 4 KiB 0.8 times.
 const LONG_RUN: u64 = 32 << 10;
+const LONG_RUN_ON_ONE_HOST: u64 = 2 << 10;
+/// The number of ranks on one host up to which each reads with the gaps. Two ranks read runs of
+/// 64 B so 2.3 times as fast as by an exchange, but all ranks together read all data as often as
+/// there are ranks.
+const FEW_READERS: usize = 8;
 /// Aggregators on each host, unless a hint says otherwise.
 const AGGREGATORS: usize = 4;
 /// The largest window: places in it have 32 bits.
@@ -79,8 +86,16 @@ impl Plan {
                 ends = ends.max(extent.end);
                 is_before
             });
-            let is_short = busy().all(|extent| extent.run < LONG_RUN);
-            if !interleaves || !is_short {
+            let long = match hosts {
+                1 => LONG_RUN_ON_ONE_HOST,
+                _ => LONG_RUN,
+            };
+            let is_short = busy().all(|extent| extent.run < long);
+            let reads_apart = access.direction == Direction::Read
+                && hosts == 1
+                && extents.len() <= FEW_READERS
+                && hints.sieve_read != Switch::Disabled;
+            if !interleaves || !is_short || reads_apart {
                 return None;
             }
         }
