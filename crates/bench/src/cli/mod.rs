@@ -85,11 +85,11 @@ pub(crate) enum BenchCommand {
     Fop(MeasureOptions),
     /// MPI_Compare_and_swap of an 8-byte integer with MPI_Win_flush
     Cas(MeasureOptions),
-    /// MPI_File_write_at of each rank in its own part of a file, by size
+    /// Writes of each rank in its own part of a file (MPI_File_write_at), by size
     FileWrite(MeasureOptions),
-    /// MPI_File_read_at of each rank in its own part of a file, by size
+    /// Reads of each rank in its own part of a file (MPI_File_read_at), by size
     FileRead(MeasureOptions),
-    /// MPI_File_write_at_all of interleaved records, by the size of a record
+    /// Collective writes of interleaved records (MPI_File_write_at_all), by the size of a record
     FileCollective(MeasureOptions),
     #[command(flatten)]
     Collective(CollectiveCommand),
