@@ -13,7 +13,7 @@ RANKS = range(2, 9)
 SLOWER = 2
 # One of each kind of work, for every run.
 SHORT = {("hello", 2), ("send_modes", 2), ("nonblocking", 3), ("cancel", 2), ("flood", 2), ("coll_data", 4), ("coll_reduce", 5),
-         ("abort wait", 2), ("fatal truncate", 3)}
+         ("files", 4), ("file_errors", 3), ("abort wait", 2), ("fatal truncate", 3)}
 # Programs that take the paths which differ between designs and rendezvous protocols.
 EVERY_WAY = [("send_modes", 2), ("nonblocking", 3), ("coll_data", 4), ("full_rings", 4), ("threads", 2)]
 WAYS = [

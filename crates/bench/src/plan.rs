@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use results::Unit;
 use serde::{Deserialize, Serialize};
 
+use crate::files::FileAccess;
 use crate::one_sided::OneSided;
 use crate::operation::{Collective, Topology};
 use crate::sizes::SizeRange;
@@ -23,6 +24,7 @@ pub(crate) enum Benchmark {
     Sweep,
     Sort,
     OneSided(OneSided),
+    File(FileAccess),
     Collective(Collective),
 }
 
@@ -44,13 +46,14 @@ impl Benchmark {
             Benchmark::Sweep => "sweep",
             Benchmark::Sort => "sort",
             Benchmark::OneSided(access) => access.name(),
+            Benchmark::File(access) => access.name(),
             Benchmark::Collective(collective) => collective.name(),
         }
     }
 
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Benchmark::Bw | Benchmark::Bibw => Unit::MegabytesPerSecond,
+            Benchmark::Bw | Benchmark::Bibw | Benchmark::File(_) => Unit::MegabytesPerSecond,
             Benchmark::MbwMr => Unit::MessagesPerSecond,
             Benchmark::Init => Unit::Milliseconds,
             _ => Unit::Microseconds,
@@ -61,6 +64,7 @@ impl Benchmark {
         match self {
             Benchmark::Latency => Family::Latency,
             Benchmark::OneSided(_) => Family::OneSided,
+            Benchmark::File(_) => Family::File,
             Benchmark::Bw | Benchmark::Bibw | Benchmark::MbwMr => Family::Bandwidth,
             Benchmark::Init => Family::Start,
             Benchmark::FirstTouch => Family::FirstTouch,
@@ -114,6 +118,8 @@ pub(crate) enum Family {
     Latency,
     /// Accesses to a window, each with its flush.
     OneSided,
+    /// Reads and writes of files.
+    File,
     Bandwidth,
     Collective,
     Start,
@@ -216,8 +222,8 @@ impl WorkerPlan {
             (Family::Latency | Family::OneSided, true) => (10, 1_000),
             (Family::Bandwidth, false) => (10, 100),
             (Family::Bandwidth, true) => (2, 20),
-            (Family::Collective, false) => (100, 1_000),
-            (Family::Collective, true) => (10, 100),
+            (Family::File | Family::Collective, false) => (100, 1_000),
+            (Family::File | Family::Collective, true) => (10, 100),
             (Family::Start | Family::FirstTouch, _) => (0, 1),
             (Family::Kernel, _) => (3, 100),
         };

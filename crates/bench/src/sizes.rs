@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use results::sizes::parse_bytes;
 
+use crate::files::FileAccess;
 use crate::plan::{Benchmark, Family};
 
 /// The range of `-m`. Sizes double from the smallest.
@@ -48,12 +49,13 @@ impl SizeRange {
     pub(crate) fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
         let element = benchmark.element();
         let usual = match benchmark.family() {
+            _ if benchmark == Benchmark::File(FileAccess::Collective) => 1 << 16,
             Family::Kernel | Family::FirstTouch => 1 << 16,
             Family::Collective => 1 << 20,
             _ => 1 << 22,
         };
         let smallest = match benchmark.family() {
-            Family::FirstTouch => 64,
+            Family::FirstTouch | Family::File => 64,
             _ => element,
         };
         let min = self
@@ -66,7 +68,7 @@ impl SizeRange {
                 "{name} sums {element}-byte integers: {min} bytes is not a multiple of {element}"
             );
         }
-        if min == 0 && benchmark.family() == Family::Bandwidth {
+        if min == 0 && matches!(benchmark.family(), Family::Bandwidth | Family::File) {
             bail!(
                 "-m: the smallest size of {name} cannot be 0, because a bandwidth of empty messages means nothing"
             );

@@ -13,6 +13,7 @@ use results::stats;
 
 use crate::collectives;
 use crate::ffi::Mpi;
+use crate::files;
 use crate::kernels;
 use crate::limits;
 use crate::memory::{self, PairMemory};
@@ -212,6 +213,7 @@ impl<'a> Runner<'a> {
             }
             Benchmark::Sweep | Benchmark::Sort => kernels::procedure(mpi, plan, largest)?,
             Benchmark::OneSided(access) => one_sided::procedure(mpi, access, largest)?,
+            Benchmark::File(access) => files::procedure(mpi, access, plan.validate, &plan.sizes)?,
             _ => pt2pt::procedure(mpi, plan, largest)?,
         };
         Ok(Runner {
@@ -279,6 +281,9 @@ impl<'a> Runner<'a> {
             Benchmark::Bw => size as f64 / 1e6 * messages / all[0],
             Benchmark::Bibw => 2.0 * size as f64 / 1e6 * messages / all[0],
             Benchmark::MbwMr => messages * (all.len() / 2) as f64 / slowest,
+            Benchmark::File(access) => {
+                (access.bytes(size) * all.len()) as f64 / 1e6 * count / slowest
+            }
             _ => all.iter().sum::<f64>() * 1e6 / count / all.len() as f64,
         };
         let one = |seconds: f64| match benchmark {
@@ -286,6 +291,7 @@ impl<'a> Runner<'a> {
             Benchmark::Bw => size as f64 / 1e6 * self.plan.window as f64 / seconds,
             Benchmark::Bibw => 2.0 * size as f64 / 1e6 * self.plan.window as f64 / seconds,
             Benchmark::MbwMr => self.plan.window as f64 / seconds,
+            Benchmark::File(access) => (access.bytes(size) * all.len()) as f64 / 1e6 / seconds,
             _ => seconds * 1e6,
         };
         let percentiles = self.plan.percentiles.iter();

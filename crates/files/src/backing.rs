@@ -43,6 +43,12 @@ impl Token {
         }
     }
 
+    /// A token that names no descriptor, and that no other process has made.
+    pub fn unused() -> Token {
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed();
+        Token::of(now.map_or(0, |now| now.subsec_nanos()) | 1 << 31)
+    }
+
     /// The token as a number, to be sent to other processes.
     pub fn to_word(self) -> u64 {
         u64::from(self.process) << 32 | u64::from(self.descriptor)

@@ -3,6 +3,7 @@
 //! - [`View`] says where the bytes of a process lie in the file (MPI 5.0 §14.3). It is pure.
 //! - [`external`] gives datatypes their layout in files of the representation external32.
 //! - [`Transfer`] moves bytes between a buffer and the file, in windows that leave out short gaps.
+//! - [`Domains`] divide a file among processes that access it for others.
 //! - [`Storage`] opens files, and [`Backing`] is an open one: the few system calls that all else
 //!   needs. [`RealStorage`] makes them; `FaultyStorage` fails by a plan, for tests.
 //! - [`Counter`] is a number that processes share: the shared file pointer.
@@ -16,6 +17,7 @@
 
 mod backing;
 mod counter;
+mod domains;
 pub mod external;
 #[cfg(any(test, feature = "faults"))]
 mod faulty;
@@ -28,6 +30,7 @@ pub use backing::{
     Access, Backing, Lock, OpenMode, Storage, Token, described, read_full, write_all,
 };
 pub use counter::Counter;
+pub use domains::{Domains, joined};
 #[cfg(any(test, feature = "faults"))]
 pub use faulty::{Call, Fault, FaultyStorage, Injected};
 pub use real::RealStorage;

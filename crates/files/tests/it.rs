@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use datatype::{Buffer, Predefined, Type};
 use files::{Access, Backing, Counter, Lock, Locking, OpenMode, RealStorage, Storage};
-use files::{Transfer, View, ViewError, Windows, external};
+use files::{Domains, Transfer, View, ViewError, Windows, external, joined};
 use proptest::prelude::*;
 
 fn byte() -> Type {
@@ -132,6 +132,41 @@ proptest! {
             found.extend(inner.iter().map(|run| (window.offset + run.0, run.1)));
         }
         prop_assert_eq!(found, given);
+    }
+
+    #[test]
+    fn domains_have_each_byte_once(
+        start in 0u64..20_000,
+        len in 0u64..90_000,
+        count in 1usize..7,
+        window in 1u64..30_000,
+    ) {
+        let domains = Domains::new(start..start + len, count, window);
+        let mut at = start;
+        for aggregator in 0..count {
+            for round in 0..domains.rounds() {
+                let window = domains.window(aggregator, round);
+                prop_assert!(window.is_empty() || window.start == at);
+                at = at.max(window.end);
+            }
+            prop_assert!(at == start + len || at % 4096 == 0 || at == start);
+        }
+        prop_assert_eq!(at, start + len);
+    }
+
+    #[test]
+    fn joined_runs_have_the_same_bytes(runs in prop::collection::vec((0u64..80, 0u64..12), 0..20)) {
+        let bytes = |runs: &[(u64, u64)]| {
+            let mut set = std::collections::BTreeSet::new();
+            runs.iter().for_each(|(offset, len)| set.extend(*offset..offset + len));
+            set
+        };
+        let mut made = runs.clone();
+        joined(&mut made);
+        prop_assert_eq!(bytes(&runs), bytes(&made));
+        for pair in made.windows(2) {
+            prop_assert!(pair[0].0 + pair[0].1 < pair[1].0);
+        }
     }
 
     #[test]

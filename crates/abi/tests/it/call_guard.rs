@@ -96,6 +96,19 @@ fn the_object_of_a_call_may_stand_behind_an_address() {
     assert_eq!(comm, Comm(0x1001));
 }
 
+/// Errors without an open file go to MPI_FILE_NULL (MPI 5.0 §14.7).
+#[test]
+fn the_object_of_an_error_without_an_open_file_is_the_null_file() {
+    expect(
+        // SAFETY: the procedure rejects NULL, which this test checks.
+        || unsafe { PMPI_File_delete(null(), MPI_INFO_NULL) },
+        MPI_ERR_ARG,
+        Object::File(File(0x118)),
+        "MPI_File_delete",
+        "filename is NULL; it must point to memory of the caller (MPI_ERR_ARG)",
+    );
+}
+
 #[test]
 fn a_null_pointer_for_a_result_is_refused_by_name() {
     expect(

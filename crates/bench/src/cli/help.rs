@@ -3,6 +3,7 @@
 
 use clap::Command;
 
+use crate::files::FileAccess;
 use crate::one_sided::OneSided;
 use crate::operation::{Collective, Form};
 use crate::plan::{Benchmark, Family};
@@ -50,6 +51,8 @@ fn benchmark(name: &str) -> Option<Benchmark> {
     let found = single.into_iter().find(|one| one.name() == name);
     let access = || OneSided::ALL.into_iter().find(|one| one.name() == name);
     let found = found.or_else(|| access().map(Benchmark::OneSided));
+    let file = || FileAccess::ALL.into_iter().find(|one| one.name() == name);
+    let found = found.or_else(|| file().map(Benchmark::File));
     found.or_else(|| Collective::named(name).map(Benchmark::Collective))
 }
 
@@ -72,6 +75,11 @@ fn hidden(name: &str) -> Vec<&'static str> {
     match benchmark.family() {
         Family::Start => {
             all.extend(REPEATED);
+            all.extend(MODELLED);
+            all.extend(EVERY);
+            all.extend(["explain", "save_costs"]);
+        }
+        Family::File => {
             all.extend(MODELLED);
             all.extend(EVERY);
             all.extend(["explain", "save_costs"]);
@@ -115,6 +123,10 @@ fn examples(name: &str) -> Vec<&'static str> {
             " -m 8:64K --against /opt/mpich/lib/libmpi_abi.so.1",
         ],
         Some(Benchmark::OneSided(_)) => vec!["", " --fabric qdr"],
+        Some(Benchmark::File(_)) => vec![
+            " -n 2,4 -m 64:4K",
+            " -m 64:4K --against /opt/mpich/lib/libmpi_abi.so.1",
+        ],
         Some(Benchmark::MbwMr) => vec![" -n 4 -m 8:8", " -n 8 -W 128 --fabric qdr --ppn 4"],
         Some(found) if found.family() == Family::Bandwidth => {
             vec![" -m 4K:4M", " -m 1M:1M -W 16 --fabric qdr,2xqdr"]

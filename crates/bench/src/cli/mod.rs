@@ -15,6 +15,7 @@ pub(crate) use choice::{ChoiceOptions, OutputOptions, ROUNDS};
 use collective::CollectiveCommand;
 pub(crate) use every::EveryOptions;
 
+use crate::files::FileAccess;
 use crate::one_sided::OneSided;
 use crate::plan::{Benchmark, Family, WorkerPlan};
 use crate::rounds::Case;
@@ -84,6 +85,12 @@ pub(crate) enum BenchCommand {
     Fop(MeasureOptions),
     /// MPI_Compare_and_swap of an 8-byte integer with MPI_Win_flush
     Cas(MeasureOptions),
+    /// Writes of each rank in its own part of a file (MPI_File_write_at), by size
+    FileWrite(MeasureOptions),
+    /// Reads of each rank in its own part of a file (MPI_File_read_at), by size
+    FileRead(MeasureOptions),
+    /// Collective writes of interleaved records (MPI_File_write_at_all), by the size of a record
+    FileCollective(MeasureOptions),
     #[command(flatten)]
     Collective(CollectiveCommand),
     /// Messages of NAS LU: wavefronts over a grid of ranks, then faces, by the size of a plane's
@@ -113,6 +120,9 @@ impl BenchCommand {
             | BenchCommand::GetAcc(options)
             | BenchCommand::Fop(options)
             | BenchCommand::Cas(options)
+            | BenchCommand::FileWrite(options)
+            | BenchCommand::FileRead(options)
+            | BenchCommand::FileCollective(options)
             | BenchCommand::Sweep(options)
             | BenchCommand::Sort(options) => options,
             BenchCommand::FirstTouch(options) => &options.measure,
@@ -135,6 +145,11 @@ impl BenchCommand {
             BenchCommand::GetAcc(options) => options.cases(Benchmark::OneSided(OneSided::GetAcc)),
             BenchCommand::Fop(options) => options.cases(Benchmark::OneSided(OneSided::Fop)),
             BenchCommand::Cas(options) => options.cases(Benchmark::OneSided(OneSided::Cas)),
+            BenchCommand::FileWrite(options) => options.cases(Benchmark::File(FileAccess::Write)),
+            BenchCommand::FileRead(options) => options.cases(Benchmark::File(FileAccess::Read)),
+            BenchCommand::FileCollective(options) => {
+                options.cases(Benchmark::File(FileAccess::Collective))
+            }
             BenchCommand::Sweep(options) => options.cases(Benchmark::Sweep),
             BenchCommand::Sort(options) => options.cases(Benchmark::Sort),
             BenchCommand::FirstTouch(options) => options.cases(),
@@ -310,7 +325,13 @@ impl MeasureOptions {
         if self.every.every_choice && once {
             bail!("--every-choice is not for {name}, whose messages are the first ones");
         }
+        if self.every.every_choice && benchmark.family() == Family::File {
+            bail!("--every-choice is not for {name}: its choices are not those of messages");
+        }
         match benchmark.family() {
+            Family::File if modelled => {
+                bail!("--fabric is not for {name}: files take no time on a modelled machine")
+            }
             Family::OneSided if self.validation => {
                 bail!("-c is not for {name}: only the time of its accesses is measured")
             }
@@ -418,6 +439,9 @@ mod tests {
             ("bench latency -n 3", "between 2 ranks"),
             ("bench latency -W 8", "no window"),
             ("bench latency -i 0", "whole numbers from 1"),
+            ("bench file-write --fabric qdr", "files take no time"),
+            ("bench file-read --every-choice", "not those of messages"),
+            ("bench file-collective -m 0:8", "cannot be 0"),
             (
                 "bench latency --fabric qdr,fdr --trace t.json",
                 "holds one run",

@@ -8,7 +8,17 @@
 //! operations therefore exist only inside [`Mpi::window`] and
 //! [`CollectiveCall`](collective::CollectiveCall), which owns its buffers.
 
+/// Makes a procedure of the library callable. The caller names the prototype of the standard ABI.
+macro_rules! prototype {
+    ($address:expr, $type:ty) => {{
+        let address: Address = $address;
+        // SAFETY: the standard ABI fixes the prototype behind the procedure's name.
+        unsafe { std::mem::transmute::<Address, $type>(address) }
+    }};
+}
+
 pub(crate) mod collective;
+pub(crate) mod file;
 mod topology;
 pub(crate) mod window;
 

@@ -75,15 +75,6 @@ type CompareAndSwap = unsafe extern "C" fn(
     AbiHandle,
 ) -> c_int;
 
-/// Makes a procedure of the library callable. The caller names the prototype of the standard ABI.
-macro_rules! prototype {
-    ($address:expr, $type:ty) => {{
-        let address: Address = $address;
-        // SAFETY: the standard ABI fixes the prototype behind the procedure's name.
-        unsafe { std::mem::transmute::<Address, $type>(address) }
-    }};
-}
-
 /// A window with memory of the library at each rank.
 pub(crate) struct OpenWindow<'a> {
     mpi: &'a Mpi,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::files::{Locking, Transfer};
+use ::files::{Locking, Transfer, View};
 use datatype::Buffer;
 
 use crate::files::{
@@ -15,7 +15,7 @@ use crate::{Class, Error, Result, Status};
 
 /// The longest gap that is read with the data around it, unless a hint says otherwise: a call of
 /// the system costs more than a copy of these bytes.
-const SHORT_GAP: u64 = 4096;
+pub(super) const SHORT_GAP: u64 = 4096;
 
 /// An access to a file, ready to be made.
 pub(super) struct FileAccess {
@@ -29,6 +29,8 @@ pub(super) struct FileAccess {
     pub(super) etypes: i64,
     pub(super) is_atomic: bool,
     pub(super) hints: FileHints,
+    /// Its bytes in the representation of the file, if that is not the native one.
+    pub(super) staged: Option<Buffer>,
 }
 
 impl Rank {
@@ -119,6 +121,7 @@ impl State {
             etypes,
             is_atomic: open.is_atomic,
             hints: open.hints.clone(),
+            staged: None,
         })
     }
 }
@@ -184,20 +187,46 @@ fn beyond(start: i64) -> Error {
 
 impl FileAccess {
     /// Makes the access.
-    pub(super) fn run(&self, rank: &Rank) -> Result<Status> {
+    pub(super) fn run(mut self, rank: &Rank) -> Result<Status> {
+        self.prepare(rank)?;
+        self.run_prepared()
+    }
+
+    /// Converts the data of a write to the representation of the file, or makes room for those of
+    /// a read.
+    pub(super) fn prepare(&mut self, rank: &Rank) -> Result<()> {
+        if !self.view.representation.is_native() {
+            self.staged = Some(self.converted(rank)?);
+        }
+        Ok(())
+    }
+
+    /// Makes the access, whose data are ready.
+    pub(super) fn run_prepared(&self) -> Result<Status> {
         let start = match self.start {
             Some(start) => start,
             None => self.file.advance_pointer(self.etypes)?,
         };
-        let position = self.position(start)?;
-        let bytes = match self.view.representation.is_native() {
-            true => self.move_bytes(position, &self.memory.buffer)?,
-            false => self.run_converted(rank, position)?,
+        let moved = self.move_bytes(self.position(start)?)?;
+        self.finish(moved)
+    }
+
+    /// Ends an access that has moved so many bytes of the file.
+    pub(super) fn finish(&self, moved: u64) -> Result<Status> {
+        let bytes = match (&self.staged, self.direction) {
+            (None, _) => moved,
+            (Some(_), Direction::Write) => self.memory.buffer.len() as u64,
+            (Some(staged), Direction::Read) => self.deliver(staged, moved)?,
         };
         Ok(Status {
             bytes,
             ..Status::EMPTY
         })
+    }
+
+    /// The bytes of the access in the representation of the file.
+    pub(super) fn bytes(&self) -> &Buffer {
+        self.staged.as_ref().unwrap_or(&self.memory.buffer)
     }
 
     /// The position of a start in the view, in bytes.
@@ -210,24 +239,8 @@ impl FileAccess {
         self.etypes as u64 * self.view.bytes.etype()
     }
 
-    /// Makes the access by a copy in the representation of the file. The result counts bytes in
-    /// memory.
-    fn run_converted(&self, rank: &Rank, position: u64) -> Result<u64> {
-        let staged = self.staged(rank)?;
-        match self.direction {
-            Direction::Write => {
-                self.move_bytes(position, &staged)?;
-                Ok(self.memory.buffer.len() as u64)
-            }
-            Direction::Read => {
-                let read = self.move_bytes(position, &staged)?;
-                self.deliver(&staged, read)
-            }
-        }
-    }
-
     /// Memory for the bytes of the file, with those of a write in it.
-    pub(super) fn staged(&self, rank: &Rank) -> Result<Buffer> {
+    fn converted(&self, rank: &Rank) -> Result<Buffer> {
         let len = self.len() as usize;
         let byte = datatype::Predefined::BYTE.into();
         let staged = rank.lock().scratch.elements(len, &byte)?.buffer();
@@ -239,19 +252,28 @@ impl FileAccess {
     }
 
     /// Moves bytes that have been read to the user's memory. The result counts bytes in memory.
-    pub(super) fn deliver(&self, staged: &Buffer, read: u64) -> Result<u64> {
+    fn deliver(&self, staged: &Buffer, read: u64) -> Result<u64> {
         let decode = |bytes: &mut [u8]| self.view.representation.decode(bytes, &self.memory);
         staged
             .with_dense_mut(0, read as usize, decode)
             .unwrap_or(Ok(0))
     }
 
-    /// Moves bytes between the file and memory in its representation.
-    pub(super) fn move_bytes(&self, position: u64, memory: &Buffer) -> Result<u64> {
+    /// Moves the bytes of the access.
+    fn move_bytes(&self, position: u64) -> Result<u64> {
+        self.move_through(&self.view.bytes, position, self.bytes())
+    }
+
+    /// Moves bytes of the file from an offset on.
+    pub(super) fn move_at(&self, offset: u64, memory: &Buffer) -> Result<u64> {
+        self.move_through(&View::default(), offset, memory)
+    }
+
+    fn move_through(&self, view: &View, position: u64, memory: &Buffer) -> Result<u64> {
         if memory.is_empty() {
             return Ok(0);
         }
-        let transfer = self.transfer();
+        let transfer = self.transfer(view);
         let (what, moved) = match self.direction {
             Direction::Read => ("cannot be read", transfer.read(position, memory)),
             Direction::Write => {
@@ -262,7 +284,7 @@ impl FileAccess {
         moved.map_err(|error| system_error(&self.file.path, what, &error))
     }
 
-    fn transfer(&self) -> Transfer<'_> {
+    fn transfer<'a>(&'a self, view: &'a View) -> Transfer<'a> {
         let hints = &self.hints;
         // Others may rewrite gaps around what this rank writes.
         let is_shared = hints.sieve_write == Switch::Enabled;
@@ -276,7 +298,7 @@ impl FileAccess {
         Transfer {
             file: &*self.file.backing,
             turn: &self.file.turn,
-            view: &self.view.bytes,
+            view,
             gap: match switch {
                 Switch::Automatic => SHORT_GAP,
                 Switch::Enabled => span,

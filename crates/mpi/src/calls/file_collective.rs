@@ -1,9 +1,11 @@
 //! Collective reads and writes (MPI 5.0 §14.4), also split ones (§14.4.5).
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::file_access::FileAccess;
 use super::file_round::{FileRound, Procedure, Said};
+use super::file_two_phase::{Extent, Plan, TwoPhase};
 use crate::files::{Direction, FileMemory, Pointer, PointerKind, Split, SplitKind};
 use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
@@ -143,39 +145,106 @@ fn has_begun() -> Error {
 
 impl CollectiveAccess {
     async fn run(mut self) -> Result<Status> {
-        let said = self.said();
+        let said = self.prepare();
         let all = self.round.exchange(said).await?;
+        let (round, kind) = (&self.round, self.kind);
         let access = self.access.as_mut().map_err(|error| error.clone())?;
-        if self.kind.pointer == PointerKind::Shared {
-            let me = self.round.file.core.rank;
-            let lens = all.iter().map(|[etypes, ..]| *etypes as i64);
-            let total = lens.clone().try_fold(0i64, i64::checked_add);
-            let base = match self.round.is_first() {
-                true => total.ok_or_else(too_much).and_then(|total| {
-                    let base = self.round.file.advance_pointer(total)?;
-                    Ok(base as u64)
-                }),
-                false => Ok(0),
-            };
-            let base = self.round.first_says(base).await? as i64;
-            access.start = Some(base + lens.take(me).sum::<i64>());
-        }
-        let result = access.run(&self.round.rank);
-        self.round.agree(result).await
+        let plan = match (kind.pointer, access.start) {
+            (PointerKind::Shared, _) | (_, None) => {
+                access.start = Some(in_order(round, &all).await?);
+                None
+            }
+            (_, Some(start)) => {
+                let extents = all.iter().map(|[_, start, end, run]| Extent {
+                    start: *start,
+                    end: *end,
+                    run: *run,
+                });
+                let core = &round.file.core;
+                let hosts = core.shape(|world| round.rank.host_of(world)).spread().hosts;
+                let plan = Plan::new(extents.collect(), access, hosts);
+                plan.map(|plan| (plan, access.position(start)))
+            }
+        };
+        let Some((plan, position)) = plan else {
+            let result = access.run_prepared();
+            return round.agree(result).await;
+        };
+        let two_phase = TwoPhase {
+            rank: &round.rank,
+            access,
+            plan: &plan,
+            position: position?,
+            memory: access.bytes(),
+            tag: round.tag,
+        };
+        let moved = two_phase.run().await;
+        let result = moved.and_then(|moved| access.finish(moved));
+        round.agree(result).await
     }
 
-    fn said(&self) -> Result<Said> {
-        let access = self.access.as_ref().map_err(Error::clone)?;
+    /// Makes the data ready, and says what all ranks must know of the access.
+    fn prepare(&mut self) -> Result<Said> {
+        let rank = self.round.rank.clone();
+        let access = self.access.as_mut().map_err(|error| error.clone())?;
+        access.prepare(&rank)?;
         let said = Said::new(match self.kind.direction {
             Direction::Read => Procedure::Read,
             Direction::Write => Procedure::Write,
         });
+        let Extent { start, end, run } = extent(access)?;
         Ok(Said {
             same: [self.form as u64, self.kind.pointer as u64, 0],
-            others: [access.etypes as u64, 0, 0],
+            others: [access.etypes as u64, start, end, run],
             ..said
         })
     }
+}
+
+/// The start of this rank's part of an ordered access: the parts follow each other in the order of
+/// ranks.
+async fn in_order(round: &FileRound, all: &[[u64; 4]]) -> Result<i64> {
+    let lens = all.iter().map(|[etypes, ..]| *etypes as i64);
+    let base = match round.is_first() {
+        true => {
+            let total = lens.clone().try_fold(0i64, i64::checked_add);
+            let base = total.ok_or_else(too_much);
+            let base = base.and_then(|total| round.file.advance_pointer(total));
+            base.map(|base| base as u64)
+        }
+        false => Ok(0),
+    };
+    let base = round.word_of_first(base).await? as i64;
+    Ok(base + lens.take(round.file.core.rank).sum::<i64>())
+}
+
+/// The part of a rank in a collective access.
+fn extent(access: &FileAccess) -> Result<Extent> {
+    let nothing = Extent {
+        start: 0,
+        end: 0,
+        run: 0,
+    };
+    let Some(start) = access.start.filter(|_| access.etypes > 0) else {
+        return Ok(nothing);
+    };
+    let view = &access.view.bytes;
+    let (position, len) = (access.position(start)?, access.len());
+    let Some((start, end)) = view.bounds(position, len) else {
+        // The access itself tells the error.
+        return Ok(Extent {
+            run: Extent::ALONE,
+            ..nothing
+        });
+    };
+    let mut run = Extent::ALONE;
+    if view.ascends() && !access.is_atomic {
+        let _ = view.runs(position, len, &mut |_, len| {
+            run = len;
+            ControlFlow::Break(())
+        });
+    }
+    Ok(Extent { start, end, run })
 }
 
 #[cold]

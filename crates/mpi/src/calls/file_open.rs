@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ::files::{Access, Backing, Counter, OpenMode, Storage, Token};
 
 use super::agreement::Agreement;
-use super::file_round::{Procedure, Said, agree, exchange, first_says};
+use super::file_round::{Procedure, Said, agree, exchange, word_of_first};
 use crate::comm::Core;
 use crate::files::{AccessMode, FileHints, FileView, OpenFile, SharedFile, system_error};
 use crate::rank::{Rank, State};
@@ -26,8 +26,8 @@ struct Opening {
     has_one_host: bool,
 }
 
-/// Words of the first exchange: the context, the token of the shared pointer, the mode, the hint.
-const WORDS: usize = 4;
+/// Words of the first exchange: the context, the token of the shared pointer, the mode, the hints.
+const WORDS: usize = 7;
 
 /// An open file and its shared pointer.
 type Opened = (Box<dyn Backing>, Option<Counter>);
@@ -184,9 +184,12 @@ async fn open(
     let mine = match (&arguments, &counter) {
         (Err(error), _) | (_, Err(error)) => Err(error.clone()),
         (Ok((_, mode, hints)), Ok(counter)) => {
-            let token = counter.as_ref().map_or(0, |(_, token)| token.to_word());
+            let token = counter
+                .as_ref()
+                .map_or_else(Token::unused, |(_, token)| *token);
+            let token = token.to_word();
             let mut words = vec![proposal, token, mode.value() as u64];
-            words.push(hints.word());
+            words.extend(hints.words());
             Ok(words)
         }
     };
@@ -196,7 +199,11 @@ async fn open(
         let detail = "the access modes of the ranks differ";
         return Err(Error::new(Class::NOT_SAME, detail));
     }
-    hints.agree(all.iter().map(|words| words[3]));
+    let words: Vec<[u64; 4]> = all
+        .iter()
+        .map(|words| std::array::from_fn(|at| words[3 + at]))
+        .collect();
+    hints.agree(&words);
     let (context, token) = (all[0][0], Token::from_word(all[0][1]));
     let opening = Opening {
         storage,
@@ -209,66 +216,88 @@ async fn open(
         has_one_host,
     };
     let counter = counter?.map(|(counter, _)| counter);
-    let opened = opening.open(context, counter, token).await?;
+    let opened = opening.open(counter, token).await?;
     Ok((opening, context, opened))
 }
 
 impl Opening {
-    async fn open(&self, context: u64, ours: Option<Counter>, token: Token) -> Result<Opened> {
+    async fn open(&self, ours: Option<Counter>, token: Token) -> Result<Opened> {
         // The file of the shared pointer lies beside the file, where all hosts see it.
         let beside = (!self.has_one_host).then(|| {
             let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            let number = token.to_word();
             self.path
-                .with_file_name(format!(".{name}.{context:x}.pointer"))
+                .with_file_name(format!(".{name}.{number:x}.pointer"))
         });
-        let counter = || match &beside {
-            _ if self.size == 1 => Some(Counter::alone()),
-            // Where no file can be made, accesses by the shared pointer fail.
-            Some(path) => Counter::in_file(&*self.storage, path, self.is_first).ok(),
-            None => Some(Counter::of_this_host(token)),
-        };
         let opened = match self.mode.creates() || beside.is_some() {
-            true if self.is_first => {
-                let file = self.open_here();
-                let pointer = file.is_ok().then(|| ours.or_else(counter)).flatten();
-                let file = self.with_end(file, pointer.as_ref());
-                let told = file
-                    .as_ref()
-                    .map_or_else(|error| Err(error.clone()), |_| Ok(0));
-                if self.size > 1 {
-                    first_says(&self.agreement, told).await?;
-                }
-                file.map(|file| (file, pointer))
-            }
-            true => {
-                first_says(&self.agreement, Ok(0)).await?;
-                self.open_here().map(|file| (file, counter()))
-            }
+            true => self.open_in_turn(beside.as_deref(), ours, token).await,
             false => {
-                let pointer = ours.or_else(counter);
-                let file = self.open_here();
-                let file = match self.is_first {
-                    true => self.with_end(file, pointer.as_ref()),
-                    false => file,
-                };
-                file.map(|file| (file, pointer))
+                let pointer = ours.unwrap_or_else(|| match self.size {
+                    1 => Counter::alone(),
+                    _ => Counter::of_this_host(token),
+                });
+                let file = self.open_here().and_then(|file| match self.is_first {
+                    true => self.with_end(file, Some(&pointer)),
+                    false => Ok(file),
+                });
+                agree(&self.agreement, file.map(|file| (file, Some(pointer)))).await
             }
         };
-        let opened = agree(&self.agreement, opened).await;
-        if let Some(path) = beside.filter(|_| self.is_first && self.size > 1) {
-            // Every rank has it open.
+        if let Some(path) = beside.filter(|_| self.is_first) {
+            // Every rank has it open, or none needs it.
             let _ = self.storage.remove(&path);
         }
         opened
     }
 
+    /// Opens the file on the first rank, which may make it, and then on the others.
+    async fn open_in_turn(
+        &self,
+        beside: Option<&Path>,
+        ours: Option<Counter>,
+        token: Token,
+    ) -> Result<Opened> {
+        let in_file = |path: &Path| match Counter::in_file(&*self.storage, path, self.is_first) {
+            Ok(counter) => Ok(Some(counter)),
+            // Accesses by the shared pointer fail, and all others work.
+            Err(error) if self.is_first && is_forbidden(&error) => Ok(None),
+            Err(error) => Err(system_error(path, "cannot be opened", &error)),
+        };
+        let pointer = |is_there: bool| match beside {
+            _ if self.size == 1 => Ok(Some(Counter::alone())),
+            Some(path) if is_there => in_file(path),
+            Some(_) => Ok(None),
+            None => Ok(Some(Counter::of_this_host(token))),
+        };
+        if self.is_first {
+            let opened = self.open_here().and_then(|file| {
+                let pointer = match ours {
+                    Some(pointer) => Some(pointer),
+                    None => pointer(true)?,
+                };
+                let file = self.with_end(file, pointer.as_ref())?;
+                Ok((file, pointer))
+            });
+            let told = opened.as_ref().map_err(Error::clone);
+            let told = told.map(|(_, pointer)| pointer.is_some().into());
+            if self.size > 1 {
+                word_of_first(&self.agreement, told).await?;
+            }
+            return agree(&self.agreement, opened).await;
+        }
+        let is_there = word_of_first(&self.agreement, Ok(0)).await? != 0;
+        let opened = self
+            .open_here()
+            .and_then(|file| Ok((file, pointer(is_there)?)));
+        agree(&self.agreement, opened).await
+    }
+
     /// Moves the shared pointer to the end of a file that is appended to.
     fn with_end(
         &self,
-        file: Result<Box<dyn Backing>>,
+        file: Box<dyn Backing>,
         pointer: Option<&Counter>,
     ) -> Result<Box<dyn Backing>> {
-        let file = file?;
         if let Some(pointer) = pointer.filter(|_| self.mode.appends()) {
             let end = file.size();
             let set = end.and_then(|end| pointer.set(&*self.storage, end as i64));
@@ -291,4 +320,10 @@ impl Opening {
         let failed = |error| system_error(&self.path, "cannot be opened", &error);
         self.storage.open(&self.path, mode).map_err(failed)
     }
+}
+
+/// The folder of a file does not allow another file.
+fn is_forbidden(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }

@@ -19,6 +19,8 @@ pub(super) struct FileRound {
     pub(super) rank: Arc<Rank>,
     pub(super) file: Arc<SharedFile>,
     agreement: Agreement,
+    /// The tag of the messages of this call.
+    pub(super) tag: i32,
 }
 
 /// The procedure of a collective call, and its arguments. All calls say as much, so that a rank
@@ -29,7 +31,7 @@ pub(super) struct Said {
     /// Arguments that must not differ.
     pub(super) same: [u64; 3],
     /// Other numbers for all ranks.
-    pub(super) others: [u64; 3],
+    pub(super) others: [u64; 4],
 }
 
 impl Said {
@@ -37,7 +39,7 @@ impl Said {
         Said {
             procedure,
             same: [0; 3],
-            others: [0; 3],
+            others: [0; 4],
         }
     }
 
@@ -50,7 +52,7 @@ impl Said {
 }
 
 /// Words of each rank in the first exchange of a call, and those of them that must not differ.
-const WORDS: usize = 7;
+const WORDS: usize = 8;
 const SAME: usize = 4;
 
 /// The collective procedures of files. Those of one name and different forms do not match.
@@ -80,6 +82,7 @@ impl Rank {
             agreement: Agreement::all(self, &shared.core, tag),
             rank: self.clone(),
             file: shared,
+            tag,
         })
     }
 }
@@ -94,7 +97,7 @@ impl FileRound {
     ///
     /// # Errors
     /// A rank cannot go on, or their procedures or arguments differ. All ranks fail together.
-    pub(super) async fn exchange(&self, mine: Result<Said>) -> Result<Vec<[u64; 3]>> {
+    pub(super) async fn exchange(&self, mine: Result<Said>) -> Result<Vec<[u64; 4]>> {
         let words = mine.map(|said| said.words());
         let all = exchange(&self.agreement, words, WORDS).await?;
         let differs = |words: &&Vec<u64>| words[..SAME] != all[0][..SAME];
@@ -115,8 +118,8 @@ impl FileRound {
     }
 
     /// Sends a number of the first rank, or its failure, to all.
-    pub(super) async fn first_says(&self, mine: Result<u64>) -> Result<u64> {
-        first_says(&self.agreement, mine).await
+    pub(super) async fn word_of_first(&self, mine: Result<u64>) -> Result<u64> {
+        word_of_first(&self.agreement, mine).await
     }
 
     /// This rank is the first of the file's.
@@ -166,7 +169,7 @@ pub(super) async fn agree<T>(agreement: &Agreement, mine: Result<T>) -> Result<T
 }
 
 /// Sends a number of the first place, or its failure, to all.
-pub(super) async fn first_says(agreement: &Agreement, mine: Result<u64>) -> Result<u64> {
+pub(super) async fn word_of_first(agreement: &Agreement, mine: Result<u64>) -> Result<u64> {
     let (class, value) = match &mine {
         Ok(value) => (0, *value),
         Err(error) => (u64::from(error.class.0.unsigned_abs()), 0),

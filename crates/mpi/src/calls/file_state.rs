@@ -138,12 +138,12 @@ impl Rank {
         let mine = info.map(|info| {
             hints.update(&info);
             Said {
-                others: [hints.word(), 0, 0],
+                others: hints.words(),
                 ..Said::new(Procedure::SetInfo)
             }
         });
         let all = self.in_round(operation, &round, round.exchange(mine))?;
-        hints.agree(all.iter().map(|words| words[0]));
+        hints.agree(&all);
         self.lock().files.get_mut(file)?.hints = hints;
         Ok(())
     }

@@ -52,12 +52,12 @@ impl Rank {
             let mine = prepared.as_ref().map_err(Error::clone);
             let mine = mine.map(|(view, hints)| Said {
                 same: [view.bytes.etype(), hashed(view.representation.name()), 0],
-                others: [hints.word(), 0, 0],
+                others: hints.words(),
                 ..Said::new(Procedure::SetView)
             });
             let all = round.exchange(mine).await?;
             if let Ok((_, hints)) = &mut prepared {
-                hints.agree(all.iter().map(|words| words[0]));
+                hints.agree(&all);
             }
             // A sequential file keeps its place: its new view begins there.
             let reset = match round.is_first() && round.file.pointer.is_some() {

@@ -20,6 +20,7 @@ mod file_open;
 mod file_pointer;
 mod file_round;
 mod file_state;
+mod file_two_phase;
 mod file_view;
 mod generalized;
 mod graphs;

@@ -402,7 +402,7 @@ async fn end(receiving: Option<Pending<'_>>, sending: Option<Pending<'_>>) -> Re
 }
 
 /// A message in flight. A receive that is dropped before its end is cancelled.
-pub(super) struct Pending<'a> {
+pub(crate) struct Pending<'a> {
     rank: &'a Rank,
     /// `None` once it is complete.
     request: Option<RequestId>,

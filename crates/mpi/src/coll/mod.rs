@@ -49,6 +49,7 @@ mod halves;
 mod lane_turn;
 mod neighbourhood;
 mod network;
+pub(crate) mod parcels;
 mod persistent;
 mod pieces;
 mod records;

@@ -12,6 +12,8 @@ pub(crate) enum Switch {
     Disabled,
 }
 
+/// Bytes of an aggregator's buffer, unless a hint says otherwise.
+const COLLECTIVE_BUFFER: u64 = 4 << 20;
 /// Bytes that are read, and written, at once where gaps are moved with the data around them.
 const SIEVED_READ: u64 = 4 << 20;
 const SIEVED_WRITE: u64 = 512 << 10;
@@ -21,6 +23,14 @@ const PERMISSIONS: u32 = 0o666;
 /// The hints that are in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileHints {
+    /// `cb_nodes`: the number of aggregators; 0: the library chooses.
+    pub(crate) aggregators: u64,
+    /// `cb_buffer_size`
+    pub(crate) collective_buffer: u64,
+    /// `romio_cb_read`
+    pub(crate) collective_read: Switch,
+    /// `romio_cb_write`
+    pub(crate) collective_write: Switch,
     /// `romio_ds_read`
     pub(crate) sieve_read: Switch,
     /// `romio_ds_write`
@@ -36,6 +46,10 @@ pub(crate) struct FileHints {
 impl Default for FileHints {
     fn default() -> FileHints {
         FileHints {
+            aggregators: 0,
+            collective_buffer: COLLECTIVE_BUFFER,
+            collective_read: Switch::default(),
+            collective_write: Switch::default(),
             sieve_read: Switch::default(),
             sieve_write: Switch::default(),
             sieved_read: SIEVED_READ,
@@ -51,6 +65,10 @@ impl FileHints {
         for (key, value) in info {
             let value = value.trim();
             match key.as_str() {
+                "cb_nodes" => set_number(&mut self.aggregators, value),
+                "cb_buffer_size" => set_number(&mut self.collective_buffer, value),
+                "romio_cb_read" => set_switch(&mut self.collective_read, value),
+                "romio_cb_write" => set_switch(&mut self.collective_write, value),
                 "romio_ds_read" => set_switch(&mut self.sieve_read, value),
                 "romio_ds_write" => set_switch(&mut self.sieve_write, value),
                 "ind_rd_buffer_size" => set_number(&mut self.sieved_read, value),
@@ -74,31 +92,57 @@ impl FileHints {
             Switch::Enabled => "enable",
             Switch::Disabled => "disable",
         };
-        let pairs = [
+        let mut pairs = vec![
+            ("cb_buffer_size", self.collective_buffer.to_string()),
+            ("romio_cb_read", switch(self.collective_read).to_string()),
+            ("romio_cb_write", switch(self.collective_write).to_string()),
             ("romio_ds_read", switch(self.sieve_read).to_string()),
             ("romio_ds_write", switch(self.sieve_write).to_string()),
             ("ind_rd_buffer_size", self.sieved_read.to_string()),
             ("ind_wr_buffer_size", self.sieved_write.to_string()),
             ("file_perm", format!("{:o}", self.permissions)),
         ];
-        pairs.map(|(key, value)| (key.to_string(), value)).into()
+        if self.aggregators > 0 {
+            pairs.insert(0, ("cb_nodes", self.aggregators.to_string()));
+        }
+        pairs
+            .into_iter()
+            .map(|(key, value)| (key.to_string(), value))
+            .collect()
     }
 
-    /// The hint on which all ranks must agree, as a number.
-    pub(crate) fn word(&self) -> u64 {
-        self.sieve_write as u64
+    /// The hints on which all ranks must agree, as numbers.
+    pub(crate) fn words(&self) -> [u64; 4] {
+        let switches = [
+            self.collective_read,
+            self.collective_write,
+            self.sieve_write,
+        ];
+        let switches = switches
+            .iter()
+            .fold(0, |word, switch| word << 2 | *switch as u64);
+        [self.aggregators, self.collective_buffer, switches, 0]
     }
 
-    /// Takes the first rank's word, and lets all ranks rewrite gaps if one of them does.
-    pub(crate) fn agree(&mut self, words: impl Iterator<Item = u64> + Clone) {
-        let switch = |word: u64| match word {
+    /// Takes the hints of the first rank, and lets all ranks rewrite gaps if one of them does.
+    pub(crate) fn agree(&mut self, all: &[[u64; 4]]) {
+        let switch = |word: u64| match word & 3 {
             1 => Switch::Enabled,
             2 => Switch::Disabled,
             _ => Switch::Automatic,
         };
-        let first = words.clone().next().map_or(self.sieve_write, switch);
-        let any = words.map(switch).any(|switch| switch == Switch::Enabled);
-        self.sieve_write = if any { Switch::Enabled } else { first };
+        let Some([aggregators, buffer, switches, _]) = all.first() else {
+            return;
+        };
+        self.aggregators = *aggregators;
+        self.collective_buffer = *buffer;
+        self.collective_read = switch(switches >> 4);
+        self.collective_write = switch(switches >> 2);
+        let enabled = |words: &[u64; 4]| switch(words[2]) == Switch::Enabled;
+        self.sieve_write = match all.iter().any(enabled) {
+            true => Switch::Enabled,
+            false => switch(*switches),
+        };
     }
 }
 
@@ -126,7 +170,7 @@ mod tests {
         let mut hints = FileHints::default();
         let info = [
             ("cb_nodes", "3"),
-            ("ind_rd_buffer_size", "nonsense"),
+            ("cb_buffer_size", "nonsense"),
             ("romio_ds_write", "ENABLE"),
             ("striping_unit", "4096"),
             ("file_perm", "640"),
@@ -137,9 +181,8 @@ mod tests {
             let mut found = listed.iter().filter(|pair| pair.0 == key);
             found.next().map(|pair| pair.1.as_str())
         };
-        // No rank collects the data of others.
-        assert_eq!(get("cb_nodes"), None);
-        assert_eq!(get("ind_rd_buffer_size"), Some("4194304"));
+        assert_eq!(get("cb_nodes"), Some("3"));
+        assert_eq!(get("cb_buffer_size"), Some("4194304"));
         assert_eq!(get("romio_ds_write"), Some("enable"));
         assert_eq!(get("file_perm"), Some("640"));
         assert_eq!(get("striping_unit"), None);
@@ -147,20 +190,20 @@ mod tests {
 
     #[test]
     fn all_ranks_use_the_first_ones_and_rewrite_gaps_together() {
-        let of = |sieve_write| FileHints {
-            sieve_write,
+        let mut first = FileHints {
+            aggregators: 2,
+            collective_write: Switch::Disabled,
             ..FileHints::default()
         };
-        let agreed = |all: [Switch; 3]| {
-            let words = all.map(|switch| of(switch).word());
-            all.map(|switch| {
-                let mut hints = of(switch);
-                hints.agree(words.into_iter());
-                hints.sieve_write
-            })
+        let mut second = FileHints {
+            sieve_write: Switch::Enabled,
+            ..FileHints::default()
         };
-        use Switch::*;
-        assert_eq!(agreed([Disabled, Automatic, Disabled]), [Disabled; 3]);
-        assert_eq!(agreed([Disabled, Automatic, Enabled]), [Enabled; 3]);
+        let words = [first.words(), second.words()];
+        first.agree(&words);
+        second.agree(&words);
+        assert_eq!(first, second);
+        assert_eq!(first.collective_write, Switch::Disabled);
+        assert_eq!((first.aggregators, first.sieve_write), (2, Switch::Enabled));
     }
 }

@@ -18,11 +18,17 @@ use crate::common::run_with;
 const STEPS: usize = 40;
 /// The longest access in etypes.
 const LONGEST: u64 = 40;
-const HINTS: [&[(&str, &str)]; 4] = [
+const HINTS: [&[(&str, &str)]; 5] = [
     &[],
     &[("romio_ds_write", "enable"), ("ind_wr_buffer_size", "64")],
-    &[("romio_ds_read", "disable")],
-    &[("ind_rd_buffer_size", "16")],
+    &[("romio_ds_read", "disable"), ("romio_cb_write", "disable")],
+    &[("ind_rd_buffer_size", "16"), ("cb_buffer_size", "32")],
+    &[
+        ("romio_cb_write", "enable"),
+        ("romio_cb_read", "enable"),
+        ("cb_nodes", "2"),
+        ("cb_buffer_size", "64"),
+    ],
 ];
 
 /// The program of a seed as one rank runs it, with what it knows of the file and of all ranks.

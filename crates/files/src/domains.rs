@@ -1,0 +1,77 @@
+//! The division of a file among the processes that access it for all others.
+
+use std::ops::Range;
+
+/// Parts of a file start at multiples of this many bytes: pages of the system's cache.
+const ALIGNMENT: u64 = 4096;
+
+/// A range of a file, divided evenly into the domains of aggregators. Each accesses its domain in
+/// rounds, a window in each.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Domains {
+    range: Range<u64>,
+    /// Bytes of a domain; the last may have fewer.
+    each: u64,
+    window: u64,
+}
+
+impl Domains {
+    /// Divides a range among `count` aggregators whose windows have at most `window` bytes.
+    pub fn new(range: Range<u64>, count: usize, window: u64) -> Domains {
+        let first = range.start / ALIGNMENT * ALIGNMENT;
+        let len = range.end.saturating_sub(first);
+        let each = len.div_ceil(count.max(1) as u64);
+        Domains {
+            range,
+            each: each.next_multiple_of(ALIGNMENT),
+            window: window.max(1),
+        }
+    }
+
+    /// The number of rounds that the longest domain takes.
+    pub fn rounds(&self) -> u64 {
+        let len = self.range.end.saturating_sub(self.range.start);
+        self.each.min(len).div_ceil(self.window)
+    }
+
+    /// The window of an aggregator in a round.
+    pub fn window(&self, aggregator: usize, round: u64) -> Range<u64> {
+        // Inner bounds are aligned, so that no page belongs to two aggregators.
+        let bound = |at: u64| match at {
+            0 => self.range.start,
+            _ => {
+                let first = self.range.start / ALIGNMENT * ALIGNMENT;
+                (first + at * self.each).min(self.range.end)
+            }
+        };
+        let (start, end) = (bound(aggregator as u64), bound(aggregator as u64 + 1));
+        let at = |round: u64| {
+            start
+                .saturating_add(round.saturating_mul(self.window))
+                .min(end)
+        };
+        at(round)..at(round + 1)
+    }
+}
+
+/// Sorts runs, each an offset and a length, and joins those that touch or overlap.
+pub fn joined(runs: &mut Vec<(u64, u64)>) {
+    runs.sort_unstable();
+    let mut kept = 0usize;
+    for at in 0..runs.len() {
+        let (offset, len) = runs[at];
+        if len == 0 {
+            continue;
+        }
+        match kept.checked_sub(1).map(|last| &mut runs[last]) {
+            Some((start, size)) if offset <= *start + *size => {
+                *size = (*size).max(offset + len - *start);
+            }
+            _ => {
+                runs[kept] = (offset, len);
+                kept += 1;
+            }
+        }
+    }
+    runs.truncate(kept);
+}

@@ -1,0 +1,33 @@
+//! Messages between members in a collective operation that is not one of communicators: a
+//! collective access to a file.
+
+use datatype::Buffer;
+
+use super::call::{Call, Pending};
+use crate::Result;
+use crate::comm::Core;
+use crate::rank::Rank;
+
+/// The messages of one collective operation.
+pub(crate) struct Parcels<'a>(Call<'a>);
+
+/// A message in flight. A receive that is dropped before its end is cancelled.
+pub(crate) type Parcel<'a> = Pending<'a>;
+
+impl<'a> Parcels<'a> {
+    /// The messages of the operation with this tag. Those of different stages match apart.
+    pub(crate) fn new(rank: &'a Rank, core: &'a Core, tag: i32, stage: u64) -> Parcels<'a> {
+        Parcels(Call::new(rank, core, tag).on_stage(stage))
+    }
+
+    /// Starts a send. The buffer must not change until the result is complete.
+    pub(crate) fn send(&self, to: usize, buffer: Buffer) -> Result<Parcel<'a>> {
+        self.0.send(to, buffer)
+    }
+
+    /// Starts a receive of exactly the buffer's length. Messages of one member match in the order
+    /// of sending.
+    pub(crate) fn receive(&self, from: usize, buffer: Buffer) -> Result<Parcel<'a>> {
+        self.0.receive(from, buffer)
+    }
+}
