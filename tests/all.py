@@ -3,8 +3,8 @@
 
     tests/all.py [--first | --all] [SUITE...]
 
-Without SUITE it runs every suite (`make test-ci`). `--first` leaves out what a user's first check does not need: lints, unit tests, suites
-of others, the emulated machine (`make test`). `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
+Without SUITE it runs every suite but the long ones (`make test-ci`). `--first` leaves out what a user's first check does not need: lints,
+unit tests, suites of others, the emulated machine (`make test`). `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
 a time: it compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend
 on no clock. The Rust tests follow, which keep all cores busy by themselves, and then the rest, two at a time. A failed
 suite does not stop the others. The table is kept in build/test-times.json, the results of every case in build/tests/results.
@@ -46,6 +46,8 @@ class Step:
     is_suite: bool = True
     # It belongs to a user's first check: the installed tree, used as users use it.
     first: bool = False
+    # It takes minutes and guards what seldom changes: it runs with --all, or by its name.
+    long: bool = False
 
 
 def python(script: str, *words) -> list:
@@ -81,13 +83,14 @@ def preparation(full: bool) -> list[Step]:
         # Every parser of bytes that others write, under libFuzzer.
         *([Step("fuzz", python("fuzz.py"))] if full else []),
         # Figures of modelled machines, byte by byte.
-        Step("figures", python("modelled/run.py", *PREFIX), after=("stage",), first=True),
+        Step("figures", python("modelled/run.py", *PREFIX, *([] if full else ["--short"])), after=("stage",), first=True),
         # Scores of the model, and machines calibrated by outputs of benchmarks.
-        Step("scores", python("scores/run.py", *PREFIX, *(["--long"] if full else [])), after=("stage",)),
+        Step("scores", python("scores/run.py", *PREFIX, *(["--long"] if full else [])), after=("stage",), long=True),
         # The algorithms of collectives that costs choose, compared with the best ones.
-        Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",)),
+        Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",), long=True),
         # The same for the protocols of messages.
-        Step("protocols", python("collectives/messages.py", *PREFIX, *([] if full else ["--quick"])), after=("stage",)),
+        Step("protocols", python("collectives/messages.py", *PREFIX, *([] if full else ["--quick"])), after=("stage",),
+             long=True),
     ]
 
 
@@ -227,6 +230,8 @@ def main() -> int:
         before, rust, others = ([step for step in steps if step.first] for steps in (before, rust, others))
     known = [step for step in [*before, *rust, *others] if step.is_suite]
     single = [step for step in known if step.name in options.suites]
+    if not options.all:
+        before = [step for step in before if not step.long]
     if unknown := set(options.suites) - {step.name for step in single}:
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in known)}")
     harness.NOT_RUN_FILE.parent.mkdir(parents=True, exist_ok=True)

@@ -74,6 +74,7 @@ PARSERS = {
     "scenes": ["crates/model/src/config.rs", "crates/fabric/src/system.rs"],
     "slots": ["crates/channel/src/rdma/inbound.rs", "crates/channel/src/rdma/known.rs", "crates/channel/src/rdma/layout.rs",
               "crates/channel/src/rdma/messages.rs"],
+    "windows": ["crates/datatype/src/wire.rs", "crates/mpi/src/window/messages.rs", "crates/mpi/src/window/target.rs"],
 }
 
 

@@ -1,5 +1,5 @@
-//! Generates the entry points of MPICH's Fortran libraries, and names the shared library and the one
-//! that it needs.
+//! Generates the entry points of MPICH's Fortran libraries, and names the shared library and the
+//! one that it needs.
 
 #[allow(dead_code)] // the modules for compilers belong to the standard ABI
 #[path = "../fortran/generate/mod.rs"]

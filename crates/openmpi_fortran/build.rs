@@ -70,8 +70,8 @@ const fn of(name: &'static str, variables: &'static [Variable]) -> Block {
     Block(Symbols::Common, name, variables)
 }
 
-/// Open MPI exports all manglings of its plain names. Those of `mpi_f08` are gfortran's, and get the
-/// addresses of choice buffers.
+/// Open MPI exports all manglings of its plain names. Those of `mpi_f08` are gfortran's, and get
+/// the addresses of choice buffers.
 fn symbols(entry: &Entry) -> Vec<String> {
     let Entry {
         prefix,

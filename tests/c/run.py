@@ -67,6 +67,8 @@ TABLE = [
                                   "MPI_Recv from any of the remote group tag 5 on between"],
                          "mpich": "it has no modelled machines"}),
     ("attributes", [1, 2], {}),
+    ("windows", [1, 2, 4], {}),
+    ("one_sided", [1, 2, 4], {"seconds": 120}),
     ("cart", [6, 7], {}),
     ("info", [1], {"mpich": "the null info gives MPI_ERR_ARG"}),
     ("errhandlers", [1, 2], {"mpich": "a call whose user's handler returned gives MPI_SUCCESS"}),

@@ -29,7 +29,7 @@ ABIS = {"mpich": (HERE.parent / "robust/mpich_abi", "lib/fishplate/libmpi.so.12"
         "openmpi": (HERE.parent / "robust/openmpi_abi", "lib/fishplate/libmpi.so.40")}
 CONVERTED = ["send_8", "isend_8", "irecv_8", "waitall_8", "recv_8", "recv_status_8", "sendrecv_8", "exchange_8", "exchange_status_8", "waitall_status_8"]
 # Forms of Fortran, with the words of mpifort that choose them. Counts are those of this compiler, so they are skipped without it.
-FORTRAN = {"mpif": []}
+FORTRAN = {"mpif": [], "f08": ["-DF08"]}
 FORTRAN_COMPILER = "gfortran"
 ROUNDS = 100
 EXPECTED = HERE / "expected"

@@ -4,7 +4,7 @@
     tests/docs/run.py [--only TEXT] [--list] [--long] [FILE...]
 
 A command is a line of a ```sh block in README.md or docs/*.md, run from the repository's root. Other suites run some of them: commands
-in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies run with `--long`. `make demo` and
+in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies and the longest calibration run with `--long`. `make demo` and
 `make test` are left out: both stage the tree that is under test, and `make test` runs this script. Commands about Fortran are skipped
 where no Fortran compiler is. The last line is
 `N passed, N failed, N skipped`.
@@ -24,7 +24,7 @@ from harness import Case, Problem, Skip  # noqa: E402
 MACHINE = "scripts/verbs-vm -- "
 ELSEWHERE = ("make demo", "make test", MACHINE)
 # Minutes of work: with --long only. Two of the studies are among the figures (tests/modelled).
-LONG = ("build/bin/fishplate study ",)
+LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --from examples/measured/osu.txt")
 # Commands with this need a Fortran compiler, by one of the names that mpifort looks for.
 FORTRAN = ("mpifort", "heat-fortran")
 FORTRAN_COMPILERS = ("gfortran", "flang", "flang-new", "ifx", "nvfortran", "nagfor", "crayftn")

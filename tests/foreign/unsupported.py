@@ -21,7 +21,7 @@ SUBJECTS = {
     "tools": "the tools interface",
 }
 # Why mpi4py's suite skips tests when it finds that something does not work: how the reasons begin.
-SKIPS = {"mpi-win": "one-sided", "mpi-rma": "one-sided", "Win": "one-sided", "mpi-file": "files",
+SKIPS = {"mpi-file": "files",
          "File": "files", "mpi-session": "sessions", "Session": "sessions"}
 UNNAMED = "what the test does not tell"
 # Classes of objects whose errors return unless a program asks for more, so a program may not tell them.

@@ -93,9 +93,9 @@ def unsupported(world: World) -> None:
     """A call that is not supported yet is reported, also where its error returns; a job that made one says so at its end."""
     program = world.compiled("unsupported")
     version = world.tool("fishplate", "--version").out.split()[-1]
-    string = f"1 MPI_ERR_UNSUPPORTED_OPERATION: MPI_Win_create is not supported yet by Fishplate {version}"
+    string = f"1 MPI_ERR_UNSUPPORTED_OPERATION: MPI_Comm_connect is not supported yet by Fishplate {version}"
     returned = ["MPI_File_delete", "MPI_File_open", "MPI_File_write", "MPI_T_cvar_get_num"]
-    ranks = dict(zip([*returned, "MPI_Win_create"], ["1 rank", "3 ranks", "3 ranks", "1 rank", "3 ranks"]))
+    ranks = dict(zip(["MPI_Comm_connect", *returned], ["3 ranks", "1 rank", "3 ranks", "3 ranks", "1 rank"]))
 
     def said(name: str) -> str:
         code = "MPI_T_ERR_NOT_SUPPORTED" if name.startswith("MPI_T_") else "MPI_ERR_UNSUPPORTED_OPERATION"
@@ -113,12 +113,12 @@ def unsupported(world: World) -> None:
         expect(sorted(calls), [f"fishplate: {said(name)}" for name in ranks], f"the lines of the calls below {words}")
         expect(end, last(list(ranks)), f"the last line below {words}")
     *_, fault, end = world.tool("mpiexec", "-n", "3", program, "fatal", code=55).err.splitlines()
-    if "failed: MPI_Win_create: this procedure is not supported yet" not in fault:
+    if "failed: MPI_Comm_connect: this procedure is not supported yet" not in fault:
         raise Problem(f"the line of the fault is {fault!r}")
     expect(end, last(returned), "the last line of a job that ended by such a call")
     alone = harness.run([program], seconds=SECONDS, cwd=world.work)
     expect(alone.err.splitlines(), [f"fishplate: rank 0: {said(name)}" for name in (
-        "MPI_File_open", "MPI_File_write", "MPI_File_delete", "MPI_T_cvar_get_num", "MPI_Win_create")], "the only rank")
+        "MPI_File_open", "MPI_File_write", "MPI_File_delete", "MPI_T_cvar_get_num", "MPI_Comm_connect")], "the only rank")
     expect(world.tool("mpiexec", "-n", "2", world.compiled("hosts")).err, "", "a job without such a call")
 
 

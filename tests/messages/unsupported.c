@@ -1,5 +1,5 @@
-/* Writes a file and makes a window, and looks at no error code but those of the window. Rank 0 also
- * deletes the file and asks the tools interface. With the argument `fatal`, the window's errors are fatal. */
+/* Writes a file and connects, and looks at no error code but that of the connection. Rank 0 also
+ * deletes the file and asks the tools interface. With the argument `fatal`, that error is fatal. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@ int main(int argc, char **argv) {
     int rank, length, class;
     char text[MPI_MAX_ERROR_STRING];
     MPI_File file;
-    MPI_Win window;
+    MPI_Comm other;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < 2; i++) {
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     }
-    int code = MPI_Win_create(&rank, sizeof rank, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    int code = MPI_Comm_connect("", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
     MPI_Error_string(code, text, &length);
     MPI_Error_class(code, &class);
     if (rank == 0) printf("%d %s\n", class == MPI_ERR_UNSUPPORTED_OPERATION, text);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares the figures of modelled machines, byte by byte, with those of this folder.
 
-    tests/modelled/run.py [--prefix build] [--only TEXT] [--list] [--update]
+    tests/modelled/run.py [--prefix build] [--short] [--only TEXT] [--list] [--update]
 
 A modelled machine computes its time, so every run gives the same figures; a figure that changes is a change of behaviour. The JSON
 of `bench`, `perf` and `study` holds no wall-clock time and no fact of this host, so nothing is left out of the comparison.
+`--short` leaves out the studies, which take minutes.
 `--update` writes the figures of the prefix into this folder: for a change that is meant to change figures, and says so.
 The last line is `N passed, N failed, N skipped`.
 """
@@ -120,9 +121,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
+    parser.add_argument("--short", action="store_true", help="without the studies")
     parser.add_argument("--update", action="store_true", help="write the figures instead")
     options = parser.parse_args()
-    cases = [Case(name, compare(name, commands, options.update)) for name, commands in TABLE]
+    table = [row for row in TABLE if not (options.short and row[0].startswith("study-"))]
+    cases = [Case(name, compare(name, commands, options.update)) for name, commands in table]
     cases.append(Case("pictures", drawn(options.update)))
     cases = [case for case in cases if case.wanted(options)]
     if options.list:

@@ -157,7 +157,7 @@ def only_supported(world: World) -> None:
     compiled = ("mpicc", "-only-supported", "-w", "-o", world.work / "only")
     for name in ("MPI_Send_c", "PMPI_Send", "MPI_Attr_get", "MPI_Comm_f2c", "MPI_Win_c2f", works[0], works[-1]):
         world.run(*compiled, world.write("only.c", PROBE.format(name=name)))
-    for name in {"MPI_Win_create", "PMPI_Win_create", "MPI_File_open", "MPI_Put_c", hidden[0], hidden[-1]}:
+    for name in {"MPI_File_open", "PMPI_File_open", "MPI_File_read_c", hidden[0], hidden[-1]}:
         program = world.write("only.c", PROBE.format(name=name))
         try:
             world.run(*compiled, program)

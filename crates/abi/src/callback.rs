@@ -11,7 +11,8 @@ pub type CopyAttr<H> = Option<
 >;
 /// Deletes an attribute of an object of class `H`.
 pub type DeleteAttr<H> = Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
-type ErrhandlerFunction<H> = Option<unsafe extern "C" fn(*mut H, *mut c_int, ...)>;
+/// Handles an error of an object of class `H`.
+pub type ErrhandlerFunction<H> = Option<unsafe extern "C" fn(*mut H, *mut c_int, ...)>;
 
 /// `MPI_Comm_copy_attr_function`
 pub type CommCopyAttr = CopyAttr<Comm>;

@@ -51,12 +51,13 @@ pub(crate) fn raise_for_program(rank: &Rank, object: Object, procedure: &str, er
     }
 }
 
-/// Calls the error handler of the object. Windows and sessions have no handlers yet and use the one
-/// of MPI_COMM_SELF, as calls without an object do.
+/// Calls the error handler of the object. Sessions have no handlers yet and use the one of
+/// MPI_COMM_SELF, as calls without an object do.
 fn action(rank: &Rank, object: Object, code: c_int) -> ErrorAction {
     match object {
         Object::Comm(comm) => rank.raise(comm.id(), code),
-        Object::None | Object::Win(_) | Object::Session(_) => rank.raise(comm::SELF, code),
+        Object::Win(win) => rank.raise_window(win.id(), code),
+        Object::None | Object::Session(_) => rank.raise(comm::SELF, code),
         Object::Made(errhandler) => rank.raise_by(errhandler.id(), comm::NULL, code),
         // The handler of files, unless a program sets another (MPI 5.0 §14.7).
         Object::File(_) => rank.raise_by(RETURN, comm::NULL, code),

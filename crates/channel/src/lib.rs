@@ -53,6 +53,8 @@ mod report;
 #[cfg(not(loom))]
 mod router;
 #[cfg(not(loom))]
+mod shared_memory;
+#[cfg(not(loom))]
 mod shm;
 #[cfg(not(loom))]
 mod short_path;
@@ -92,6 +94,8 @@ pub use piece_counter::PieceCounter;
 pub use report::Report;
 #[cfg(not(loom))]
 pub use router::Router;
+#[cfg(not(loom))]
+pub use shared_memory::{SharedMemory, SharedName};
 #[cfg(not(loom))]
 pub use shm::collective_buffer;
 #[cfg(not(loom))]

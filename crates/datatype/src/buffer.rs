@@ -20,8 +20,8 @@ pub struct Buffer {
     at: usize,
     /// Bytes of data.
     len: usize,
-    /// The elements, if they are not one run or lie in scratch memory.
-    spread: Option<Arc<Spread>>,
+    /// The elements, if they are not one run, or lie in memory that its buffers keep.
+    pub(crate) spread: Option<Arc<Spread>>,
 }
 
 impl Buffer {
@@ -52,7 +52,7 @@ impl Buffer {
     }
 
     #[inline(always)]
-    fn run(address: usize, len: usize) -> Buffer {
+    pub(crate) fn run(address: usize, len: usize) -> Buffer {
         Buffer {
             at: address,
             len,

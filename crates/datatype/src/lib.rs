@@ -42,6 +42,8 @@ mod scratch;
 mod signature;
 mod types;
 mod walk;
+mod wire;
+mod within;
 
 pub use buffer::Buffer;
 pub use darray::{Dimension, Distribution};

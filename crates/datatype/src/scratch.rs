@@ -30,7 +30,12 @@ pub(crate) struct Spread {
     pub dense: Option<usize>,
     /// The memory, if it is scratch memory.
     memory: Option<Memory>,
+    /// The owner of the memory, if the buffers in it keep it.
+    pub _owner: Option<Owner>,
 }
+
+/// An object that keeps memory as long as any buffer in it is in use.
+pub(crate) type Owner = Arc<dyn std::fmt::Debug + Send + Sync>;
 
 /// A piece of scratch memory. All bytes are initialised: it is allocated as zeros.
 #[derive(Debug)]
@@ -52,6 +57,7 @@ impl Spread {
             ty: ty.clone(),
             dense: None,
             memory: None,
+            _owner: None,
         }
     }
 
@@ -64,6 +70,23 @@ impl Spread {
             ty: ty.clone(),
             dense: dense.map(|offset| base.wrapping_add_signed(offset)),
             memory: Some(memory),
+            _owner: None,
+        }
+    }
+
+    /// Elements in memory that `owner` keeps; `dense`: the address of their data, if it is one run.
+    pub(crate) fn kept(
+        base: usize,
+        ty: Type,
+        dense: Option<usize>,
+        owner: Option<Owner>,
+    ) -> Spread {
+        Spread {
+            base,
+            ty,
+            dense,
+            memory: None,
+            _owner: owner,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The entry points of `mpi_f08` that take descriptors of choice buffers. An argument without gaps
-//! goes on to the entry point below; for others the kind of the buffer says how the library gets it.
+//! goes on to the entry point below; for others the kind of the buffer says how the library gets
+//! it.
 
 use super::abi::table::{Access, Parameter, Procedure};
 use super::conversion::Conversion;
@@ -145,8 +146,8 @@ fn way(procedure: &Procedure, all: &[&Parameter], buffer: &Parameter) -> Way {
     }
 }
 
-/// The bytes that a call uses of a buffer that is copied: one of several blocks, of a reduction, or of
-/// a conversion. None: the buffer is described.
+/// The bytes that a call uses of a buffer that is copied: one of several blocks, of a reduction, or
+/// of a conversion. None: the buffer is described.
 fn reach(
     procedure: &Procedure,
     all: &[&Parameter],

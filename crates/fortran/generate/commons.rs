@@ -144,11 +144,11 @@ pub(crate) fn generate(blocks: &[Block]) -> String {
     }
     let all: Vec<_> = blocks
         .iter()
-        .map(|block| format!("{}.find();", constant(block)))
+        .map(|block| format!("{}.find({}, &mut found);", constant(block), block.size()))
         .collect();
     writeln!(
         text,
-        "/// Finds the blocks.\npub(crate) fn find() {{\n    {}\n}}",
+        "/// Finds the blocks.\npub(crate) fn find() {{\n    let mut found = Vec::new();\n    {}\n    note(found);\n}}",
         all.join("\n    ")
     )
     .unwrap();
@@ -186,7 +186,8 @@ fn write_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
 fn write_special(text: &mut String, blocks: &[Block]) {
     text.push_str(
         "/// The meaning of a choice buffer that is one of the variables.\n#[inline(always)]\n\
-         pub(crate) fn special<T>(address: *const T) -> Option<Special> {\n",
+         pub(crate) fn special<T>(address: *const T) -> Option<Special> {\n    \
+         if !is_near_blocks(address) {\n        return None;\n    }\n",
     );
     for block in blocks {
         let (mut offset, mut end, mut arms) = (0, 0, String::new());

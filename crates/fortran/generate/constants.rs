@@ -1,5 +1,5 @@
-//! Constants: the module `mpi_constants`, which both Fortran modules share, the header `mpif.h`, and
-//! those that our Rust code needs.
+//! Constants: the module `mpi_constants`, which both Fortran modules share, the header `mpif.h`,
+//! and those that our Rust code needs.
 
 use super::Tables;
 use super::abi::constants::{Constant, Group};
@@ -112,8 +112,8 @@ pub(crate) fn module(tables: &Tables) -> String {
     text
 }
 
-/// The header, which is valid in fixed and in free form: no line is longer than 72 columns, and none
-/// is continued.
+/// The header, which is valid in fixed and in free form: no line is longer than 72 columns, and
+/// none is continued.
 pub(crate) fn header(tables: &Tables) -> String {
     let mut text =
         String::from("! mpif.h of the standard ABI, for fixed and free form. Generated.\n");

@@ -419,7 +419,7 @@ fn state(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let functions: Vec<_> = functions.map(|p| p.name.as_str()).collect();
     let ty = if procedure.is_old() { "c_int" } else { "isize" };
     let argument = format!(
-        "callbacks::state(&[{}], *{name} as isize)",
+        "callbacks::state(&[{}], *{name} as isize, {name}.cast())",
         functions.join(", ")
     );
     dummy(name, ty, argument)

@@ -1,6 +1,7 @@
-//! The entry points: for every form of every procedure one body, which converts the arguments, calls
-//! and converts the results, and its names, each with its twin of the profiling interface. A name with `P` calls the function of the standard ABI with `P`, so a tool that
-//! replaces functions of C or those of Fortran sees each call of the program once.
+//! The entry points: for every form of every procedure one body, which converts the arguments,
+//! calls and converts the results, and its names, each with its twin of the profiling interface. A
+//! name with `P` calls the function of the standard ABI with `P`, so a tool that replaces functions
+//! of C or those of Fortran sees each call of the program once.
 
 use super::abi::table::Procedure;
 use super::choice;
@@ -59,7 +60,8 @@ fn write_entries(text: &mut String, library: &Library, procedure: &Procedure, la
         .any(|conversion| conversion.f08.is_some());
     let body = write_body(procedure, large, &conversions);
     let mut forms = vec![Form::Plain];
-    // An address is returned in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a name of its own.
+    // An address is returned in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a name of its
+    // own.
     if has_address(procedure) && !large {
         forms.push(Form::CPtr);
     }

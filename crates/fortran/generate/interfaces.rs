@@ -1,5 +1,5 @@
-//! The module `mpi`: an explicit interface for every procedure. A choice buffer takes any argument, by
-//! directives in the spellings of several compilers; a compiler ignores those of the others.
+//! The module `mpi`: an explicit interface for every procedure. A choice buffer takes any argument,
+//! by directives in the spellings of several compilers; a compiler ignores those of the others.
 
 use super::Tables;
 use super::abi::table::{Parameter, Procedure};

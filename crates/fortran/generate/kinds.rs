@@ -1,5 +1,5 @@
-//! A parameter in Fortran: its name, its declaration in each of the modules, and the properties that
-//! follow from its kind.
+//! A parameter in Fortran: its name, its declaration in each of the modules, and the properties
+//! that follow from its kind.
 
 use super::abi::table::{Access, Length, Parameter, Procedure};
 

@@ -191,8 +191,8 @@ pub(crate) fn link(out: &Path, name: &str, needed: &str) {
     }
 }
 
-/// Sources in Fortran, and the list `sources` of those that a compiler gets, in this order. Behind a
-/// name is the word of the program `probe` for whose compilers alone it is.
+/// Sources in Fortran, and the list `sources` of those that a compiler gets, in this order. Behind
+/// a name is the word of the program `probe` for whose compilers alone it is.
 pub(crate) fn sources(tables: &Tables) -> Vec<(&'static str, String)> {
     let choice = |form| f08::choice(tables, form);
     let compiled = vec![

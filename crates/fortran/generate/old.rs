@@ -1,5 +1,5 @@
-//! What the libraries of older ABIs have beside entry points: symbols of the modules that a compiler
-//! built for them once. Programs that were compiled with these modules need them.
+//! What the libraries of older ABIs have beside entry points: symbols of the modules that a
+//! compiler built for them once. Programs that were compiled with these modules need them.
 #![allow(dead_code)] // the library of the standard ABI has none of them
 
 use super::abi::constants::{Group, parse};

@@ -1,4 +1,5 @@
-//! MPI_SIZEOF: a procedure for each intrinsic type, kind and rank, which both Fortran modules share.
+//! MPI_SIZEOF: a procedure for each intrinsic type, kind and rank, which both Fortran modules
+//! share.
 
 use std::fmt::Write;
 

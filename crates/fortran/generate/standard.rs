@@ -1,5 +1,5 @@
-//! The calls of the standard ABI: the names of all functions, and for each a function that calls its
-//! pointer. `P`: that of the name `PMPI_`.
+//! The calls of the standard ABI: the names of all functions, and for each a function that calls
+//! its pointer. `P`: that of the name `PMPI_`.
 
 use super::abi::table::{Chapter, Procedure, State};
 use std::fmt::Write;

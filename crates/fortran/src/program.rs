@@ -40,7 +40,8 @@ pub(crate) fn keyval(keyval: c_int) -> c_int {
     keyval
 }
 
-/// Tells the C library what Fortran's variables are. That of the standard ABI has no place for them.
+/// Tells the C library what Fortran's variables are. That of the standard ABI has no place for
+/// them.
 pub(crate) fn open() {}
 
 /// Handles of predefined objects, NULL included, lie below this value.

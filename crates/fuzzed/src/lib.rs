@@ -58,6 +58,7 @@ targets![
     rings,
     scenes,
     slots,
+    windows,
 ];
 
 /// The target with this name.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use nix::sys::ptrace;
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use pmi::Hosts;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -438,8 +438,14 @@ impl ChildSetup {
 /// attach. This thread has started it, and traces it until then.
 fn hold(pid: Pid) -> io::Result<()> {
     let pid = nix::unistd::Pid::from_raw(pid.as_raw_nonzero().get());
-    match waitpid(pid, None)? {
-        WaitStatus::Stopped(..) => Ok(ptrace::detach(pid, Signal::SIGSTOP)?),
+    let mut status = waitpid(pid, None)?;
+    if let WaitStatus::Stopped(..) = status {
+        ptrace::detach(pid, Signal::SIGSTOP)?;
+        // On a busy machine it stops some time later.
+        status = waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
+    }
+    match status {
+        WaitStatus::Stopped(..) => Ok(()),
         // Its end is reported as that of a rank.
         _ => Err(Errno::CHILD.into()),
     }

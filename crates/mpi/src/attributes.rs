@@ -1,4 +1,4 @@
-//! Attributes: values that users cache on communicators and datatypes (MPI 5.0 §7.7).
+//! Attributes: values that users cache on communicators, datatypes and windows (MPI 5.0 §7.7).
 //!
 //! Invariant: a freed key lives on as long as some object has an attribute of it.
 
@@ -14,6 +14,8 @@ pub enum Holder {
     Comm(u32),
     /// A datatype.
     Datatype(u32),
+    /// A window.
+    Window(u32),
 }
 
 impl Holder {
@@ -21,12 +23,13 @@ impl Holder {
         match self {
             Holder::Comm(_) => ObjectKind::Comm,
             Holder::Datatype(_) => ObjectKind::Datatype,
+            Holder::Window(_) => ObjectKind::Window,
         }
     }
 
     pub(crate) fn handle(self) -> u32 {
         match self {
-            Holder::Comm(handle) | Holder::Datatype(handle) => handle,
+            Holder::Comm(handle) | Holder::Datatype(handle) | Holder::Window(handle) => handle,
         }
     }
 }
@@ -172,8 +175,18 @@ impl Attributes {
     }
 }
 
-/// Keys of the predefined attributes of communicators, with the ABI's values.
+/// Keys of the predefined attributes of communicators and windows, with the ABI's values.
 pub mod predefined {
+    /// `MPI_WIN_BASE`.
+    pub const WIN_BASE: u32 = 601;
+    /// `MPI_WIN_DISP_UNIT`.
+    pub const WIN_DISP_UNIT: u32 = 602;
+    /// `MPI_WIN_SIZE`.
+    pub const WIN_SIZE: u32 = 603;
+    /// `MPI_WIN_CREATE_FLAVOR`.
+    pub const WIN_CREATE_FLAVOR: u32 = 604;
+    /// `MPI_WIN_MODEL`.
+    pub const WIN_MODEL: u32 = 605;
     /// `MPI_TAG_UB`.
     pub const TAG_UB: u32 = 501;
     /// `MPI_IO`.

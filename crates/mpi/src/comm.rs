@@ -40,6 +40,9 @@ pub(crate) const AGREEMENT: u64 = 1 << 62;
 /// numbers of their own.
 pub(crate) const PERSISTENT: u64 = 1 << 61;
 
+/// The bit of a context that separates messages of one-sided communication.
+pub(crate) const WINDOW: u64 = 1 << 60;
+
 /// The number of stages of a collective operation, whose messages match apart from each other's.
 pub(crate) const STAGES: u64 = 16;
 
@@ -51,7 +54,7 @@ pub(crate) fn stage(number: u64) -> u64 {
 
 /// The context of the communicator that a message with this context belongs to.
 pub(crate) fn bare(context: u64) -> u64 {
-    context & !(COLLECTIVE | AGREEMENT | PERSISTENT | stage(STAGES - 1))
+    context & !(COLLECTIVE | AGREEMENT | PERSISTENT | WINDOW | stage(STAGES - 1))
 }
 
 /// The part of a communicator that communication needs. It outlives the handle while operations are

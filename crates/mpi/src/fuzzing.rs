@@ -1,5 +1,5 @@
-//! The target of the fuzzer for the packets of a peer: crate `fuzzed` runs it. It takes any bytes,
-//! and panics where a promise is broken.
+//! Targets of the fuzzer for the packets of a peer and for active messages: crate `fuzzed` runs
+//! them. They take any bytes, and panic where a promise is broken.
 
 use channel::{RemoteKey, Router};
 use datatype::Buffer;
@@ -18,23 +18,7 @@ const PEER: usize = 1;
 /// The promise: no packet ends this rank by a panic; one that breaks the protocol is named.
 pub fn packets(bytes: &[u8]) {
     let mut script = Script::new(bytes);
-    let limits = Limits {
-        eager: None,
-        pieces: 0,
-        blocking_pieces: 0,
-        single_copy: 128 << 10,
-        cooperative: 128 << 10,
-        unexpected: 1 << 10,
-        rendezvous: script.of(&[
-            knobs::Rendezvous::Auto,
-            knobs::Rendezvous::Read,
-            knobs::Rendezvous::Write,
-        ]),
-        announces: script.is_one_in(2),
-        copy_costs: script.of(&[CopyCostSource::Learned, CopyCostSource::Estimated]),
-        announces_all: false,
-        forced: None,
-    };
+    let limits = limits(&mut script);
     let mut messages = Messages::new(&mut Router::alone(), 1 + PEER, limits);
     while !script.is_over() && messages.broken.is_none() {
         let key = Key {
@@ -57,6 +41,31 @@ pub fn packets(bytes: &[u8]) {
     }
     if let Some(broken) = &messages.broken {
         assert!(broken.to_string().contains("rank 1"), "{broken}");
+    }
+}
+
+/// Messages of an origin of one-sided communication: `window::fuzzing` has the promise.
+pub fn windows(bytes: &[u8]) {
+    crate::window::fuzzing::run(bytes, limits(&mut Script::new(&[])));
+}
+
+fn limits(script: &mut Script) -> Limits {
+    Limits {
+        eager: None,
+        pieces: 0,
+        blocking_pieces: 0,
+        single_copy: 128 << 10,
+        cooperative: 128 << 10,
+        unexpected: 1 << 10,
+        rendezvous: script.of(&[
+            knobs::Rendezvous::Auto,
+            knobs::Rendezvous::Read,
+            knobs::Rendezvous::Write,
+        ]),
+        announces: script.is_one_in(2),
+        copy_costs: script.of(&[CopyCostSource::Learned, CopyCostSource::Estimated]),
+        announces_all: false,
+        forced: None,
     }
 }
 

@@ -28,6 +28,8 @@ pub enum ObjectKind {
     Message = 8,
     /// A key of attributes.
     Keyval = 9,
+    /// A window.
+    Window = 10,
 }
 
 const FIRST: u32 = 0x1000;

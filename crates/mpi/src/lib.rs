@@ -12,8 +12,9 @@
 //!    `generalized`;
 //! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
 //!    `lanes`, `algorithms`;
-//! 4. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
-//! 5. operations on the whole rank: `calls`, `coll` and `explain`.
+//! 4. `window`: one-sided communication over messages;
+//! 5. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
+//! 6. operations on the whole rank: `calls`, `coll` and `explain`.
 //!
 //! Invariants:
 //! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a
@@ -63,9 +64,10 @@ mod task;
 pub mod topology;
 pub mod types;
 mod wait;
+pub mod window;
 
 pub use bootstrap::{NewPeer, Wiring};
-pub use calls::{Claimed, RemoteLeader, split_type};
+pub use calls::{Claimed, RemoteLeader, WindowSpec, split_type};
 pub use channel::lock::Misuse;
 pub use dims::dims_create;
 pub use drive::Completion;

@@ -35,22 +35,16 @@ impl Operation {
     }
 
     /// Finds whether collectives may use the operation on this type.
-    #[inline]
+    #[inline(always)]
     pub fn check(&self, ty: &Type) -> Result<()> {
-        let Operation::Predefined(op) = self else {
-            return Ok(());
-        };
-        if op.is_accumulate_only() {
-            let detail = format!(
-                "{} is for one-sided communication only (MPI 5.0 §12.3.4)",
-                op.name()
-            );
-            return Err(Error::new(Class::OP, detail));
-        }
-        match ty.predefined() {
-            Some(basic) if op.permits(basic) => Ok(()),
-            Some(ty) => Err(datatype::Error::Operation { op: *op, ty }.into()),
-            None => Err(datatype::Error::Derived { op: *op }.into()),
+        match (self, ty.predefined()) {
+            (Operation::User { .. }, _) => Ok(()),
+            (Operation::Predefined(op), Some(basic))
+                if !op.is_accumulate_only() && op.permits(basic) =>
+            {
+                Ok(())
+            }
+            (Operation::Predefined(op), _) => Err(refused(*op, ty)),
         }
     }
 
@@ -150,4 +144,20 @@ pub fn reduce_local(input: &Elements, inout: &Elements, op: &Operation) -> Resul
         ));
     }
     op.combine(input, inout)
+}
+
+/// The error of an operation that collectives may not use on this type.
+#[cold]
+fn refused(op: Op, ty: &Type) -> Error {
+    if op.is_accumulate_only() {
+        let detail = format!(
+            "{} is for one-sided communication only (MPI 5.0 §12.3.4)",
+            op.name()
+        );
+        return Error::new(Class::OP, detail);
+    }
+    match ty.predefined() {
+        Some(ty) => datatype::Error::Operation { op, ty }.into(),
+        None => datatype::Error::Derived { op }.into(),
+    }
 }

@@ -26,6 +26,7 @@ use crate::p2p::{Found, Messages};
 use crate::request::{Finished, Mode, RequestId, Waiting};
 use crate::task::Tasks;
 use crate::types::Types;
+use crate::window::Windows;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
 
 /// A rank of a job. Threads of the process share it; its [`State`] is behind a lock.
@@ -64,6 +65,8 @@ pub struct State {
     pub comms: Comms,
     /// Groups.
     pub groups: Groups,
+    /// Windows of one-sided communication.
+    pub windows: Windows,
     /// Datatypes.
     pub types: Types,
     /// Keys of attributes.
@@ -134,6 +137,7 @@ impl Rank {
             lanes: Lanes::default(),
             comms,
             groups: Groups::new(rank),
+            windows: Windows::default(),
             types: Types::default(),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),

@@ -143,7 +143,7 @@ impl State {
             }
             Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
             Operation::Collective { context } => (WaitCondition::All, context.unwrap_or_default()),
-            Operation::Generalized(_) => {
+            Operation::Generalized => {
                 return Some(WaitReason {
                     condition: WaitCondition::User,
                     communicator: String::new(),

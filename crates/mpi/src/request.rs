@@ -1,5 +1,6 @@
 //! Requests: started operations (MPI 5.0 §3.7).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datatype::Buffer;
@@ -79,8 +80,9 @@ pub enum Operation {
     },
     /// A send or receive that can be started again.
     Persistent(Box<Persistent>),
-    /// A generalised request (MPI 5.0 §13.2), which the user completes.
-    Generalized(Arc<dyn Functions>),
+    /// A generalised request (MPI 5.0 §13.2), which the user completes. Its functions lie apart:
+    /// one kind more that owns memory would cost each drop of a request a jump by a table.
+    Generalized,
 }
 
 impl Operation {
@@ -197,6 +199,8 @@ pub struct Requests {
     pub completions: u64,
     /// The request that all sends share that are complete at once.
     done: RequestId,
+    /// Functions of the generalised requests, by handle.
+    functions: BTreeMap<u32, Arc<dyn Functions>>,
     /// Generalised requests whose handles are gone, until their functions are called.
     ended: Vec<(RequestId, Arc<dyn Functions>)>,
 }
@@ -231,6 +235,7 @@ impl Default for Requests {
             slab,
             completions: 0,
             done,
+            functions: BTreeMap::new(),
             ended: Vec::new(),
         }
     }
@@ -415,6 +420,16 @@ impl Requests {
         }
     }
 
+    /// Adds a generalised request with the user's functions.
+    ///
+    /// # Errors
+    /// Too many requests are under way.
+    pub fn add_generalized(&mut self, functions: Arc<dyn Functions>) -> Result<RequestId> {
+        let id = self.add(Operation::Generalized)?;
+        self.functions.insert(id.0, functions);
+        Ok(id)
+    }
+
     /// Completes a generalised request. The result has its functions if its handle has been freed.
     ///
     /// # Errors
@@ -422,8 +437,8 @@ impl Requests {
     pub fn complete_generalized(&mut self, id: RequestId) -> Result<Option<Arc<dyn Functions>>> {
         let request = self.slab.get_mut(id.0).ok_or_else(|| unknown(id))?;
         match request.operation {
-            Operation::Generalized(_) if request.status.is_none() => {}
-            Operation::Generalized(_) => return Err(not_open(id, "complete already")),
+            Operation::Generalized if request.status.is_none() => {}
+            Operation::Generalized => return Err(not_open(id, "complete already")),
             _ => return Err(not_open(id, "no generalised request")),
         }
         self.completions += 1;
@@ -441,11 +456,8 @@ impl Requests {
     /// The functions of a generalised request, and whether it is complete. `None`: the handle is
     /// invalid, or the request is another.
     pub fn generalized(&self, id: RequestId) -> Option<(Arc<dyn Functions>, bool)> {
-        let request = self.slab.get(id.0)?;
-        match &request.operation {
-            Operation::Generalized(functions) => Some((functions.clone(), !request.is_open())),
-            _ => None,
-        }
+        let functions = self.functions.get(&id.0)?.clone();
+        Some((functions, !self.slab.get(id.0)?.is_open()))
     }
 
     /// The functions of a generalised request that has been finished with this status.
@@ -456,10 +468,9 @@ impl Requests {
     }
 
     fn remove_generalized(&mut self, id: RequestId) -> Option<Arc<dyn Functions>> {
-        match self.slab.remove(id.0)?.operation {
-            Operation::Generalized(functions) => Some(functions),
-            _ => None,
-        }
+        let functions = self.functions.remove(&id.0)?;
+        self.slab.remove(id.0);
+        Some(functions)
     }
 
     /// Frees the handle of a request as [`Requests::detach`] does. The result has the functions of
@@ -589,7 +600,7 @@ impl Requests {
             Operation::Receive(receive) => Some(receive.key.context),
             Operation::Persistent(persistent) => self.context(persistent.active?),
             Operation::Collective { context } => *context,
-            Operation::Generalized(_) => None,
+            Operation::Generalized => None,
         }
     }
 

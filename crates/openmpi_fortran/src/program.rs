@@ -1,5 +1,5 @@
-//! Open MPI's ABI for Fortran: handles are small integers in Fortran and addresses in C, and a status
-//! has 24 bytes.
+//! Open MPI's ABI for Fortran: handles are small integers in Fortran and addresses in C, and a
+//! status has 24 bytes.
 
 use crate::common::handle::*;
 use crate::common::{commons, library, standard};

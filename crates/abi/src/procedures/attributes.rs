@@ -25,7 +25,7 @@ pub fn comm_create_keyval(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Done {
-    create(call, ObjectKind::Comm, copy, delete, keyval, extra_state)
+    create_keyval(call, ObjectKind::Comm, copy, delete, keyval, extra_state)
 }
 
 /// `MPI_Type_create_keyval` (MPI 5.0, chapter 7).
@@ -36,7 +36,7 @@ pub fn type_create_keyval(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Done {
-    create(
+    create_keyval(
         call,
         ObjectKind::Datatype,
         copy,
@@ -48,12 +48,12 @@ pub fn type_create_keyval(
 
 /// `MPI_Comm_free_keyval` (MPI 5.0, chapter 7).
 pub fn comm_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
-    free(call, ObjectKind::Comm, keyval)
+    free_keyval(call, ObjectKind::Comm, keyval)
 }
 
 /// `MPI_Type_free_keyval` (MPI 5.0, chapter 7).
 pub fn type_free_keyval(call: &Running, keyval: &mut c_int) -> Done {
-    free(call, ObjectKind::Datatype, keyval)
+    free_keyval(call, ObjectKind::Datatype, keyval)
 }
 
 /// `MPI_Comm_set_attr` (MPI 5.0, chapter 7).
@@ -93,7 +93,7 @@ pub fn comm_get_attr(
         flag.set(true);
         return Ok(());
     }
-    get(call, Holder::Comm(comm.id()), keyval, value, flag)
+    get_attr(call, Holder::Comm(comm.id()), keyval, value, flag)
 }
 
 /// `MPI_Type_get_attr` (MPI 5.0, chapter 7).
@@ -104,7 +104,7 @@ pub fn type_get_attr(
     value: Out<*mut c_void>,
     flag: Out<Flag>,
 ) -> Done {
-    get(call, Holder::Datatype(datatype.id()), keyval, value, flag)
+    get_attr(call, Holder::Datatype(datatype.id()), keyval, value, flag)
 }
 
 /// `MPI_Comm_delete_attr` (MPI 5.0, chapter 7).
@@ -119,7 +119,7 @@ pub fn type_delete_attr(call: &Running, datatype: Datatype, keyval: c_int) -> Do
         .delete_attribute(Holder::Datatype(datatype.id()), keyval as u32)
 }
 
-fn create<H: From<u32> + 'static>(
+pub(super) fn create_keyval<H: From<u32> + 'static>(
     call: &Running,
     kind: ObjectKind,
     copy: CopyAttr<H>,
@@ -194,13 +194,13 @@ fn succeeded(what: &str, key: u32, code: c_int) -> Done {
     Err(Error::new(code, detail))
 }
 
-fn free(call: &Running, kind: ObjectKind, keyval: &mut c_int) -> Done {
+pub(super) fn free_keyval(call: &Running, kind: ObjectKind, keyval: &mut c_int) -> Done {
     call.rank.lock().keyvals.free(kind, *keyval as u32)?;
     *keyval = MPI_KEYVAL_INVALID;
     Ok(())
 }
 
-fn get(
+pub(super) fn get_attr(
     call: &Running,
     holder: Holder,
     keyval: c_int,

@@ -1,12 +1,12 @@
 //! Section 7.4: communicators, and their names and hints.
 
 use super::Done;
+use super::info::info_of;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::Running;
 use crate::constants::MPI_COMM_NULL;
 use crate::error::Error;
 use crate::handle::{Comm, Group, Info, Request};
-use crate::info::InfoObject;
 use crate::state::LIBRARY;
 use mpi::RemoteLeader;
 use std::ffi::{CStr, c_int};
@@ -215,11 +215,8 @@ pub fn comm_set_info(call: &Running, comm: Comm, info: Info) -> Done {
 
 /// `MPI_Comm_get_info` (MPI 5.0, chapter 7).
 pub fn comm_get_info(call: &Running, comm: Comm, info: Out<Info>) -> Done {
-    let mut object = InfoObject::default();
-    for (key, value) in call.rank.lock().comms.get(comm.id())?.hints.info() {
-        object.set(key.as_bytes(), value.as_bytes());
-    }
-    info.set(LIBRARY.infos().insert(object)?);
+    let pairs = call.rank.lock().comms.get(comm.id())?.hints.info();
+    info.set(info_of(pairs)?);
     Ok(())
 }
 
@@ -230,7 +227,7 @@ pub(super) fn set_new(new: Out<Comm>, made: Result<u32, Error>) -> Done {
 }
 
 /// The hints in an info object. Keys that are not UTF-8 are no hints and are left out.
-fn pairs(info: Info) -> Result<Vec<(String, String)>, Error> {
+pub(super) fn pairs(info: Info) -> Result<Vec<(String, String)>, Error> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut infos = LIBRARY.infos();
     let pairs = infos.pairs(info)?;

@@ -33,11 +33,13 @@ fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, 
     Ok(finished)
 }
 
-/// Hands errors of the call to the communicator of the request.
+/// Hands errors of the call to the communicator or the window of the request.
 #[cold]
 fn blame(call: &Running, context: Option<u64>) {
     let state = call.rank.lock();
-    if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
+    if let Some(win) = context.and_then(|context| state.window_of(context)) {
+        call.raise_on(Object::Win(win.into()));
+    } else if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
         call.raise_on(Object::Comm(comm.into()));
     }
 }

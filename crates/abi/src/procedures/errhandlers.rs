@@ -3,7 +3,7 @@
 use super::Done;
 use crate::args::Out;
 use crate::call_guard::{Call, Object, Running};
-use crate::callback::CommErrhandler;
+use crate::callback::{CommErrhandler, ErrhandlerFunction};
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_ERRHANDLER, MPI_ERRHANDLER_NULL};
 use crate::error::Error;
 use crate::handle::{Comm, Errhandler};
@@ -20,24 +20,29 @@ pub fn comm_create_errhandler(
     function: CommErrhandler,
     errhandler: Out<Errhandler>,
 ) -> Done {
+    create_errhandler::<Comm>(call, ObjectKind::Comm, function, errhandler)
+}
+
+/// Makes an error handler for objects of a class.
+pub(super) fn create_errhandler<H: From<u32> + 'static>(
+    call: &Running,
+    kind: ObjectKind,
+    function: ErrhandlerFunction<H>,
+    errhandler: Out<Errhandler>,
+) -> Done {
     let Some(function) = function else {
         return Err(Error::new(
             MPI_ERR_ARG,
-            "comm_errhandler_fn is NULL; it must be a function",
+            "the error handler is NULL; it must be a function",
         ));
     };
-    let function = Arc::new(move |comm: u32, code: &mut c_int| {
-        let mut comm = Comm::from(comm);
+    let function = Arc::new(move |handle: u32, code: &mut c_int| {
+        let mut handle = H::from(handle);
         // SAFETY: the user's function, called with the arguments of MPI 5.0 §9.3; further arguments
         // are the library's choice, and there are none.
-        unsafe { function(&raw mut comm, code) }
+        unsafe { function(&raw mut handle, code) }
     });
-    errhandler.set(
-        call.rank
-            .lock()
-            .errhandlers
-            .create(ObjectKind::Comm, function)?,
-    );
+    errhandler.set(call.rank.lock().errhandlers.create(kind, function)?);
     Ok(())
 }
 

@@ -192,3 +192,12 @@ fn checked(key: &CStr) -> Result<&[u8], Error> {
 pub(super) fn check_hints(info: Info) -> Done {
     LIBRARY.infos().pairs(info).map(drop)
 }
+
+/// A new info object with these keys and values.
+pub(super) fn info_of(pairs: Vec<(String, String)>) -> Result<Info, Error> {
+    let mut object = InfoObject::default();
+    for (key, value) in pairs {
+        object.set(key.as_bytes(), value.as_bytes());
+    }
+    LIBRARY.infos().insert(object)
+}

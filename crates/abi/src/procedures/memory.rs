@@ -17,6 +17,12 @@ const ALIGNMENT_KEY: &[u8] = b"mpi_minimum_memory_alignment";
 
 /// `MPI_Alloc_mem` (MPI 5.0, chapter 9).
 pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -> Done {
+    base.set(allocate(size, info)?);
+    Ok(())
+}
+
+/// Memory for communication, aligned as the info object asks.
+pub(super) fn allocate(size: usize, info: Info) -> Result<*mut c_void, Error> {
     let mut alignment = ALIGNMENT;
     if info != MPI_INFO_NULL
         && let Some(wanted) = LIBRARY.infos().get(info)?.get(ALIGNMENT_KEY)
@@ -43,16 +49,24 @@ pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -
             format!("there is no memory for {size} bytes"),
         ));
     }
-    base.set(memory);
-    Ok(())
+    Ok(memory)
 }
 
 /// # Safety
 /// `base` came from `MPI_Alloc_mem` and is not used any more.
 pub unsafe fn free_mem(_: &Running, base: *mut c_void) -> Done {
     // SAFETY: the caller promises that `base` came from `alloc_mem`; NULL is allowed.
-    unsafe { libc::free(base) };
+    unsafe { release(base) };
     Ok(())
+}
+
+/// Releases memory of [`allocate`].
+///
+/// # Safety
+/// `base` came from `allocate`, or is NULL, and is not used any more.
+pub(super) unsafe fn release(base: *mut c_void) {
+    // SAFETY: the caller promises that it came from the C library.
+    unsafe { libc::free(base) };
 }
 
 /// The library binds processes to nothing; they share the machine's memory.

@@ -55,6 +55,7 @@ mod status;
 mod topology;
 mod type_facts;
 mod types;
+mod windows;
 
 pub use abi::*;
 pub use address::*;
@@ -86,6 +87,7 @@ pub use status::*;
 pub use topology::*;
 pub use type_facts::*;
 pub use types::*;
+pub use windows::*;
 
 use crate::error::Error;
 use std::ffi::c_int;

@@ -6,7 +6,7 @@ use mpi_abi::call_guard::{self, Object};
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
-use mpi_abi::handle::{Comm, Errhandler, File, Win};
+use mpi_abi::handle::{Comm, Errhandler, File};
 use mpi_abi::state::LIBRARY;
 use mpi_abi::status::Status;
 use std::ffi::c_int;
@@ -27,14 +27,6 @@ fn expect(run: impl FnOnce() -> c_int, class: c_int, object: Object, procedure: 
 #[test]
 fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
     let text = "this procedure is not supported yet (MPI_ERR_UNSUPPORTED_OPERATION)";
-    expect(
-        // SAFETY: no pointer is read.
-        || unsafe { MPI_Put_c(null(), 0, MPI_INT, 0, 0, 0, MPI_INT, Win(0x1019)) },
-        MPI_ERR_UNSUPPORTED_OPERATION,
-        Object::Win(Win(0x1019)),
-        "MPI_Put_c",
-        text,
-    );
     expect(
         // SAFETY: no pointer is read.
         || unsafe { MPI_Comm_accept(null(), MPI_INFO_NULL, 0, Comm(0x1001), null_mut()) },

@@ -5,3 +5,4 @@ mod facts;
 mod properties;
 mod reduce;
 mod reference;
+mod travel;

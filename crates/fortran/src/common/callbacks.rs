@@ -16,17 +16,38 @@ use std::mem::transmute;
 struct State {
     functions: [*mut c_void; 3],
     word: isize,
+    /// The program's variable that held the word.
+    variable: *mut isize,
 }
 
 /// The word for the library. It stays: attributes outlive their key, and data representations stay.
-pub(crate) fn state(functions: &[*mut c_void], word: isize) -> *mut c_void {
+pub(crate) fn state(functions: &[*mut c_void], word: isize, variable: *mut c_void) -> *mut c_void {
     let mut all = [std::ptr::null_mut(); 3];
     all[..functions.len()].copy_from_slice(functions);
     let state = State {
         functions: all,
         word,
+        variable: variable.cast(),
     };
     Box::into_raw(Box::new(state)).cast()
+}
+
+impl State {
+    /// Lends the word to a function of a generalised request. The word is a value, so the
+    /// program's argument may be an expression. A program that changes it, as other libraries
+    /// allow, relies on its variable, which therefore changes too.
+    ///
+    /// # Safety
+    /// The program's variable is there if the function changes the word.
+    unsafe fn lend(&mut self, to: impl FnOnce(*mut isize)) {
+        let mut word = self.word;
+        to(&mut word);
+        if word != self.word {
+            self.word = word;
+            // SAFETY: promised.
+            unsafe { *self.variable = word };
+        }
+    }
 }
 
 /// An integer that holds an address, or that held one in MPI 1.
@@ -142,10 +163,10 @@ unsafe extern "C" fn query(state: *mut c_void, status: *mut Status) -> c_int {
     type Query = unsafe extern "C" fn(*mut isize, *mut Status, *mut c_int);
     // SAFETY: the library passes on our state and a status; the program's function takes these.
     unsafe {
-        let state = &*state.cast::<State>();
+        let state = &mut *state.cast::<State>();
         let users = transmute::<*mut c_void, Query>(state.functions[0]);
-        let (mut word, mut code) = (state.word, 0);
-        users(&mut word, status, &mut code);
+        let mut code = 0;
+        state.lend(|word| users(word, status, &mut code));
         code
     }
 }
@@ -154,10 +175,10 @@ unsafe extern "C" fn free(state: *mut c_void) -> c_int {
     type Free = unsafe extern "C" fn(*mut isize, *mut c_int);
     // SAFETY: the library calls this once, at last, with our state.
     unsafe {
-        let state = Box::from_raw(state.cast::<State>());
+        let mut state = Box::from_raw(state.cast::<State>());
         let users = transmute::<*mut c_void, Free>(state.functions[1]);
-        let (mut word, mut code) = (state.word, 0);
-        users(&mut word, &mut code);
+        let mut code = 0;
+        state.lend(|word| users(word, &mut code));
         code
     }
 }
@@ -166,10 +187,10 @@ unsafe extern "C" fn cancel(state: *mut c_void, complete: c_int) -> c_int {
     type Cancel = unsafe extern "C" fn(*mut isize, *mut c_int, *mut c_int);
     // SAFETY: the library passes on our state; the program's function takes these addresses.
     unsafe {
-        let state = &*state.cast::<State>();
+        let state = &mut *state.cast::<State>();
         let users = transmute::<*mut c_void, Cancel>(state.functions[2]);
-        let (mut word, mut complete, mut code) = (state.word, logical::from_c(complete), 0);
-        users(&mut word, &mut complete, &mut code);
+        let (mut complete, mut code) = (logical::from_c(complete), 0);
+        state.lend(|word| users(word, &mut complete, &mut code));
         code
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::common::library;
 use std::ffi::CStr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// The meaning of a variable that stands for a choice buffer.
@@ -52,9 +53,12 @@ impl<const N: usize> Common<N> {
         blocks.any(|block| address.addr() == block.load(Ordering::Relaxed) + place)
     }
 
-    fn find(&self) {
+    /// Finds the blocks, which have so many bytes.
+    fn find(&self, bytes: usize, found: &mut Vec<Range<usize>>) {
         for (symbol, address) in self.symbols.iter().zip(&self.addresses) {
-            address.store(library::find(symbol).addr(), Ordering::Relaxed);
+            let start = library::find(symbol).addr();
+            address.store(start, Ordering::Relaxed);
+            found.push(start..start + bytes);
         }
     }
 
@@ -64,8 +68,57 @@ impl<const N: usize> Common<N> {
     }
 }
 
-/// A block's memory. The size belongs to the ABI: the linker copies so many bytes into programs that
-/// are linked at fixed addresses.
+/// Addresses from the first block to the last of those that lie together.
+struct Cluster {
+    start: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// Clusters of all blocks: the program's and those of this library. Most buffers lie in neither, so
+/// the blocks need not be compared with them one by one.
+static CLUSTERS: [Cluster; 2] = [const {
+    Cluster {
+        start: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+    }
+}; 2];
+
+/// Whether an address may lie in a block.
+#[inline(always)]
+fn is_near_blocks<T>(address: *const T) -> bool {
+    let mut clusters = CLUSTERS.iter();
+    clusters.any(|cluster| {
+        let start = cluster.start.load(Ordering::Relaxed);
+        address.addr().wrapping_sub(start) < cluster.bytes.load(Ordering::Relaxed)
+    })
+}
+
+/// Notes the clusters.
+fn note(blocks: Vec<Range<usize>>) {
+    for (cluster, range) in CLUSTERS.iter().zip(clusters(blocks)) {
+        cluster.start.store(range.start, Ordering::Relaxed);
+        cluster.bytes.store(range.len(), Ordering::Relaxed);
+    }
+}
+
+/// Two ranges that hold all blocks, with the widest gap between them.
+fn clusters(mut blocks: Vec<Range<usize>>) -> [Range<usize>; 2] {
+    blocks.sort_by_key(|block| block.start);
+    let gap = |pair: &[Range<usize>]| pair[1].start.saturating_sub(pair[0].end);
+    let widest = blocks
+        .windows(2)
+        .enumerate()
+        .max_by_key(|(_, pair)| gap(pair));
+    let split = widest.map_or(blocks.len(), |(at, _)| at + 1);
+    let (low, high) = blocks.split_at(split);
+    [low, high].map(|part| {
+        let start = part.first().map_or(0, |block| block.start);
+        start..part.iter().map(|block| block.end).max().unwrap_or(0)
+    })
+}
+
+/// A block's memory. The size belongs to the ABI: the linker copies so many bytes into programs
+/// that are linked at fixed addresses.
 macro_rules! block {
     ($symbol:literal $bytes:literal) => {
         const _: () = {
@@ -76,3 +129,33 @@ macro_rules! block {
 }
 
 include!(concat!(env!("OUT_DIR"), "/commons.rs"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn blocks_of_program_and_library_are_two_clusters() {
+        let blocks = vec![7016..7020, 100..108, 7000..7016, 120..124];
+        assert_eq!(clusters(blocks), [100..124, 7000..7020]);
+        let one = std::iter::once(5..9).collect();
+        assert_eq!(clusters(one), [5..9, 0..0]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_block_lies_in_a_cluster(
+            blocks in prop::collection::vec((1usize..1 << 40, 1usize..64), 1..40),
+        ) {
+            let blocks: Vec<_> = blocks.iter().map(|(start, len)| *start..start + len).collect();
+            let found = clusters(blocks.clone());
+            for block in blocks {
+                let holds = |found: &Range<usize>| {
+                    found.start <= block.start && block.end <= found.end
+                };
+                prop_assert!(found.iter().any(holds));
+            }
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! Everything but what one ABI has alone: entry points, and the conversions of their arguments. Each
-//! library of entry points compiles it for itself, with its own module `program`.
+//! Everything but what one ABI has alone: entry points, and the conversions of their arguments.
+//! Each library of entry points compiles it for itself, with its own module `program`.
 //!
 //! Invariant: no entry point differs from the others by its name; conversions belong to kinds of
 //! parameters (`generate/conversion.rs`).

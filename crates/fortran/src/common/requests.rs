@@ -1,9 +1,9 @@
 //! What belongs to a request until its operation is complete: arrays of C's datatypes that the
 //! library may still read, and copies of sections.
 //!
-//! A copy is written into its section by the call of Fortran that learns of the completion. A request
-//! that is completed in C, by its converted handle, leaves such a section as it was; requests whose
-//! sections are described have no copies.
+//! A copy is written into its section by the call of Fortran that learns of the completion. A
+//! request that is completed in C, by its converted handle, leaves such a section as it was;
+//! requests whose sections are described have no copies.
 
 use crate::common::constants::MPI_REQUEST_NULL;
 use crate::common::handle::{Request, from_integer};

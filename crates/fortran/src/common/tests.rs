@@ -23,8 +23,14 @@ fn blanks_at_the_end_of_a_text_are_none_of_it() {
 
 #[test]
 fn a_text_fills_the_programs_string() {
-    for (written, room, expected) in [("abc", 5, "abc  "), ("abcdef", 4, "abcd"), ("", 2, "  ")] {
-        let mut output = text::Output::new(written.len() + 2);
+    for (written, length, room, expected) in [
+        ("abc", 4, 5, "abc  "),
+        ("abcdef", 7, 4, "abcd"),
+        ("", 4, 2, "  "),
+        // The program asks for the length alone.
+        ("", 1, 2, "xx"),
+    ] {
+        let mut output = text::Output::new(length);
         // SAFETY: there is room for the text and NUL.
         unsafe {
             output

@@ -3,17 +3,17 @@
 use crate::{digest, source};
 use std::collections::BTreeMap;
 
-/// The number of procedures, and the digest of their sorted lines `NAME(ARGUMENT:TYPE:INTENT:SHAPE ...)`
-/// without IERROR, by the machine-readable edition of the MPI 5.0 standard. The type is that of a
-/// handle or a status. Choice buffers and statuses that are written have no intent, nor has the buffer
-/// of MPI_Precv_init, which that edition takes for one that is read.
+/// The number of procedures, and the digest of their sorted lines `NAME(ARGUMENT:TYPE:INTENT:SHAPE
+/// ...)` without IERROR, by the machine-readable edition of the MPI 5.0 standard. The type is that
+/// of a handle or a status. Choice buffers and statuses that are written have no intent, nor has
+/// the buffer of MPI_Precv_init, which that edition takes for one that is read.
 const INTERFACES: (usize, u64) = (425, 0x817c_caca_e1f4_0314);
 
 /// The number of procedures with a form for large counts, but for those two.
 const LARGE: usize = 157;
 
-/// A procedure that has more arguments in that edition than in the text, and two whose interfaces name
-/// a constant.
+/// A procedure that has more arguments in that edition than in the text, and two whose interfaces
+/// name a constant.
 const OTHERS: [&str; 3] = ["MPI_Pcontrol", "MPI_Status_f082f", "MPI_Status_f2f08"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Attributes of communicators and datatypes: set, delete, copy, read.
+//! Attributes of communicators, datatypes and windows: set, delete, copy, read.
 //!
 //! Invariant: nothing is locked while a user's function runs, and an object does not
 //! have an attribute while the delete function of that attribute runs.
@@ -122,6 +122,7 @@ impl State {
         match holder {
             Holder::Comm(comm) => Ok(Some(&self.comms.get(comm)?.attributes)),
             Holder::Datatype(ty) => self.types.attributes(ty),
+            Holder::Window(win) => Ok(Some(&self.windows.get(win)?.attributes)),
         }
     }
 
@@ -129,14 +130,18 @@ impl State {
         match holder {
             Holder::Comm(comm) => Ok(&mut self.comms.get_mut(comm)?.attributes),
             Holder::Datatype(ty) => self.types.attributes_mut(ty),
+            Holder::Window(win) => Ok(&mut self.windows.get_mut(win)?.attributes),
         }
     }
 }
 
 fn refuse_predefined(holder: Holder, key: u32) -> Result<()> {
-    if holder.kind() == ObjectKind::Comm
-        && (predefined::TAG_UB..=predefined::UNIVERSE_SIZE).contains(&key)
-    {
+    let keys = match holder.kind() {
+        ObjectKind::Comm => predefined::TAG_UB..=predefined::UNIVERSE_SIZE,
+        ObjectKind::Window => predefined::WIN_BASE..=predefined::WIN_MODEL,
+        _ => return Ok(()),
+    };
+    if keys.contains(&key) {
         let detail =
             format!("attribute key {key} is predefined: its value cannot be set or deleted");
         return Err(Error::new(Class::KEYVAL, detail));

@@ -39,6 +39,17 @@ impl Rank {
         self.raise_by(errhandler, handle, code)
     }
 
+    /// Calls the error handler of a window. An invalid handle goes to the handler of
+    /// `MPI_COMM_SELF`.
+    #[cold]
+    pub fn raise_window(&self, win: u32, code: i32) -> ErrorAction {
+        let errhandler = self.lock().windows.get(win).map(|window| window.errhandler);
+        match errhandler {
+            Ok(errhandler) => self.raise_by(errhandler, win, code),
+            Err(_) => self.raise(comm::NULL, code),
+        }
+    }
+
     /// Calls this error handler, for the object of this handle. An invalid one counts as
     /// `MPI_ERRORS_ARE_FATAL`.
     #[cold]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::generalized::{Answer, Functions};
 use crate::rank::Rank;
-use crate::request::{Operation, RequestId};
+use crate::request::RequestId;
 use crate::{Result, Status};
 
 impl Rank {
@@ -16,8 +16,7 @@ impl Rank {
     /// # Errors
     /// Too many requests are under way.
     pub fn start_generalized(&self, functions: Arc<dyn Functions>) -> Result<RequestId> {
-        let operation = Operation::Generalized(functions);
-        self.lock().messages.requests.add(operation)
+        self.lock().messages.requests.add_generalized(functions)
     }
 
     /// Completes an operation of the user's (`MPI_Grequest_complete`), and wakes threads that wait

@@ -20,7 +20,11 @@ mod persistent;
 mod probe;
 mod recv_fast_path;
 mod topology_comm;
+mod window_create;
+mod window_sync;
+mod window_wait;
 
 pub use comm_split::split_type;
 pub use intercomm::RemoteLeader;
 pub use probe::Claimed;
+pub use window_create::WindowSpec;

@@ -6,7 +6,7 @@
 
 use channel::{Router, Transport};
 
-use super::{Body, Messages};
+use super::{Body, Found, Messages, Taken};
 use crate::Result;
 use crate::matching::Key;
 use crate::packet::{Eager, Envelope};
@@ -50,5 +50,17 @@ impl Messages {
         };
         self.let_go(message.peer, bytes.len());
         Some(bytes.into())
+    }
+
+    /// Takes the next message that has arrived whole, or that its sender has announced.
+    pub(crate) fn take_whole(&mut self, key: &Key) -> Option<Taken> {
+        let (key, message) = self.unexpected.take(key)?;
+        match message.body {
+            Body::Here { bytes, .. } => {
+                self.let_go(message.peer, bytes.len());
+                Some(Taken::Here(message.peer, key.source, bytes.into()))
+            }
+            Body::Offered(_) => Some(Taken::Announced(Found { key, message })),
+        }
     }
 }

@@ -142,3 +142,21 @@ pub(crate) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
     }
     status
 }
+
+/// A message of the library that has been taken without a receive.
+pub(crate) enum Taken {
+    /// The world rank of its sender, the source of its envelope, and its bytes.
+    Here(usize, i32, Box<[u8]>),
+    /// It stays with its sender until it is received.
+    Announced(Found),
+}
+
+impl Taken {
+    /// The world rank of the sender, and the source of the envelope.
+    pub(crate) fn sender(&self) -> (usize, i32) {
+        match self {
+            Taken::Here(peer, source, _) => (*peer, *source),
+            Taken::Announced(found) => (found.message.peer, found.key.source),
+        }
+    }
+}

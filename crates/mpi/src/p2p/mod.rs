@@ -51,7 +51,7 @@ use given_costs::GivenCosts;
 use learned_costs::{Class, LearnedCosts};
 pub use message::Body;
 pub use message::Found;
-pub(crate) use message::{Bytes, Message, received};
+pub(crate) use message::{Bytes, Message, Taken, received};
 use message_source::MessageSource;
 use protocol::{Case, Choice, CopyCostSource, Limits, Protocol, rendezvous};
 use send_queue::SendQueue;

@@ -50,7 +50,7 @@ impl Messages {
                     self.cancel(router, active)?;
                 }
             }
-            Operation::Collective { .. } | Operation::Generalized(_) => {}
+            Operation::Collective { .. } | Operation::Generalized => {}
         }
         Ok(())
     }

@@ -28,3 +28,5 @@ mod simulated;
 mod simulated_rails;
 mod tcp;
 mod topology;
+mod windows;
+mod windows_random;

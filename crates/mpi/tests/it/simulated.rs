@@ -11,9 +11,9 @@ use fabric::explain::{explain, total};
 use fabric::{Bytes, Costs};
 use model::config::MachineConfig;
 use model::{Faults, IntraHost};
-use mpi::Mode;
 use mpi::coll::Work;
 use mpi::comm::WORLD;
+use mpi::{Mode, Rank};
 use sim::Random;
 
 const MACHINES: [&str; 5] = ["mpich2-2003", "qdr", "2xqdr", "edr", "azure-hbv3"];
@@ -25,6 +25,11 @@ const ONCE_FAILED: [u64; 1] = [638];
 
 /// Runs the program of a seed.
 fn simulate(seed: u64) -> Run {
+    simulate_program(seed, random_program::play)
+}
+
+/// Runs a program on the machine of a seed, under its faults.
+pub(crate) fn simulate_program(seed: u64, program: fn(&Arc<Rank>, u64)) -> Run {
     let mut random = Random::new(seed ^ 0x5eed);
     let ranks = 2 + random.below(4) as usize;
     let mut pick = |of: usize| random.below(of as u64) as usize;
@@ -47,7 +52,7 @@ fn simulate(seed: u64) -> Run {
         );
     }
     play(scene, settings, Keep::Digest, move |rank| {
-        random_program::play(rank, seed)
+        program(rank, seed)
     })
 }
 

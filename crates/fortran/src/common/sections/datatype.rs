@@ -1,5 +1,5 @@
-//! The datatype of a section: it has the bytes that count and datatype of the program choose from the
-//! sequence of the section's elements, in the same order.
+//! The datatype of a section: it has the bytes that count and datatype of the program choose from
+//! the sequence of the section's elements, in the same order.
 
 use super::errors::Problem;
 use super::layout::Layout;
@@ -11,8 +11,9 @@ use crate::program::handles::Datatype;
 use std::ffi::c_int;
 
 pub(crate) struct Made {
-    pub(crate) datatype: Datatype,
-    /// It consists of bytes, which the library cannot convert, where the program's datatype does not.
+    pub(crate) datatype: usize,
+    /// It consists of bytes, which the library cannot convert, where the program's datatype does
+    /// not.
     pub(crate) is_of_bytes: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Descriptors of actual arguments, by which compilers pass `TYPE(*), DIMENSION(..)`.
 //!
 //! Two layouts occur, and one entry point takes both. The C descriptor (Fortran 2018 §18.5) is that
-//! of every procedure with BIND(C), and flang's own. gfortran's own is that of its other procedures.
-//! Bytes 16 to 24 tell them apart: the length of an element in gfortran's, in the C descriptor a
-//! version, and above it rank, type and attribute, which are not all 0.
+//! of every procedure with BIND(C), and flang's own. gfortran's own is that of its other
+//! procedures. Bytes 16 to 24 tell them apart: the length of an element in gfortran's, in the C
+//! descriptor a version, and above it rank, type and attribute, which are not all 0.
 
 use super::section::{Dimension, MOST_DIMENSIONS, Section};
 use std::ffi::c_void;
@@ -59,7 +59,8 @@ const C_HEAD: usize = 24;
 const GNU_HEAD: usize = 40;
 
 impl Descriptor {
-    /// The address of the argument if its elements lie one behind the other, in array element order.
+    /// The address of the argument if its elements lie one behind the other, in array element
+    /// order.
     ///
     /// # Safety
     /// The descriptor is a compiler's.

@@ -71,8 +71,8 @@ impl Layout {
     }
 }
 
-/// Packs memory whose bytes are the digits of their own places: the packed bytes are the places of the
-/// bytes of a message.
+/// Packs memory whose bytes are the digits of their own places: the packed bytes are the places of
+/// the bytes of a message.
 ///
 /// # Safety
 /// The datatype is the library's, of this size, and ends there.

@@ -1,14 +1,14 @@
 //! Sections of arrays as choice buffers of `mpi_f08` (MPI 5.0 §19.1.12).
 //!
-//! A choice buffer is the sequence of the elements of the actual argument, in array element order, as
-//! if they lay one behind the other; count and datatype apply to that sequence. An argument without
-//! gaps goes to the library as it is. For others there are two ways, which the kind of the buffer
-//! determines (`generate/choice.rs`):
+//! A choice buffer is the sequence of the elements of the actual argument, in array element order,
+//! as if they lay one behind the other; count and datatype apply to that sequence. An argument
+//! without gaps goes to the library as it is. For others there are two ways, which the kind of the
+//! buffer determines (`generate/choice.rs`):
 //!
 //! - A buffer with one count and one datatype is *described*: a datatype is made that has the bytes
 //!   of the section in that order. Nothing is copied.
-//! - A buffer of a reduction, and one with blocks for several ranks, is *packed*: the library gets a
-//!   copy, and what it changes there is written into the section when the operation is complete.
+//! - A buffer of a reduction, and one with blocks for several ranks, is *packed*: the library gets
+//!   a copy, and what it changes there is written into the section when the operation is complete.
 //!
 //! Invariant: no byte of a section is written that the operation has not changed.
 
@@ -106,7 +106,8 @@ impl Sections {
         }
     }
 
-    /// A buffer of which the call uses so many of the first bytes. `is_written`: it may change them.
+    /// A buffer of which the call uses so many of the first bytes. `is_written`: it may change
+    /// them.
     ///
     /// # Safety
     /// The descriptor is a compiler's.

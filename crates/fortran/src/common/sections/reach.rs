@@ -1,4 +1,5 @@
-//! The number of bytes, counted from its beginning, that a call uses of a buffer with several blocks.
+//! The number of bytes, counted from its beginning, that a call uses of a buffer with several
+//! blocks.
 
 use super::errors::Problem;
 use crate::common::handle::{Comm, Datatype, from_integer};

@@ -7,6 +7,7 @@ pub(crate) mod random_between;
 pub(crate) mod random_collectives;
 pub(crate) mod random_program;
 pub(crate) mod random_reductions;
+pub(crate) mod random_windows;
 mod threads;
 
 pub(crate) use buffers::{elements, gapped, out, pattern, room, typed};

@@ -1,0 +1,228 @@
+//! Memory that some ranks of a host map for a purpose of their own: the parts of shared windows.
+//!
+//! One rank makes an anonymous file; the others open it through the maker's descriptor, so nothing
+//! is left behind and /dev/shm is never touched. A token in the file's first page shows an opener
+//! that it has the file that its maker meant, whatever process a number names here.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+
+use datatype::Buffer;
+
+use crate::{Fault, Result};
+
+/// Bytes before the memory: a page, which begins with the token.
+const HEAD: usize = 4096;
+
+/// Shared memory, as one of its ranks maps it.
+#[derive(Debug)]
+pub struct SharedMemory {
+    mapping: Arc<Mapping>,
+    len: usize,
+    /// The file, while others may still open it.
+    file: Option<File>,
+    token: u64,
+}
+
+/// The name of shared memory for the other ranks of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedName {
+    /// The process that made it.
+    pub process: u32,
+    /// Its descriptor there.
+    pub descriptor: i32,
+    /// The token in its first page.
+    pub token: u64,
+}
+
+impl SharedMemory {
+    /// Makes `len` bytes of shared memory, all zero.
+    ///
+    /// # Errors
+    /// There is not so much memory, or no descriptor is free.
+    pub fn new(len: usize) -> Result<SharedMemory> {
+        let whole = whole(len)?;
+        // SAFETY: the name is a C string.
+        let file = unsafe { libc::memfd_create(c"fishplate-window".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(failed(
+                "cannot make shared memory",
+                io::Error::last_os_error(),
+            ));
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let file = unsafe { File::from_raw_fd(file) };
+        file.set_len(whole as u64)
+            .map_err(|why| failed("cannot size shared memory", why))?;
+        let mut token = [0u8; 8];
+        // SAFETY: the array has room for its length.
+        let filled = unsafe { libc::getrandom(token.as_mut_ptr().cast(), token.len(), 0) };
+        if filled != token.len() as isize {
+            return Err(failed("cannot draw a token", io::Error::last_os_error()));
+        }
+        let mapping = Mapping::new(&file, whole)?;
+        let token = u64::from_ne_bytes(token);
+        // SAFETY: the first page is mapped, and nobody else knows the file yet.
+        unsafe { mapping.base.cast::<u64>().write(token) };
+        Ok(SharedMemory {
+            mapping: Arc::new(mapping),
+            len,
+            file: Some(file),
+            token,
+        })
+    }
+
+    /// Maps the `len` bytes of shared memory that another rank of this host has made.
+    ///
+    /// # Errors
+    /// The name leads to something else here, or the memory cannot be mapped.
+    pub fn open(name: SharedName, len: usize) -> Result<SharedMemory> {
+        let path = format!("/proc/{}/fd/{}", name.process, name.descriptor);
+        let whole = whole(len)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)
+            .map_err(|why| failed("cannot open the shared memory of another rank", why))?;
+        let facts = file
+            .metadata()
+            .map_err(|why| failed("cannot look at shared memory", why))?;
+        let other = || {
+            let why = "the shared memory of another rank is not reachable: do both ranks run in \
+                       one process namespace?";
+            Fault::Mismatch(why.into())
+        };
+        if !facts.is_file() || facts.len() != whole as u64 {
+            return Err(other().into());
+        }
+        let mapping = Mapping::new(&file, whole)?;
+        // SAFETY: the first page is mapped.
+        if unsafe { mapping.base.cast::<u64>().read() } != name.token {
+            return Err(other().into());
+        }
+        Ok(SharedMemory {
+            mapping: Arc::new(mapping),
+            len,
+            file: None,
+            token: name.token,
+        })
+    }
+
+    /// The name by which the other ranks of this host open the memory, at the rank that made it.
+    pub fn name(&self) -> Option<SharedName> {
+        Some(SharedName {
+            process: std::process::id(),
+            descriptor: self.file.as_ref()?.as_raw_fd(),
+            token: self.token,
+        })
+    }
+
+    /// All ranks have opened the memory.
+    pub fn close(&mut self) {
+        self.file = None;
+    }
+
+    /// The memory, which stays mapped as long as any part of the buffer is in use.
+    pub fn buffer(&self) -> Buffer {
+        let base = self.mapping.base.wrapping_add(HEAD);
+        // SAFETY: the mapping has `len` bytes behind its head, and the buffer keeps the mapping.
+        // Who may touch which byte when is the rule of the program's window.
+        unsafe { Buffer::owned(base, self.len, self.mapping.clone()) }
+    }
+}
+
+fn whole(len: usize) -> Result<usize> {
+    let whole = len
+        .checked_add(HEAD)
+        .filter(|whole| *whole <= isize::MAX as usize);
+    whole
+        .ok_or_else(|| Fault::Mismatch(format!("{len} bytes of shared memory are too many")).into())
+}
+
+fn failed(what: &'static str, why: io::Error) -> crate::Error {
+    Fault::System(what, why).into()
+}
+
+#[derive(Debug)]
+struct Mapping {
+    base: *mut u8,
+    len: usize,
+}
+
+// SAFETY: plain shared memory; the rules of windows decide who may touch what.
+unsafe impl Send for Mapping {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: &File, len: usize) -> Result<Mapping> {
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        match base == libc::MAP_FAILED {
+            true => Err(failed(
+                "cannot map shared memory",
+                io::Error::last_os_error(),
+            )),
+            false => Ok(Mapping {
+                base: base.cast(),
+                len,
+            }),
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length; buffers in it keep the mapping.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_mapping_stores_the_other_loads() {
+        let mut made = SharedMemory::new(10_000).unwrap();
+        let name = made.name().unwrap();
+        let opened = SharedMemory::open(name, 10_000).unwrap();
+        made.close();
+        assert_eq!((made.name(), opened.name()), (None, None));
+        let (one, other) = (made.buffer(), opened.buffer());
+        assert_ne!(one.as_dense(), other.as_dense());
+        assert_eq!(one.unpack(9_990, &[7; 10]), 10);
+        drop((made, opened, one));
+        let mut read = [0; 10];
+        assert_eq!(other.slice(9_990, 10).pack(0, &mut read), 10);
+        assert_eq!(read, [7; 10]);
+    }
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_refused() {
+        let made = SharedMemory::new(64).unwrap();
+        let name = made.name().unwrap();
+        let token = name.token ^ 1;
+        assert!(SharedMemory::open(SharedName { token, ..name }, 64).is_err());
+        assert!(SharedMemory::open(name, 65).is_err());
+        let descriptor = 1 << 20;
+        assert!(SharedMemory::open(SharedName { descriptor, ..name }, 64).is_err());
+        let (read, write) = std::io::pipe().unwrap();
+        let descriptor = read.as_raw_fd();
+        assert!(SharedMemory::open(SharedName { descriptor, ..name }, 64).is_err());
+        drop(write);
+    }
+}

@@ -1,0 +1,279 @@
+//! Descriptions of types that travel to another rank: the calls that made a type, as bytes.
+//!
+//! A description is as long as the arguments of the constructors, not as the flattened type.
+//!
+//! Invariant: a decoder builds types by the checked constructors only, so no bytes make a type that
+//! a program could not have made.
+
+use crate::darray::{Dimension, Distribution};
+use crate::envelope::{Combiner, Constructor, Order};
+use crate::f90::Kind;
+use crate::predefined::Predefined;
+use crate::types::Type;
+
+impl Type {
+    /// Appends a description of the type.
+    pub fn describe(&self, to: &mut Vec<u8>) {
+        match self {
+            Type::Predefined(basic) => {
+                to.push(Combiner::Named as u8);
+                to.extend((basic.handle() as u16).to_ne_bytes());
+            }
+            Type::Derived(derived) => describe(&derived.constructor, to),
+        }
+    }
+
+    /// The type that a whole description describes. `None`: the bytes are no description.
+    pub fn described(bytes: &[u8]) -> Option<Type> {
+        let mut reader = Reader(bytes);
+        let ty = reader.ty(0)?;
+        reader.0.is_empty().then_some(ty)
+    }
+}
+
+/// The deepest description that is read: a decoder recurses once for each level.
+const DEEPEST: u32 = 2048;
+
+// Over 80 lines: one arm for each constructor.
+fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
+    to.push(constructor.combiner() as u8);
+    match constructor {
+        Constructor::Dup(old) => old.describe(to),
+        Constructor::Contiguous { count, old } => {
+            number(to, *count);
+            old.describe(to);
+        }
+        Constructor::Vector {
+            count,
+            blocklength,
+            stride,
+            old,
+        } => {
+            numbers(to, [*count, *blocklength, *stride]);
+            old.describe(to);
+        }
+        Constructor::Hvector {
+            count,
+            blocklength,
+            stride,
+            old,
+        } => {
+            numbers(to, [*count, *blocklength, *stride as i64]);
+            old.describe(to);
+        }
+        Constructor::Indexed {
+            blocklengths,
+            displacements,
+            old,
+        } => {
+            list(to, blocklengths);
+            list(to, displacements);
+            old.describe(to);
+        }
+        Constructor::Hindexed {
+            blocklengths,
+            displacements,
+            old,
+        } => {
+            list(to, blocklengths);
+            offsets(to, displacements);
+            old.describe(to);
+        }
+        Constructor::IndexedBlock {
+            blocklength,
+            displacements,
+            old,
+        } => {
+            number(to, *blocklength);
+            list(to, displacements);
+            old.describe(to);
+        }
+        Constructor::HindexedBlock {
+            blocklength,
+            displacements,
+            old,
+        } => {
+            number(to, *blocklength);
+            offsets(to, displacements);
+            old.describe(to);
+        }
+        Constructor::Struct {
+            blocklengths,
+            displacements,
+            types,
+        } => {
+            list(to, blocklengths);
+            offsets(to, displacements);
+            types.iter().for_each(|ty| ty.describe(to));
+        }
+        Constructor::Subarray {
+            sizes,
+            subsizes,
+            starts,
+            order,
+            old,
+        } => {
+            list(to, sizes);
+            list(to, subsizes);
+            list(to, starts);
+            number(to, *order as i64);
+            old.describe(to);
+        }
+        Constructor::Darray {
+            size,
+            rank,
+            dimensions,
+            order,
+            old,
+        } => {
+            numbers(to, [*size, *rank, dimensions.len() as i64]);
+            for dimension in dimensions {
+                number(to, dimension.gsize);
+                number(to, dimension.distribution.value().into());
+                number(to, dimension.distribution.argument());
+                number(to, dimension.psize);
+            }
+            number(to, *order as i64);
+            old.describe(to);
+        }
+        Constructor::Resized { lb, extent, old } => {
+            numbers(to, [*lb as i64, *extent as i64]);
+            old.describe(to);
+        }
+        Constructor::F90(kind) => {
+            let arguments = kind.arguments();
+            arguments.into_iter().for_each(|one| number(to, one.into()));
+        }
+    }
+}
+
+fn number(to: &mut Vec<u8>, value: i64) {
+    to.extend(value.to_ne_bytes());
+}
+
+fn numbers<const N: usize>(to: &mut Vec<u8>, values: [i64; N]) {
+    values.iter().for_each(|value| number(to, *value));
+}
+
+fn list(to: &mut Vec<u8>, values: &[i64]) {
+    number(to, values.len() as i64);
+    values.iter().for_each(|value| number(to, *value));
+}
+
+fn offsets(to: &mut Vec<u8>, values: &[isize]) {
+    number(to, values.len() as i64);
+    values.iter().for_each(|value| number(to, *value as i64));
+}
+
+/// The rest of a description.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*bytes)
+    }
+
+    fn number(&mut self) -> Option<i64> {
+        self.take().map(i64::from_ne_bytes)
+    }
+
+    fn small(&mut self) -> Option<i32> {
+        i32::try_from(self.number()?).ok()
+    }
+
+    /// The length of a list of entries with `width` numbers each: not more than its bytes allow,
+    /// whatever the length says.
+    fn len(&mut self, width: usize) -> Option<usize> {
+        let len = usize::try_from(self.number()?).ok()?;
+        (len <= self.0.len() / (8 * width)).then_some(len)
+    }
+
+    fn list(&mut self) -> Option<Vec<i64>> {
+        (0..self.len(1)?).map(|_| self.number()).collect()
+    }
+
+    fn dimensions(&mut self) -> Option<Vec<Dimension>> {
+        let dimension = |reader: &mut Self| {
+            let gsize = reader.number()?;
+            let (value, argument) = (reader.small()?, reader.number()?);
+            Some(Dimension {
+                gsize,
+                distribution: Distribution::from_value(value, argument)?,
+                psize: reader.number()?,
+            })
+        };
+        (0..self.len(4)?).map(|_| dimension(self)).collect()
+    }
+
+    fn offsets(&mut self) -> Option<Vec<isize>> {
+        let offsets = self.list()?;
+        Some(offsets.into_iter().map(|offset| offset as isize).collect())
+    }
+
+    fn ty(&mut self, depth: u32) -> Option<Type> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let [code] = self.take()?;
+        let is = |combiner: Combiner| code == combiner as u8;
+        if is(Combiner::Named) {
+            let handle = u16::from_ne_bytes(self.take()?);
+            let basic = Predefined::from_handle(handle.into())?;
+            return basic.size().map(|_| basic.into());
+        }
+        let made = if is(Combiner::Dup) {
+            Type::dup(&self.ty(depth + 1)?)
+        } else if is(Combiner::Contiguous) {
+            let count = self.number()?;
+            Type::contiguous(count, &self.ty(depth + 1)?)
+        } else if is(Combiner::Vector) {
+            let (count, block, stride) = (self.number()?, self.number()?, self.number()?);
+            Type::vector(count, block, stride, &self.ty(depth + 1)?)
+        } else if is(Combiner::Hvector) {
+            let (count, block, stride) = (self.number()?, self.number()?, self.number()?);
+            Type::hvector(count, block, stride as isize, &self.ty(depth + 1)?)
+        } else if is(Combiner::Indexed) {
+            let (blocks, displacements) = (self.list()?, self.list()?);
+            Type::indexed(&blocks, &displacements, &self.ty(depth + 1)?)
+        } else if is(Combiner::Hindexed) {
+            let (blocks, displacements) = (self.list()?, self.offsets()?);
+            Type::hindexed(&blocks, &displacements, &self.ty(depth + 1)?)
+        } else if is(Combiner::IndexedBlock) {
+            let (block, displacements) = (self.number()?, self.list()?);
+            Type::indexed_block(block, &displacements, &self.ty(depth + 1)?)
+        } else if is(Combiner::HindexedBlock) {
+            let (block, displacements) = (self.number()?, self.offsets()?);
+            Type::hindexed_block(block, &displacements, &self.ty(depth + 1)?)
+        } else if is(Combiner::Struct) {
+            let (blocks, displacements) = (self.list()?, self.offsets()?);
+            let types: Option<Vec<Type>> = blocks.iter().map(|_| self.ty(depth + 1)).collect();
+            Type::struct_(&blocks, &displacements, &types?)
+        } else if is(Combiner::Subarray) {
+            let (sizes, subsizes, starts) = (self.list()?, self.list()?, self.list()?);
+            let order = Order::from_value(self.small()?)?;
+            Type::subarray(&sizes, &subsizes, &starts, order, &self.ty(depth + 1)?)
+        } else if is(Combiner::Darray) {
+            let (size, rank) = (self.number()?, self.number()?);
+            let dimensions = self.dimensions()?;
+            let order = Order::from_value(self.small()?)?;
+            Type::darray(size, rank, &dimensions, order, &self.ty(depth + 1)?)
+        } else if is(Combiner::F90Real) {
+            let (p, r) = (self.small()?, self.small()?);
+            Type::f90(Kind::Real { p, r })
+        } else if is(Combiner::F90Complex) {
+            let (p, r) = (self.small()?, self.small()?);
+            Type::f90(Kind::Complex { p, r })
+        } else if is(Combiner::F90Integer) {
+            let r = self.small()?;
+            Type::f90(Kind::Integer { r })
+        } else if is(Combiner::Resized) {
+            let (lb, extent) = (self.number()?, self.number()?);
+            Type::resized(lb as isize, extent as isize, &self.ty(depth + 1)?)
+        } else {
+            return None;
+        };
+        made.ok()
+    }
+}

@@ -1,0 +1,5 @@
+//! Active messages of one-sided communication.
+
+pub(crate) fn run(bytes: &[u8]) {
+    mpi::fuzzing::windows(bytes);
+}

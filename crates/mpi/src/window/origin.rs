@@ -1,0 +1,590 @@
+//! The side of a window that accesses others: operations leave as active messages, within a credit
+//! of each target.
+//!
+//! Invariants:
+//! - operations on a target leave in the order of their calls;
+//! - no target has more than [`CREDIT`] messages that it has not acknowledged;
+//! - a receive of returned data is posted before the message that asks for them leaves;
+//! - an operation is complete at its origin once no [`Local`] of it is left, and at its target once
+//!   the target has answered a later flush.
+
+use std::sync::Arc;
+
+use datatype::{Buffer, Elements, Op, Predefined, Type};
+
+use super::messages::*;
+use super::operation::{Access, Place};
+use super::peers::{Carried, Data, Local, Outgoing};
+use super::{Ports, Window};
+use crate::request::{Mode, Operation, RequestId};
+use crate::{Class, Error, PROC_NULL, Result, Status};
+
+impl Window {
+    /// Starts an operation. The result is its request, if `wants_request`.
+    ///
+    /// # Errors
+    /// An argument is invalid, no epoch allows the operation, or the target is lost.
+    pub(crate) fn start(
+        &mut self,
+        ports: &mut Ports,
+        access: &Access,
+        place: &Place,
+        wants_request: bool,
+    ) -> Result<Option<RequestId>> {
+        let complete = |ports: &mut Ports| match wants_request {
+            true => ports
+                .messages
+                .requests
+                .add_complete(Status::EMPTY)
+                .map(Some),
+            false => Ok(None),
+        };
+        if place.rank == PROC_NULL {
+            return complete(ports);
+        }
+        let target = self.member(place.rank)?;
+        self.epochs.access(target)?;
+        let bytes = access.check(place)?;
+        let idle = matches!(access, Access::Accumulate { op: Op::NoOp, .. });
+        if bytes == 0 || idle {
+            return complete(ports);
+        }
+        let at = self.offset(target, place)?;
+        self.ask_for_lock(ports, target, false)?;
+        let uses_memory = match access {
+            Access::Put(_) => bytes > PIECE,
+            Access::Accumulate { .. } => false,
+            Access::Get(_) | Access::GetAccumulate { .. } | Access::CompareAndSwap { .. } => true,
+        };
+        if !uses_memory {
+            self.send_access(ports, access, place, (target, at, bytes))?;
+            self.pump(ports, target);
+            return complete(ports);
+        }
+        let user = match wants_request {
+            true => {
+                let context = Some(self.core.context);
+                let operation = Operation::Collective { context };
+                Some(ports.messages.requests.add(operation)?)
+            }
+            false => None,
+        };
+        let known = self.targets.entry(target).or_default();
+        known.locals.push_back(Local {
+            queued: 0,
+            open: Vec::new(),
+            user,
+            class: Class::SUCCESS,
+        });
+        let sent = self.send_access(ports, access, place, (target, at, bytes));
+        self.pump(ports, target);
+        if let Err(error) = sent {
+            // What has left of it ends as any other operation, but nobody waits for its request.
+            if let Some(local) = self.last_local(target) {
+                local.user = None;
+            }
+            if let Some(user) = user {
+                ports.messages.requests.complete(user, Status::EMPTY);
+                ports.messages.requests.take(user)?;
+            }
+            return Err(error);
+        }
+        self.end_locals_of(ports, target);
+        Ok(user)
+    }
+
+    fn last_local(&mut self, target: u32) -> Option<&mut Local> {
+        self.targets.get_mut(&target)?.locals.back_mut()
+    }
+
+    /// Queues the messages of an operation.
+    fn send_access(
+        &mut self,
+        ports: &mut Ports,
+        access: &Access,
+        place: &Place,
+        (target, at, bytes): (u32, i64, usize),
+    ) -> Result<()> {
+        let head = |kind| Head {
+            at,
+            count: place.count as u64,
+            len: bytes as u64,
+            ..Head::of(kind)
+        };
+        let (kind, values, data) = match access {
+            Access::Put(origin) if bytes <= PIECE => (Kind::Put, vec![origin.clone()], None),
+            Access::Put(origin) => {
+                let data = Data::Following(origin.clone());
+                (Kind::LongPut, Vec::new(), Some(data))
+            }
+            Access::Get(origin) => {
+                let data = Data::Returned(origin.slice(0, bytes));
+                (Kind::Get, Vec::new(), Some(data))
+            }
+            Access::Accumulate { origin, op } => {
+                let pieces = (Some(origin.buffer()), None);
+                return self.pieces(ports, place, (target, at, bytes), (pieces, *op));
+            }
+            Access::GetAccumulate { origin, result, op } => {
+                let operands = origin.as_ref().filter(|_| *op != Op::NoOp);
+                let pieces = (operands.map(Elements::buffer), Some(result.buffer()));
+                return self.pieces(ports, place, (target, at, bytes), (pieces, *op));
+            }
+            Access::CompareAndSwap {
+                compare,
+                origin,
+                result,
+            } => {
+                let values = vec![compare.buffer(), origin.buffer()];
+                let data = Data::Returned(result.buffer());
+                (Kind::CompareAndSwap, values, Some(data))
+            }
+        };
+        let message = self.message(ports, target, head(kind), &place.ty, &values)?;
+        self.push(target, message, data);
+        Ok(())
+    }
+
+    /// Queues an accumulate in pieces of whole elements.
+    fn pieces(
+        &mut self,
+        ports: &mut Ports,
+        place: &Place,
+        (target, at, bytes): (u32, i64, usize),
+        ((operands, result), op): ((Option<Buffer>, Option<Buffer>), Op),
+    ) -> Result<()> {
+        let element = place
+            .ty
+            .basic()
+            .map_or(1, |basic| basic.size().unwrap_or(1));
+        let piece = PIECE - PIECE % element;
+        for position in (0..bytes).step_by(piece) {
+            let len = piece.min(bytes - position);
+            let kind = match result {
+                Some(_) => Kind::GetAccumulate,
+                None => Kind::Accumulate,
+            };
+            let head = Head {
+                at,
+                count: place.count as u64,
+                position: position as u64,
+                len: len as u64,
+                op: op.handle() as u16,
+                ..Head::of(kind)
+            };
+            let values = operands.iter().map(|all| all.slice(position, len));
+            let values: Vec<Buffer> = values.collect();
+            let message = self.message(ports, target, head, &place.ty, &values)?;
+            let data = result.as_ref().map(|all| all.slice(position, len));
+            self.push(target, message, data.map(Data::Returned));
+        }
+        Ok(())
+    }
+
+    /// Queues a message; `data`: memory of the last operation that it is about.
+    fn push(&mut self, target: u32, bytes: Carried, data: Option<Data>) {
+        let known = self.targets.entry(target).or_default();
+        known.is_dirty = true;
+        let number = known.first_local + known.locals.len() as u64;
+        if data.is_some()
+            && let Some(local) = known.locals.back_mut()
+        {
+            local.queued += 1;
+        }
+        let data = data.map(|data| (data, number.wrapping_sub(1)));
+        known.queue.push_back(Outgoing { bytes, data });
+    }
+
+    /// The bytes of a message with a place, in memory of the library.
+    fn message(
+        &mut self,
+        ports: &mut Ports,
+        target: u32,
+        mut head: Head,
+        ty: &Type,
+        data: &[Buffer],
+    ) -> Result<Carried> {
+        let target = self.targets.entry(target).or_default();
+        let mut description = Vec::new();
+        if target
+            .last_type
+            .as_ref()
+            .is_some_and(|last| is_same(last, ty))
+        {
+            head.flags |= SAME_TYPE;
+        } else {
+            ty.describe(&mut description);
+            if description.len() > DESCRIPTION {
+                let detail = format!(
+                    "the description of the target's datatype has {} bytes; at most {DESCRIPTION} \
+                     can travel: use fewer blocks",
+                    description.len()
+                );
+                return Err(Error::new(Class::TYPE, detail));
+            }
+            target.last_type = Some(ty.clone());
+        }
+        head.description = description.len() as u32;
+        let before = HEAD + description.len();
+        let carried: usize = data.iter().map(Buffer::len).sum();
+        if before + carried <= SHORT {
+            let mut bytes = vec![0; before + carried];
+            bytes[..HEAD].copy_from_slice(&head.encode());
+            bytes[HEAD..before].copy_from_slice(&description);
+            let mut at = before;
+            for data in data {
+                at += data.pack(0, &mut bytes[at..]);
+            }
+            return Ok(Carried::Short(bytes.into()));
+        }
+        let room = ports.room(before + carried)?;
+        room.unpack(0, &head.encode());
+        room.unpack(HEAD, &description);
+        let mut at = before;
+        for data in data {
+            room.with_dense_mut(at, data.len(), |room| data.pack(0, room));
+            at += data.len();
+        }
+        Ok(Carried::Long(room))
+    }
+
+    /// Queues a message of synchronisation.
+    fn signal(&mut self, ports: &mut Ports, target: u32, head: Head) -> Result<()> {
+        let bytes = Carried::Short(head.encode().into());
+        self.push(target, bytes, None);
+        self.pump(ports, target);
+        Ok(())
+    }
+
+    /// Asks a target for the lock of the current epoch, if it has not been asked. `waits`: this
+    /// rank waits until it is granted.
+    pub(super) fn ask_for_lock(
+        &mut self,
+        ports: &mut Ports,
+        target: u32,
+        waits: bool,
+    ) -> Result<()> {
+        let Some(held) = self.epochs.lock_of(target) else {
+            return Ok(());
+        };
+        let known = self.targets.entry(target).or_default();
+        if held.nocheck || known.is_locked {
+            return Ok(());
+        }
+        (known.is_locked, known.is_granted) = (true, false);
+        let exclusive = match held.kind {
+            super::locks::LockKind::Exclusive => EXCLUSIVE,
+            super::locks::LockKind::Shared => 0,
+        };
+        let flags = exclusive | if waits { WAITS } else { 0 };
+        let head = Head {
+            flags,
+            ..Head::of(Kind::Lock)
+        };
+        self.signal(ports, target, head)
+    }
+
+    /// Ends the access epoch of `MPI_Win_start` at a target.
+    pub(super) fn tell_complete(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
+        self.signal(ports, target, Head::of(Kind::Complete))
+    }
+
+    /// Asks a target for the end of all operations, if any has left since the last question.
+    pub(super) fn ask_for_end(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
+        let Some(known) = self.targets.get_mut(&target).filter(|known| known.is_dirty) else {
+            return Ok(());
+        };
+        known.asked += 1;
+        self.signal(ports, target, Head::of(Kind::Flush))?;
+        self.clean(target);
+        Ok(())
+    }
+
+    /// Gives the lock of a target up, and asks for the end of all operations.
+    pub(super) fn ask_for_unlock(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
+        let Some(known) = self.targets.get_mut(&target) else {
+            return Ok(());
+        };
+        if !std::mem::take(&mut known.is_locked) {
+            return self.ask_for_end(ports, target);
+        }
+        known.asked += 1;
+        self.signal(ports, target, Head::of(Kind::Unlock))?;
+        self.clean(target);
+        Ok(())
+    }
+
+    fn clean(&mut self, target: u32) {
+        if let Some(known) = self.targets.get_mut(&target) {
+            known.is_dirty = false;
+        }
+    }
+
+    /// The target has answered all questions.
+    pub(super) fn is_synced(&self, target: u32) -> bool {
+        let known = self.targets.get(&target);
+        known.is_none_or(|known| known.asked == known.synced)
+    }
+
+    /// The target has acknowledged all messages.
+    pub(super) fn is_acknowledged(&self, target: u32) -> bool {
+        let known = self.targets.get(&target);
+        known.is_none_or(|known| known.queue.is_empty() && known.sent == known.acknowledged)
+    }
+
+    /// Makes the target dirty, so that the next question is asked in any case.
+    pub(super) fn must_ask(&mut self, target: u32) {
+        if let Some(known) = self.targets.get_mut(&target) {
+            known.is_dirty = true;
+        }
+    }
+
+    /// Messages for a target wait for credit.
+    pub(crate) fn has_queued(&self, target: i32) -> bool {
+        let known = self.targets.get(&(target as u32));
+        known.is_some_and(|known| !known.queue.is_empty())
+    }
+
+    /// The memory of all operations on a target can be used again. `None`: of all operations.
+    pub(super) fn is_local(&self, target: Option<u32>) -> bool {
+        match target {
+            Some(target) => {
+                let known = self.targets.get(&target);
+                known.is_none_or(|known| known.locals.is_empty())
+            }
+            None => self.targets.values().all(|known| known.locals.is_empty()),
+        }
+    }
+
+    /// Sends messages of a target as far as there is credit. True if any left.
+    pub(super) fn pump(&mut self, ports: &mut Ports, target: u32) -> bool {
+        let mut moved = false;
+        loop {
+            let known = self.targets.entry(target).or_default();
+            if known.sent - known.acknowledged >= CREDIT {
+                return moved;
+            }
+            let Some(outgoing) = known.queue.pop_front() else {
+                return moved;
+            };
+            known.sent += 1;
+            moved = true;
+            if let Err(error) = self.leave(ports, target, &outgoing) {
+                return self.lose(target, error);
+            }
+        }
+    }
+
+    /// Sends a message, and starts the transfer of the data that it is about.
+    fn leave(&mut self, ports: &mut Ports, target: u32, outgoing: &Outgoing) -> Result<()> {
+        let peer = self.world(target)?;
+        let mut transfer = None;
+        if let Some((Data::Returned(into), _)) = &outgoing.data {
+            let id = ports.receive(into.clone(), self.data_key(target, RETURNED))?;
+            transfer = Some((id, into.len() as u64));
+        }
+        let key = self.stream_key(self.core.rank as u32, OPERATIONS);
+        let sent = match &outgoing.bytes {
+            Carried::Short(bytes) => {
+                let room = ports.room(bytes.len())?;
+                room.unpack(0, bytes);
+                ports.send_from_library(&room, peer, key)
+            }
+            Carried::Long(room) => ports.send_from_library(room, peer, key),
+        };
+        if let Some((Data::Following(from), _)) = &outgoing.data
+            && sent.is_ok()
+        {
+            let key = self.data_key(self.core.rank as u32, FOLLOWING);
+            transfer = ports.send(from, peer, key)?.map(|id| (id, 0));
+        }
+        if let Some((_, number)) = outgoing.data
+            && let Some(known) = self.targets.get_mut(&target)
+            && let Some(at) = number.checked_sub(known.first_local)
+            && let Some(local) = known.locals.get_mut(at as usize)
+        {
+            local.queued -= 1;
+            local.open.extend(transfer);
+        }
+        sent
+    }
+
+    /// Gives up what waits for a target that is lost.
+    #[cold]
+    fn lose(&mut self, target: u32, error: Error) -> bool {
+        if let Some(known) = self.targets.get_mut(&target) {
+            known.queue.clear();
+            for local in &mut known.locals {
+                (local.queued, local.class) = (0, error.class);
+            }
+        }
+        self.failure.get_or_insert(error);
+        true
+    }
+
+    /// Takes an answer of a target.
+    pub(super) fn on_answer(&mut self, ports: &mut Ports, from: u32, answer: Answer) -> Result<()> {
+        let known = self.targets.entry(from).or_default();
+        match answer {
+            Answer::Post => *self.posts.entry(from).or_default() += 1,
+            Answer::Granted => known.is_granted = true,
+            Answer::Failed(error) => {
+                let detail = format!("at rank {from} of the window: {}", error.detail);
+                self.failure.get_or_insert(Error::new(error.class, detail));
+            }
+            Answer::Processed(count) | Answer::Synced(count) => {
+                if count > known.sent || count < known.acknowledged {
+                    return Err(super::nonsense(
+                        from,
+                        "a count of operations that cannot be",
+                    ));
+                }
+                known.acknowledged = count;
+                if matches!(answer, Answer::Synced(_)) {
+                    if known.synced == known.asked {
+                        return Err(super::nonsense(from, "an answer to no question"));
+                    }
+                    known.synced += 1;
+                }
+                self.pump(ports, from);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends operations whose sends and receives are complete. True if any ended.
+    pub(super) fn end_locals(&mut self, ports: &mut Ports) -> bool {
+        let waits = self.targets.iter();
+        let waits = waits.filter(|(_, known)| !known.locals.is_empty());
+        let targets: Vec<u32> = waits.map(|(target, _)| *target).collect();
+        let mut moved = false;
+        for target in targets {
+            moved |= self.end_locals_of(ports, target);
+        }
+        moved
+    }
+
+    /// Ends the first operations on a target, as far as they are complete. Operations end in
+    /// order, so that many of them cost no more than one each.
+    fn end_locals_of(&mut self, ports: &mut Ports, target: u32) -> bool {
+        let Some(known) = self.targets.get_mut(&target) else {
+            return false;
+        };
+        let requests = &mut ports.messages.requests;
+        let mut moved = false;
+        while let Some(local) = known.locals.front_mut() {
+            local
+                .open
+                .retain(|(id, expected)| match requests.take(*id) {
+                    Ok(None) => true,
+                    Ok(Some(status)) => {
+                        if status.error != Class::SUCCESS {
+                            local.class = status.error;
+                        } else if status.bytes < *expected {
+                            // The target returns nothing for an access outside of its memory.
+                            local.class = Class::RMA_RANGE;
+                        }
+                        false
+                    }
+                    Err(_) => false,
+                });
+            if local.queued > 0 || !local.open.is_empty() {
+                return moved;
+            }
+            let error = local.class;
+            if let Some(user) = local.user {
+                let status = Status {
+                    error,
+                    ..Status::EMPTY
+                };
+                requests.complete(user, status);
+            } else if error != Class::SUCCESS && self.failure.is_none() {
+                let detail = format!("an access to rank {target} of the window has failed");
+                self.failure = Some(Error::new(error, detail));
+            }
+            known.locals.pop_front();
+            known.first_local += 1;
+            moved = true;
+        }
+        moved
+    }
+
+    /// The bytes from the start of the target's window to a place, or an address.
+    ///
+    /// # Errors
+    /// The place is not within the window.
+    fn offset(&self, target: u32, place: &Place) -> Result<i64> {
+        let Some(part) = self.part(target) else {
+            return Ok(place.disp);
+        };
+        if place.disp < 0 {
+            let detail = format!("target_disp is {}; it must not be negative", place.disp);
+            return Err(Error::new(Class::DISP, detail));
+        }
+        let (first, span) = place.ty.span(place.count)?;
+        let inside = place.disp.checked_mul(part.disp_unit).filter(|at| {
+            let start = at.checked_add(first as i64);
+            start.is_some_and(|start| {
+                start >= 0 && start as u64 <= part.size && span as u64 <= part.size - start as u64
+            })
+        });
+        inside.ok_or_else(|| {
+            let detail = format!(
+                "{span} bytes at displacement {} in units of {} bytes, {first} bytes after it, \
+                 are not within the window of rank {target}, which has {} bytes",
+                place.disp, part.disp_unit, part.size
+            );
+            Error::new(Class::RMA_RANGE, detail)
+        })
+    }
+}
+
+/// Both are one type, by identity.
+fn is_same(one: &Type, other: &Type) -> bool {
+    match (one, other) {
+        (Type::Predefined(one), Type::Predefined(other)) => one == other,
+        (Type::Derived(one), Type::Derived(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    }
+}
+
+impl Ports<'_> {
+    /// Memory of the library for bytes.
+    pub(super) fn room(&mut self, bytes: usize) -> Result<Buffer> {
+        let byte = Predefined::BYTE.into();
+        Ok(self.scratch.elements(bytes, &byte)?.buffer())
+    }
+
+    /// Posts a receive.
+    pub(super) fn receive(&mut self, into: Buffer, key: crate::matching::Key) -> Result<RequestId> {
+        let id = self.messages.receive(into, key)?;
+        self.messages.flush(self.router)?;
+        Ok(id)
+    }
+
+    /// Starts a send. `None`: it is complete.
+    pub(super) fn send(
+        &mut self,
+        from: &Buffer,
+        peer: usize,
+        key: crate::matching::Key,
+    ) -> Result<Option<RequestId>> {
+        let id = self
+            .messages
+            .send(self.router, Mode::Standard, from, peer, key)?;
+        Ok((id != self.messages.requests.done()).then_some(id))
+    }
+
+    /// Sends memory of the library, which the send keeps until it is complete.
+    pub(super) fn send_from_library(
+        &mut self,
+        from: &Buffer,
+        peer: usize,
+        key: crate::matching::Key,
+    ) -> Result<()> {
+        match self.send(from, peer, key)? {
+            Some(id) => self.messages.requests.detach(id),
+            None => Ok(()),
+        }
+    }
+}

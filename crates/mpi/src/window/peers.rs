@@ -1,0 +1,85 @@
+//! The members of a window, as targets of this rank's operations and as their origins.
+
+use std::collections::VecDeque;
+
+use datatype::{Buffer, Type};
+
+use crate::Class;
+use crate::request::RequestId;
+
+/// A target of this rank's operations.
+#[derive(Default)]
+pub(super) struct Target {
+    /// Messages for which there is no credit yet.
+    pub(super) queue: VecDeque<Outgoing>,
+    pub(super) sent: u64,
+    pub(super) acknowledged: u64,
+    /// Questions for the end of operations, and their answers.
+    pub(super) asked: u64,
+    pub(super) synced: u64,
+    /// Messages have left since the last question.
+    pub(super) is_dirty: bool,
+    /// The target has been asked for a lock, which it has or will have granted.
+    pub(super) is_locked: bool,
+    /// The target has granted that lock.
+    pub(super) is_granted: bool,
+    /// Operations that are not complete here, in order.
+    pub(super) locals: VecDeque<Local>,
+    /// The number of the first of them.
+    pub(super) first_local: u64,
+    /// The type of the last operation, which the target remembers.
+    pub(super) last_type: Option<Type>,
+}
+
+/// A message in the stream of operations.
+pub(super) struct Outgoing {
+    pub(super) bytes: Carried,
+    /// The data that follow or return, and the number of the operation at its origin.
+    pub(super) data: Option<(Data, u64)>,
+}
+
+/// The bytes of a message. Those of most are few, and many may wait.
+pub(super) enum Carried {
+    Short(Box<[u8]>),
+    Long(Buffer),
+}
+
+/// Memory of the program that a message is about.
+pub(super) enum Data {
+    /// It is sent behind the message.
+    Following(Buffer),
+    /// It receives what the operation returns.
+    Returned(Buffer),
+}
+
+/// An operation that is not complete at its origin: its memory is in use.
+pub(super) struct Local {
+    /// Messages about its memory that have not left yet.
+    pub(super) queued: usize,
+    /// Sends and receives, each with the bytes that it must have.
+    pub(super) open: Vec<(RequestId, u64)>,
+    /// The program's request.
+    pub(super) user: Option<RequestId>,
+    pub(super) class: Class,
+}
+
+/// An origin of operations on this rank.
+#[derive(Default)]
+pub(super) struct Origin {
+    pub(super) queue: VecDeque<Incoming>,
+    pub(super) processed: u64,
+    pub(super) acknowledged: u64,
+    /// The type of the last operation.
+    pub(super) last_type: Option<Type>,
+    /// Receives of long puts.
+    pub(super) arriving: Vec<RequestId>,
+    /// Sends of returned data from the window's memory.
+    pub(super) returning: Vec<RequestId>,
+}
+
+/// A message in the stream of operations.
+pub(super) enum Incoming {
+    Whole(Box<[u8]>),
+    /// A long one, which is being received.
+    Coming(RequestId, Buffer),
+}

@@ -1,0 +1,340 @@
+//! The side of a window that is accessed: it takes active messages, applies them in the order of
+//! each origin, and answers.
+//!
+//! Invariants:
+//! - an origin has at most [`CREDIT`] messages here, each no longer than [`LONGEST`];
+//! - nothing of an origin overtakes its own request for a lock;
+//! - the answer to a flush leaves once every operation before it is applied.
+
+use datatype::{Buffer, Op, Type, reduce};
+
+use super::locks::LockKind;
+use super::messages::*;
+use super::operation::{compares, operand};
+use super::peers::{Incoming, Origin};
+use super::{Ports, Window, nonsense};
+use crate::p2p::Taken;
+use crate::request::RequestId;
+use crate::{ANY_SOURCE, Class, Error, Result};
+
+impl Window {
+    /// Takes all that has arrived and does all that can be done now. True if anything moved.
+    ///
+    /// # Errors
+    /// A peer broke the protocol, or progress failed.
+    pub(super) fn serve(&mut self, ports: &mut Ports) -> Result<bool> {
+        let mut moved = false;
+        loop {
+            let mut again = self.take_answers(ports)?;
+            again |= self.take_operations(ports)?;
+            let origins: Vec<u32> = self.origins.keys().copied().collect();
+            for origin in origins {
+                again |= self.apply_all(ports, origin)?;
+            }
+            again |= self.end_locals(ports);
+            if !again {
+                return Ok(moved);
+            }
+            moved = true;
+        }
+    }
+
+    /// No data are on their way from or to this rank's memory.
+    pub(super) fn is_idle(&mut self, ports: &mut Ports) -> bool {
+        self.origins.values_mut().all(|origin| {
+            origin.end_transfers(ports);
+            origin.arriving.is_empty() && origin.returning.is_empty()
+        })
+    }
+
+    fn take_answers(&mut self, ports: &mut Ports) -> Result<bool> {
+        let key = self.stream_key_of(ANY_SOURCE, ANSWERS);
+        let mut moved = false;
+        while let Some(taken) = ports.messages.take_whole(&key) {
+            let Taken::Here(peer, source, bytes) = taken else {
+                return Err(nonsense(0, "a long answer"));
+            };
+            let from = self.sender(peer, source)?;
+            let answer = Answer::decode(&bytes);
+            let answer = answer.ok_or_else(|| nonsense(from, "an answer that cannot be read"))?;
+            self.on_answer(ports, from, answer)?;
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    fn take_operations(&mut self, ports: &mut Ports) -> Result<bool> {
+        let key = self.stream_key_of(ANY_SOURCE, OPERATIONS);
+        let mut moved = false;
+        while let Some(taken) = ports.messages.take_whole(&key) {
+            let (peer, source) = taken.sender();
+            let from = self.sender(peer, source)?;
+            let incoming = match taken {
+                Taken::Here(_, _, bytes) => Incoming::Whole(bytes),
+                Taken::Announced(found) => {
+                    let len = found.message.body.bytes();
+                    if len > LONGEST {
+                        return Err(nonsense(from, "an operation that is too long"));
+                    }
+                    let room = ports.room(len)?;
+                    let id = ports.messages.receive_message(room.clone(), found)?;
+                    Incoming::Coming(id, room)
+                }
+            };
+            let origin = self.origins.entry(from).or_default();
+            origin.queue.push_back(incoming);
+            if origin.queue.len() as u64 > CREDIT {
+                return Err(nonsense(from, "more operations than it has credit for"));
+            }
+            moved = true;
+        }
+        if moved {
+            ports.messages.flush(ports.router)?;
+        }
+        Ok(moved)
+    }
+
+    /// Applies the messages of an origin up to the first that must wait. True if any was.
+    fn apply_all(&mut self, ports: &mut Ports, from: u32) -> Result<bool> {
+        let mut moved = false;
+        loop {
+            let Some(origin) = self.origins.get_mut(&from) else {
+                return Ok(moved);
+            };
+            let Some(front) = origin.queue.front() else {
+                return Ok(moved);
+            };
+            if let Incoming::Coming(id, room) = front {
+                let (id, room) = (*id, room.clone());
+                let Some(status) = ports.messages.requests.take(id)? else {
+                    return Ok(moved);
+                };
+                let mut bytes = vec![0; room.len()];
+                room.pack(0, &mut bytes);
+                if status.error != Class::SUCCESS || status.bytes != bytes.len() as u64 {
+                    // The origin is lost: nothing of it can be trusted to be whole.
+                    origin.queue.clear();
+                    return Ok(true);
+                }
+                origin.queue[0] = Incoming::Whole(bytes.into());
+            }
+            let Some(Incoming::Whole(bytes)) = origin.queue.pop_front() else {
+                return Ok(moved);
+            };
+            if !self.apply(ports, from, &bytes)? {
+                if let Some(origin) = self.origins.get_mut(&from) {
+                    origin.queue.push_front(Incoming::Whole(bytes));
+                }
+                return Ok(moved);
+            }
+            moved = true;
+            self.acknowledge(ports, from);
+        }
+    }
+
+    /// Counts a message, and tells its origin in time for more.
+    fn acknowledge(&mut self, ports: &mut Ports, from: u32) {
+        let origin = self.origins.entry(from).or_default();
+        if origin.processed - origin.acknowledged >= CREDIT / 2 {
+            origin.acknowledged = origin.processed;
+            let answer = Answer::Processed(origin.processed);
+            self.answer(ports, from, &answer);
+        }
+    }
+
+    /// Applies a message. False: it must wait.
+    pub(super) fn apply(&mut self, ports: &mut Ports, from: u32, bytes: &[u8]) -> Result<bool> {
+        let unreadable = || nonsense(from, "an operation that cannot be read");
+        let (head, description, data) = Head::decode(bytes).ok_or_else(unreadable)?;
+        let origin = self.origins.entry(from).or_default();
+        match head.kind {
+            Kind::Lock => {
+                let kind = match head.flags & EXCLUSIVE != 0 {
+                    true => LockKind::Exclusive,
+                    false => LockKind::Shared,
+                };
+                if !self.locks.knows(from) {
+                    self.locks.request(from, kind);
+                }
+                if !self.locks.holds(from) {
+                    return Ok(false);
+                }
+                self.count(from);
+                if head.flags & WAITS != 0 {
+                    self.answer(ports, from, &Answer::Granted);
+                }
+            }
+            Kind::Unlock | Kind::Flush | Kind::Complete => {
+                origin.end_transfers(ports);
+                // Data that return are read from this rank's memory, which changes afterwards.
+                if !origin.arriving.is_empty() || !origin.returning.is_empty() {
+                    return Ok(false);
+                }
+                let processed = self.count(from);
+                if head.kind == Kind::Complete {
+                    *self.completes.entry(from).or_default() += 1;
+                    return Ok(true);
+                }
+                if head.kind == Kind::Unlock && !self.locks.release(from) {
+                    return Err(nonsense(from, "the end of a lock that it does not hold"));
+                }
+                if let Some(origin) = self.origins.get_mut(&from) {
+                    origin.acknowledged = processed;
+                }
+                self.answer(ports, from, &Answer::Synced(processed));
+            }
+            _ => {
+                if head.flags & SAME_TYPE == 0 {
+                    let ty = Type::described(description).ok_or_else(unreadable)?;
+                    origin.last_type = Some(ty);
+                }
+                let ty = origin.last_type.clone().ok_or_else(unreadable)?;
+                self.count(from);
+                self.access(ports, from, (&head, &ty, data))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts a message as processed; the number of all.
+    fn count(&mut self, from: u32) -> u64 {
+        let origin = self.origins.entry(from).or_default();
+        origin.processed += 1;
+        origin.processed
+    }
+
+    /// Applies an operation, or tells its origin why that is impossible.
+    fn access(
+        &mut self,
+        ports: &mut Ports,
+        from: u32,
+        (head, ty, data): (&Head, &Type, &[u8]),
+    ) -> Result<()> {
+        let found = self
+            .memory
+            .find(head.at, head.count as usize, ty)
+            .and_then(|whole| part(&whole, head));
+        let done = found.and_then(|place| self.perform(ports, from, (head, ty, data), &place));
+        let Err(error) = done else {
+            return Ok(());
+        };
+        if error.class == Class::INTERN || error.is_loss() {
+            return Err(error);
+        }
+        self.answer(ports, from, &Answer::Failed(error));
+        match head.kind {
+            // The data come all the same.
+            Kind::LongPut => self.arrive(ports, from, Buffer::empty()),
+            Kind::Get | Kind::GetAccumulate | Kind::CompareAndSwap => {
+                self.give_back(ports, from, &Buffer::empty())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn perform(
+        &mut self,
+        ports: &mut Ports,
+        from: u32,
+        (head, ty, data): (&Head, &Type, &[u8]),
+        place: &Buffer,
+    ) -> Result<()> {
+        match head.kind {
+            Kind::Put => {
+                place.unpack(0, data);
+                Ok(())
+            }
+            Kind::LongPut => self.arrive(ports, from, place.clone()),
+            Kind::Get => self.give_back(ports, from, place),
+            Kind::Accumulate | Kind::GetAccumulate => {
+                let op = Op::from_handle(head.op.into());
+                let op = op.ok_or_else(|| nonsense(from, "an unknown operation"))?;
+                let basic = operand(op, ty)?;
+                if head.kind == Kind::GetAccumulate {
+                    let old = copy_of(ports, place)?;
+                    self.give_back(ports, from, &old)?;
+                }
+                Ok(reduce::reduce_into(op, basic, data, place, 0)?)
+            }
+            Kind::CompareAndSwap => {
+                compares(ty)?;
+                let (compare, new) = data.split_at(data.len() / 2);
+                if place.len() != new.len() {
+                    return Err(nonsense(from, "a value of the wrong length"));
+                }
+                let old = copy_of(ports, place)?;
+                let equal = old.with_dense(0, old.len(), |old| old == compare);
+                self.give_back(ports, from, &old)?;
+                if equal == Some(true) {
+                    place.unpack(0, new);
+                }
+                Ok(())
+            }
+            _ => Err(nonsense(from, "an operation that is none")),
+        }
+    }
+
+    /// Receives the data of a long put.
+    fn arrive(&mut self, ports: &mut Ports, from: u32, into: Buffer) -> Result<()> {
+        let id = ports.receive(into, self.data_key(from, FOLLOWING))?;
+        self.origins.entry(from).or_default().arriving.push(id);
+        Ok(())
+    }
+
+    /// Returns data to an origin.
+    fn give_back(&mut self, ports: &mut Ports, from: u32, data: &Buffer) -> Result<()> {
+        let key = self.data_key(self.core.rank as u32, RETURNED);
+        match ports.send(data, self.world(from)?, key) {
+            Ok(id) => {
+                let origin = self.origins.entry(from).or_default();
+                origin.returning.extend(id);
+                Ok(())
+            }
+            // A lost origin waits for nothing.
+            Err(error) if error.is_loss() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends an answer. A lost origin waits for none.
+    pub(super) fn answer(&mut self, ports: &mut Ports, to: u32, answer: &Answer) {
+        let key = self.stream_key(self.core.rank as u32, ANSWERS);
+        let sent = self.world(to).and_then(|peer| {
+            let bytes = answer.encode();
+            let id = ports.messages.send_owned(ports.router, peer, key, &bytes)?;
+            ports.messages.requests.detach(id)
+        });
+        if let Err(error) = sent {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl Origin {
+    /// Forgets transfers that are complete.
+    fn end_transfers(&mut self, ports: &mut Ports) {
+        let requests = &mut ports.messages.requests;
+        let mut is_open = |id: &RequestId| matches!(requests.take(*id), Ok(None));
+        self.arriving.retain(&mut is_open);
+        self.returning.retain(&mut is_open);
+    }
+}
+
+/// The part of a place that a message is about.
+fn part(whole: &Buffer, head: &Head) -> Result<Buffer> {
+    let (position, len) = (head.position as usize, head.len as usize);
+    match position.checked_add(len) {
+        Some(end) if end <= whole.len() => Ok(whole.slice(position, len)),
+        _ => Err(Error::new(
+            Class::RMA_RANGE,
+            "more data than the elements at the target have room for",
+        )),
+    }
+}
+
+/// A copy in memory of the library.
+fn copy_of(ports: &mut Ports, place: &Buffer) -> Result<Buffer> {
+    let copy = ports.room(place.len())?;
+    place.copy_to(&copy);
+    Ok(copy)
+}

@@ -1,0 +1,378 @@
+//! Random programs of one-sided communication, made from a seed, against a sequential reference:
+//! all ranks know the whole program, so each computes what every window must hold.
+//!
+//! In a phase either each word of a window belongs to one origin, whose operations on it are in
+//! order, or all origins accumulate by one commutative operation.
+
+use std::sync::Arc;
+
+use datatype::{Buffer, Elements, Op, Predefined, Type};
+use mpi::coll::Work;
+use mpi::comm::WORLD;
+use mpi::window::{Access, Flavor, Place};
+use mpi::{Rank, WindowSpec};
+use sim::Random;
+
+const LOCK_EXCLUSIVE: i32 = 301;
+const LOCK_SHARED: i32 = 302;
+
+/// Words of a window.
+const WORDS: usize = 24_000;
+
+/// An operation of a program.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    origin: usize,
+    target: usize,
+    /// The first word at the target, their number, and the words from one to the next.
+    first: usize,
+    count: usize,
+    stride: usize,
+    kind: Kind,
+    seed: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Put,
+    Get,
+    Accumulate(Op),
+    GetAccumulate(Op),
+    /// Of one word; true: the comparison succeeds.
+    CompareAndSwap(bool),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Sync {
+    Fence,
+    LockAll,
+    Locks,
+    PostStart,
+}
+
+impl Step {
+    fn words(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.count).map(|at| self.first + at * self.stride)
+    }
+
+    fn operand(&self, at: usize) -> i64 {
+        self.seed.wrapping_mul(at as i64 + 1)
+    }
+
+    /// Applies the step to the reference; the old words.
+    fn apply(&self, window: &mut [i64]) -> Vec<i64> {
+        let old: Vec<i64> = self.words().map(|word| window[word]).collect();
+        for (at, word) in self.words().enumerate() {
+            let (value, operand) = (window[word], self.operand(at));
+            window[word] = match self.kind {
+                Kind::Get | Kind::CompareAndSwap(false) => value,
+                Kind::Put | Kind::CompareAndSwap(true) => operand,
+                Kind::Accumulate(op) | Kind::GetAccumulate(op) => combine(op, operand, value),
+            };
+        }
+        old
+    }
+}
+
+fn combine(op: Op, operand: i64, value: i64) -> i64 {
+    match op {
+        Op::Sum => value.wrapping_add(operand),
+        Op::Max => value.max(operand),
+        Op::Bxor => value ^ operand,
+        Op::Replace => operand,
+        Op::NoOp => value,
+        other => unreachable!("{other:?} is not drawn"),
+    }
+}
+
+/// The memory of one operation at its origin.
+struct Held {
+    operands: Vec<i64>,
+    result: Vec<i64>,
+    compare: Vec<i64>,
+    expected: Option<Vec<i64>>,
+}
+
+/// Runs the program of a seed. All ranks of a job call this with one seed.
+pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
+    let mut random = Random::new(seed ^ 0x71d0);
+    let (me, size) = (rank.rank(), rank.size());
+    let mut memory = vec![0i64; WORDS];
+    // SAFETY: the vector outlives the window, and is read only while nothing accesses it.
+    let buffer = unsafe { Buffer::dense(memory.as_mut_ptr().cast(), WORDS * 8) };
+    let spec = WindowSpec {
+        memory: buffer,
+        disp_unit: 8,
+        info: &[],
+    };
+    let win = rank
+        .window_create("MPI_Win_create", WORLD, Flavor::Create, spec)
+        .unwrap();
+    let members = rank.lock().window_group(win).unwrap();
+    let mut reference = vec![vec![0i64; WORDS]; size];
+    for phase in 0..3 + random.below(4) {
+        let sync =
+            [Sync::Fence, Sync::LockAll, Sync::Locks, Sync::PostStart][random.below(4) as usize];
+        let steps = steps(&mut random, size, sync);
+        open(rank, win, members, sync);
+        let mut held = Vec::new();
+        for step in &steps {
+            let old = step.apply(&mut reference[step.target]);
+            if step.origin == me {
+                held.push(start(rank, win, step, old, sync, steps.is_shared));
+            }
+        }
+        close(rank, win, sync);
+        for one in &held {
+            if let Some(expected) = &one.expected {
+                assert!(
+                    one.result == *expected,
+                    "seed {seed}, phase {phase}: wrong old words"
+                );
+            }
+        }
+        // SAFETY: nobody accesses the window now, and this reads memory that others have written.
+        let now: Vec<i64> = (0..WORDS)
+            .map(|at| unsafe { memory.as_ptr().add(at).read_volatile() })
+            .collect();
+        let wrong = (0..WORDS).find(|&at| now[at] != reference[me][at]);
+        assert_eq!(
+            wrong, None,
+            "seed {seed}, phase {phase}, {sync:?}: a wrong word"
+        );
+        barrier(rank);
+    }
+    rank.lock().groups.free(members).unwrap();
+    rank.window_free("MPI_Win_free", win).unwrap();
+}
+
+/// The operations of a phase, in an order that the reference may take.
+struct Steps {
+    all: Vec<Step>,
+    /// Several origins accumulate to one word.
+    is_shared: bool,
+}
+
+impl<'a> IntoIterator for &'a Steps {
+    type Item = &'a Step;
+    type IntoIter = std::slice::Iter<'a, Step>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.iter()
+    }
+}
+
+fn steps(random: &mut Random, size: usize, sync: Sync) -> Steps {
+    // Only accumulates have an order within an epoch without flushes.
+    let can_flush = matches!(sync, Sync::LockAll | Sync::Locks);
+    let is_shared = random.below(2) == 0;
+    let common = [Op::Sum, Op::Max, Op::Bxor][random.below(3) as usize];
+    let all = (0..random.below(30)).map(|_| {
+        let origin = random.below(size as u64) as usize;
+        let count = [1, 1, 3, 100, 3000][random.below(5) as usize];
+        let op = [Op::Sum, Op::Max, Op::Replace, Op::NoOp][random.below(4) as usize];
+        let kind = match (is_shared, random.below(6)) {
+            (true, _) => Kind::Accumulate(common),
+            (_, 0 | 1) if can_flush => Kind::Put,
+            (_, 0 | 1) => Kind::Accumulate(Op::Replace),
+            (_, 2) if can_flush => Kind::Get,
+            (_, 2) => Kind::GetAccumulate(Op::NoOp),
+            (_, 3) => Kind::Accumulate(op),
+            (_, 4) => Kind::GetAccumulate(op),
+            _ => Kind::CompareAndSwap(random.below(2) == 0),
+        };
+        let count = match kind {
+            Kind::CompareAndSwap(_) => 1,
+            _ => count,
+        };
+        // Words of an origin are those of its number, so origins stay apart.
+        let (first, stride) = match is_shared {
+            true => (random.below(50) as usize, 1 + random.below(2) as usize),
+            false => (origin + size * random.below(40) as usize, size),
+        };
+        Step {
+            origin,
+            target: random.below(size as u64) as usize,
+            first,
+            count,
+            stride,
+            kind,
+            seed: random.word() as i64 | 1,
+        }
+    });
+    Steps {
+        all: all.collect(),
+        is_shared,
+    }
+}
+
+/// Starts an operation of this rank; `old`: the words that the target has before it.
+fn start(
+    rank: &Arc<Rank>,
+    win: u32,
+    step: &Step,
+    old: Vec<i64>,
+    sync: Sync,
+    is_shared: bool,
+) -> Held {
+    let swaps = matches!(step.kind, Kind::CompareAndSwap(true));
+    let mut held = Held {
+        operands: (0..step.count).map(|at| step.operand(at)).collect(),
+        result: vec![0; step.count],
+        compare: vec![if swaps { old[0] } else { old[0] ^ 1 }],
+        expected: None,
+    };
+    let longs = |values: &mut Vec<i64>| {
+        let long = Predefined::INT64_T.into();
+        // SAFETY: the vectors stay until the epoch has ended.
+        unsafe { Elements::new(values.as_mut_ptr().cast(), values.len(), &long) }
+    };
+    let origin = longs(&mut held.operands);
+    let result = longs(&mut held.result);
+    let access = match step.kind {
+        Kind::Put => Access::Put(origin.buffer()),
+        Kind::Get => Access::Get(result.buffer()),
+        Kind::Accumulate(op) => Access::Accumulate { origin, op },
+        Kind::GetAccumulate(op) => Access::GetAccumulate {
+            origin: (op != Op::NoOp).then_some(origin),
+            result,
+            op,
+        },
+        Kind::CompareAndSwap(_) => Access::CompareAndSwap {
+            compare: longs(&mut held.compare),
+            origin,
+            result,
+        },
+    };
+    if matches!(
+        step.kind,
+        Kind::Get | Kind::GetAccumulate(_) | Kind::CompareAndSwap(_)
+    ) {
+        held.expected = Some(old);
+    }
+    let long: Type = Predefined::INT64_T.into();
+    let ty = match step.count {
+        1 => long,
+        count => Type::vector(count as i64, 1, step.stride as i64, &long).unwrap(),
+    };
+    let place = Place {
+        rank: step.target as i32,
+        disp: step.first as i64,
+        count: 1,
+        ty,
+    };
+    // Puts and gets of one word are in order only if each is at its target before the next.
+    if !is_shared && matches!(sync, Sync::LockAll | Sync::Locks) {
+        let target = Some(step.target as i32);
+        rank.window_flush("MPI_Win_flush", win, target).unwrap();
+    }
+    rank.lock()
+        .access_window(win, &access, &place, false)
+        .unwrap();
+    held
+}
+
+fn open(rank: &Arc<Rank>, win: u32, members: u32, sync: Sync) {
+    match sync {
+        Sync::Fence => rank.window_fence("MPI_Win_fence", win, 0).unwrap(),
+        Sync::LockAll => rank.window_lock_all("MPI_Win_lock_all", win, 0).unwrap(),
+        Sync::Locks => {
+            for target in 0..rank.size() as i32 {
+                rank.window_lock("MPI_Win_lock", win, (LOCK_SHARED, target, 0))
+                    .unwrap();
+            }
+        }
+        Sync::PostStart => {
+            rank.window_post(win, members, 0).unwrap();
+            rank.window_start("MPI_Win_start", win, members, 0).unwrap();
+        }
+    }
+}
+
+fn close(rank: &Arc<Rank>, win: u32, sync: Sync) {
+    match sync {
+        Sync::Fence => {
+            // No accesses follow.
+            rank.window_fence("MPI_Win_fence", win, 1 << 14).unwrap();
+        }
+        Sync::LockAll => {
+            rank.window_unlock_all("MPI_Win_unlock_all", win).unwrap();
+            barrier(rank);
+        }
+        Sync::Locks => {
+            for target in 0..rank.size() as i32 {
+                rank.window_unlock("MPI_Win_unlock", win, target).unwrap();
+            }
+            barrier(rank);
+        }
+        Sync::PostStart => {
+            rank.window_complete("MPI_Win_complete", win).unwrap();
+            rank.window_wait("MPI_Win_wait", win).unwrap();
+        }
+    }
+}
+
+/// Ranks take turns by exclusive locks: each adds to a word that only it may touch meanwhile.
+pub(crate) fn take_turns(rank: &Arc<Rank>, seed: u64) {
+    let mut random = Random::new(seed ^ rank.rank() as u64);
+    let mut memory = vec![0i64; 4];
+    // SAFETY: the vector outlives the window, and is read only while nothing accesses it.
+    let buffer = unsafe { Buffer::dense(memory.as_mut_ptr().cast(), 32) };
+    let spec = WindowSpec {
+        memory: buffer,
+        disp_unit: 8,
+        info: &[],
+    };
+    let win = rank
+        .window_create("MPI_Win_create", WORLD, Flavor::Create, spec)
+        .unwrap();
+    let times = 10;
+    for _ in 0..times {
+        let target = random.below(rank.size() as u64) as i32;
+        let mut words = [0u8; 8];
+        let place = |disp| Place {
+            rank: target,
+            disp,
+            count: 1,
+            ty: Predefined::INT64_T.into(),
+        };
+        rank.window_lock("MPI_Win_lock", win, (LOCK_EXCLUSIVE, target, 0))
+            .unwrap();
+        let get = Access::Get(super::room(&mut words));
+        rank.lock()
+            .access_window(win, &get, &place(1), false)
+            .unwrap();
+        rank.window_flush("MPI_Win_flush", win, Some(target))
+            .unwrap();
+        let next = (i64::from_ne_bytes(words) + 1).to_ne_bytes();
+        let put = Access::Put(super::out(&next));
+        rank.lock()
+            .access_window(win, &put, &place(1), false)
+            .unwrap();
+        rank.window_unlock("MPI_Win_unlock", win, target).unwrap();
+    }
+    barrier(rank);
+    let mut sum = [0i64];
+    for target in 0..rank.size() as i32 {
+        let mut word = [0u8; 8];
+        rank.window_lock("MPI_Win_lock", win, (LOCK_SHARED, target, 0))
+            .unwrap();
+        let get = Access::Get(super::room(&mut word));
+        let place = Place {
+            rank: target,
+            disp: 1,
+            count: 1,
+            ty: Predefined::INT64_T.into(),
+        };
+        rank.lock().access_window(win, &get, &place, false).unwrap();
+        rank.window_unlock("MPI_Win_unlock", win, target).unwrap();
+        sum[0] += i64::from_ne_bytes(word);
+    }
+    assert_eq!(sum[0], times * rank.size() as i64);
+    rank.window_free("MPI_Win_free", win).unwrap();
+}
+
+fn barrier(rank: &Arc<Rank>) {
+    rank.collective("MPI_Barrier", &Work::Barrier, WORLD)
+        .unwrap();
+}

@@ -1,0 +1,49 @@
+//! Random programs of one-sided communication against a sequential reference: on ranks as threads,
+//! over TCP with one rail and with two, and on modelled machines under random faults. `SEED=n` runs
+//! the program of seed n only, `SEEDS=n` those of the first n seeds.
+
+use crate::common::{random_program, random_windows, run_nodes, run_with};
+use crate::{simulated, tcp};
+
+#[test]
+fn random_windows_hold_what_a_sequential_program_leaves() {
+    for seed in random_program::seeds(25) {
+        eprintln!("seed {seed}");
+        let size = 1 + (seed % 4) as usize;
+        run_with(size, &[], move |rank| {
+            random_windows::play(rank, seed);
+            random_windows::take_turns(rank, seed);
+        });
+    }
+}
+
+#[test]
+fn random_windows_over_tcp_hold_what_a_sequential_program_leaves() {
+    for seed in random_program::seeds(8) {
+        eprintln!("seed {seed}");
+        let (ranks, rails) = (2 + (seed % 3) as usize, 1 + (seed / 3 % 2) as usize);
+        run_nodes(tcp::nodes(ranks, rails), &[], move |rank| {
+            random_windows::play(rank, seed);
+            random_windows::take_turns(rank, seed);
+        });
+    }
+}
+
+#[test]
+fn simulated_windows_hold_what_a_sequential_program_leaves() {
+    for seed in random_program::seeds(60) {
+        eprintln!("seed {seed}");
+        let program = |rank: &_, seed| {
+            random_windows::play(rank, seed);
+            random_windows::take_turns(rank, seed);
+        };
+        let run = simulated::simulate_program(seed, program);
+        if seed % 10 == 0 {
+            assert_eq!(
+                run,
+                simulated::simulate_program(seed, program),
+                "seed {seed}"
+            );
+        }
+    }
+}
