@@ -6,7 +6,10 @@
 mod generate;
 
 use generate::commons::{Block, Symbols, Variable};
-use generate::old::{self, write_comparison, write_copy, write_handles, write_size};
+use generate::old::{
+    self, write_assignment, write_comparison, write_constant, write_conversion, write_copy,
+    write_handles, write_size,
+};
 use generate::{Entry, Form, Library, manglings};
 
 fn main() {
@@ -118,6 +121,7 @@ fn symbols(entry: &Entry) -> Vec<String> {
         Form::CPtr => return Vec::new(),
         Form::Callback => {
             let mut symbols = Vec::from(manglings(name));
+            symbols.extend(manglings(&format!("P{name}")));
             symbols.push(format!(
                 "__mpi_f08_callbacks_MOD_{}",
                 name.to_ascii_lowercase()
@@ -130,13 +134,32 @@ fn symbols(entry: &Entry) -> Vec<String> {
     let prefix = if prefix == "MPI_" { "mpi" } else { "pmpir" };
     let large = if large { "_large" } else { "" };
     let name = name.to_ascii_lowercase();
-    vec![format!("{prefix}_{name}_{end}{large}_")]
+    let mut names = vec![name];
+    if let Some(object) = names[0].strip_prefix("remove_error_") {
+        names.push(format!("delete_error_{object}")); // before MPI 5
+    }
+    let symbol = |name| format!("{prefix}_{name}_{end}{large}_");
+    names.into_iter().map(symbol).collect()
 }
+
+/// Handles that the standard does not have any more.
+const OWN_HANDLES: [(&str, &str); 2] = [("lb", "0x4c000010"), ("ub", "0x4c000011")];
 
 fn modules(constants: &[generate::abi::constants::Group]) -> String {
     let mut text = String::new();
-    write_handles(&mut text, "__mpi_f08_compile_constants_MOD_", constants);
+    let start = "__mpi_f08_compile_constants_MOD_";
+    write_handles(&mut text, start, constants);
+    for (name, value) in OWN_HANDLES {
+        write_constant(&mut text, &format!("{start}mpi_{name}"), value);
+    }
     for class in old::classes() {
+        // A file's handle is converted by functions of C.
+        for name in ["c2f", "f2c"].into_iter().filter(|_| class != "file") {
+            write_conversion(
+                &mut text,
+                &format!("__mpi_f08_types_MOD_mpi_{class}_{name}"),
+            );
+        }
         for (word, is_equality) in [("eq", true), ("neq", false)] {
             let symbol = format!("__mpi_constants_MOD_{class}{word}");
             write_comparison(&mut text, &symbol, is_equality);
@@ -150,14 +173,11 @@ fn modules(constants: &[generate::abi::constants::Group]) -> String {
             }
         }
     }
-    for (name, from_first) in [
-        ("f2f08", true),
-        ("f082f", true),
-        ("c_assign_f08", false),
-        ("f08_assign_c", false),
-    ] {
-        let symbol = format!("__mpi_f08_types_MOD_mpi_status_{name}");
-        write_copy(&mut text, &symbol, from_first);
+    for name in ["f2f08", "f082f"] {
+        write_copy(&mut text, &format!("__mpi_f08_types_MOD_mpi_status_{name}"));
+    }
+    for name in ["c_assign_f08", "f08_assign_c"] {
+        write_assignment(&mut text, &format!("__mpi_f08_types_MOD_mpi_status_{name}"));
     }
     for (name, bytes) in [
         ("character", 1),

@@ -80,11 +80,21 @@ fn symbols(entry: &Entry) -> Vec<String> {
         form,
     } = *entry;
     let lower = name.to_ascii_lowercase();
+    let prefixes = || {
+        // Open MPI 4 has persistent collective operations as an extension.
+        let is_extension = PERSISTENT.contains(&name);
+        let extension = is_extension.then(|| prefix.replace("MPI_", "MPIX_"));
+        std::iter::once(prefix.to_string()).chain(extension)
+    };
     match form {
         _ if large => Vec::new(),
-        Form::Plain => manglings(&format!("{prefix}{name}")).into(),
+        Form::Plain => prefixes()
+            .flat_map(|prefix| manglings(&format!("{prefix}{name}")))
+            .collect(),
         Form::CPtr => manglings(&format!("{prefix}{name}_CPTR")).into(),
-        Form::F08 => vec![format!("{}{lower}_f08_", prefix.to_ascii_lowercase())],
+        Form::F08 => prefixes()
+            .map(|prefix| format!("{}{lower}_f08_", prefix.to_ascii_lowercase()))
+            .collect(),
         Form::F08Ts => Vec::new(),
         Form::Callback => {
             let mut symbols = Vec::from(manglings(name));
@@ -93,6 +103,32 @@ fn symbols(entry: &Entry) -> Vec<String> {
         }
     }
 }
+
+/// Persistent collective operations.
+const PERSISTENT: [&str; 22] = [
+    "Allgather_init",
+    "Allgatherv_init",
+    "Allreduce_init",
+    "Alltoall_init",
+    "Alltoallv_init",
+    "Alltoallw_init",
+    "Barrier_init",
+    "Bcast_init",
+    "Exscan_init",
+    "Gather_init",
+    "Gatherv_init",
+    "Neighbor_allgather_init",
+    "Neighbor_allgatherv_init",
+    "Neighbor_alltoall_init",
+    "Neighbor_alltoallv_init",
+    "Neighbor_alltoallw_init",
+    "Reduce_init",
+    "Reduce_scatter_block_init",
+    "Reduce_scatter_init",
+    "Scan_init",
+    "Scatter_init",
+    "Scatterv_init",
+];
 
 /// Handles that the standard has under other names, or not at all: a call with one of the latter
 /// reports it as invalid.

@@ -66,7 +66,7 @@ def other_abi(name: str, *patterns: str):
 
 def through_library(world):
     """The library that a library of the program needs: its file is named."""
-    fortran = built(world, "libmpi_mpifh.so.40", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpi_mpifh.so.40")
+    fortran = built(world, "libmpi_mpifh.so.20", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpi_mpifh.so.20")
     solver = built(world, "libsolver.so", "int fake(void); int solve(void) { return fake(); }\n", "-shared", "-fPIC",
                    "-Wl,-soname,libsolver.so", "-x", "none", str(fortran), f"-Wl,-rpath,{fortran.parent}")
     program = built(world, "solves", "int solve(void); int main(void) { return solve(); }\n", "-x", "none", str(solver),
@@ -75,8 +75,8 @@ def through_library(world):
     script.write_text(f"#!{program}\n")
     script.chmod(0o755)
     for command in [program, script]:
-        refused(world, command, f"{command.name} is linked with libmpi_mpifh.so.40 .Open MPI's Fortran. by .*/libsolver.so",
-                "Fortran is not supported yet")
+        refused(world, command, f"{command.name} is linked with libmpi_mpifh.so.20 .Open MPI's Fortran. by .*/libsolver.so",
+                "none of the MPI libraries here", "build it again with mpifort")
 
 
 def refused(world, program: Path, *patterns: str, hosts: tuple = ()):
@@ -168,9 +168,9 @@ def info(world):
                      r"supported +2|supported +3", r"outside the ABI, missing +1 +MPIX_Comm_revoke"]:
             if not re.search(line, job.out):
                 raise Problem(f"{line}: {job.out}")
-    fortran = built(world, "libmpifort.so.12", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpifort.so.12")
+    fortran = built(world, "libmpichf90.so.3", FAKE, "-shared", "-fPIC", "-Wl,-soname,libmpichf90.so.3")
     refused_one = built(world, "info-fortran", CALLS, "-x", "none", str(fortran), f"-Wl,-rpath,{fortran.parent}")
-    for name, code, pattern in [(refused_one, 0, "several ranks +no: .*libmpifort.so.12.*Fortran"), (Path(__file__), 0, "ABI +unknown"),
+    for name, code, pattern in [(refused_one, 0, "several ranks +no: .*libmpichf90.so.3.*Fortran"), (Path(__file__), 0, "ABI +unknown"),
                                 ("/nowhere/program", 2, "there is no program /nowhere/program")]:
         with Job(world.work, [*command[:-1], name]) as job:
             if job.end(10) != code or not re.search(pattern, (job.out + job.err).replace("\n" + " " * 22, " ")):
@@ -271,7 +271,7 @@ def tests() -> list:
         ("handles, statuses, callbacks and limits of MPICH's ABI", mpich_abi),
         ("handles, statuses, callbacks and limits of Open MPI's ABI", openmpi_abi),
         ("the C++ bindings of Open MPI's ABI", openmpi_cxx),
-        other_abi("libmpifort.so.12", "MPICH's Fortran", "not supported yet"),
+        other_abi("libmpichf90.so.3", "MPICH's Fortran", "mpifort"),
         other_abi("libmpi.so.20", "an ABI of another library", "mpi4py"),
         ("a library of a program needs another library", through_library),
         ("a static link of an MPI library", static),

@@ -43,7 +43,17 @@ pub(crate) fn write_size(text: &mut String, symbol: &str, bytes: usize) {
     writeln!(text, "size! {{ \"{symbol}\" {bytes} }}").unwrap();
 }
 
-/// A procedure that copies a status: from its first argument to the second, or back.
-pub(crate) fn write_copy(text: &mut String, symbol: &str, from_first: bool) {
-    writeln!(text, "copy! {{ \"{symbol}\" {from_first} }}").unwrap();
+/// A procedure that copies a status to its second argument.
+pub(crate) fn write_copy(text: &mut String, symbol: &str) {
+    writeln!(text, "copy! {{ \"{symbol}\" }}").unwrap();
+}
+
+/// An assignment of a status to the first argument.
+pub(crate) fn write_assignment(text: &mut String, symbol: &str) {
+    writeln!(text, "assignment! {{ \"{symbol}\" }}").unwrap();
+}
+
+/// A function that converts a handle, which is the same integer in C.
+pub(crate) fn write_conversion(text: &mut String, symbol: &str) {
+    writeln!(text, "conversion! {{ \"{symbol}\" }}").unwrap();
 }

@@ -51,17 +51,43 @@ macro_rules! size {
 
 /// A procedure that copies a status.
 macro_rules! copy {
-    ($symbol:literal $from_first:literal) => {
+    ($symbol:literal) => {
         const _: () = {
             #[unsafe(export_name = $symbol)]
-            unsafe extern "C" fn copy(first: *mut Status, second: *mut Status) {
-                // SAFETY: the caller passes the addresses of two statuses.
+            unsafe extern "C" fn copy(from: *const Status, to: *mut Status, code: *mut c_int) {
+                // SAFETY: the caller passes the addresses of two statuses; IERROR is optional.
                 unsafe {
-                    match $from_first {
-                        true => *second = *first,
-                        false => *first = *second,
+                    *to = *from;
+                    if !code.is_null() {
+                        *code = 0;
                     }
                 }
+            }
+        };
+    };
+}
+
+/// The assignment of a status.
+macro_rules! assignment {
+    ($symbol:literal) => {
+        const _: () = {
+            #[unsafe(export_name = $symbol)]
+            unsafe extern "C" fn assign(to: *mut Status, from: *const Status) {
+                // SAFETY: the caller passes the addresses of two statuses.
+                unsafe { *to = *from };
+            }
+        };
+    };
+}
+
+/// A function that converts a handle, which is the same integer in both languages. It gets and
+/// returns a derived type of one integer, as it would that integer.
+macro_rules! conversion {
+    ($symbol:literal) => {
+        const _: () = {
+            #[unsafe(export_name = $symbol)]
+            extern "C" fn convert(handle: c_int) -> c_int {
+                handle
             }
         };
     };
