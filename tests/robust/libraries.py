@@ -211,6 +211,16 @@ def mpich(world):
                 raise Problem(f"nothing is to be said: {job.err}")
 
 
+def fixed_environ(world):
+    """A program at fixed addresses has a copy of `environ`, which is the one that the start of a rank must see."""
+    folder = world.mpiexec.parent.parent / "lib/fishplate"
+    source = MPICH.replace("int main", "extern char **environ;\nint main").replace("size = -1;", "size = environ ? -1 : -2;")
+    program = built(world, "environ", source, "-no-pie", "-fno-pie", "-x", "none", str(folder / "libmpi.so.12"))
+    with Job(world.work, [world.mpiexec, "-n", 2, program]) as job:
+        if (code := job.end(10)) != 0 or sorted(job.out.split()) != ["0/2", "1/2"]:
+            raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
+
+
 def mpich_abi(world):
     """Handles, statuses, constants, callbacks and limits of MPICH's ABI, by a program that has its numbers."""
     of_abi(world, "mpich_abi", "libmpi.so.12")
@@ -268,6 +278,7 @@ def wheel(world):
 def tests() -> list:
     return [
         ("a program of MPICH's ABI", mpich),
+        ("a program at fixed addresses that names environ", fixed_environ),
         ("handles, statuses, callbacks and limits of MPICH's ABI", mpich_abi),
         ("handles, statuses, callbacks and limits of Open MPI's ABI", openmpi_abi),
         ("the C++ bindings of Open MPI's ABI", openmpi_cxx),

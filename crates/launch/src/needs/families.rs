@@ -118,10 +118,7 @@ mod tests {
         assert_eq!(is("libmpi_abi.so.0"), Some((Abi::Standard, false)));
         assert_eq!(is("libmpi_abi.so.2"), Some((Abi::Other, false)));
         assert_eq!(is("libmpich.so.3"), Some((Abi::Other, false)));
-        assert_eq!(
-            is("libmpi_usempif08.so.40"),
-            Some((Abi::OpenMpi, true))
-        );
+        assert_eq!(is("libmpi_usempif08.so.40"), Some((Abi::OpenMpi, true)));
         assert_eq!(is("libmpiwrapper.so"), None);
         assert_eq!(is("libm.so.6"), None);
     }
