@@ -454,7 +454,9 @@ def keep(rows: list[Row], tally: harness.Tally) -> None:
             results[place] = max(results.get(place, "passed"), case["result"], key=order.index)
     for name, results in fresh.items():
         kept[name] = kept.get(name, {}) | results
-    kept = {row.name: kept[row.name] for row in rows if row.name in kept}
+    # Of a row that waits no more, or runs somewhere no more, the old results go.
+    places = {row.name: ["waits"] if row.waits else row.places() for row in rows}
+    kept = {name: {place: kept[name][place] for place in places[name] if place in kept[name]} for name in places if name in kept}
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
     PAGE.write_text(page(rows, kept))
 
