@@ -38,6 +38,6 @@ library-aarch64:
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libfishplate_clock.so build/aarch64/lib/libfishplate_clock.so
 	@$(call fortran,$(TARGET)/$(AARCH64)/lib,build/aarch64)
 	@$(call old_abis,$(TARGET)/$(AARCH64)/lib,build/aarch64)
-	@$(call names_of_debian,aarch64-linux-gnu-gcc,build/aarch64)
+	@$(call further_names,aarch64-linux-gnu-gcc,build/aarch64)
 	@$(call archive_of_names,aarch64-linux-gnu-gcc,aarch64-linux-gnu-ar,build/aarch64)
 	@$(call stub_of_supported,aarch64-linux-gnu-gcc,build/aarch64)

@@ -26,13 +26,16 @@ stub_of_supported = { mkdir -p $(2)/lib/supported && \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
 # The libraries of older ABIs, from the folder where they were built into a tree.
-old_abis = $(INSTALL) -d $(2)/lib/fishplate && for pair in mpich=libmpi.so.12 openmpi=libmpi.so.40 openmpi_cxx=libmpi_cxx.so.40; do \
+old_abis = $(INSTALL) -d $(2)/lib/fishplate && for pair in mpich=libmpi.so.12 mpich_fortran=libmpifort.so.12 \
+	    openmpi=libmpi.so.40 openmpi_cxx=libmpi_cxx.so.40 openmpi_fortran=libmpi_mpifh.so.40; do \
 	    $(INSTALL) -m 755 $(1)/libfishplate_$${pair%%=*}.so $(2)/lib/fishplate/$${pair\#*=} || exit 1; done
 
-# Debian's names of libmpi.so.12: libraries that need it, with nothing of their own, by a C compiler of the processor's kind.
-names_of_debian = for name in libmpich.so.12 libmpichcxx.so.12; do \
+# Further names of these libraries: Debian's, and those of Open MPI's modules. They are libraries that need the first one, with nothing of
+# their own, by a C compiler of the processor's kind.
+further_names = for pair in libmpich.so.12=libmpi.so.12 libmpichcxx.so.12=libmpi.so.12 libmpichfort.so.12=libmpifort.so.12 \
+	    libmpi_usempi_ignore_tkr.so.40=libmpi_mpifh.so.40 libmpi_usempif08.so.40=libmpi_mpifh.so.40; do name=$${pair%%=*}; \
 	    $(1) -shared -nostdlib -x c /dev/null -x none -Wl,-soname,$$name -Wl,-rpath,'$$ORIGIN',--enable-new-dtags,--no-as-needed \
-	        $(2)/lib/fishplate/libmpi.so.12 -o $(2)/lib/fishplate/$$name || \
+	        $(2)/lib/fishplate/$${pair\#*=} -o $(2)/lib/fishplate/$$name || \
 	    { rm -f $(2)/lib/fishplate/$$name; echo "$$name not made: $(1) failed" >&2; }; done
 
 # The modules of a compiler that is named, `make install FC=gfortran`, built ahead into a tree. Whoever compiles with another one has
@@ -42,7 +45,7 @@ modules_ahead = made=$$($(1)/lib/fishplate/fortran-modules --into $(1)/lib/fishp
 	    ln -sfn "$${made\#\#*/}" $(1)/lib/fishplate/modules/default
 
 # The libraries beside that of MPI: clocks, and those of other ABIs.
-OTHER_LIBRARIES := -p clocks -p fortran -p mpich_abi -p openmpi_abi -p openmpi_cxx
+OTHER_LIBRARIES := -p clocks -p fortran -p mpich_abi -p mpich_fortran -p openmpi_abi -p openmpi_cxx -p openmpi_fortran
 
 # The Fortran bindings: the library, the sources of the modules, and the command that builds these for a compiler, from the folder where
 # they were built into a tree.
@@ -97,7 +100,7 @@ files:
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
 	@$(call fortran,$(BUILT)/lib,$(ROOT))
 	@$(call old_abis,$(BUILT)/lib,$(ROOT))
-	@$(call names_of_debian,$(CC),$(ROOT))
+	@$(call further_names,$(CC),$(ROOT))
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(if $(FORTRAN_COMPILER),$(call modules_ahead,$(ROOT)))
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))

@@ -3,7 +3,7 @@
 
     tests/abis/run.py [--prefix build] [--only TEXT] [--list]
 
-The cases are in libraries.py, symbols.py, debian.py and tools.py. Libraries of others come from PyPI (scripts/peers.sh, PEERS names a
+The cases are in libraries.py, symbols.py, further_names.py, fortran.py and tools.py. Libraries of others come from PyPI (scripts/peers.sh, PEERS names a
 folder of them); a case whose library cannot be fetched is skipped. The last line is `N passed, N failed, N skipped`.
 """
 
@@ -15,7 +15,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-import debian  # noqa: E402
+import fortran  # noqa: E402
+import further_names  # noqa: E402
 import harness  # noqa: E402
 import libraries  # noqa: E402
 import symbols  # noqa: E402
@@ -33,7 +34,7 @@ def main() -> int:
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
     options = parser.parse_args()
-    cases = [case for module in (libraries, symbols, debian, tools) for case in module.cases() if case.wanted(options)]
+    cases = [case for module in (libraries, symbols, further_names, fortran, tools) for case in module.cases() if case.wanted(options)]
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0

@@ -48,9 +48,6 @@ FABRIC = "qdr"
 # Folders of Debian in which libraries lie beside those of the system's own folder.
 LIBRARIES = ["", "/openblas-pthread", "/blas", "/lapack", "/openmpi/lib"]
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
-# Reasons of rows that wait: subjects of unsupported.py, and libraries of another language.
-FORTRAN = {"fortran-library": "Fortran's libraries"}
-FORTRAN_LIBRARY = re.compile(r"libmpi_(mpifh|usempi\w*)\.so|libmpif\w*\.so|libmpichf\w*\.so")
 
 
 @dataclass
@@ -365,16 +362,14 @@ def waits(row: Row):
 
 
 def reasons_of(file: Path) -> set:
-    """The subjects of procedures that a file imports and that do not work yet, and `fortran-library`."""
+    """The subjects of procedures that a file imports and that do not work yet."""
     dynamic = harness.run(["readelf", "-W", "-d", "--dyn-syms", str(file)], seconds=60)
     if dynamic.code != 0:
         raise Skip(f"readelf {file.name}: {dynamic.err.strip() or 'not there'}")
-    names = re.findall(r" UND P?MPI_(\w+)", dynamic.out)
+    # Fortran's names are in small letters.
+    names = re.findall(r" UND (?:P?MPI|p?mpi)_(\w*[a-z])", dynamic.out)
     missing = states()
-    found = {missing[low] for name in names if (low := name.lower().removesuffix("_c")) in missing}
-    if FORTRAN_LIBRARY.search(dynamic.out):
-        found.add("fortran-library")
-    return found
+    return {missing[low] for name in names if (low := name.lower().removesuffix("_c")) in missing}
 
 
 @functools.cache
@@ -410,7 +405,7 @@ def version_is_ours(world: World) -> None:
 def page(rows: list[Row], kept: dict) -> str:
     lines = [PREFACE, table_of(rows, kept, "libmpi.so.12", "MPICH's ABI, `libmpi.so.12`"), table_of(rows, kept, "libmpi.so.40", "Open MPI's ABI, `libmpi.so.40`"),
              "## Programs that wait\n\nEach imports procedures of a chapter that does not work yet.\n\n| program | package | waits for |\n| --- | --- | --- |\n"]
-    lines[-1] += "".join(f"| {row.title} | {row.source()} | {(SUBJECTS | FORTRAN)[row.waits]} |\n" for row in rows if row.waits)
+    lines[-1] += "".join(f"| {row.title} | {row.source()} | {SUBJECTS[row.waits]} |\n" for row in rows if row.waits)
     if imb.KEPT.exists():
         lines.append(imb.section(json.loads(imb.KEPT.read_text())))
     return "\n".join(lines)
@@ -459,7 +454,9 @@ def keep(rows: list[Row], tally: harness.Tally) -> None:
             results[place] = max(results.get(place, "passed"), case["result"], key=order.index)
     for name, results in fresh.items():
         kept[name] = kept.get(name, {}) | results
-    kept = {row.name: kept[row.name] for row in rows if row.name in kept}
+    # Of a row that waits no more, or runs somewhere no more, the old results go.
+    places = {row.name: ["waits"] if row.waits else row.places() for row in rows}
+    kept = {name: {place: kept[name][place] for place in places[name] if place in kept[name]} for name in places if name in kept}
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
     PAGE.write_text(page(rows, kept))
 

@@ -182,40 +182,58 @@ pub(crate) fn result(procedure: &Procedure) -> &'static str {
 /// The text of the module `constants` in Rust: integers, and Fortran's integers of handles. `own`:
 /// those of the library's ABI that differ from the standard's.
 pub(crate) fn rust(groups: &[Group], own: &[Group]) -> String {
-    let all = |groups: &[Group]| -> Vec<(String, String, String)> {
-        let constants = groups.iter().flat_map(|group| &group.constants);
-        constants
-            .map(
-                |Constant {
-                     name,
-                     value,
-                     c_type,
-                 }| {
-                    // Where a handle is the address of a symbol, Fortran's integer follows its
-                    // type.
-                    let symbol = c_type
-                        .split_once(' ')
-                        .filter(|(_, end)| end.trim().parse::<i32>().is_ok());
-                    let (ty, value) = symbol.unwrap_or((c_type, value));
-                    (name.clone(), ty.to_string(), value.to_string())
-                },
-            )
-            .collect()
-    };
+    let mut text = String::new();
+    for (name, value) in integers(groups, own) {
+        writeln!(
+            text,
+            "pub(crate) const {name}: c_int = {value}_i64 as c_int;"
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// Names and values of the integers of a table, and Fortran's of handles, with the values of `own`
+/// where it has them.
+fn integers(groups: &[Group], own: &[Group]) -> Vec<(String, String)> {
     let own: BTreeMap<_, _> = all(own)
         .into_iter()
         .map(|(name, _, value)| (name, value))
         .collect();
-    let mut text = String::new();
-    for (name, ty, value) in all(groups) {
-        if ty == "int" || HANDLES.iter().any(|(_, of_handle)| *of_handle == ty) {
-            let value = own.get(&name).unwrap_or(&value);
-            writeln!(
-                text,
-                "pub(crate) const {name}: c_int = {value}_i64 as c_int;"
-            )
-            .unwrap();
-        }
-    }
-    text
+    let constants = all(groups).into_iter();
+    constants
+        .filter(|(_, ty, _)| ty == "int" || is_handle(ty))
+        .map(|(name, _, value)| (name.clone(), own.get(&name).cloned().unwrap_or(value)))
+        .collect()
+}
+
+/// Names and Fortran's integers of the handles of a table.
+pub(crate) fn handles(groups: &[Group]) -> Vec<(String, String)> {
+    let constants = all(groups).into_iter();
+    constants
+        .filter(|(_, ty, _)| is_handle(ty))
+        .map(|(name, _, value)| (name, value))
+        .collect()
+}
+
+fn is_handle(ty: &str) -> bool {
+    HANDLES.iter().any(|(_, of_handle)| *of_handle == ty)
+}
+
+/// Name, type and value of constants.
+fn all(groups: &[Group]) -> Vec<(String, String, String)> {
+    let constants = groups.iter().flat_map(|group| &group.constants);
+    let row = |constant: &Constant| {
+        let Constant {
+            name,
+            value,
+            c_type,
+        } = constant;
+        // Where a handle is the address of a symbol, Fortran's integer follows its type.
+        let symbol = c_type.split_once(' ');
+        let symbol = symbol.filter(|(_, end)| end.parse::<i32>().is_ok());
+        let (ty, value) = symbol.unwrap_or((c_type, value));
+        (name.clone(), ty.to_string(), value.to_string())
+    };
+    constants.map(row).collect()
 }

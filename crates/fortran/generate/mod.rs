@@ -16,6 +16,7 @@ mod entry;
 mod f08;
 mod interfaces;
 pub(crate) mod kinds;
+pub(crate) mod old;
 pub(crate) mod predefined;
 mod sizeof;
 mod standard;
@@ -43,6 +44,9 @@ pub(crate) struct Library {
     pub(crate) blocks: &'static [Block],
     /// Symbols of an entry point.
     pub(crate) symbols: fn(&Entry) -> Vec<String>,
+    /// What a compiler made of the library's own modules: lines for the macros of
+    /// `src/common/modules.rs`.
+    pub(crate) modules: String,
 }
 
 /// An entry point.
@@ -87,6 +91,7 @@ pub(crate) fn standard() -> Library {
             };
             manglings(&format!("{}{}{large}{end}", entry.prefix, entry.name)).into()
         },
+        modules: String::new(),
     }
 }
 
@@ -132,6 +137,7 @@ pub(crate) fn modules(tables: &Tables, library: &Library) -> Vec<(&'static str, 
             constants::rust(&tables.constants, &library.constants),
         ),
         ("pool.rs", old_abi::pool()),
+        ("modules.rs", library.modules.clone()),
     ]
 }
 

@@ -17,6 +17,7 @@ use crate::processes;
 /// Advice to the user of a program of another ABI.
 const REBUILD: &str =
     "build it again with mpicc (mpi4py: MPICC=mpicc pip install --no-binary mpi4py mpi4py)";
+const REBUILD_FORTRAN: &str = "build it again with mpifort";
 
 /// The MPI libraries of a program, and whether its ranks can use ours instead.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -92,16 +93,15 @@ impl LinkedLibraries {
                     "{program} is linked with {library} ({contents}){}",
                     self.through(&need.by)
                 );
-                match family.chapter {
-                    Some(chapter) => format!(
-                        "{needs}, and the chapter of the standard on {chapter} is not supported yet"
-                    ),
-                    None => format!(
-                        "{needs}, which is none of the MPI libraries here ({}): each of its processes would be a job of \
-                         one rank; {REBUILD}",
-                        own_libraries(own).join(", ")
-                    ),
-                }
+                let advice = match family.is_fortran {
+                    true => REBUILD_FORTRAN,
+                    false => REBUILD,
+                };
+                format!(
+                    "{needs}, which is none of the MPI libraries here ({}): each of its processes would be a job of \
+                     one rank; {advice}",
+                    own_libraries(own).join(", ")
+                )
             }
             Obstacle::Static(file) => format!(
                 "{program} has MPI_Init in itself{}, as after a static link of an MPI library: each of its processes \
@@ -310,15 +310,15 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_we_lack_names_the_chapter() {
-        let (_, refusal) = linked("libmpi_mpifh.so.40", "own");
+    fn a_fortran_library_that_we_lack_is_named() {
+        let (_, refusal) = linked("libmpi_mpifh.so.20", "own");
         let refusal = refusal.unwrap();
         assert!(
-            refusal.contains("libmpi_mpifh.so.40 (Open MPI's Fortran)"),
+            refusal.contains("libmpi_mpifh.so.20 (Open MPI's Fortran)"),
             "{refusal}"
         );
         assert!(
-            refusal.ends_with("Fortran is not supported yet"),
+            refusal.ends_with("build it again with mpifort"),
             "{refusal}"
         );
     }

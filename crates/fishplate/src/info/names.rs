@@ -22,8 +22,6 @@ pub(super) enum State {
     Missing(String),
     /// It is not in the standard ABI, and the library that would be used has it.
     Beside,
-    /// It belongs to MPI's Fortran, which has no library yet.
-    Fortran,
     /// It is not in the standard ABI, and no library that would be used has it.
     Absent,
 }
@@ -35,7 +33,6 @@ impl State {
             State::Supported => "supported".into(),
             State::Missing(work) => format!("not yet: {work}"),
             State::Beside => "outside the ABI, supported".into(),
-            State::Fortran => "not yet: fortran".into(),
             State::Absent => "outside the ABI, missing".into(),
         }
     }
@@ -45,7 +42,6 @@ impl State {
             State::Supported => ("supported", None),
             State::Missing(work) => ("not_yet", Some(work)),
             State::Beside => ("supported_beside_the_abi", None),
-            State::Fortran => ("not_yet", Some("fortran")),
             State::Absent => ("missing_beside_the_abi", None),
         }
     }
@@ -101,14 +97,24 @@ impl Names {
     }
 }
 
-/// The state of a name. `PMPI_` names have that of their twin.
+/// The state of a name. `PMPI_` names have that of their twin, and those of Fortran that of C.
 fn state(name: &str, known: &BTreeMap<String, String>, exported: &BTreeSet<String>) -> State {
     let procedure = name.strip_prefix('P').unwrap_or(name);
-    match known.get(procedure).map(String::as_str) {
+    let found = known.get(procedure).or_else(|| {
+        // Names of Fortran do without the library's own names for forms and modules.
+        let lower = name.to_ascii_lowercase();
+        let plain = lower.strip_prefix('p').unwrap_or(&lower);
+        let plain = plain.trim_end_matches('_');
+        let plain = plain.trim_end_matches("_f08ts").trim_end_matches("_f08");
+        let is_fortran = exported.contains(name) && plain.starts_with("mpi_");
+        let mut rows = known.iter().filter(|_| is_fortran);
+        rows.find(|(known, _)| known.eq_ignore_ascii_case(plain))
+            .map(|(_, state)| state)
+    });
+    match found.map(String::as_str) {
         Some(state) if state == "works" || state.starts_with("works=") => State::Supported,
         Some(work) => State::Missing(work.to_string()),
         None if exported.contains(name) => State::Beside,
-        None if name.starts_with("mpi_") || name.starts_with("pmpi_") => State::Fortran,
         None => State::Absent,
     }
 }
@@ -157,13 +163,16 @@ mod tests {
         let known = known
             .map(|(name, state)| (name.to_string(), state.to_string()))
             .into();
-        let exported = ["MPI_UNWEIGHTED".to_string()].into();
+        let exported = ["MPI_UNWEIGHTED", "mpi_send_", "pmpi_file_open_f08_"];
+        let exported = exported.map(str::to_string).into();
         let of = |name: &str| state(name, &known, &exported);
         assert_eq!(of("PMPI_Send"), State::Supported);
         assert_eq!(of("MPI_Address"), State::Supported);
         assert_eq!(of("MPI_File_open"), State::Missing("files".into()));
         assert_eq!(of("MPI_UNWEIGHTED"), State::Beside);
-        assert_eq!(of("mpi_send_"), State::Fortran);
+        assert_eq!(of("mpi_send_"), State::Supported);
+        assert_eq!(of("pmpi_file_open_f08_"), State::Missing("files".into()));
+        assert_eq!(of("mpi_recv_"), State::Absent);
         assert_eq!(of("MPIX_Comm_agree"), State::Absent);
     }
 }

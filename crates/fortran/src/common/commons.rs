@@ -117,15 +117,13 @@ fn clusters(mut blocks: Vec<Range<usize>>) -> [Range<usize>; 2] {
     })
 }
 
-/// A block's memory. Its size is that in the library of this name, which the linker writes into
-/// programs.
+/// A block's memory. The size belongs to the ABI: the linker copies so many bytes into programs
+/// that are linked at fixed addresses.
 macro_rules! block {
     ($symbol:literal $bytes:literal) => {
         const _: () = {
-            #[repr(align(16))]
-            struct Block(#[allow(dead_code)] [AtomicU8; $bytes]);
             #[unsafe(export_name = $symbol)]
-            static BLOCK: Block = Block([const { AtomicU8::new(0) }; $bytes]);
+            static BLOCK: [AtomicU8; $bytes] = [const { AtomicU8::new(0) }; $bytes];
         };
     };
 }

@@ -19,6 +19,7 @@ mod integers;
 mod late_types;
 pub(crate) mod library;
 mod logical;
+mod modules;
 mod peers;
 #[path = "../../../old_abi/src/common/pool.rs"]
 mod pool;

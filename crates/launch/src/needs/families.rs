@@ -43,15 +43,15 @@ pub(crate) struct Family {
     pub abi: Abi,
     /// Its contents, for a sentence.
     pub contents: &'static str,
-    /// The chapter of the standard that a program of it needs, where that is not C's.
-    pub chapter: Option<&'static str>,
+    /// Whether programs in Fortran need it.
+    pub is_fortran: bool,
 }
 
 const fn of_c(abi: Abi, contents: &'static str) -> Family {
     Family {
         abi,
         contents,
-        chapter: None,
+        is_fortran: false,
     }
 }
 
@@ -59,7 +59,7 @@ const fn of_fortran(abi: Abi, contents: &'static str) -> Family {
     Family {
         abi,
         contents,
-        chapter: Some("Fortran"),
+        is_fortran: true,
     }
 }
 
@@ -110,18 +110,15 @@ mod tests {
 
     #[test]
     fn the_longest_name_counts_first() {
-        let is = |name: &str| family(name).map(|family| (family.abi, family.chapter));
-        assert_eq!(is("libmpi.so.12"), Some((Abi::Mpich, None)));
-        assert_eq!(is("libmpi.so.40"), Some((Abi::OpenMpi, None)));
-        assert_eq!(is("libmpi.so.20"), Some((Abi::Other, None)));
-        assert_eq!(is("libmpi_abi.so.1"), Some((Abi::Standard, None)));
-        assert_eq!(is("libmpi_abi.so.0"), Some((Abi::Standard, None)));
-        assert_eq!(is("libmpi_abi.so.2"), Some((Abi::Other, None)));
-        assert_eq!(is("libmpich.so.3"), Some((Abi::Other, None)));
-        assert_eq!(
-            is("libmpi_usempif08.so.40"),
-            Some((Abi::OpenMpi, Some("Fortran")))
-        );
+        let is = |name: &str| family(name).map(|family| (family.abi, family.is_fortran));
+        assert_eq!(is("libmpi.so.12"), Some((Abi::Mpich, false)));
+        assert_eq!(is("libmpi.so.40"), Some((Abi::OpenMpi, false)));
+        assert_eq!(is("libmpi.so.20"), Some((Abi::Other, false)));
+        assert_eq!(is("libmpi_abi.so.1"), Some((Abi::Standard, false)));
+        assert_eq!(is("libmpi_abi.so.0"), Some((Abi::Standard, false)));
+        assert_eq!(is("libmpi_abi.so.2"), Some((Abi::Other, false)));
+        assert_eq!(is("libmpich.so.3"), Some((Abi::Other, false)));
+        assert_eq!(is("libmpi_usempif08.so.40"), Some((Abi::OpenMpi, true)));
         assert_eq!(is("libmpiwrapper.so"), None);
         assert_eq!(is("libm.so.6"), None);
     }

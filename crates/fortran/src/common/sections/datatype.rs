@@ -11,7 +11,7 @@ use crate::program::handles::Datatype;
 use std::ffi::c_int;
 
 pub(crate) struct Made {
-    pub(crate) datatype: usize,
+    pub(crate) datatype: Datatype,
     /// It consists of bytes, which the library cannot convert, where the program's datatype does
     /// not.
     pub(crate) is_of_bytes: bool,
