@@ -73,6 +73,7 @@ class Row:
     small: bool = False
     nowhere: dict = field(default_factory=dict)
     programs: dict = field(default_factory=dict)
+    needs: str = ""
     files: list = field(default_factory=list)
 
     def source(self) -> str:
@@ -215,6 +216,8 @@ def may_fetch(row: Row, world: World) -> None:
 
 def run_row(row: Row, place: str, ranks: int, program: str):
     def case(world: World) -> None:
+        if row.needs and shutil.which(row.needs) is None:
+            raise Skip(f"there is no {row.needs}")
         folders = unpacked(row, world) | {"program": program}
         with tempfile.TemporaryDirectory(prefix=f"fishplate-{row.name}-") as name:
             work = Path(name)
