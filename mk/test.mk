@@ -50,6 +50,12 @@ fortran-applications: stage
 	@scripts/needs.sh gfortran
 	@python3 tests/foreign/applications.py --prefix build --fortran
 
+# ARMCI-MPI, Global Arrays and OpenCoarrays, which stand on one-sided communication, with their own tests.
+.PHONY: foreign-rma
+foreign-rma: stage
+	@scripts/needs.sh cc python3 gfortran cmake autoreconf automake libtoolize m4 ip
+	@python3 tests/foreign/one_sided.py --prefix build $(OPTIONS)
+
 # Programs of PyPI and Debian as they are packaged: docs/binaries.md. It fetches about a gigabyte, and takes some minutes after that.
 # `make binaries OPTIONS='--only gromacs'` runs a part; `OPTIONS=--update` writes the document.
 .PHONY: binaries

@@ -142,7 +142,7 @@ fn symbols(entry: &Entry) -> Vec<String> {
     names.into_iter().map(symbol).collect()
 }
 
-/// Handles that the standard does not have any more.
+/// Marks of a structure's bounds, which the standard does not have any more.
 const OWN_HANDLES: [(&str, &str); 2] = [("lb", "0x4c000010"), ("ub", "0x4c000011")];
 
 fn modules(constants: &[generate::abi::constants::Group]) -> String {

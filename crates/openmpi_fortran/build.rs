@@ -130,8 +130,8 @@ const PERSISTENT: [&str; 22] = [
     "Scatterv_init",
 ];
 
-/// Handles that the standard has under other names, or not at all: a call with one of the latter
-/// reports it as invalid.
+/// Handles that the standard has under other names, or not at all: marks of a structure's bounds, and
+/// others with which a call reports them as invalid.
 const OWN_HANDLES: [(&str, &str); 13] = [
     ("2complex", "26"),
     ("2double_complex", "27"),

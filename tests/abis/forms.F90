@@ -89,6 +89,9 @@ program forms
   call errors
   call graph
   call sizes
+#if defined(F08) || defined(MODULE)
+  call pointers
+#endif
   call MPI_Finalize(ierror)
   if (failures > 0) error stop 1
   print '(a)', 'passed'
@@ -149,6 +152,12 @@ contains
     call MPI_Type_commit(datatype, ierror)
     call MPI_Bcast(MPI_BOTTOM, 1, datatype, 0, MPI_COMM_WORLD, ierror)
     call check(all(values == [0, -1, -1, 1]), 'addresses from MPI_BOTTOM')
+    call MPI_Type_free(datatype, ierror)
+    ! Marks of bounds, which the standard has no more.
+    call MPI_Type_create_struct(3, [1, 1, 1], [-4_MPI_ADDRESS_KIND, 4_MPI_ADDRESS_KIND, 20_MPI_ADDRESS_KIND], &
+                                [MPI_LB, MPI_INTEGER, MPI_UB], datatype, ierror)
+    call MPI_Type_get_extent(datatype, places(1), places(2), ierror)
+    call check(all(places == [-4, 24]), 'marks of bounds')
     call MPI_Type_free(datatype, ierror)
     column = -1
     column(1:9:2) = [1, 2, 3, 4, 5] * (rank + 1)
@@ -227,4 +236,30 @@ contains
     call check(bytes == 4, 'the size of a number in an array')
 #endif
   end subroutine sizes
+
+#if defined(F08) || defined(MODULE)
+  subroutine pointers
+    use, intrinsic :: iso_c_binding
+    type(c_ptr) :: address
+    integer, pointer :: values(:)
+    integer, target :: got
+    integer(kind=MPI_ADDRESS_KIND), parameter :: bytes = 8, none = 0
+    HANDLE(MPI_Win) :: window
+    got = -1
+    call MPI_Alloc_mem(bytes, MPI_INFO_NULL, address, ierror)
+    call c_f_pointer(address, values, [2])
+    values = [rank, -rank]
+    call check(all(values == [rank, -rank]), 'memory by an address of C')
+    call MPI_Free_mem(values, ierror)
+    call MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, address, window, ierror)
+    call c_f_pointer(address, values, [2])
+    values = [10 * rank, 20 * rank]
+    call MPI_Win_fence(0, window, ierror)
+    call MPI_Get(got, 1, MPI_INTEGER, right, none + 1, 1, MPI_INTEGER, window, ierror)
+    call MPI_Win_fence(0, window, ierror)
+    call check(got == 20 * right, 'a window by an address of C')
+    call MPI_Win_free(window, ierror)
+    call check(window == MPI_WIN_NULL, 'a window that is freed')
+  end subroutine pointers
+#endif
 end program forms

@@ -1,4 +1,5 @@
-"""Programs in Fortran that were compiled with the headers and modules of Debian's MPICH and Open MPI, and linked with their libraries."""
+"""Programs in Fortran that were compiled with the headers and modules of Debian's MPICH and Open MPI, and linked with their libraries:
+forms.F90 in each form, and programs of tests/fortran."""
 
 import re
 import shutil
@@ -21,6 +22,13 @@ LIBRARIES = {
                  ["mpi_usempif08", "mpi_usempi_ignore_tkr", "mpi_mpifh", "mpi"]),
 }
 
+PROGRAMS = harness.ROOT / "tests/fortran"
+# Programs of tests/fortran with their numbers of ranks, but those that call procedures which Debian's modules lack.
+OTHERS = {
+    "MPICH": {"f77_pingpong.f": 2, "f77_conversions.f": 4, "mpi_attributes.f90": 2, "f08_collectives.f90": 3, "f08_random.f90": 2},
+    "Open MPI": {"f77_pingpong.f": 2, "mpi_attributes.f90": 2},
+}
+
 
 def root_of(says: str) -> Path:
     package = LIBRARIES[says][0]
@@ -34,26 +42,47 @@ def root_of(says: str) -> Path:
         raise Skip(str(why)) from None
 
 
+def compiled(world, says: str, source: Path, target: Path, *options: str) -> None:
+    root = root_of(says)
+    _, folders, libraries = LIBRARIES[says]
+    includes = [f"-I{folder}" for pattern in folders for folder in root.glob(pattern)]
+    [theirs] = root.glob("usr/lib/*-linux-gnu")
+    # Of each program's own module, the file lies beside the program.
+    (modules := world.work / f"modules-{target.name}").mkdir()
+    objects = []
+    if (in_c := source.with_suffix(".c")).exists():
+        objects = [target.with_suffix(".o")]
+        # Names of MPI 5.
+        done("cc", "-w", "-DMPI_Comm_fromint=MPI_Comm_f2c", "-DMPI_Comm_toint=MPI_Comm_c2f", *includes, "-c", in_c, "-o", objects[0])
+    done("gfortran", "-fallow-argument-mismatch", "-w", "-O2", *options, *includes, f"-I{source.parent}", f"-J{modules}", source, *objects,
+         f"-L{theirs}", f"-L{theirs}/openmpi/lib", *(f"-l{name}" for name in libraries), "-Wl,--allow-shlib-undefined", "-o", target)
+
+
+def done(*words) -> None:
+    made = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    if made.returncode:
+        raise Problem(f"{words[0]} ended with {made.returncode}{harness.output(made.stderr)}")
+
+
 def program(says: str, form: str, *options: str):
     def test(world):
-        root = root_of(says)
-        _, folders, libraries = LIBRARIES[says]
-        includes = [f"-I{folder}" for pattern in folders for folder in root.glob(pattern)]
-        [theirs] = root.glob("usr/lib/*-linux-gnu")
         target = world.work / f"{says}-{form}{''.join(options)}".replace(" ", "-")
-        # Of each program's own module, the file lies beside the program.
-        (modules := world.work / f"modules-{target.name}").mkdir()
-        words = ["gfortran", "-fallow-argument-mismatch", "-O2", *FORMS[form], *options, *includes, f"-J{modules}",
-                 Path(__file__).with_name("forms.F90"), f"-L{theirs}", f"-L{theirs}/openmpi/lib", *(f"-l{name}" for name in libraries),
-                 "-Wl,--allow-shlib-undefined", "-o", target]
-        made = subprocess.run(words, capture_output=True, text=True)
-        if made.returncode:
-            raise Problem(f"gfortran ended with {made.returncode}{harness.output(made.stderr)}")
+        compiled(world, says, Path(__file__).with_name("forms.F90"), target, *FORMS[form], *options)
         ran = harness.launch(world.prefix, 3, [target], seconds=60)
         if ran.code != 0 or ran.out.split() != ["passed"] * 3 or ran.err:
             raise Problem(f"exit status {ran.code}{harness.output(ran.out + ran.err)}")
     at = " at fixed addresses" if "-no-pie" in options else ""
     return Case(f"a program by {says}'s {form}{at}", test)
+
+
+def other(says: str, name: str, ranks: int):
+    def test(world):
+        target = world.work / f"{says}-{Path(name).stem}".replace(" ", "-")
+        compiled(world, says, PROGRAMS / name, target)
+        ran = harness.launch(world.prefix, ranks, [target], seconds=60)
+        if ran.code != 0 or [line.strip() for line in ran.out.splitlines()].count("ok") != 1 or ran.err:
+            raise Problem(f"exit status {ran.code}{harness.output(ran.out + ran.err)}")
+    return Case(f"{name} by {says}'s modules and header", test)
 
 
 # Patterns of whole names that ours lack, and why programs do without. A pattern without a name fails.
@@ -97,4 +126,5 @@ def names(says: str, theirs: list[str], ours: str):
 def cases() -> list[Case]:
     libraries = [names("MPICH", ["libmpichfort.so.12"], "libmpifort.so.12"),
                  names("Open MPI", ["libmpi_mpifh.so.40", "libmpi_usempi_ignore_tkr.so.40", "libmpi_usempif08.so.40"], "libmpi_mpifh.so.40")]
+    libraries += [other(says, name, ranks) for says, programs in OTHERS.items() for name, ranks in programs.items()]
     return libraries + [program(says, form, *options) for says in LIBRARIES for form in FORMS for options in ([], ["-no-pie", "-fno-pie"])]

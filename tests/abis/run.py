@@ -3,8 +3,8 @@
 
     tests/abis/run.py [--prefix build] [--only TEXT] [--list]
 
-The cases are in libraries.py, symbols.py, further_names.py, fortran.py and tools.py. Libraries of others come from PyPI (scripts/peers.sh, PEERS names a
-folder of them); a case whose library cannot be fetched is skipped. The last line is `N passed, N failed, N skipped`.
+The cases are in libraries.py, symbols.py, further_names.py, fortran_libraries.py, fortran.py and tools.py. Libraries of others come from PyPI
+(scripts/peers.sh, PEERS names a folder of them); a case whose library cannot be fetched is skipped. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import fortran  # noqa: E402
+import fortran_libraries  # noqa: E402
 import further_names  # noqa: E402
 import harness  # noqa: E402
 import libraries  # noqa: E402
@@ -34,7 +35,7 @@ def main() -> int:
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
     options = parser.parse_args()
-    cases = [case for module in (libraries, symbols, further_names, fortran, tools) for case in module.cases() if case.wanted(options)]
+    cases = [case for module in (libraries, symbols, further_names, fortran_libraries, fortran, tools) for case in module.cases() if case.wanted(options)]
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0

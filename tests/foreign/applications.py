@@ -83,6 +83,8 @@ class Application:
     without: str = ""
     # More archives of the source package, with hashes, unpacked into the folder of the source.
     more: tuple = ()
+    # The suite of Debian that has the archive.
+    suite: str = debian.SUITE
 
     def source(self, home: Path) -> Path:
         return next(path for path in home.iterdir() if path.is_dir())
@@ -102,7 +104,7 @@ def build(world: World, application: Application) -> Path:
         raise debian.Unavailable(f"commands are missing: `scripts/needs.sh {' '.join(missing)}` installs them")
     if application.fortran and not shutil.which(FORTRAN):
         raise debian.Unavailable(f"there is no {FORTRAN}")
-    archive = debian.fetch(application.package, application.archive, application.sha256, world.cache)
+    archive = debian.fetch(application.package, application.archive, application.sha256, world.cache, application.suite)
     debian.unpack(archive, home, lambda member: not application.without or application.without not in member.name)
     source = application.source(home)
     for name, sha256 in application.more:
@@ -125,7 +127,10 @@ def build(world: World, application: Application) -> Path:
 
 def check(world: World, folder: Path, command: list) -> harness.Outcome:
     """Runs one check of an application."""
-    ran = harness.run([str(word) for word in command], seconds=CHECK_SECONDS, env=world.environment(), cwd=folder)
+    return checked(harness.run([str(word) for word in command], seconds=CHECK_SECONDS, env=world.environment(), cwd=folder))
+
+
+def checked(ran: harness.Outcome) -> harness.Outcome:
     if ran.code is None:
         raise Problem(f"no end after {CHECK_SECONDS} s" + last_lines(ran))
     if ran.code:
@@ -312,10 +317,13 @@ def main() -> int:
     parser.add_argument("--build-only", action="store_true", help="fetch and build, and stop")
     options = parser.parse_args()
     world = World(harness.checked_prefix(options.prefix), harness.ROOT / "build/foreign", options.jobs)
+    return run("applications", [application for application in APPLICATIONS if application.fortran or not options.fortran], world, options)
+
+
+def run(suite: str, applications: list, world: World, options) -> int:
+    """Builds applications and runs their checks."""
     began, tally, unavailable = time.monotonic(), harness.Tally(), []
-    for application in APPLICATIONS:
-        if options.fortran and not application.fortran:
-            continue
+    for application in applications:
         # `--only` may name an application, or tests of one.
         if not (options.only.startswith(application.name) or application.name.startswith(options.only)):
             continue
@@ -341,7 +349,7 @@ def main() -> int:
         return 1 if tally.failed else 0
     if unavailable and not tally.cases:
         return harness.NOT_RUN
-    return harness.close("applications", tally, began)
+    return harness.close(suite, tally, began)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@
 
 binaries.toml is the table of programs: package and hash, ranks, command, what the output must hold. Packages of PyPI and Debian are
 unpacked into build/foreign and not installed. Every program runs in shared memory, over TCP between two network namespaces, and on a
-modelled machine. Rows that wait for a chapter of the standard name it, and the test is that the program really imports procedures of
-this chapter that do not work yet: a row that need not wait any more fails.
+modelled machine.
 
 --short runs a few rows, and fetches small packages alone. --update writes the results (binaries.json) and docs/binaries.md again.
 --reference runs programs over the library of MPICH or Open MPI, and writes the figures with which ours are compared.
@@ -14,7 +13,6 @@ The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
-import functools
 import hashlib
 import json
 import os
@@ -37,7 +35,6 @@ import harness  # noqa: E402
 import imb  # noqa: E402
 import hosts  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
-from unsupported import SUBJECTS, Table  # noqa: E402
 
 TABLE, RESULTS, DATA = HERE / "binaries.toml", HERE / "binaries.json", HERE / "binaries"
 PAGE = harness.ROOT / "docs/binaries.md"
@@ -75,7 +72,8 @@ class Row:
     short: bool = False
     small: bool = False
     nowhere: dict = field(default_factory=dict)
-    waits: str = ""
+    programs: dict = field(default_factory=dict)
+    needs: str = ""
     files: list = field(default_factory=list)
 
     def source(self) -> str:
@@ -95,6 +93,16 @@ class Row:
                 return [max(ranks for ranks in self.ranks if ranks % 2 == 0)]
             case _:
                 return [max(self.ranks)]
+
+
+    def ranks_shown(self) -> str:
+        return ", ".join(map(str, sorted(set(self.programs.values())) or self.ranks))
+
+    def runs(self, place: str) -> list:
+        """Names of the runs in a place, with program and number of ranks."""
+        if self.programs:
+            return [(program, program, ranks) for program, ranks in self.programs.items()]
+        return [(f"{ranks} ranks", "", ranks) for ranks in self.ranks_in(place)]
 
 
 @dataclass
@@ -194,9 +202,7 @@ def debian_root(row: Row, world: World) -> Path:
     if f"VERSION_CODENAME={debian.SUITE}" not in release:
         raise Skip(f"packages of Debian {debian.SUITE} run on that system alone")
     try:
-        # Of a row that waits, symbols are read alone.
-        unpack = debian.extracted if row.waits else debian.installed
-        return unpack(row.debian, root, CACHE, hashes=world.hashes)
+        return debian.installed(row.debian, root, CACHE, hashes=world.hashes)
     except debian.Unavailable as why:
         raise Skip(str(why)) from None
 
@@ -208,9 +214,11 @@ def may_fetch(row: Row, world: World) -> None:
 
 # Runs
 
-def run_row(row: Row, place: str, ranks: int):
+def run_row(row: Row, place: str, ranks: int, program: str):
     def case(world: World) -> None:
-        folders = unpacked(row, world)
+        if row.needs and shutil.which(row.needs) is None:
+            raise Skip(f"there is no {row.needs}")
+        folders = unpacked(row, world) | {"program": program}
         with tempfile.TemporaryDirectory(prefix=f"fishplate-{row.name}-") as name:
             work = Path(name)
             environment = prepared(row, ranks, folders, work)
@@ -260,7 +268,7 @@ def started(row: Row, place: str, ranks: int, world: World, folders: dict, envir
                                   options=[*options, "--fabric", FABRIC])
         case "tcp":
             network = world.hosts()
-            job = network.launcher(ranks, *words, per_host=ranks // 2)
+            job = network.launcher(ranks, *words, per_host=(ranks + 1) // 2)
             # Options of the job stand before its program.
             job = [*job[:2], *options, *job[2:]]
             return harness.run(list(map(str, job)), seconds=row.seconds, env=network.environment(environment), cwd=work)
@@ -341,44 +349,6 @@ def write_reference(row: Row, world: World) -> None:
             reference_file(row, ranks).write_text("".join(line + "\n" for line in figures(row, whole_output(row, ran, work))))
 
 
-# Rows that wait
-
-def waits(row: Row):
-    def case(world: World) -> str:
-        folders = unpacked(row, world)
-        # The first word is the program, or a library that it loads; more may follow.
-        files = [Path(filled(word, folders, world.work)) for word in shlex.split(row.command)]
-        if missing := [str(file) for file in files if not file.exists()]:
-            raise Problem(f"the package has no {', '.join(missing)}")
-        reasons = set()
-        for file in files:
-            reasons |= reasons_of(file)
-        if not reasons:
-            raise Problem("it waits for nothing any more: give it a command and what its output must hold")
-        if row.waits not in reasons:
-            raise Problem(f"it waits for {sorted(reasons)}, and not for {row.waits}")
-        return ""
-    return case
-
-
-def reasons_of(file: Path) -> set:
-    """The subjects of procedures that a file imports and that do not work yet."""
-    dynamic = harness.run(["readelf", "-W", "-d", "--dyn-syms", str(file)], seconds=60)
-    if dynamic.code != 0:
-        raise Skip(f"readelf {file.name}: {dynamic.err.strip() or 'not there'}")
-    # Fortran's names are in small letters.
-    names = re.findall(r" UND (?:P?MPI|p?mpi)_(\w*[a-z])", dynamic.out)
-    missing = states()
-    return {missing[low] for name in names if (low := name.lower().removesuffix("_c")) in missing}
-
-
-@functools.cache
-def states() -> dict:
-    """Procedure, in lower case -> the short name of the work that is missing."""
-    short = {subject: name for name, subject in SUBJECTS.items()}
-    return {name: short.get(subject, subject) for name, subject in Table().subjects.items()}
-
-
 # The version
 
 # How the version strings of other libraries begin, by which programs such as MPI.jl take a library for theirs.
@@ -403,9 +373,7 @@ def version_is_ours(world: World) -> None:
 # The page
 
 def page(rows: list[Row], kept: dict) -> str:
-    lines = [PREFACE, table_of(rows, kept, "libmpi.so.12", "MPICH's ABI, `libmpi.so.12`"), table_of(rows, kept, "libmpi.so.40", "Open MPI's ABI, `libmpi.so.40`"),
-             "## Programs that wait\n\nEach imports procedures of a chapter that does not work yet.\n\n| program | package | waits for |\n| --- | --- | --- |\n"]
-    lines[-1] += "".join(f"| {row.title} | {row.source()} | {SUBJECTS[row.waits]} |\n" for row in rows if row.waits)
+    lines = [PREFACE, table_of(rows, kept, "libmpi.so.12", "MPICH's ABI, `libmpi.so.12`"), table_of(rows, kept, "libmpi.so.40", "Open MPI's ABI, `libmpi.so.40`")]
     if imb.KEPT.exists():
         lines.append(imb.section(json.loads(imb.KEPT.read_text())))
     return "\n".join(lines)
@@ -423,10 +391,10 @@ InfiniBand). A program has passed if it ended well and its output holds what `te
 def table_of(rows: list[Row], kept: dict, abi: str, title: str) -> str:
     text = f"## {title}\n\n| program | package | ranks | {' | '.join(PLACES.values())} |\n| --- | --- | --- |{' --- |' * len(PLACES)}\n"
     for row in rows:
-        if row.abi != abi or row.waits:
+        if row.abi != abi:
             continue
         cells = [row.nowhere.get(place) or kept.get(row.name, {}).get(place, "not run") for place in PLACES]
-        text += f"| {row.title} | {row.source()} | {', '.join(map(str, row.ranks))} | {' | '.join(cells)} |\n"
+        text += f"| {row.title} | {row.source()} | {row.ranks_shown()} | {' | '.join(cells)} |\n"
     return text
 
 
@@ -454,8 +422,8 @@ def keep(rows: list[Row], tally: harness.Tally) -> None:
             results[place] = max(results.get(place, "passed"), case["result"], key=order.index)
     for name, results in fresh.items():
         kept[name] = kept.get(name, {}) | results
-    # Of a row that waits no more, or runs somewhere no more, the old results go.
-    places = {row.name: ["waits"] if row.waits else row.places() for row in rows}
+    # Of a row that runs somewhere no more, the old results go.
+    places = {row.name: row.places() for row in rows}
     kept = {name: {place: kept[name][place] for place in places[name] if place in kept[name]} for name in places if name in kept}
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
     PAGE.write_text(page(rows, kept))
@@ -464,12 +432,9 @@ def keep(rows: list[Row], tally: harness.Tally) -> None:
 def cases_of(rows: list[Row], place: str | None) -> list[Case]:
     cases = []
     for row in rows:
-        if row.waits:
-            cases.append(Case(f"{row.name}: waits", waits(row), short=False))
-            continue
         for at in row.at(place):
-            cases += [Case(f"{row.name}: {at}, {ranks} ranks", run_row(row, at, ranks), short=row.short and at == "memory" and ranks == max(row.ranks))
-                      for ranks in row.ranks_in(at)]
+            cases += [Case(f"{row.name}: {at}, {name}", run_row(row, at, ranks, program), short=row.short and at == "memory" and ranks == max(row.ranks))
+                      for name, program, ranks in row.runs(at)]
     return [*cases, Case("the version string names no other library", version_is_ours), Case("the page is made of the table and the results", page_is_current(rows))]
 
 

@@ -19,12 +19,12 @@ class Unavailable(Exception):
     """The reason why a package cannot be had."""
 
 
-def fetch(package: str, archive: str, sha256: str, cache: Path) -> Path:
+def fetch(package: str, archive: str, sha256: str, cache: Path, suite: str = SUITE) -> Path:
     """The path of a package's original archive, fetched unless it is there."""
     cache.mkdir(parents=True, exist_ok=True)
     path = cache / archive
     if not path.exists():
-        download(package, cache)
+        download(package, cache, suite)
     seen = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "no file"
     if seen != sha256:
         path.unlink(missing_ok=True)
@@ -42,9 +42,11 @@ def unpack(archive: Path, home: Path, wanted=lambda member: True) -> None:
     (home / "ready").touch()
 
 
-def download(package: str, cache: Path) -> None:
-    options = configuration(cache / f"apt-{package}", f"deb-src {MIRROR} {SUITE} main\n")
-    for command in (["update"], ["source", "--download-only", package]):
+def download(package: str, cache: Path, suite: str = SUITE) -> None:
+    options = configuration(cache / f"apt-{package}", f"deb-src {MIRROR} {suite} main\n")
+    # Of other suites, mirrors may have the original archive alone.
+    only = [] if suite == SUITE else ["--tar-only"]
+    for command in (["update"], ["source", "--download-only", *only, package]):
         apt_get(options, command, cwd=cache)
 
 

@@ -212,12 +212,17 @@ def mpich(world):
 
 
 def fixed_environ(world):
-    """A program at fixed addresses has a copy of `environ`, which is the one that the start of a rank must see."""
+    """A program at fixed addresses has a copy of `environ`, which is the one that MPI_Init must see, with what the program has changed."""
     folder = world.mpiexec.parent.parent / "lib/fishplate"
-    source = MPICH.replace("int main", "extern char **environ;\nint main").replace("size = -1;", "size = environ ? -1 : -2;")
+    source = MPICH.replace("int main", "#include <stdlib.h>\nextern char **environ;\nint main")
+    source = source.replace("size = -1;", 'size = environ ? -1 : -2; setenv("MV2_SET_BY_PROGRAM", "1", 1);')
     program = built(world, "environ", source, "-no-pie", "-fno-pie", "-x", "none", str(folder / "libmpi.so.12"))
     with Job(world.work, [world.mpiexec, "-n", 2, program]) as job:
         if (code := job.end(10)) != 0 or sorted(job.out.split()) != ["0/2", "1/2"]:
+            raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
+    # A process without a launcher says itself that a setting has no meaning.
+    with Job(world.work, ["env", f"LD_LIBRARY_PATH={folder}", program]) as job:
+        if (code := job.end(10)) != 0 or job.out.split() != ["0/1"] or "MV2_SET_BY_PROGRAM" not in job.err:
             raise Problem(f"exit status {code}, {job.out!r}: {job.err}")
 
 

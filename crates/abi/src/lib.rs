@@ -41,6 +41,7 @@ pub mod handle;
 mod info;
 mod interfaces;
 pub mod procedures;
+mod process_environment;
 mod raise;
 mod real_clock;
 pub mod refused;

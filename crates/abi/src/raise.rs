@@ -8,7 +8,7 @@ use mpi::Misuse;
 use mpi::comm;
 use mpi::errhandler::ErrorAction;
 use pmi::{Bootstrap, Notice, StartReporter};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::io::Write;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -113,22 +113,40 @@ pub(crate) fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
     end_job(&*bootstrap_of(rank), code)
 }
 
-/// Longest wait for the streams of C, which another thread may hold or a slow reader delay.
+/// Longest wait for streams, which another thread may hold or a slow reader delay.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Ends the process. Its exit handlers do not run: MPI is open, and a handler that calls it could
-/// wait for ever. Buffered output of C is written first.
+/// wait for ever. Buffered output is written first.
 pub(crate) fn leave(code: c_int) -> ! {
     flush();
     exit(code)
 }
 
-/// Writes buffered output of C.
+/// The function of gfortran's library that writes the buffered output of a unit, and of all units
+/// for NULL. A message that a program has printed before MPI_Abort would be lost without it.
+const FLUSH_UNIT: &CStr = c"_gfortran_flush_i4";
+
+/// Writes buffered output of Fortran, if the program has gfortran's library.
+fn flush_fortran() {
+    // SAFETY: the name ends with NUL.
+    let flush_unit = unsafe { libc::dlsym(libc::RTLD_DEFAULT, FLUSH_UNIT.as_ptr()) };
+    if !flush_unit.is_null() {
+        // SAFETY: the function of this name takes the address of an integer, or NULL.
+        unsafe {
+            let flush_unit: extern "C" fn(*const c_int) = std::mem::transmute(flush_unit);
+            flush_unit(std::ptr::null());
+        }
+    }
+}
+
+/// Writes buffered output of C and of Fortran.
 fn flush() {
     let (done, flushed) = mpsc::channel();
     let flush = move || {
         // SAFETY: NULL stands for all streams.
         unsafe { libc::fflush(std::ptr::null_mut()) };
+        flush_fortran();
         let _ = done.send(());
     };
     if std::thread::Builder::new().spawn(flush).is_ok() {

@@ -125,6 +125,11 @@ pub(crate) fn file_null() -> usize {
     program::MPI_FILE_NULL as usize
 }
 
+/// MPI_LB and MPI_UB.
+pub(crate) const fn markers() -> [Handle; 2] {
+    [0x4c00_0010, 0x4c00_0011]
+}
+
 /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
 pub(crate) fn weights() -> (*const c_int, *const c_int) {
     (MPI_UNWEIGHTED.0, MPI_WEIGHTS_EMPTY.0)

@@ -86,8 +86,14 @@ fn write_body(
     for line in conversions.iter().flat_map(|conversion| &conversion.before) {
         writeln!(text, "        {line}").unwrap();
     }
-    let arguments: Vec<_> = conversions.iter().map(|c| c.argument.as_str()).collect();
-    let call = format!("standard::{callee}({})", arguments.join(", "));
+    let mut arguments: Vec<_> = conversions.iter().map(|c| c.argument.as_str()).collect();
+    // Its members may be marks of bounds, which the standard does not have any more.
+    let has_marks = callee == "type_create_struct";
+    if has_marks {
+        arguments.insert(0, "array_of_types");
+    }
+    let module = if has_marks { "markers" } else { "standard" };
+    let call = format!("{module}::{callee}({})", arguments.join(", "));
     if procedure.returns.is_some() {
         writeln!(text, "        {call}").unwrap();
         return text;

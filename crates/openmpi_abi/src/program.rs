@@ -1,5 +1,6 @@
 //! Open MPI's ABI where it differs from others: handles are pointers, and a status has 24 bytes.
 
+use crate::common::classes::DATATYPE;
 use crate::common::constants::{program, standard};
 use crate::common::handle::{Class, Handles};
 pub(crate) use crate::predefined::Predefined;
@@ -78,6 +79,31 @@ pub(crate) fn weights() -> (*const c_int, *const c_int) {
     )
 }
 
+/// Fortran's integers of MPI_LB and MPI_UB.
+const MARKS: [c_int; 2] = [4, 3];
+
+/// MPI_LB and MPI_UB.
+pub(crate) fn markers() -> [Handle; 2] {
+    [
+        (&raw const crate::symbols::ompi_mpi_lb) as usize,
+        (&raw const crate::symbols::ompi_mpi_ub) as usize,
+    ]
+}
+
+/// Fortran's integer of a mark.
+fn mark_toint(class: &Class, handle: Handle) -> Option<c_int> {
+    let at = markers().iter().position(|mark| *mark == handle)?;
+    std::ptr::eq(class, &DATATYPE).then(|| MARKS[at])
+}
+
+/// The mark of Fortran's integer, and NULL if there is none.
+fn mark_fromint(class: &Class, integer: c_int) -> Handle {
+    match MARKS.iter().position(|mark| *mark == integer) {
+        Some(at) if std::ptr::eq(class, &DATATYPE) => markers()[at],
+        _ => 0,
+    }
+}
+
 /// The indices of objects that have the standard's word as handle, and were given an integer, by
 /// class and word.
 static INDICES: Mutex<BTreeMap<(usize, usize), u32>> = Mutex::new(BTreeMap::new());
@@ -91,6 +117,9 @@ pub(crate) fn toint(class: &Class, handle: Handle) -> c_int {
     let number = class.numbers().find(|number| address(*number) == handle);
     if let Some(number) = number {
         return INTEGERS[number as usize - 1];
+    }
+    if let Some(integer) = mark_toint(class, handle) {
+        return integer;
     }
     shared_in(handle).map_or(-1, |standard| {
         let mut indices = indices();
@@ -106,7 +135,7 @@ pub(crate) fn fromint(class: &Class, integer: c_int) -> Handle {
     if integer < FIRST as c_int {
         let mut numbers = class.numbers();
         let number = numbers.find(|number| INTEGERS[*number as usize - 1] == integer);
-        return number.map_or(0, address);
+        return number.map_or_else(|| mark_fromint(class, integer), address);
     }
     let handle = class.handle(integer as u32);
     let standard = class.standard(handle);

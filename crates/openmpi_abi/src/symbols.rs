@@ -32,13 +32,19 @@ macro_rules! unknown {
 }
 
 unknown! {
-    ompi_mpi_lb 0x200;
-    ompi_mpi_ub 0x200;
     ompi_mpi_2cplex 0x200;
     ompi_mpi_2dblcplex 0x200;
     ompi_mpi_ldblcplex 0x200;
     ompi_mpi_errors_throw_exceptions 0x400;
 }
+
+/// The object of MPI_LB.
+#[unsafe(no_mangle)]
+pub(crate) static ompi_mpi_lb: Object<0x200> = Object::new();
+
+/// The object of MPI_UB.
+#[unsafe(no_mangle)]
+pub(crate) static ompi_mpi_ub: Object<0x200> = Object::new();
 
 /// The predefined functions of attributes, which have names of their own for each class.
 macro_rules! attribute_functions {

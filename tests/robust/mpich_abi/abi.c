@@ -235,6 +235,25 @@ static void datatypes(void) {
     free(counts), free(places), free(send), free(receive), free(ints);
 }
 
+#ifndef MPI_ABI_VERSION
+/* Members that mark bounds: the standard has them no more. */
+static void marks(void) {
+    MPI_Datatype type, types[] = {MPI_LB, MPI_INT, MPI_UB, MPI_CHAR}, upper[] = {MPI_INT, MPI_UB};
+    int lengths[] = {1, 1, 1, 1}, bytes;
+    MPI_Aint displacements[] = {-8, 0, 24, 12}, lower, extent;
+    CHECK(MPI_Type_create_struct(4, lengths, displacements, types, &type) == MPI_SUCCESS);
+    MPI_Type_get_extent(type, &lower, &extent);
+    MPI_Type_size(type, &bytes);
+    CHECK(lower == -8 && extent == 32 && bytes == 5);
+    MPI_Type_free(&type);
+    displacements[0] = 4, displacements[1] = 40;
+    CHECK(MPI_Type_struct(2, lengths, displacements, upper, &type) == MPI_SUCCESS);
+    MPI_Type_get_extent(type, &lower, &extent);
+    CHECK(lower == 4 && extent == 36);
+    MPI_Type_free(&type);
+}
+#endif
+
 static void distributed_arrays(void) {
     int gsizes[2] = {10, 11}, deals[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, lengths[2] = {MPI_DISTRIBUTE_DFLT_DARG, 5},
         grid[2] = {2, 3}, integers, addresses, types, combiner, contents[12];
@@ -370,6 +389,9 @@ int main(int argc, char **argv) {
     buffers();
     texts();
     distributed_arrays();
+#ifndef MPI_ABI_VERSION
+    marks();
+#endif
     generalised_requests();
     PMPI_Barrier(MPI_COMM_WORLD);
     puts("passed");

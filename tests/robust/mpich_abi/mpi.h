@@ -21,6 +21,8 @@ typedef int MPI_Grequest_cancel_function(void *, int);
 #define MPI_REQUEST_NULL 0x2c000000
 #define MPI_DATATYPE_NULL 0x0c000000
 #define MPI_CHAR 0x4c000101
+#define MPI_LB 0x4c000010
+#define MPI_UB 0x4c000011
 #define MPI_BYTE 0x4c00010d
 #define MPI_INT 0x4c000405
 #define MPI_INT64_T 0x4c00083a

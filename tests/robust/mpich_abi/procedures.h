@@ -1,6 +1,9 @@
 /* Declarations of procedures, which are those of any ABI. */
 
 int MPI_Init(int *, char ***);
+int MPI_Type_create_struct(int, const int *, const MPI_Aint *, const MPI_Datatype *, MPI_Datatype *);
+int MPI_Type_struct(int, int *, MPI_Aint *, MPI_Datatype *, MPI_Datatype *);
+int MPI_Type_get_extent(MPI_Datatype, MPI_Aint *, MPI_Aint *);
 int MPI_Init_thread(int *, char ***, int, int *);
 int MPI_Finalize(void);
 int MPI_Comm_rank(MPI_Comm, int *);

@@ -32,6 +32,8 @@ OBJECT(ompi_mpi_comm_self, 0x200);
 OBJECT(ompi_request_null, 0x100);
 OBJECT(ompi_mpi_datatype_null, 0x200);
 OBJECT(ompi_mpi_char, 0x200);
+OBJECT(ompi_mpi_lb, 0x200);
+OBJECT(ompi_mpi_ub, 0x200);
 OBJECT(ompi_mpi_byte, 0x200);
 OBJECT(ompi_mpi_int, 0x200);
 OBJECT(ompi_mpi_int64_t, 0x200);
@@ -46,6 +48,8 @@ OBJECT(ompi_mpi_info_null, 0x100);
 #define MPI_COMM_SELF ((MPI_Comm)(void *)&ompi_mpi_comm_self)
 #define MPI_REQUEST_NULL ((MPI_Request)(void *)&ompi_request_null)
 #define MPI_DATATYPE_NULL ((MPI_Datatype)(void *)&ompi_mpi_datatype_null)
+#define MPI_LB ((MPI_Datatype)(void *)&ompi_mpi_lb)
+#define MPI_UB ((MPI_Datatype)(void *)&ompi_mpi_ub)
 #define MPI_CHAR ((MPI_Datatype)(void *)&ompi_mpi_char)
 #define MPI_BYTE ((MPI_Datatype)(void *)&ompi_mpi_byte)
 #define MPI_INT ((MPI_Datatype)(void *)&ompi_mpi_int)

@@ -8,6 +8,7 @@ use crate::call_trace::Watch;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Comm;
+use crate::process_environment;
 use crate::state::{LIBRARY, Rank};
 use crate::still_clock::StillClock;
 use mpi::attributes::Holder;
@@ -51,11 +52,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         };
         return Err(Error::new(MPI_ERR_OTHER, why));
     }
-    // A variable that is not UTF-8 cannot be a setting of this library.
-    let variables = || {
-        std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-    };
+    let variables = || process_environment::variables().into_iter();
     let mut knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::start(variables(), &knobs).map_err(unusable)?;
     let launcher = job.reporter();

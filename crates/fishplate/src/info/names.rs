@@ -100,23 +100,38 @@ impl Names {
 /// The state of a name. `PMPI_` names have that of their twin, and those of Fortran that of C.
 fn state(name: &str, known: &BTreeMap<String, String>, exported: &BTreeSet<String>) -> State {
     let procedure = name.strip_prefix('P').unwrap_or(name);
-    let found = known.get(procedure).or_else(|| {
-        // Names of Fortran do without the library's own names for forms and modules.
-        let lower = name.to_ascii_lowercase();
-        let plain = lower.strip_prefix('p').unwrap_or(&lower);
-        let plain = plain.trim_end_matches('_');
-        let plain = plain.trim_end_matches("_f08ts").trim_end_matches("_f08");
-        let is_fortran = exported.contains(name) && plain.starts_with("mpi_");
-        let mut rows = known.iter().filter(|_| is_fortran);
-        rows.find(|(known, _)| known.eq_ignore_ascii_case(plain))
-            .map(|(_, state)| state)
-    });
+    let of_c = known.get(procedure);
+    let found = of_c.or_else(|| of_fortran(name, known).filter(|_| exported.contains(name)));
     match found.map(String::as_str) {
         Some(state) if state == "works" || state.starts_with("works=") => State::Supported,
         Some(work) => State::Missing(work.to_string()),
         None if exported.contains(name) => State::Beside,
         None => State::Absent,
     }
+}
+
+/// Endings of names in Fortran, in the order in which they are taken off.
+const ENDINGS: [&str; 4] = ["_large", "_f08ts", "_f08", "_cptr"];
+const BEGINNINGS: [&str; 3] = ["pmpir_", "pmpi_", "mpi_"];
+
+/// The state of the procedure that has this name in Fortran, under any compiler's mangling.
+fn of_fortran<'a>(name: &str, known: &'a BTreeMap<String, String>) -> Option<&'a String> {
+    let lower = name.to_ascii_lowercase();
+    let plain = ENDINGS
+        .iter()
+        .fold(lower.trim_end_matches('_'), |rest, ending| {
+            rest.strip_suffix(ending).unwrap_or(rest)
+        });
+    let mut beginnings = BEGINNINGS.iter();
+    let plain = beginnings.find_map(|beginning| plain.strip_prefix(beginning))?;
+    let is_it = |known: &str| {
+        let rest = known.strip_prefix("MPI_");
+        rest.is_some_and(|rest| rest.eq_ignore_ascii_case(plain))
+    };
+    known
+        .iter()
+        .find(|(known, _)| is_it(known))
+        .map(|(_, state)| state)
 }
 
 /// The state of each procedure of the tables, by its name.
@@ -163,14 +178,23 @@ mod tests {
         let known = known
             .map(|(name, state)| (name.to_string(), state.to_string()))
             .into();
-        let exported = ["MPI_UNWEIGHTED", "mpi_send_", "pmpi_file_open_f08_"];
-        let exported = exported.map(str::to_string).into();
+        let in_fortran = [
+            "mpi_send_",
+            "PMPI_SEND",
+            "mpi_send_cptr_",
+            "pmpir_send_f08ts_large_",
+        ];
+        let others = ["MPI_UNWEIGHTED", "pmpi_file_open_f08_"];
+        let exported = in_fortran.into_iter().chain(others);
+        let exported = exported.map(str::to_string).collect();
         let of = |name: &str| state(name, &known, &exported);
         assert_eq!(of("PMPI_Send"), State::Supported);
         assert_eq!(of("MPI_Address"), State::Supported);
         assert_eq!(of("MPI_File_open"), State::Missing("files".into()));
         assert_eq!(of("MPI_UNWEIGHTED"), State::Beside);
-        assert_eq!(of("mpi_send_"), State::Supported);
+        for name in in_fortran {
+            assert_eq!(of(name), State::Supported, "{name}");
+        }
         assert_eq!(of("pmpi_file_open_f08_"), State::Missing("files".into()));
         assert_eq!(of("mpi_recv_"), State::Absent);
         assert_eq!(of("MPIX_Comm_agree"), State::Absent);

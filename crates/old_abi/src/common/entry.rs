@@ -13,7 +13,7 @@ use crate::common::types::StandardStatus;
 use crate::common::types::callback;
 use crate::common::types::program::*;
 use crate::common::{
-    attributes, buffers, callbacks, constants, contents, convert, datarep, fortran, peers,
+    attributes, buffers, callbacks, constants, contents, convert, datarep, fortran, markers, peers,
     standard, status,
 };
 use std::ffi::{c_char, c_int, c_void};

@@ -4,7 +4,7 @@ use crate::common::classes::*;
 use crate::common::convert::{file_in, file_out};
 use crate::common::standard;
 use crate::common::types::ProgramStatus;
-use crate::program::{Handle, fromint, toint};
+use crate::program::{Handle, file_null, fromint, toint};
 use std::ffi::c_int;
 
 macro_rules! integers {
@@ -111,13 +111,22 @@ pub(crate) extern "C" fn PMPI_File_f2c(file: c_int) -> usize {
     file_fromint(file)
 }
 
+/// Fortran's MPI_FILE_NULL, in both ABIs.
+const FILE_NULL: c_int = 0;
+
 /// A file is a pointer, for which the library has an integer.
 pub(crate) fn file_toint(file: usize) -> c_int {
+    if file == file_null() {
+        return FILE_NULL;
+    }
     // SAFETY: any word is an argument of this function.
     unsafe { standard::file_toint(file_in(file)) }
 }
 
 pub(crate) fn file_fromint(file: c_int) -> usize {
+    if file == FILE_NULL {
+        return file_null();
+    }
     // SAFETY: any word is an argument of this function.
     file_out(unsafe { standard::file_fromint(file) })
 }

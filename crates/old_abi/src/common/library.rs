@@ -35,11 +35,6 @@ extern "C" fn open() {
     let flags = libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_DEEPBIND;
     // SAFETY: the name is a C string.
     let library = unsafe { libc::dlopen(LIBRARY.as_ptr(), flags) };
-    if !library.is_null() {
-        // SAFETY: dlopen returned the library, and no thread of the program runs yet that changes
-        // the environment while a library is loaded.
-        unsafe { show_environment(library) };
-    }
     for (name, slot) in NAMES.iter().zip(&FUNCTIONS) {
         let mut found = no_library as *mut c_void;
         if !library.is_null() {
@@ -50,29 +45,6 @@ extern "C" fn open() {
             found = unsupported as *mut c_void;
         }
         slot.store(found, Ordering::Relaxed);
-    }
-}
-
-/// Gives the library the program's environment. A program at fixed addresses that names `environ`
-/// has a copy of that variable, which counts for everybody but the library: it reaches the one of
-/// the C library, which is empty then.
-///
-/// # Safety
-/// The library is open, and nobody changes the environment meanwhile.
-unsafe fn show_environment(library: *mut c_void) {
-    type Words = *const *const std::ffi::c_char;
-    // SAFETY: the variables of this name are arrays of words that NULL ends.
-    unsafe {
-        let shared = libc::dlsym(libc::RTLD_DEFAULT, c"environ".as_ptr()).cast::<Words>();
-        let own = libc::dlsym(library, c"environ".as_ptr()).cast::<Words>();
-        if shared.is_null() || own.is_null() || !(*own).is_null() || (*shared).is_null() {
-            return;
-        }
-        // The C library may free the array when the program changes a variable, but no word of it.
-        let count = (0..).take_while(|&at| !(*(*shared).add(at)).is_null());
-        let mut copy: Vec<_> = count.map(|at| *(*shared).add(at)).collect();
-        copy.push(std::ptr::null());
-        *own = copy.leak().as_ptr();
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod fortran;
 pub(crate) mod handle;
 pub(crate) mod late_arrays;
 pub(crate) mod library;
+pub(crate) mod markers;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
