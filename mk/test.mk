@@ -97,10 +97,12 @@ lint-aarch64: begin
 	else $(call not_run,lint for aarch64,no standard library for $(AARCH64) here and rustup could not fetch it); fi
 
 # Ten thousand random programs on modelled machines under random faults, and as many on machines with several rails,
-# which fail and come back; then a thousand cases of the loss of the last path. A seed that fails is the last one printed:
+# which fail and come back; as many of one-sided communication there, in shared memory, by devices of the test and over TCP; then a
+# thousand cases of the loss of the last path. A seed that fails is the last one printed:
 # `SEED=n make simulate` runs it alone. `FIRST_SEED=n` leaves out the seeds before n.
 simulate:
 	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it simulated -- --nocapture --test-threads=1
+	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it random_windows -- --nocapture --test-threads=1
 	SEEDS=$${SEEDS:-1000} $(CARGO) test --release -p mpi --test it last_path -- --nocapture --test-threads=1
 
 # Every algorithm of every collective on many modelled machines, for hours: docs/collectives-choice.md.

@@ -42,6 +42,24 @@ def killed_between(dead: int):
     return f"rank {dead} is killed while a collective operation between two groups waits", test
 
 
+def killed_with_a_lock(where: str):
+    """Rank 1 holds a lock in memory that all ranks map, and the others wait for it."""
+    def test(world):
+        with start(world, where) as job:
+            job.wait_until_ready(RANKS)
+            # Some are asleep by then.
+            time.sleep(world.random.random())
+            job.kill(1)
+            code = job.end()
+            if code != 128 + signal.SIGKILL:
+                raise Problem(f"exit status {code}, not {128 + signal.SIGKILL}: {job.err[-500:]}")
+            if job.out.replace("ready\n", ""):
+                raise Problem(f"nobody waited: {job.out}")
+            job.check_one_line(r"rank 1\b", r"SIGKILL|signal 9")
+            job.check_gone()
+    return f"a rank is killed while it holds a {where}", test
+
+
 def killed_at_random(world):
     """From the first sight of a rank's process to well after Init."""
     for _ in range(world.kills):
@@ -132,6 +150,7 @@ def tests() -> list:
         *[killed_while(where) for where in
           ("before", "wait", "ring", "reduce", "compute", "deaf")],
         *[killed_between(dead) for dead in range(RANKS)],
+        *[killed_with_a_lock(where) for where in ("stripe", "lock")],
         ("a rank is killed after MPI_Finalize", killed_after_finalize),
         ("a rank is killed at random moments", killed_at_random),
         ("a rank is killed in a long message", killed_in_a_long_message),

@@ -53,7 +53,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
                      move || unsafe {{ *{flag} != 0 }}"
                 ),
             ),
-            None => ("announced", String::new()),
+            None => ("announced", used_memory(procedure)),
         };
         writeln!(
             text,
@@ -76,6 +76,20 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
         .unwrap();
     }
     text.push('\n');
+}
+
+/// The memory that a call uses, as further arguments of its guard.
+fn used_memory(procedure: &Procedure) -> String {
+    let used = procedure.used_memory();
+    let uses = used.iter().map(|([address, count, datatype], is_written)| {
+        let [address, count, datatype] = [address, count, datatype].map(|one| &one.name);
+        format!(
+            "// SAFETY: the C program's promise about the memory.\n        \
+             (unsafe {{ UserBuffer::new({address}, {count} as i64, {datatype}) }}, {is_written})"
+        )
+    });
+    let uses: Vec<String> = uses.collect();
+    format!(",\n    &[{}]", uses.join(", "))
 }
 
 fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {

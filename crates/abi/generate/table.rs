@@ -98,6 +98,25 @@ impl Procedure {
         has(&["errhandler"], Access::In) && has(&["comm", "session"], Access::Out)
     }
 
+    /// The memory of the program that a call uses until it returns, or until its request ends: the
+    /// places of address, count and datatype among the parameters, and whether it is written. Only
+    /// messages and operations on windows say so.
+    pub(crate) fn used_memory(&self) -> Vec<([&Parameter; 3], bool)> {
+        let is_told = matches!(self.chapter, 3 | 12) && !self.name.ends_with("_init");
+        let all: Vec<&Parameter> = self.parameters.iter().filter(|_| is_told).collect();
+        let triples = all.windows(3).filter_map(|three| {
+            let [address, count, datatype] = [three[0], three[1], three[2]];
+            let is_written = match address.kind.word() {
+                "in" => false,
+                "out" => true,
+                _ => return None,
+            };
+            let fits = count.kind.word() == "count" && datatype.kind.word() == "datatype";
+            fits.then_some(([address, count, datatype], is_written))
+        });
+        triples.collect()
+    }
+
     /// The output parameter that says whether a poll has a result: zero if it has none. `None`: the
     /// procedure is no poll.
     pub(crate) fn result_flag(&self) -> Option<&str> {

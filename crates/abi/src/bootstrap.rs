@@ -98,7 +98,8 @@ fn by_our_launcher(
         system: scene.system,
         ranks: Hosts::new(scene.hosts.clone()).beside(job.rank()).count(),
     });
-    let watched = scene.traced || scene.compute != Compute::Ignored || profile.is_some();
+    let watched =
+        scene.traced || scene.keeps_notes || scene.compute != Compute::Ignored || profile.is_some();
     let turn = sim::process::join(&model.world, place, |memory| {
         MachineModel::of(memory, &scene)
     })

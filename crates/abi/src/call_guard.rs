@@ -6,6 +6,7 @@
 //! which nothing can be promised: it never unwinds into C, because entry points are `extern "C"`
 //! and the library is built to abort (`raise::on_panic` prints the message).
 
+use crate::buffer::UserBuffer;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, Errhandler, File, Session, Win};
@@ -172,15 +173,40 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 }
 
 /// Repeats a call that found no rank, after announcing it to the trace. Without a trace, MPI is not
-/// running, which is a fatal error.
+/// running, which is a fatal error. `used`: memory of the program, and whether the call writes it.
 #[inline(always)]
-pub fn announced(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
+pub fn announced(
+    procedure: &'static str,
+    again: impl FnOnce() -> c_int,
+    used: &[(UserBuffer, bool)],
+) -> c_int {
     if !LIBRARY.enter(procedure, CallKind::Operation) {
         return not_running(procedure);
     }
+    let is_noted = note_use(used);
     let code = again();
+    if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
+        rank.lock().note_return();
+    }
     LIBRARY.leave(procedure, CallKind::Operation, true);
     code
+}
+
+/// Notes the use of memory that belongs to windows, where that is checked. True: some does.
+#[cold]
+fn note_use(used: &[(UserBuffer, bool)]) -> bool {
+    let Some(rank) = LIBRARY.rank_in_call().filter(|_| !used.is_empty()) else {
+        return false;
+    };
+    let mut state = rank.lock();
+    let mut is_noted = false;
+    for (memory, is_written) in used {
+        // The call itself reports what is wrong with its arguments.
+        if let Ok(memory) = memory.buffer(&state) {
+            is_noted |= state.note_use(&memory, *is_written);
+        }
+    }
+    is_noted
 }
 
 /// As [`announced`], for a call that may return without a result: a poll. `has_result` reads the

@@ -4,6 +4,7 @@
 #![allow(non_snake_case, unused_unsafe, clippy::all)]
 
 use crate::args::{self, Flag};
+use crate::buffer::UserBuffer;
 use crate::call_guard::{self, Object};
 use crate::callback;
 use crate::constants::*;

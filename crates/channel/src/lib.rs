@@ -58,6 +58,7 @@ mod shared_memory;
 mod shm;
 #[cfg(not(loom))]
 mod short_path;
+mod stripe_lock;
 #[cfg(not(loom))]
 mod transports;
 #[cfg(not(loom))]
@@ -108,7 +109,9 @@ pub use transport::{
 #[cfg(not(loom))]
 pub use wait::{Party, Polls, WaitMode, WaitSettings, Waiter};
 #[cfg(not(loom))]
-pub use window_memory::{HeldStripes, Stripes, Ticket, WindowLayout, WindowLock, WindowMemory};
+pub use window_memory::{
+    HeldStripe, HeldStripes, Stripes, Ticket, WindowLayout, WindowLock, WindowMemory,
+};
 #[cfg(not(loom))]
 pub use zero_copy::{
     Done, Exposed, Exposure, Family, NotifiedWrite, RemoteKey, Token, Transfer, ZeroCopy,

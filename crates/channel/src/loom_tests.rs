@@ -221,6 +221,29 @@ fn no_wake_up_is_lost() {
 }
 
 #[test]
+fn a_waiter_for_a_stripe_sees_it_free_or_is_awakened() {
+    use crate::stripe_lock::StripeLock;
+    loom::model(|| {
+        let shared = Arc::new((StripeLock::default(), UnsafeCell::new(0)));
+        shared.0.try_take(1).unwrap();
+        let holders = shared.clone();
+        let holder = thread::spawn(move || {
+            // SAFETY: under the lock.
+            holders.1.with_mut(|data| unsafe { *data = 7 });
+            holders.0.set_free()
+        });
+        shared.0.begin_wait();
+        let taken = shared.0.try_take(2).is_ok();
+        if taken {
+            // SAFETY: under the lock.
+            shared.1.with(|data| assert_eq!(unsafe { *data }, 7));
+        }
+        let wakes = holder.join().unwrap();
+        assert!(taken || wakes, "the waiter would sleep for a free lock");
+    });
+}
+
+#[test]
 fn a_key_gets_the_words_of_its_exposure_or_nothing() {
     use crate::exposed_entry::ExposedEntry;
     loom::model(|| {

@@ -1,6 +1,6 @@
 //! The machine on which a rank lives, and its time: virtual on a modelled one.
 
-use device::{Effort, VirtualTime};
+use device::{Effort, Note, VirtualTime};
 
 use crate::Router;
 use crate::rdma::Rdma;
@@ -44,6 +44,20 @@ impl Machine<'_> {
     pub fn virtual_time(&mut self) -> Option<VirtualTime> {
         let accounting = self.0.as_mut()?.node().accounting()?;
         Some(accounting.time())
+    }
+
+    /// The machine is modelled and keeps notes of its ranks.
+    pub fn keeps_notes(&mut self) -> bool {
+        let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
+        accounting.is_some_and(|accounting| accounting.keeps_notes())
+    }
+
+    /// Keeps a note of this rank, in its present call.
+    pub fn note(&mut self, note: Note) {
+        let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
+        if let Some(accounting) = accounting {
+            accounting.note(note);
+        }
     }
 
     /// Time is virtual: the machine is modelled.

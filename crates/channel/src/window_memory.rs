@@ -12,12 +12,13 @@
 //! - the word of a rank is written by that rank only, except its locks.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use datatype::Buffer;
 
-use crate::sync::{futex_wait, futex_wake};
-use crate::{Fault, Result, SharedMemory};
+use crate::stripe_lock::StripeLock;
+use crate::{Error, Fault, Result, SharedMemory};
 
 /// Number of locks of stripes in a part: one for each bit of a set.
 const STRIPES: u32 = u64::BITS;
@@ -27,23 +28,6 @@ const PAGE: usize = 4096;
 const USUAL_STRIPE: u64 = 4096;
 /// The limits of a stripe's length in bytes.
 const STRIPE_LIMITS: (u64, u64) = (64, 1 << 30);
-/// Tries to take the lock of a stripe before a sleep.
-const SPINS: u32 = 200;
-/// The longest sleep for the lock of a stripe before its holder is looked for, in nanoseconds.
-const LONG: u64 = 1_000_000_000;
-
-// States of the lock of a stripe.
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const CONTENDED: u32 = 2;
-
-/// The lock of a stripe.
-#[repr(C, align(64))]
-struct Stripe {
-    word: AtomicU32,
-    /// The process that took it last.
-    holder: AtomicU32,
-}
 
 /// The lock of one rank's part, for epochs: a ticket lock for readers and writers.
 #[repr(C, align(64))]
@@ -61,10 +45,13 @@ struct TicketLock {
 /// What the members know of one of them.
 #[repr(C, align(64))]
 struct Member {
-    stripes: [Stripe; STRIPES as usize],
+    stripes: [StripeLock; STRIPES as usize],
     lock: TicketLock,
     /// The member whose window lock this one waits for, plus one.
     awaits: AtomicU32,
+    /// Its process, and the name space in which the process has this number.
+    process: AtomicU32,
+    space: AtomicU64,
 }
 
 /// The kind of a window lock.
@@ -125,9 +112,11 @@ pub struct WindowMemory {
     parts: Box<[Buffer]>,
     /// The first byte of each part here.
     starts: Box<[usize]>,
+    /// The world ranks of the members.
+    worlds: Box<[usize]>,
     me: usize,
-    /// The number of this process.
-    process: u32,
+    /// This member, as the holder of a stripe.
+    holder: u32,
     /// The length of a stripe is this power of two.
     shift: u32,
 }
@@ -143,13 +132,31 @@ pub struct HeldStripes<'a> {
     stripes: u64,
 }
 
+/// The lock of one stripe, until it is dropped.
+#[must_use]
+pub struct HeldStripe<'a> {
+    lock: &'a StripeLock,
+}
+
+impl Drop for HeldStripe<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.lock.give();
+    }
+}
+
 impl WindowMemory {
-    /// Shared memory with this layout, as member `me` maps it. `stripe`: the length of a stripe in
-    /// bytes that the members wish, zero for the usual one.
+    /// Shared memory with this layout, as member `me` of these world ranks maps it. `stripe`: the
+    /// length of a stripe in bytes that the members wish, zero for the usual one.
     ///
     /// # Panics
     /// If the memory is shorter than the layout.
-    pub fn new(memory: SharedMemory, layout: &WindowLayout, me: usize, stripe: u64) -> Self {
+    pub fn new(
+        memory: SharedMemory,
+        layout: &WindowLayout,
+        (worlds, me): (Box<[usize]>, usize),
+        stripe: u64,
+    ) -> Self {
         let whole = memory.buffer();
         assert!(whole.len() >= layout.bytes && me < layout.parts.len());
         let (base, _) = whole.as_dense().expect("a mapping is one run");
@@ -159,20 +166,55 @@ impl WindowMemory {
             wish => wish.clamp(least, most).next_power_of_two(),
         };
         let part = |range: &Range<usize>| whole.slice(range.start, range.len());
-        WindowMemory {
+        let made = WindowMemory {
             parts: layout.parts.iter().map(part).collect(),
             starts: layout.parts.iter().map(|part| base + part.start).collect(),
             memory,
+            worlds,
             me,
-            process: std::process::id(),
+            holder: me as u32 + 1,
             shift: stripe.trailing_zeros(),
+        };
+        let own = made.member(me);
+        own.space.store(name_space(), Ordering::Relaxed);
+        own.process.store(std::process::id(), Ordering::Release);
+        made
+    }
+
+    /// The process of a member, which has held a stripe, has ended. One in another name space of
+    /// processes, whose number means nothing here, is taken to live.
+    fn has_ended(&self, holder: u32) -> bool {
+        let member = holder as usize - 1;
+        if member >= self.parts.len() {
+            return false;
         }
+        let member = self.member(member);
+        let process = member.process.load(Ordering::Acquire);
+        member.space.load(Ordering::Relaxed) == name_space() && has_ended(process)
+    }
+
+    #[inline(always)]
+    fn take(&self, lock: &StripeLock) -> Result<()> {
+        let taken = lock.take(self.holder, |holder| self.has_ended(holder));
+        taken.map_err(|holder| self.abandoned(holder))
+    }
+
+    /// Nobody can know what a member has left there that ended while it accumulated.
+    #[cold]
+    fn abandoned(&self, holder: u32) -> Error {
+        let peer = self.worlds[holder as usize - 1];
+        Fault::Gone { peer }.into()
     }
 
     /// Number of members.
     #[inline]
     pub fn members(&self) -> usize {
         self.parts.len()
+    }
+
+    /// The length of a stripe in bytes.
+    pub fn stripe(&self) -> u64 {
+        1 << self.shift
     }
 
     /// The part of a member.
@@ -229,11 +271,22 @@ impl WindowMemory {
         let mut left = stripes.0;
         while left != 0 {
             let lock = &member.stripes[left.trailing_zeros() as usize];
-            lock.take(self.process)?;
+            self.take(lock)?;
             held.stripes |= left & left.wrapping_neg();
             left &= left - 1;
         }
         Ok(held)
+    }
+
+    /// Takes the lock of the stripe that holds the byte at `offset` of a member's part.
+    ///
+    /// # Errors
+    /// A process that held it has ended.
+    #[inline(always)]
+    pub fn hold_one(&self, member: usize, offset: usize) -> Result<HeldStripe<'_>> {
+        let lock = &self.member(member).stripes[number_of(offset >> self.shift)];
+        self.take(lock)?;
+        Ok(HeldStripe { lock })
     }
 
     /// Asks for the window lock of a member.
@@ -311,57 +364,12 @@ impl Stripes {
     }
 }
 
-impl Stripe {
-    #[inline]
-    fn take(&self, process: u32) -> Result<()> {
-        let taken = self
-            .word
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        if taken.is_err() {
-            self.wait()?;
-        }
-        self.holder.store(process, Ordering::Relaxed);
-        Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wait(&self) -> Result<()> {
-        for _ in 0..SPINS {
-            std::hint::spin_loop();
-            if self.word.load(Ordering::Relaxed) == FREE
-                && self
-                    .word
-                    .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-            {
-                return Ok(());
-            }
-        }
-        while self.word.swap(CONTENDED, Ordering::Acquire) != FREE {
-            futex_wait(&self.word, CONTENDED, LONG);
-            let holder = self.holder.load(Ordering::Relaxed);
-            if self.word.load(Ordering::Relaxed) != FREE && has_ended(holder) {
-                let what = format!(
-                    "process {holder} ended while it accumulated to a window: nobody can know \
-                     what it has left there"
-                );
-                return Err(Fault::Mismatch(what).into());
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Drop for HeldStripes<'_> {
     #[inline]
     fn drop(&mut self) {
         let mut left = self.stripes;
         while left != 0 {
-            let lock = &self.member.stripes[left.trailing_zeros() as usize];
-            if lock.word.swap(FREE, Ordering::Release) == CONTENDED {
-                futex_wake(&lock.word);
-            }
+            self.member.stripes[left.trailing_zeros() as usize].give();
             left &= left - 1;
         }
     }
@@ -371,8 +379,14 @@ impl Drop for HeldStripes<'_> {
 /// locks.
 #[inline]
 fn lock_of(stripe: usize) -> u64 {
+    1 << number_of(stripe)
+}
+
+/// The number of a stripe's lock.
+#[inline]
+fn number_of(stripe: usize) -> usize {
     let spread = (stripe as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    1 << (spread >> (64 - STRIPES.ilog2()))
+    (spread >> (64 - STRIPES.ilog2())) as usize
 }
 
 /// No process has this number.
@@ -383,6 +397,11 @@ fn has_ended(process: u32) -> bool {
     // SAFETY: signal 0 only asks whether the process exists.
     let refused = process > 0 && unsafe { libc::kill(process, 0) } != 0;
     refused && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The name space of processes, which a process never leaves. Zero: it is unknown.
+fn name_space() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |space| space.ino())
 }
 
 #[cfg(test)]
@@ -398,7 +417,8 @@ mod tests {
         let others = [(); 2].map(|()| SharedMemory::open(name, layout.bytes()).unwrap());
         made.close();
         let all = [made].into_iter().chain(others).enumerate();
-        all.map(|(me, memory)| WindowMemory::new(memory, &layout, me, stripe))
+        let worlds = [5, 6, 7];
+        all.map(|(me, memory)| WindowMemory::new(memory, &layout, (worlds.into(), me), stripe))
             .collect()
     }
 
@@ -498,20 +518,22 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_holder_is_noticed() {
+    fn the_end_of_a_member_that_holds_a_stripe_is_noticed() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let process = child.id();
         assert!(!has_ended(process) && !has_ended(std::process::id()));
         child.wait().unwrap();
         assert!(has_ended(process));
-        let all = members(0);
-        let stripes = all[0].stripes(0, 8);
-        let held = all[0].hold(2, stripes).unwrap();
-        let at = stripes.0.trailing_zeros() as usize;
-        all[0].member(2).stripes[at]
-            .holder
-            .store(process, Ordering::Relaxed);
-        assert!(all[1].hold(2, stripes).is_err());
-        drop(held);
+        let all = members(64);
+        all[0].member(0).process.store(process, Ordering::Relaxed);
+        // The stripe stays held, for sets and for one.
+        std::mem::forget(all[0].hold_one(2, 70).unwrap());
+        let gone = |error: Error| matches!(error.fault(), Fault::Gone { peer: 5 });
+        assert!(all[1].hold(2, all[1].stripes(60, 8)).is_err_and(gone));
+        assert!(all[1].hold_one(2, 127).is_err_and(gone));
+        drop(all[1].hold_one(2, 63).unwrap());
+        // In another name space the number says nothing.
+        all[0].member(0).space.store(1, Ordering::Relaxed);
+        assert!(!all[1].has_ended(1) && !all[1].has_ended(77));
     }
 }

@@ -288,6 +288,19 @@ impl Buffer {
         true
     }
 
+    /// The number that begins at byte `position` and is aligned to its size. `None`: the data is not
+    /// one run, or the number is not aligned.
+    ///
+    /// # Panics
+    /// If the buffer is too short.
+    #[inline(always)]
+    pub(crate) fn one<T: Copy>(&self, position: usize) -> Option<One<T>> {
+        let (start, len) = self.as_dense()?;
+        assert!(position <= len && size_of::<T>() <= len - position);
+        let place = at(start + position).cast::<T>();
+        place.is_aligned().then_some(One(place))
+    }
+
     /// Lends the bytes of this buffer and, mutably, the same number of another, if each is one run
     /// and they do not overlap.
     #[inline]
@@ -369,6 +382,31 @@ impl Buffer {
                 copies(piece, ty.extent(), spread.base, from, from + count, visit)
             }),
         }
+    }
+}
+
+/// A number in a buffer, aligned and within its bounds.
+#[derive(Clone, Copy)]
+pub(crate) struct One<T>(*mut T);
+
+impl<T: Copy> One<T> {
+    #[inline(always)]
+    pub(crate) fn load(self) -> T {
+        // SAFETY: readable by the promise of `Buffer::new`; `Buffer::one` has checked the place.
+        // Every pattern of bits is a number.
+        unsafe { self.0.read() }
+    }
+
+    /// The place of an atomic.
+    #[inline(always)]
+    pub(crate) fn place(self) -> *mut T {
+        self.0
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(self, value: T) {
+        // SAFETY: writable by the promise of `Buffer::new`; `Buffer::one` has checked the place.
+        unsafe { self.0.write(value) }
     }
 }
 

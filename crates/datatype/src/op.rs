@@ -48,24 +48,7 @@ impl Op {
     /// The operation of an ABI handle.
     #[inline]
     pub fn from_handle(handle: usize) -> Option<Op> {
-        use Op::*;
-        Some(match handle {
-            0x21 => Sum,
-            0x22 => Min,
-            0x23 => Max,
-            0x24 => Prod,
-            0x28 => Band,
-            0x29 => Bor,
-            0x2a => Bxor,
-            0x30 => Land,
-            0x31 => Lor,
-            0x32 => Lxor,
-            0x38 => Minloc,
-            0x39 => Maxloc,
-            0x3c => Replace,
-            0x3d => NoOp,
-            _ => return None,
-        })
+        *BY_HANDLE.get(handle.wrapping_sub(FIRST))?
     }
 
     /// The ABI handle.
@@ -126,6 +109,20 @@ impl Op {
         }
     }
 }
+
+/// The least handle of an operation.
+const FIRST: usize = 0x20;
+
+/// The operations by their handles, from the least on: a load, where a match would jump.
+static BY_HANDLE: [Option<Op>; 0x20] = {
+    let mut table = [None; 0x20];
+    let mut i = 0;
+    while i < Op::ALL.len() {
+        table[Op::ALL[i] as usize - FIRST] = Some(Op::ALL[i]);
+        i += 1;
+    }
+    table
+};
 
 /// For each type, indexed by the low byte of its handle: the set of operations defined for it, one
 /// bit for each, indexed by the low bits of the operation's handle.

@@ -305,16 +305,24 @@ impl Predefined {
         }
     }
 
+    /// It is an integer of 8 bytes.
+    #[inline]
+    pub fn is_word(self) -> bool {
+        matches!(self.format(), Format::I64 | Format::U64)
+    }
+
     /// The size in bytes, or 0 for an optional type that is not supported.
     #[inline]
     pub(crate) fn bytes(self) -> usize {
         SIZES[(self.0 & 0xff) as usize][0] as usize
     }
 
+    #[inline]
     pub(crate) fn format(self) -> Format {
         self.entry().format
     }
 
+    #[inline]
     fn entry(self) -> &'static Entry {
         &TABLE[INDEX[(self.0 & 0xff) as usize] as usize]
     }

@@ -66,7 +66,18 @@ pub trait Accounting {
 
     /// The rank's virtual time. Reading it is not charged.
     fn time(&self) -> VirtualTime;
+
+    /// The machine keeps notes of its ranks.
+    fn keeps_notes(&self) -> bool {
+        false
+    }
+
+    /// Keeps a note of the rank, with its time and its present call. It is not charged.
+    fn note(&mut self, _note: Note) {}
 }
+
+/// A note of a rank, whose words the node does not read.
+pub type Note = [u64; 6];
 
 /// The virtual time of a rank, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

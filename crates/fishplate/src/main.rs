@@ -24,6 +24,7 @@ mod binding;
 mod compare;
 #[cfg(feature = "whole")]
 mod completions;
+mod conflicts;
 mod explain;
 mod fabric;
 mod faults;

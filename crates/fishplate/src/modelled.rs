@@ -70,6 +70,11 @@ pub(crate) struct ModelledArguments {
     #[arg(long, requires = "fabric")]
     scratch: bool,
 
+    /// Check the program's communication: `rma` reports accesses to windows that conflict (MPI 5.0
+    /// §12.7), after the job, whose exit code is then 1. Loads and stores are not seen
+    #[arg(long, value_enum, value_name = "WHAT", requires = "fabric")]
+    check: Option<Check>,
+
     /// Write a trace of ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
@@ -81,6 +86,12 @@ enum Predicted {
     Own,
     /// The library that the machine names; this one, if it names none
     Named,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Check {
+    /// One-sided communication
+    Rma,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -155,6 +166,8 @@ pub(crate) struct ModelledJob {
     sleeping: bool,
     trace: Option<Output>,
     record: Option<(Output, String)>,
+    /// Conflicts of accesses to windows are reported.
+    checks_windows: bool,
     ranks: usize,
     /// The planned faults of ports.
     faults: Vec<PortFault>,
@@ -237,6 +250,8 @@ impl ModelledArguments {
             .map(|file| Output::create("--trace", file))
             .transpose()?;
         scene.traced = trace.is_some();
+        let checks_windows = self.check == Some(Check::Rma);
+        scene.keeps_notes = checks_windows;
         let world = sim::memory::Memory::create()
             .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
         Ok(ModelledJob {
@@ -251,6 +266,7 @@ impl ModelledArguments {
             settings,
             trace,
             record,
+            checks_windows,
             ranks,
             faults: scene.faults.ports.as_slice().to_vec(),
         })
@@ -368,6 +384,9 @@ impl ModelledJob {
                 Ok(None)
             };
             problems.extend(output.fill(write).err());
+        }
+        if self.checks_windows {
+            problems.extend(crate::conflicts::report(&world).err());
         }
         match problems.is_empty() {
             true => Ok(()),

@@ -20,6 +20,8 @@ pub struct MachineConfig {
     pub intra_host: IntraHost,
     /// The activity of resources is recorded.
     pub traced: bool,
+    /// The notes of ranks are kept.
+    pub keeps_notes: bool,
     /// The virtual time of the program's own computing.
     pub compute: Compute,
 }
@@ -85,6 +87,7 @@ impl MachineConfig {
             faults: Faults::default(),
             intra_host: IntraHost::default(),
             traced: false,
+            keeps_notes: false,
             compute: Compute::Ignored,
         })
     }
@@ -98,7 +101,7 @@ impl MachineConfig {
             by_hca,
             self.hosts.len() as u64,
             system.len() as u64,
-            self.traced.into(),
+            u64::from(self.traced) | u64::from(self.keeps_notes) << 1,
             self.compute.encode(),
         ];
         let words = head.into_iter().chain(fault_words(&self.faults));
@@ -117,7 +120,7 @@ impl MachineConfig {
             rest = others;
             Ok(u64::from_le_bytes(*first))
         };
-        let [seed, by_hca, ranks, system, traced, compute] =
+        let [seed, by_hca, ranks, system, kept, compute] =
             [word()?, word()?, word()?, word()?, word()?, word()?];
         let faults = faults(&mut word)?;
         let placed = usize::try_from(ranks)
@@ -149,7 +152,8 @@ impl MachineConfig {
                     0 => IntraHost::Memory,
                     _ => IntraHost::Hca,
                 },
-                traced: traced != 0,
+                traced: kept & 1 == 1,
+                keeps_notes: kept >> 1 & 1 == 1,
                 compute: Compute::decode(compute),
             }),
         }
@@ -286,6 +290,7 @@ mod tests {
         config.faults.slow = Some((1, 300));
         config.faults.no_immediates = true;
         config.traced = true;
+        config.keeps_notes = true;
         config.compute = Compute::Measured(1500);
         let kinds = [
             PortFaultKind::Down,

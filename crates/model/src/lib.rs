@@ -68,6 +68,7 @@ pub use cores::check_cores;
 pub use faults::Faults;
 pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
 pub use port_faults::{MOST_PORT_FAULTS, PortFault, PortFaultKind, PortFaults};
+pub use run_log::Notes;
 pub use traffic::Traffic;
 pub use usage::{ProcessorWork, Resource, Usage};
 
@@ -184,6 +185,9 @@ impl MachineModel {
             Compute::Recorded => net.keeping_computing(),
             _ => net,
         };
+        if config.keeps_notes {
+            net = net.keeping_notes();
+        }
         net.look_ahead();
         net
     }

@@ -8,7 +8,7 @@ use sim::{Deadlock, Time, Turn};
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
 use device::{
-    Accounting, Device, Effort, Error, HostCosts, Node, PortEvent, Result, Signs, StoreCosts,
+    Accounting, Device, Effort, Error, HostCosts, Node, Note, PortEvent, Result, Signs, StoreCosts,
     VirtualTime,
 };
 
@@ -405,6 +405,17 @@ impl Accounting for ModelNode {
             now: self.turn.now(),
             waited: self.waited,
         }
+    }
+
+    fn keeps_notes(&self) -> bool {
+        self.turn.with(|net, _| net.keeps_notes())
+    }
+
+    fn note(&mut self, note: Note) {
+        let (rank, call) = (self.turn.rank(), self.call.as_ref());
+        let call = call.map_or("", |call| call.name);
+        self.turn
+            .with(|net, clock| net.keep_note(clock.of(rank), call, note));
     }
 }
 

@@ -17,6 +17,9 @@ pub const MOST: u64 = 4 << 20;
 /// The most calls for which the preceding computing time is kept.
 pub(crate) const MOST_CALLS: u64 = 16 << 20;
 
+/// The most notes of ranks that are kept.
+pub(crate) const MOST_NOTES: u64 = 4 << 20;
+
 /// The most names of calls.
 pub(super) const MOST_NAMES: u64 = 1 << 12;
 
@@ -24,10 +27,13 @@ pub(super) const MOST_NAMES: u64 = 1 << 12;
 pub(super) const SPANS: usize = 0;
 pub(super) const NAMES: usize = 1;
 pub(super) const COMPUTED: usize = 2;
+pub(super) const NOTES: usize = 3;
 /// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;
 pub(super) const CALL: usize = 3;
+/// Time and call, and the words of the rank.
+pub(super) const NOTE: usize = 8;
 
 /// A time in which a resource was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,6 +283,8 @@ pub(super) struct Record {
     listed: Log<NAME>,
     keeps_computing: bool,
     computed: Log<CALL>,
+    keeps_notes: bool,
+    notes: Log<NOTE>,
 }
 
 impl Record {
@@ -290,6 +298,8 @@ impl Record {
             listed: Log::new(memory, NAMES, MOST_NAMES),
             keeps_computing: false,
             computed: Log::new(memory, COMPUTED, MOST_CALLS),
+            keeps_notes: false,
+            notes: Log::new(memory, NOTES, MOST_NOTES),
         }
     }
 
@@ -354,6 +364,27 @@ impl MachineModel {
     pub fn keeping_computing(mut self) -> MachineModel {
         self.record.keeps_computing = true;
         self
+    }
+
+    /// Makes the machine keep the notes of its ranks.
+    pub fn keeping_notes(mut self) -> MachineModel {
+        self.record.keeps_notes = true;
+        self
+    }
+
+    pub(super) fn keeps_notes(&self) -> bool {
+        self.record.keeps_notes
+    }
+
+    /// Keeps a note of a rank in a call.
+    pub(super) fn keep_note(&mut self, time: Time, call: &str, note: device::Note) {
+        if self.record.keeps_notes {
+            let name = self.name(call);
+            let [a, b, c, d, e, f] = note;
+            self.record
+                .notes
+                .push([time, name.into(), a, b, c, d, e, f]);
+        }
     }
 
     /// Takes the spans since the last call.

@@ -7,7 +7,10 @@ use std::io;
 
 use sim::log;
 
-use super::record::{CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, NAME, NAMES, SPAN, SPANS, Span};
+use super::record::{
+    CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, MOST_NOTES, NAME, NAMES, NOTE, NOTES, SPAN,
+    SPANS, Span,
+};
 use super::trace::Record;
 
 impl Record {
@@ -61,4 +64,29 @@ pub(crate) fn computed(world: &File) -> io::Result<Computed> {
         entries: kept.entries.into_iter().map(entry).collect(),
         lost: kept.lost,
     })
+}
+
+/// The notes of all ranks of a run.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// The notes, each with its time in picoseconds and the number of its call, in the order of
+    /// their keeping: that of their times for each rank.
+    pub entries: Vec<(u64, u32, device::Note)>,
+    /// The names of calls.
+    pub names: Vec<String>,
+    /// The number of notes that did not fit.
+    pub lost: u64,
+}
+
+impl Notes {
+    /// Reads the notes from the file of a world.
+    pub fn read(world: &File) -> io::Result<Notes> {
+        let kept = log::read::<NOTE>(world, NOTES, MOST_NOTES)?;
+        let entry = |[time, call, note @ ..]: [u64; NOTE]| (time, call as u32, note);
+        Ok(Notes {
+            entries: kept.entries.into_iter().map(entry).collect(),
+            names: names(world)?,
+            lost: kept.lost,
+        })
+    }
 }

@@ -133,6 +133,7 @@ impl Rank {
             Comm::new(world, "MPI_COMM_WORLD"),
             Comm::new(alone, "MPI_COMM_SELF"),
         );
+        let noting = router.machine().keeps_notes().then_some(rank as u32);
         let state = State {
             messages,
             router,
@@ -140,7 +141,7 @@ impl Rank {
             lanes: Lanes::default(),
             comms,
             groups: Groups::new(rank),
-            windows: Windows::default(),
+            windows: Windows::noting(noting),
             types: Types::default(),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),

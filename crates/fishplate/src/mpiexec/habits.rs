@@ -125,10 +125,7 @@ const HABITS: &[(&[&str], Meaning)] = &[
         Refused("leave variables out by `env -u NAME mpiexec ...`"),
     ),
     (&["path"], Refused("give the program's path, or set PATH")),
-    (
-        &["gdb", "gdba", "tv", "debug", "xterm", "check"],
-        Refused(DEBUGGER),
-    ),
+    (&["gdb", "gdba", "tv", "debug", "xterm"], Refused(DEBUGGER)),
     (&["preload-binary", "preload-files"], Refused(COPY)),
     (
         &["prepend-pattern"],

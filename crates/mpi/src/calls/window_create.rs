@@ -7,6 +7,7 @@ use std::task::Poll;
 use channel::{MappedMemory, SharedMemory, SharedName, WindowLayout, WindowMemory};
 use datatype::Buffer;
 use knobs::WindowPath;
+use rma_check::Event;
 
 use super::agreement::Agreement;
 use crate::attributes::Holder;
@@ -35,6 +36,8 @@ struct AllFacts {
     stripe: u64,
     /// All can map the memory and access it directly.
     are_direct: bool,
+    /// All promise accumulates of words only.
+    are_words: bool,
 }
 
 /// Bytes of the facts of a member in an agreement.
@@ -169,8 +172,9 @@ impl Rank {
         (memory, layout): (SharedMemory, &WindowLayout),
         hints: WindowHints,
     ) -> Result<u32> {
-        let me = self.lock().comms.get(own)?.core.rank;
-        let memory = WindowMemory::new(memory, layout, me, all.stripe);
+        let core = self.lock().comms.get(own)?.core.clone();
+        let (worlds, me) = (core.members.iter().collect(), core.rank);
+        let memory = WindowMemory::new(memory, layout, (worlds, me), all.stripe);
         for (member, part) in all.parts.iter_mut().enumerate() {
             part.address = match part.size {
                 0 => 0,
@@ -185,7 +189,13 @@ impl Rank {
             flavor,
         );
         let run = Memory::Run(memory.part(me).clone());
-        let direct = all.are_direct.then(|| Box::new(Direct::new(memory)));
+        let mut direct = all
+            .are_direct
+            .then(|| Box::new(Direct::new(memory, all.are_words)));
+        if let Some(direct) = direct.as_mut().filter(|_| flavor == Flavor::Shared) {
+            // Its parts lie one behind the other.
+            direct.is_loaded();
+        }
         self.add_window(
             operation,
             own,
@@ -230,7 +240,7 @@ impl Rank {
             size as u64,
             spec.disp_unit as u64,
             hints.granularity(),
-            is_direct.into(),
+            u64::from(is_direct) | u64::from(hints.words()) << 1,
         ];
         let mine = mine.map(u64::to_ne_bytes).concat();
         let all = self.gathered(operation, comm, mine)?;
@@ -243,7 +253,8 @@ impl Rank {
         Ok(AllFacts {
             parts: all.clone().map(part).collect(),
             stripe: all.clone().next().map_or(0, |first| word(first, 16)),
-            are_direct: all.clone().all(|bytes| word(bytes, 24) == 1),
+            are_direct: all.clone().all(|bytes| word(bytes, 24) & 1 == 1),
+            are_words: all.clone().all(|bytes| word(bytes, 24) >> 1 == 1),
         })
     }
 
@@ -317,8 +328,11 @@ impl Rank {
         comm: u32,
         facts: (Facts, Flavor),
         parts: Vec<Part>,
-        (memory, direct, hints): (Memory, Option<Box<Direct>>, WindowHints),
+        (memory, direct, mut hints): (Memory, Option<Box<Direct>>, WindowHints),
     ) -> Result<u32> {
+        let stripe = direct.as_ref().map(|direct| direct.memory.stripe());
+        let words = direct.as_ref().is_some_and(|direct| direct.words);
+        hints.settle(stripe, words);
         let handle = {
             let mut state = self.lock();
             let core = state.comms.get(comm)?.core.clone();
@@ -328,6 +342,10 @@ impl Rank {
         };
         self.serve_by_task()?;
         self.collective(operation, &Work::Barrier, comm)?;
+        let mut state = self.lock();
+        let facts = state.windows.get(handle)?.facts.clone();
+        state.note_memory_of(handle, facts.base, facts.size as usize);
+        drop(state);
         Ok(handle)
     }
 
@@ -372,6 +390,7 @@ impl Rank {
             window.is_quiet(ports).into()
         })?;
         let mut state = self.lock();
+        state.note_window(win, |window| Event::Freed { window });
         let window = state.windows.remove(win)?;
         state.errhandlers.remove_object(window.errhandler);
         drop((state, window));
@@ -394,7 +413,12 @@ impl State {
     /// # Errors
     /// The window is not dynamic, or the memory overlaps attached memory.
     pub fn window_attach(&mut self, win: u32, region: Buffer) -> Result<()> {
-        self.windows.get_mut(win)?.memory.attach(region)
+        let place = region.as_dense();
+        self.windows.get_mut(win)?.memory.attach(region)?;
+        if let Some((base, len)) = place {
+            self.note_memory_of(win, base, len);
+        }
+        Ok(())
     }
 
     /// `MPI_Win_detach`.
@@ -410,8 +434,12 @@ impl State {
     ///
     /// # Errors
     /// The window is dynamic, or has no such member.
-    pub fn window_shared_query(&self, win: u32, rank: i32) -> Result<(usize, usize, i64)> {
-        let window = self.windows.get(win)?;
+    pub fn window_shared_query(&mut self, win: u32, rank: i32) -> Result<(usize, usize, i64)> {
+        let window = self.windows.get_mut(win)?;
+        if let Some(direct) = &mut window.direct {
+            direct.is_loaded();
+        }
+        let window = &*window;
         if window.flavor == Flavor::Dynamic {
             return Err(Error::new(
                 Class::RMA_FLAVOR,

@@ -2,6 +2,8 @@
 
 use channel::{Ticket, WindowMemory};
 
+use rma_check::Event;
+
 use super::window_wait::Missing;
 use crate::coll::Work;
 use crate::rank::{Rank, State};
@@ -40,6 +42,9 @@ impl State {
             let request = window.start(ports, access, place, wants_request)?;
             Ok((request, window.has_queued(place.rank)))
         })?;
+        if self.windows.noting.is_some() {
+            self.note_access(win, access, place, wants_request)?;
+        }
         if waits {
             // Credit comes with progress, and a program may make no other calls for long.
             self.progress()?;
@@ -81,7 +86,9 @@ impl Rank {
         let mut state = self.lock();
         let window = state.windows.get_mut(win)?;
         window.epochs.fence(assert & NOSUCCEED == 0);
-        window.report()
+        let outcome = window.report();
+        state.note_window(win, |window| Event::Fenced { window });
+        outcome
     }
 
     /// `MPI_Win_start`.
@@ -150,7 +157,9 @@ impl Rank {
                 }
             }
             Ok(())
-        })
+        })?;
+        state.note_window(win, |window| Event::Posted { window });
+        Ok(())
     }
 
     /// `MPI_Win_wait`.
@@ -169,7 +178,9 @@ impl Rank {
                 false => window.missing_complete(&origins).into(),
             }
         })?;
-        self.lock().windows.get_mut(win)?.epochs.end_exposure();
+        let mut state = self.lock();
+        state.windows.get_mut(win)?.epochs.end_exposure();
+        state.note_window(win, |window| Event::Waited { window });
         Ok(())
     }
 
@@ -189,6 +200,7 @@ impl Rank {
             let ended = window.take_completes(&origins);
             if ended {
                 window.epochs.end_exposure();
+                state.note_window(win, |window| Event::Waited { window });
             }
             Ok(ended.then_some(()))
         })?;
@@ -239,10 +251,14 @@ impl Rank {
             Ok(Some((target, None)))
         })?;
         match waited {
-            None => Ok(()),
-            Some((target, None)) => self.wait_for_grants(operation, win, &[target]),
-            Some((target, Some(ticket))) => self.wait_for_ticket(operation, win, target, &ticket),
+            None => {}
+            Some((target, None)) => self.wait_for_grants(operation, win, &[target])?,
+            Some((target, Some(ticket))) => {
+                self.wait_for_ticket(operation, win, target, &ticket)?;
+            }
         }
+        self.lock().note_lock(win, rank, kind == LOCK_EXCLUSIVE);
+        Ok(())
     }
 
     /// Waits for a window lock in memory that the members map.
@@ -337,10 +353,14 @@ impl Rank {
             Ok(Some(targets))
         })?;
         match targets {
-            None => Ok(()),
-            Some(targets) if targets.is_empty() => self.lock_all_in_memory(operation, win),
-            Some(targets) => self.wait_for_grants(operation, win, &targets),
+            None => {}
+            Some(targets) if targets.is_empty() => self.lock_all_in_memory(operation, win)?,
+            Some(targets) => self.wait_for_grants(operation, win, &targets)?,
         }
+        let mut state = self.lock();
+        let own = state.windows.get(win)?.core.rank as i32;
+        state.note_lock(win, own, false);
+        Ok(())
     }
 
     /// `MPI_Win_unlock`.
@@ -365,7 +385,9 @@ impl Rank {
             self.wait_for_ends(operation, win, Some(target))?;
             self.lock().windows.get_mut(win)?.epochs.unlock(target);
         }
-        self.lock().windows.get_mut(win)?.report()
+        let mut state = self.lock();
+        state.note_end(win, Some(rank), false, true);
+        state.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_unlock_all`.
@@ -384,7 +406,9 @@ impl Rank {
             self.wait_for_ends(operation, win, None)?;
             self.lock().windows.get_mut(win)?.epochs.unlock_all();
         }
-        self.lock().windows.get_mut(win)?.report()
+        let mut state = self.lock();
+        state.note_end(win, None, false, true);
+        state.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_flush` and `MPI_Win_flush_all`, by `rank`: `None` for all targets.
@@ -398,7 +422,9 @@ impl Rank {
         if let Some(target) = self.flushed(win, rank)? {
             self.end_operations(operation, win, target)?;
         }
-        self.lock().windows.get_mut(win)?.report()
+        let mut state = self.lock();
+        state.note_end(win, rank, false, false);
+        state.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_flush_local` and `MPI_Win_flush_local_all`, by `rank`: `None` for all targets.
@@ -419,7 +445,9 @@ impl Rank {
                 window.missing_local(target).into()
             })?;
         }
-        self.lock().windows.get_mut(win)?.report()
+        let mut state = self.lock();
+        state.note_end(win, rank, true, false);
+        state.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_sync`: the memory of a window is one with that of its processor. Arrived accesses

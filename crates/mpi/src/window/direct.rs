@@ -4,17 +4,24 @@
 //! Invariants:
 //! - an operation is complete at its origin and at its target when it returns;
 //! - an accumulate changes an element only under the locks of the element's stripes;
-//! - no target of such a window is accessed by messages.
+//! - no target of such a window is accessed by messages;
+//! - an operation of this rank that loads does so after all stores that a flush has followed. A fence
+//!   for that is as costly as a put, so it waits for the first such load; a lock of a stripe, whose
+//!   taking is a fence, needs none. Loads of the program are in order after `MPI_Win_sync`, and
+//!   where it has asked for memory of others.
 
 use std::sync::atomic::{Ordering, fence};
 
 use channel::{Stripes, WindowLock, WindowMemory};
 use datatype::{Buffer, Elements, Op, Predefined, reduce};
 
+use super::hints::WORDS;
 use super::locks::LockKind;
 use super::operation::{Access, Place, compares, operand};
 use crate::{Class, Error, Result};
 
+/// Bytes of a word.
+const WORD: usize = 8;
 /// Bytes that one step of an accumulate changes where data are not one run.
 const PIECE: usize = 4096;
 /// Flushes and unlocks between two rounds of progress: they wait for nobody, so a program that
@@ -25,17 +32,26 @@ const PER_PROGRESS: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Direct {
     pub(crate) memory: WindowMemory,
-    /// Stores have been made that no fence follows.
+    /// Accumulates are of words only, by atomics of the processor.
+    pub(crate) words: bool,
+    /// The program loads from memory of others, and a flush orders its loads too.
+    is_loaded: bool,
+    /// Stores have been made that no flush follows.
     has_stored: bool,
+    /// A flush has followed stores, and no fence that orders later loads.
+    owes_fence: bool,
     /// Synchronisations since the last round of progress.
     synchronised: u32,
 }
 
 impl Direct {
-    pub(crate) fn new(memory: WindowMemory) -> Direct {
+    pub(crate) fn new(memory: WindowMemory, words: bool) -> Direct {
         Direct {
             memory,
+            words,
+            is_loaded: false,
             has_stored: false,
+            owes_fence: false,
             synchronised: 0,
         }
     }
@@ -56,7 +72,7 @@ impl Direct {
         let there = found.ok_or_else(|| {
             Error::new(Class::RMA_RANGE, "an access outside of the target's window")
         })?;
-        let accumulate = |op, operands: Option<&Elements>, result: Option<&Elements>| {
+        let mut accumulate = |op, operands: Option<&Elements>, result: Option<&Elements>| {
             let sides = Sides {
                 there: &there,
                 operands: operands.map(Elements::buffer),
@@ -71,6 +87,7 @@ impl Direct {
                 Ok(())
             }
             Access::Get(origin) => {
+                self.pay_fence();
                 there.copy_to(origin);
                 Ok(())
             }
@@ -91,14 +108,18 @@ impl Direct {
     }
 
     fn accumulate(
-        &self,
+        &mut self,
         target: usize,
         (op, basic): (Op, Predefined),
         sides: &Sides,
         bytes: usize,
     ) -> Result<()> {
+        if self.words {
+            return self.accumulate_words(target, (op, basic), sides, bytes);
+        }
         let element = basic.size().unwrap_or(1);
         let mut position = 0;
+        self.stores_under_lock();
         while position < bytes {
             let (len, stripes) = self.piece(target, sides, element, position..bytes);
             let _held = self.memory.hold(target, stripes)?;
@@ -162,12 +183,24 @@ impl Direct {
     }
 
     fn compare_and_swap(
-        &self,
+        &mut self,
         target: usize,
         ty: Predefined,
         there: &Buffer,
         [compare, origin, result]: [&Elements; 3],
     ) -> Result<()> {
+        self.stores_under_lock();
+        if self.words {
+            let place = there
+                .as_dense()
+                .map(|(at, _)| at - self.memory.start(target));
+            let place = place.ok_or_else(unpromised)?;
+            return self.swap_word(
+                (target, place),
+                ty,
+                [compare, origin, result].map(Elements::buffer).each_ref(),
+            );
+        }
         let len = there.len();
         if Some(len) != ty.size() {
             let detail = format!("a compare-and-swap of {len} bytes, which is no single element");
@@ -188,8 +221,60 @@ impl Direct {
         )
     }
 
-    /// `bytes` bytes of a target's part from `offset` on, within it.
+    /// An accumulate in a window whose accumulates are of words only.
+    #[cold]
+    fn accumulate_words(
+        &self,
+        target: usize,
+        (op, basic): (Op, Predefined),
+        sides: &Sides,
+        bytes: usize,
+    ) -> Result<()> {
+        if !basic.is_word() || !matches!(op, Op::Sum | Op::NoOp) {
+            return Err(unpromised());
+        }
+        let (part, start) = (self.memory.part(target), self.memory.start(target));
+        let segments = sides.there.slice(0, bytes).segments(0, usize::MAX);
+        let runs = segments.into_iter();
+        let places = runs.flat_map(|(at, len)| (at - start..at - start + len).step_by(WORD));
+        for (position, place) in (0..bytes).step_by(WORD).zip(places) {
+            let mut operand = [0; WORD];
+            if let Some(operands) = sides.operands.as_ref().filter(|_| op == Op::Sum) {
+                operands.pack(position, &mut operand);
+            }
+            let old = reduce::add_atomically((part, place), u64::from_ne_bytes(operand));
+            let old = old.ok_or_else(unpromised)?;
+            if let Some(result) = &sides.result {
+                result.unpack(position, &old.to_ne_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// A compare-and-swap in such a window.
     #[inline]
+    fn swap_word(
+        &self,
+        (target, offset): (usize, usize),
+        ty: Predefined,
+        [compare, origin, result]: [&Buffer; 3],
+    ) -> Result<()> {
+        if !ty.is_word() {
+            return Err(unpromised());
+        }
+        let read = |from: &Buffer| {
+            let mut word = [0; WORD];
+            from.pack(0, &mut word);
+            u64::from_ne_bytes(word)
+        };
+        let place = (self.memory.part(target), offset);
+        let old = reduce::swap_atomically(place, read(compare), read(origin));
+        result.unpack(0, &old.ok_or_else(unpromised)?.to_ne_bytes());
+        Ok(())
+    }
+
+    /// `bytes` bytes of a target's part from `offset` on, within it.
+    #[inline(always)]
     pub(super) fn near(&mut self, target: usize, offset: usize, bytes: usize) -> NearPlace<'_> {
         NearPlace {
             direct: self,
@@ -199,17 +284,35 @@ impl Direct {
         }
     }
 
-    /// Orders all operations of this rank before all that follow, also its loads and stores. True:
-    /// a round of progress is due.
+    /// Orders all operations of this rank before all that follow. True: a round of progress is due.
     #[inline]
     pub(crate) fn synchronise(&mut self) -> bool {
-        match std::mem::take(&mut self.has_stored) {
-            true => fence(Ordering::SeqCst),
-            // The locks of accumulates are fences.
-            false => fence(Ordering::AcqRel),
+        fence(Ordering::AcqRel);
+        self.owes_fence |= std::mem::take(&mut self.has_stored);
+        if self.is_loaded {
+            self.pay_fence();
         }
         self.synchronised = self.synchronised.saturating_add(1);
         self.synchronised >= PER_PROGRESS
+    }
+
+    /// Orders later loads after stores that a flush has followed.
+    #[inline(always)]
+    fn pay_fence(&mut self) {
+        if std::mem::take(&mut self.owes_fence) {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Stores follow under the lock of a stripe, which has been a fence.
+    #[inline(always)]
+    fn stores_under_lock(&mut self) {
+        (self.has_stored, self.owes_fence) = (true, false);
+    }
+
+    /// The program has asked for memory of others, and may load from it.
+    pub(crate) fn is_loaded(&mut self) {
+        self.is_loaded = true;
     }
 
     /// A round of progress follows.
@@ -239,6 +342,7 @@ impl NearPlace<'_> {
     /// `MPI_Get`. False, without a change: the origin's memory is not one run.
     #[inline]
     pub fn get(self, origin: &Buffer) -> bool {
+        self.direct.pay_fence();
         let part = self.direct.memory.part(self.target);
         part.copy_run(self.offset, origin, 0, self.bytes)
     }
@@ -254,10 +358,11 @@ impl NearPlace<'_> {
         operands: Option<Buffer>,
         result: Option<Buffer>,
     ) -> Result<()> {
+        self.direct.stores_under_lock();
         let memory = &self.direct.memory;
         let (target, offset, bytes) = (self.target, self.offset, self.bytes);
         let part = memory.part(target);
-        if bytes <= memory.left_in_stripe(offset) {
+        if !self.direct.words && bytes <= memory.left_in_stripe(offset) {
             if !op.permits(ty) {
                 return Err(datatype::Error::Operation { op, ty }.into());
             }
@@ -285,6 +390,50 @@ impl NearPlace<'_> {
         self.direct.accumulate(target, (op, ty), &sides, bytes)
     }
 
+    /// [`accumulate`](NearPlace::accumulate) of one number of four or eight bytes, as most have it.
+    /// `MPI_NO_OP` does not look at the operand. `None`, without a change: it is something else, or
+    /// an error.
+    #[inline(always)]
+    pub fn accumulate_word(
+        &mut self,
+        (op, ty): (Op, Predefined),
+        operand: &Buffer,
+        result: Option<&Buffer>,
+    ) -> Option<Result<()>> {
+        // An aligned number lies within one stripe.
+        let is_aligned = matches!(self.bytes, 4 | 8) && self.offset & (self.bytes - 1) == 0;
+        if !is_aligned || ty.size() != Some(self.bytes) || !op.permits(ty) {
+            return None;
+        }
+        if self.direct.words {
+            let is_word = matches!(op, Op::Sum | Op::NoOp) && ty.is_word();
+            return is_word.then(|| self.add_word(op, operand, result));
+        }
+        self.direct.stores_under_lock();
+        let memory = &self.direct.memory;
+        let _held = match memory.hold_one(self.target, self.offset) {
+            Ok(held) => held,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let place = (memory.part(self.target), self.offset);
+        reduce::reduce_word(op, ty, operand, place, result).then_some(Ok(()))
+    }
+
+    /// A sum in a window whose accumulates are of words only.
+    #[inline(never)]
+    fn add_word(&self, op: Op, operand: &Buffer, result: Option<&Buffer>) -> Result<()> {
+        let mut word = [0; WORD];
+        if op == Op::Sum {
+            operand.pack(0, &mut word);
+        }
+        let place = (self.direct.memory.part(self.target), self.offset);
+        let old = reduce::add_atomically(place, u64::from_ne_bytes(word)).ok_or_else(unpromised)?;
+        if let Some(result) = result {
+            result.unpack(0, &old.to_ne_bytes());
+        }
+        Ok(())
+    }
+
     /// `MPI_Compare_and_swap`, of the origin's value where the target has that of `compare`.
     ///
     /// # Errors
@@ -296,6 +445,12 @@ impl NearPlace<'_> {
         [compare, origin, result]: [Buffer; 3],
     ) -> Result<()> {
         compares(&ty.into())?;
+        self.direct.stores_under_lock();
+        if self.direct.words {
+            let place = (self.target, self.offset);
+            let values = [&compare, &origin, &result];
+            return self.direct.swap_word(place, ty, values);
+        }
         let there = Swapped {
             part: self.direct.memory.part(self.target),
             offset: self.offset,
@@ -304,6 +459,18 @@ impl NearPlace<'_> {
         let _held = self.direct.memory.hold(self.target, stripes)?;
         there.swap(self.bytes, [&compare, &origin, &result])
     }
+}
+
+/// The error of an accumulate that is none of those that the program has promised.
+#[cold]
+fn unpromised() -> Error {
+    Error::new(
+        Class::RMA_CONFLICT,
+        format!(
+            "the window was made with the info key {WORDS}, which promises MPI_SUM, MPI_NO_OP and \
+             compare-and-swap of aligned integers of 8 bytes only: leave out the key"
+        ),
+    )
 }
 
 /// The place of a compare-and-swap.

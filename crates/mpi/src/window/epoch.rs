@@ -45,6 +45,7 @@ impl Epochs {
     ///
     /// # Errors
     /// No epoch allows it.
+    #[inline]
     pub(crate) fn access(&mut self, target: u32) -> Result<()> {
         let allowed = match &mut self.access {
             Access::None => false,
@@ -58,11 +59,29 @@ impl Epochs {
         };
         match allowed {
             true => Ok(()),
-            false => Err(wrong(format!(
-                "rank {target} of the window cannot be accessed {}: first call MPI_Win_fence, \
-                 MPI_Win_start with that rank in the group, MPI_Win_lock or MPI_Win_lock_all",
-                self.now()
-            ))),
+            false => Err(self.refused(target)),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, target: u32) -> Error {
+        wrong(format!(
+            "rank {target} of the window cannot be accessed {}: first call MPI_Win_fence, \
+             MPI_Win_start with that rank in the group, MPI_Win_lock or MPI_Win_lock_all",
+            self.now()
+        ))
+    }
+
+    /// The epoch in which a target is accessed, for notes.
+    pub(crate) fn noted(&self, target: u32) -> Option<rma_check::Epoch> {
+        match (&self.access, self.lock_of(target)) {
+            (Access::Fence { .. }, _) => Some(rma_check::Epoch::Fence),
+            (Access::Start(_), _) => Some(rma_check::Epoch::Start),
+            (_, Some(held)) => Some(match held.kind {
+                LockKind::Shared => rma_check::Epoch::Shared,
+                LockKind::Exclusive => rma_check::Epoch::Exclusive,
+            }),
+            (_, None) => None,
         }
     }
 

@@ -2,6 +2,9 @@
 
 use crate::{Class, Error, Result};
 
+/// The key of the promise that accumulates are of words only.
+pub(super) const WORDS: &str = "fishplate_word_accumulates";
+
 /// The hints of a window, with their defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowHints {
@@ -16,8 +19,15 @@ pub struct WindowHints {
     /// `accumulate_ops`: reported as wished. All operations are atomic with each other.
     ops: String,
     /// `mpi_accumulate_granularity` in bytes, zero for the usual one: the length of a stripe in
-    /// mapped memory. Elsewhere all accumulates to a target are atomic with each other.
+    /// mapped memory. Elsewhere all accumulates to a target are atomic with each other, and the key
+    /// is ignored.
     granularity: u64,
+    /// `fishplate_word_accumulates`: every accumulate is a sum, `MPI_NO_OP` or a compare-and-swap of
+    /// integers of 8 bytes that are aligned. In mapped memory they are atomics of the processor
+    /// then, and no others work; elsewhere the key is ignored.
+    words: bool,
+    /// The window exists, so the last two keys cannot change.
+    is_settled: bool,
 }
 
 impl Default for WindowHints {
@@ -30,6 +40,8 @@ impl Default for WindowHints {
             ordering: "rar,raw,war,waw".to_string(),
             ops: "same_op_no_op".to_string(),
             granularity: 0,
+            words: false,
+            is_settled: false,
         }
     }
 }
@@ -55,9 +67,17 @@ impl WindowHints {
                     new.ops.clone_from(value);
                 }
                 "mpi_accumulate_granularity" => {
-                    let bytes = value.parse();
-                    new.granularity =
-                        bytes.map_err(|_| invalid(key, value, "a number of bytes"))?;
+                    let bytes: std::result::Result<u64, _> = value.parse();
+                    let bytes = bytes.map_err(|_| invalid(key, value, "a number of bytes"))?;
+                    if !self.is_settled {
+                        new.granularity = bytes;
+                    }
+                }
+                WORDS => {
+                    let words = truth(key, value)?;
+                    if !self.is_settled {
+                        new.words = words;
+                    }
                 }
                 _ => {}
             }
@@ -76,6 +96,21 @@ impl WindowHints {
         self.granularity
     }
 
+    /// Accumulates are of words only.
+    pub(crate) fn words(&self) -> bool {
+        self.words
+    }
+
+    /// The window exists: `stripe` is the length of its stripes, if it has any, and `words` whether
+    /// its accumulates are atomics of the processor.
+    pub(crate) fn settle(&mut self, stripe: Option<u64>, words: bool) {
+        self.granularity = match (self.granularity, stripe) {
+            (0, _) | (_, None) => 0,
+            (_, Some(stripe)) => stripe,
+        };
+        (self.words, self.is_settled) = (words, true);
+    }
+
     /// All keys with their values.
     pub fn info(&self) -> Vec<(String, String)> {
         let rows = [
@@ -83,6 +118,7 @@ impl WindowHints {
             ("accumulate_ordering", self.ordering.clone()),
             ("accumulate_ops", self.ops.clone()),
             ("mpi_accumulate_granularity", self.granularity.to_string()),
+            (WORDS, self.words.to_string()),
             ("same_size", self.same_size.to_string()),
             ("same_disp_unit", self.same_disp_unit.to_string()),
             ("alloc_shared_noncontig", self.noncontiguous.to_string()),
@@ -135,6 +171,7 @@ mod tests {
             ("accumulate_ordering", "rar,waw", "none,rar"),
             ("accumulate_ops", "same_op", "any"),
             ("mpi_accumulate_granularity", "4096", "-1"),
+            (WORDS, "true", "8"),
         ] {
             hints.update(&pair(key, good)).unwrap();
             assert!(hints.info().contains(&(key.to_string(), good.to_string())));
@@ -143,6 +180,26 @@ mod tests {
         }
         hints.update(&pair("colour", "red")).unwrap();
         assert!(hints.no_locks && hints.noncontiguous);
-        assert_eq!(hints.info().len(), 7);
+        assert_eq!(hints.info().len(), 8);
+        let shown = |hints: &WindowHints, key: &str| {
+            let info = hints.info();
+            info.into_iter().find(|(known, _)| known == key).unwrap().1
+        };
+        // What is in effect is shown, and does not change afterwards.
+        for (stripe, words, granularity) in [(Some(8192), true, "8192"), (None, false, "0")] {
+            let mut hints = hints.clone();
+            hints.settle(stripe, words);
+            for _ in 0..2 {
+                assert_eq!(shown(&hints, "mpi_accumulate_granularity"), granularity);
+                assert_eq!(shown(&hints, WORDS), words.to_string());
+                hints
+                    .update(&pair("mpi_accumulate_granularity", "64"))
+                    .unwrap();
+                hints.update(&pair(WORDS, "true")).unwrap();
+            }
+        }
+        let mut usual = WindowHints::default();
+        usual.settle(Some(4096), false);
+        assert_eq!(shown(&usual, "mpi_accumulate_granularity"), "0");
     }
 }

@@ -9,7 +9,7 @@ use super::{Ports, Window};
 impl Window {
     /// The bytes at a displacement of a target. `None`: this rank does not map them, or the access
     /// is an error, as [`start`](Window::start) tells.
-    #[inline]
+    #[inline(always)]
     pub(super) fn near(&mut self, rank: i32, disp: isize, bytes: usize) -> Option<NearPlace<'_>> {
         let direct = self.direct.as_deref_mut()?;
         let target = usize::try_from(rank).ok()?;

@@ -14,8 +14,10 @@
 //! - `messages`: the bytes on the way;
 //! - `operation`: operations and their checks;
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
-//! - `hints`: info keys.
+//! - `hints`: info keys;
+//! - `checked`: notes for a check of conflicts.
 
+mod checked;
 mod direct;
 mod epoch;
 #[cfg(feature = "fuzzing")]
@@ -400,6 +402,8 @@ pub struct Windows {
     live: Vec<u32>,
     /// A task serves the windows.
     pub(crate) are_served: bool,
+    /// The number of this rank, if its machine keeps notes of accesses.
+    pub(crate) noting: Option<u32>,
 }
 
 impl Default for Windows {
@@ -408,11 +412,20 @@ impl Default for Windows {
             all: Slab::new(ObjectKind::Window),
             live: Vec::new(),
             are_served: false,
+            noting: None,
         }
     }
 }
 
 impl Windows {
+    /// No windows, of a rank whose accesses are noted if it has a number here.
+    pub(crate) fn noting(noting: Option<u32>) -> Windows {
+        Windows {
+            noting,
+            ..Windows::default()
+        }
+    }
+
     /// The window with this handle.
     pub fn get(&self, handle: u32) -> Result<&Window> {
         self.all.get(handle).ok_or_else(|| unknown(handle))
@@ -425,7 +438,7 @@ impl Windows {
 
     /// The short path of an access: the bytes at a displacement of a target, if this rank maps them
     /// and may access them.
-    #[inline]
+    #[inline(always)]
     pub fn near(
         &mut self,
         handle: u32,
@@ -454,6 +467,11 @@ impl Windows {
         window.failure.is_none()
             && window.epochs.check_flush(target).is_ok()
             && !direct.synchronise()
+    }
+
+    /// Some window is such a one.
+    pub(crate) fn any(&self, mut is_it: impl FnMut(&Window) -> bool) -> bool {
+        self.all.iter().any(|(_, window)| is_it(window))
     }
 
     /// There are no windows.

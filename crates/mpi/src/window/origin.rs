@@ -518,7 +518,7 @@ impl Window {
     ///
     /// # Errors
     /// The place is not within the window.
-    fn offset(&self, target: u32, place: &Place) -> Result<i64> {
+    pub(super) fn offset(&self, target: u32, place: &Place) -> Result<i64> {
         let Some(part) = self.part(target) else {
             return Ok(place.disp);
         };

@@ -550,6 +550,75 @@ fn ranks_of_several_hosts_share_no_window() {
 }
 
 /// A target of a mapped window may compute for ever: it makes no call while it is accessed.
+/// A promise of words makes accumulates atomics of the processor where all members map the window;
+/// the others are refused, and where nothing is mapped, all work.
+#[test]
+fn a_window_of_words_has_no_other_accumulates() {
+    const KEY: &str = "fishplate_word_accumulates";
+    let program = |all_promise: bool| {
+        move |rank: &Arc<Rank>| {
+            let (me, size) = me(rank);
+            let promises = all_promise || me != 0;
+            let info = [(KEY.to_string(), promises.to_string())];
+            let mut memory = vec![0u8; 64];
+            let spec = WindowSpec {
+                memory: Buffer::empty(),
+                disp_unit: 8,
+                info: &info,
+            };
+            let own = room(&mut memory);
+            let win = rank
+                .window_allocate("MPI_Win_allocate", WORLD, (64, true), spec, || Some(own))
+                .unwrap();
+            rank.lock().set_window_errhandler(win, RETURN).unwrap();
+            let (shown, base, is_mapped) = {
+                let state = rank.lock();
+                let window = state.windows.get(win).unwrap();
+                (window.hints.info(), window.facts.base, window.is_mapped())
+            };
+            let is_in_effect = is_mapped && all_promise;
+            assert!(shown.contains(&(KEY.to_string(), is_in_effect.to_string())));
+            rank.window_lock_all("MPI_Win_lock_all", win, 0).unwrap();
+            const TIMES: i64 = 2000;
+            for turn in 0..TIMES {
+                let mut ones = [1, 1, 1];
+                let count = [1, 3][turn as usize % 2];
+                let at = place(0, 0, count, LONG);
+                accumulate(rank, win, &mut ones[..count], Op::Sum, at).unwrap();
+            }
+            // The lowest rank that draws a number takes it.
+            let (mut old, mut new, mut expected) = ([-1], [i64::from(me) + 1], [0]);
+            let swap = Access::CompareAndSwap {
+                compare: operand(&mut expected),
+                origin: operand(&mut new),
+                result: operand(&mut old),
+            };
+            access(rank, win, swap, place(0, 7, 1, LONG)).unwrap();
+            rank.window_flush("MPI_Win_flush", win, Some(0)).unwrap();
+            assert!((0..=i64::from(size)).contains(&old[0]));
+            let at = place(0, 5, 1, LONG);
+            let refused = accumulate(rank, win, &mut [1], Op::Max, at);
+            assert_eq!(
+                refused.is_err_and(|error| error.class == Class::RMA_CONFLICT),
+                is_in_effect
+            );
+            rank.window_unlock_all("MPI_Win_unlock_all", win).unwrap();
+            fence(rank, win);
+            if me == 0 {
+                let base = std::ptr::with_exposed_provenance::<i64>(base);
+                // SAFETY: the part has as many words, and nobody changes them any more.
+                let words = [0, 1, 7].map(|at| unsafe { base.add(at).read_volatile() });
+                let size = i64::from(size);
+                assert_eq!(words[..2], [TIMES * size, TIMES / 2 * size]);
+                assert!((1..=size).contains(&words[2]));
+            }
+            free(rank, win);
+        }
+    };
+    run_with(4, &[], program(true));
+    run_with(3, &[], program(false));
+}
+
 #[test]
 fn targets_of_mapped_windows_have_no_part_in_accesses() {
     let done = Arc::new(AtomicBool::new(false));

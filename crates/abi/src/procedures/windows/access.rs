@@ -62,17 +62,24 @@ fn accumulate_near(
 ) -> Option<Done> {
     let op = datatype::Op::from_handle(op.0)?;
     let ty = Predefined::from_handle(target.datatype.0)?;
-    if op == datatype::Op::NoOp {
-        return None;
-    }
+    let origin = match (op, result) {
+        // The origin is not looked at, and may be anything.
+        (datatype::Op::NoOp, Some(result)) => result,
+        (datatype::Op::NoOp, None) => return None,
+        _ => origin,
+    };
     let result = match result {
         Some(result) if result.datatype() != target.datatype => return None,
         Some(result) if result.count() != target.count => return None,
         Some(result) => Some(result.run()?),
         None => None,
     };
-    let (place, data) = near(state, win, target, origin)?;
-    Some(place.accumulate((op, ty), Some(data), result))
+    let (mut place, data) = near(state, win, target, origin)?;
+    if let Some(done) = place.accumulate_word((op, ty), &data, result.as_ref()) {
+        return Some(done);
+    }
+    let operands = (op != datatype::Op::NoOp).then_some(data);
+    Some(place.accumulate((op, ty), operands, result))
 }
 
 /// Starts an operation, with a request if there is a place for one.

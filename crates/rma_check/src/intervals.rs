@@ -1,0 +1,83 @@
+//! A set of intervals of bytes, each with a value.
+
+use std::collections::BTreeMap;
+
+use crate::Runs;
+
+/// The place of an interval in its set.
+pub(crate) type Key = (u64, u64);
+
+/// Intervals in the order of their first bytes.
+pub(crate) struct Intervals<T> {
+    all: BTreeMap<Key, (Runs, T)>,
+    /// No interval is longer, from its first byte to its last.
+    longest: u64,
+    next: u64,
+}
+
+impl<T> Default for Intervals<T> {
+    fn default() -> Self {
+        Intervals {
+            all: BTreeMap::new(),
+            longest: 0,
+            next: 0,
+        }
+    }
+}
+
+impl<T> Intervals<T> {
+    pub(crate) fn insert(&mut self, runs: Runs, value: T) -> Key {
+        if self.all.is_empty() {
+            self.longest = 0;
+        }
+        self.longest = self.longest.max(runs.end() - runs.start);
+        let key = (runs.start, self.next);
+        self.next += 1;
+        self.all.insert(key, (runs, value));
+        key
+    }
+
+    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
+        self.all.remove(&key).map(|(_, value)| value)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        self.all.get_mut(&key).map(|(_, value)| value)
+    }
+
+    /// The intervals that have bytes in common with `runs`, with the first of these bytes.
+    pub(crate) fn meeting(&self, runs: Runs) -> impl Iterator<Item = (Runs, (u64, u64), &T)> {
+        let first = runs.start.saturating_sub(self.longest);
+        let near = self.all.range((first, 0)..(runs.end(), 0));
+        near.filter_map(move |(_, (other, value))| {
+            let common = other.common(&runs)?;
+            Some((*other, common, value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_that_meet_are_found() {
+        let mut all = Intervals::default();
+        let long = all.insert(Runs::one(0, 1000), 'a');
+        let short = all.insert(Runs::one(500, 8), 'b');
+        all.insert(Runs::one(500, 8), 'c');
+        all.insert(Runs::one(2000, 1), 'd');
+        let meeting = |all: &Intervals<char>, start, len| -> String {
+            all.meeting(Runs::one(start, len))
+                .map(|(_, _, value)| *value)
+                .collect()
+        };
+        assert_eq!(meeting(&all, 507, 1), "abc");
+        assert_eq!(meeting(&all, 508, 2000), "ad");
+        assert_eq!(meeting(&all, 1000, 1000), "");
+        assert_eq!(all.remove(long), Some('a'));
+        *all.get_mut(short).unwrap() = 'e';
+        assert_eq!(meeting(&all, 0, u64::MAX), "ecd");
+        assert_eq!(all.remove(long), None);
+    }
+}
