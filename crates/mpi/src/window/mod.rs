@@ -14,6 +14,8 @@
 //! - `messages`: the bytes on the way;
 //! - `operation`: operations and their checks;
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
+//! - `straight`: puts and gets straight to the memory of a target, by devices or by the kernel;
+//!   `keys`: that memory;
 //! - `hints`: info keys.
 
 mod direct;
@@ -21,6 +23,7 @@ mod epoch;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod hints;
+mod keys;
 mod locks;
 mod mapped;
 mod memory;
@@ -28,6 +31,7 @@ mod messages;
 mod operation;
 mod origin;
 mod peers;
+mod straight;
 mod target;
 
 use std::collections::BTreeMap;
@@ -40,6 +44,7 @@ pub(crate) use direct::Direct;
 pub use direct::NearPlace;
 pub(crate) use epoch::{Epochs, Held};
 pub use hints::WindowHints;
+pub(crate) use keys::{KEYS, Remote};
 pub(crate) use locks::{LockKind, Locks};
 pub(crate) use memory::Memory;
 use messages::Answer;
@@ -132,6 +137,10 @@ pub struct Window {
     pub(crate) memory: Memory,
     /// The memory of all parts, if operations are loads and stores.
     pub(crate) direct: Option<Box<Direct>>,
+    /// The memory of this rank that others access without it, and the keys of theirs.
+    pub(crate) remote: Option<Box<Remote>>,
+    /// The ways of puts and gets so far.
+    pub counts: WayCounts,
     pub(crate) epochs: Epochs,
     locks: Locks,
     targets: BTreeMap<u32, Target>,
@@ -142,6 +151,15 @@ pub struct Window {
     completes: BTreeMap<u32, u64>,
     /// The first failure that no call has reported.
     failure: Option<Error>,
+}
+
+/// Operations of this rank on a window by the way that they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WayCounts {
+    /// Puts and gets straight to the memory of a target that this rank does not map.
+    pub straight: u64,
+    /// Operations by messages.
+    pub messages: u64,
 }
 
 /// The machines that a window works with.
@@ -177,6 +195,8 @@ impl Window {
             parts: parts[..shown].into(),
             memory,
             direct: None,
+            remote: None,
+            counts: WayCounts::default(),
             epochs: Epochs::default(),
             locks: Locks::default(),
             targets: BTreeMap::new(),
