@@ -1,6 +1,6 @@
 //! One-sided communication: the latency of an access with the flush that completes it at the
-//! target. The window is one of `MPI_Win_allocate`; rank 0 holds `MPI_Win_lock_all`, and rank 1
-//! waits within MPI meanwhile.
+//! target, and the rate of many accesses with one flush. The window is one of `MPI_Win_allocate`;
+//! rank 0 holds `MPI_Win_lock_all`, and rank 1 waits within MPI meanwhile.
 
 use anyhow::Result;
 use memmap2::MmapMut;
@@ -20,12 +20,14 @@ pub(crate) enum OneSided {
     GetAcc,
     Fop,
     Cas,
+    PutBw,
+    GetBw,
 }
 
 impl OneSided {
-    pub(crate) const ALL: [OneSided; 6] = {
+    pub(crate) const ALL: [OneSided; 8] = {
         use OneSided::*;
-        [Put, Get, Acc, GetAcc, Fop, Cas]
+        [Put, Get, Acc, GetAcc, Fop, Cas, PutBw, GetBw]
     };
 
     pub(crate) fn name(self) -> &'static str {
@@ -36,6 +38,8 @@ impl OneSided {
             OneSided::GetAcc => "get-acc",
             OneSided::Fop => "fop",
             OneSided::Cas => "cas",
+            OneSided::PutBw => "put-bw",
+            OneSided::GetBw => "get-bw",
         }
     }
 
@@ -47,18 +51,28 @@ impl OneSided {
     /// Bytes of an element.
     pub(crate) fn element(self) -> usize {
         match self {
-            OneSided::Put | OneSided::Get => 1,
+            OneSided::Put | OneSided::Get | OneSided::PutBw | OneSided::GetBw => 1,
             _ => WORD,
         }
+    }
+
+    /// Whether many accesses have one flush, so that their rate is measured.
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, OneSided::PutBw | OneSided::GetBw)
     }
 }
 
 /// Bytes of the integers that accumulates sum.
 pub(crate) const WORD: usize = 8;
 
+/// Most bytes of a window at a rank, unless one access needs more.
+const MOST_BYTES: usize = 64 << 20;
+
+/// `many`: accesses with one flush in a stream.
 pub(crate) fn procedure(
     mpi: &Mpi,
     access: OneSided,
+    many: usize,
     largest: usize,
 ) -> Result<Box<dyn Procedure + '_>> {
     Ok(Box::new(Repeated {
@@ -67,6 +81,7 @@ pub(crate) fn procedure(
         iteration: Accesses {
             mpi,
             access,
+            many,
             window: None,
             origin: buffer(largest)?,
             result: buffer(largest)?,
@@ -77,15 +92,27 @@ pub(crate) fn procedure(
 struct Accesses<'a> {
     mpi: &'a Mpi,
     access: OneSided,
+    many: usize,
     /// The window of the present size.
     window: Option<OpenWindow<'a>>,
     origin: MmapMut,
     result: MmapMut,
 }
 
+impl Accesses<'_> {
+    /// The places of a stream's accesses, one behind the other, as far as memory goes.
+    fn places(&self, size: usize) -> usize {
+        match self.access.is_stream() {
+            true => (MOST_BYTES / size.max(1)).clamp(1, self.many),
+            false => 1,
+        }
+    }
+}
+
 impl Iteration for Accesses<'_> {
     fn prepare(&mut self, size: usize) -> Result<()> {
-        let window = self.window.insert(self.mpi.window_of(size.max(WORD))?);
+        let bytes = size.max(WORD) * self.places(size);
+        let window = self.window.insert(self.mpi.window_of(bytes)?);
         match self.mpi.rank() {
             0 => window.lock_all(),
             _ => Ok(()),
@@ -94,6 +121,7 @@ impl Iteration for Accesses<'_> {
 
     #[inline]
     fn step(&mut self, size: usize) -> Result<()> {
+        let places = self.places(size);
         let Some(window) = self.window.as_ref().filter(|_| self.mpi.rank() == 0) else {
             return Ok(());
         };
@@ -105,6 +133,12 @@ impl Iteration for Accesses<'_> {
             OneSided::GetAcc => window.get_accumulate(&origin[..size], &mut result[..size]),
             OneSided::Fop => window.fetch_and_op(&origin[..WORD], &mut result[..WORD]),
             OneSided::Cas => window.compare_and_swap(&origin[..WORD], &mut result[..WORD]),
+            OneSided::PutBw => window.stream(self.many, |place| {
+                window.begin_put(&origin[..size], place % places * size)
+            }),
+            OneSided::GetBw => window.stream(self.many, |place| {
+                window.begin_get(&mut result[..size], place % places * size)
+            }),
         }
     }
 

@@ -54,6 +54,7 @@ impl Benchmark {
     pub(crate) fn unit(self) -> Unit {
         match self {
             Benchmark::Bw | Benchmark::Bibw | Benchmark::File(_) => Unit::MegabytesPerSecond,
+            Benchmark::OneSided(access) if access.is_stream() => Unit::MegabytesPerSecond,
             Benchmark::MbwMr => Unit::MessagesPerSecond,
             Benchmark::Init => Unit::Milliseconds,
             _ => Unit::Microseconds,
@@ -63,6 +64,7 @@ impl Benchmark {
     pub(crate) fn family(self) -> Family {
         match self {
             Benchmark::Latency => Family::Latency,
+            Benchmark::OneSided(access) if access.is_stream() => Family::Bandwidth,
             Benchmark::OneSided(_) => Family::OneSided,
             Benchmark::File(_) => Family::File,
             Benchmark::Bw | Benchmark::Bibw | Benchmark::MbwMr => Family::Bandwidth,

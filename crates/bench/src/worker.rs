@@ -212,7 +212,7 @@ impl<'a> Runner<'a> {
                 collectives::procedure(mpi, collective, plan, largest)?
             }
             Benchmark::Sweep | Benchmark::Sort => kernels::procedure(mpi, plan, largest)?,
-            Benchmark::OneSided(access) => one_sided::procedure(mpi, access, largest)?,
+            Benchmark::OneSided(access) => one_sided::procedure(mpi, access, plan.window, largest)?,
             Benchmark::File(access) => files::procedure(mpi, access, plan.validate, &plan.sizes)?,
             _ => pt2pt::procedure(mpi, plan, largest)?,
         };
@@ -277,8 +277,8 @@ impl<'a> Runner<'a> {
         let fastest = all.iter().copied().fold(f64::INFINITY, f64::min);
         let value = match benchmark {
             Benchmark::Latency | Benchmark::FirstTouch => all[0] * 1e6 / count / 2.0,
-            Benchmark::OneSided(_) => all[0] * 1e6 / count,
-            Benchmark::Bw => size as f64 / 1e6 * messages / all[0],
+            Benchmark::OneSided(access) if !access.is_stream() => all[0] * 1e6 / count,
+            Benchmark::Bw | Benchmark::OneSided(_) => size as f64 / 1e6 * messages / all[0],
             Benchmark::Bibw => 2.0 * size as f64 / 1e6 * messages / all[0],
             Benchmark::MbwMr => messages * (all.len() / 2) as f64 / slowest,
             Benchmark::File(access) => {
@@ -289,6 +289,9 @@ impl<'a> Runner<'a> {
         let one = |seconds: f64| match benchmark {
             Benchmark::Latency => seconds * 1e6 / 2.0,
             Benchmark::Bw => size as f64 / 1e6 * self.plan.window as f64 / seconds,
+            Benchmark::OneSided(access) if access.is_stream() => {
+                size as f64 / 1e6 * self.plan.window as f64 / seconds
+            }
             Benchmark::Bibw => 2.0 * size as f64 / 1e6 * self.plan.window as f64 / seconds,
             Benchmark::MbwMr => self.plan.window as f64 / seconds,
             Benchmark::File(access) => (access.bytes(size) * all.len()) as f64 / 1e6 / seconds,

@@ -268,6 +268,10 @@ impl ZeroCopy for Router {
         via!(self.via(peer), transport => transport.write(peer, from, to, range, token))
     }
 
+    fn can_start(&self, peer: usize) -> bool {
+        via!(self.via_ref(peer), transport => transport.can_start(peer))
+    }
+
     #[inline]
     fn done(&mut self, family: Family) -> Option<Done> {
         each!(&mut self.transports, transport => {

@@ -107,6 +107,35 @@ pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
     assert!(received[..50_000] == sent[..50_000]);
     a.retract(from).unwrap();
     b.retract(own).unwrap();
+    one_key_reads_and_writes(&mut a, &mut b);
+}
+
+/// A window: its owner has no part in the accesses of its peer.
+fn one_key_reads_and_writes<T: Transport + ZeroCopy>(a: &mut T, b: &mut T) {
+    let (mut owned, mut back) = (vec![0; 5000], vec![0; 4000]);
+    let sent: Vec<u8> = (0..4000).map(|at| (at % 253) as u8).collect();
+    let owner = b.expose(0, &room(&mut owned), 5000, Exposed::ToBoth, Family::Windows);
+    let owner = owner.unwrap().unwrap();
+    assert!(a.can_start(1));
+    let part = owner.key().part(700..4700).unwrap();
+    let from = a.prepare(1, &memory(&sent), 4000, Exposed::ToRead);
+    let from = from.unwrap().unwrap();
+    let written = a.write(1, &from, &part, 0..4000, token(7)).unwrap();
+    finish(b, a, written);
+    let to = a.prepare(1, &room(&mut back), 4000, Exposed::ToWrite);
+    let to = to.unwrap().unwrap();
+    let read = a.read(1, &part, &to, 0..4000, token(7)).unwrap();
+    finish(b, a, read);
+    assert!(back == sent && owned[700..4700] == sent);
+    assert!(
+        owned[..700]
+            .iter()
+            .chain(&owned[4700..])
+            .all(|byte| *byte == 0)
+    );
+    a.retract(from).unwrap();
+    a.retract(to).unwrap();
+    b.retract(owner).unwrap();
 }
 
 /// Completions go to the family of their token, and a flush of one family waits for its transfers.

@@ -98,6 +98,9 @@ pub struct ZeroCopyCapabilities {
     /// The sender can write to the receiver's memory, and the receiver is notified of the end
     /// ([`NotifiedWrite`](crate::NotifiedWrite)).
     pub notified_write: bool,
+    /// The end of a write shows that its bytes are in the peer's memory. Otherwise only a notice
+    /// does, or a later message.
+    pub acknowledged: bool,
     /// A transfer occupies the calling rank and is complete when the call returns. Otherwise a
     /// device performs it.
     pub synchronous: bool,
@@ -110,6 +113,7 @@ impl ZeroCopyCapabilities {
     pub(crate) const READ: ZeroCopyCapabilities = ZeroCopyCapabilities {
         read: true,
         notified_write: false,
+        acknowledged: true,
         synchronous: true,
         scattered: true,
     };

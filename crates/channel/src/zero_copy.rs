@@ -152,6 +152,15 @@ pub enum Exposed {
     ToRead,
     /// Bytes enter the buffer: a peer writes to it, or this rank reads a peer's memory into it.
     ToWrite,
+    /// Peers read the buffer and write to it.
+    ToBoth,
+}
+
+impl Exposed {
+    /// An exposure of this kind grants `access`.
+    pub(crate) fn grants(self, access: Exposed) -> bool {
+        self == access || self == Exposed::ToBoth
+    }
 }
 
 /// The operations of the layer above that use zero copy, by their kind.
@@ -162,11 +171,13 @@ pub enum Family {
     /// Collective operations. A group exposes at most two buffers of a rank at a time for each
     /// collective buffer that the rank has.
     Collectives,
+    /// Windows of one-sided communication, each with one exposure of a rank.
+    Windows,
 }
 
 impl Family {
     /// Number of families.
-    pub(crate) const COUNT: usize = 2;
+    pub(crate) const COUNT: usize = 3;
 }
 
 /// The name of an operation, which comes back with its completion.
@@ -335,6 +346,13 @@ pub trait ZeroCopy {
         range: Range<usize>,
         token: Token,
     ) -> Result<Transfer>;
+
+    /// A transfer with `peer` can start. Where that needs a connection, the first packet makes one.
+    /// The default is for transports without connections.
+    fn can_start(&self, peer: usize) -> bool {
+        let _ = peer;
+        true
+    }
 
     /// The next transfer of a family that a device has completed;
     /// [`Transport::poll`](crate::Transport::poll) finds them. The default is for transports

@@ -416,6 +416,27 @@ fn at(address: usize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address)
 }
 
+impl Type {
+    /// The runs of bytes of `count` elements, at most `max` of them, as offsets from their address
+    /// with lengths. Adjacent runs are joined.
+    pub fn runs(&self, count: usize, max: usize) -> Vec<(isize, usize)> {
+        let mut segments = Segments {
+            list: Vec::new(),
+            max,
+        };
+        let bytes = count.saturating_mul(self.size());
+        if bytes > 0 && max > 0 {
+            // The walk touches no memory, and breaks off when the list is full.
+            let _ =
+                self.with_piece(|piece| copies(piece, self.extent(), 0, 0, bytes, &mut segments));
+        }
+        let offsets = segments.list.into_iter();
+        offsets
+            .map(|(offset, len)| (offset as isize, len))
+            .collect()
+    }
+}
+
 struct Segments {
     list: Vec<(usize, usize)>,
     max: usize,

@@ -63,6 +63,7 @@ impl State {
         match &request.operation {
             _ if !request.is_open() => false,
             Operation::Send(send) => send.peer == peer,
+            Operation::Access { peer: accessed } => *accessed == peer,
             Operation::Receive(receive) => self.member(&receive.key) == Some(peer),
             _ => false,
         }

@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    fn warn(&self, topic: &str, text: &str) {
+    pub(crate) fn warn(&self, topic: &str, text: &str) {
         // A launcher that is gone needs no report.
         let _ = self.bootstrap.notify(Notice::Warning { topic, text });
     }
@@ -143,6 +143,8 @@ impl State {
             }
             Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
             Operation::Collective { context } => (WaitCondition::All, context.unwrap_or_default()),
+            // The library's own.
+            Operation::Access { .. } => return None,
             Operation::Generalized => {
                 return Some(WaitReason {
                     condition: WaitCondition::User,

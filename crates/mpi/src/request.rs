@@ -78,6 +78,11 @@ pub enum Operation {
         /// The context of the communicator whose error handler hears of a failure.
         context: Option<u64>,
     },
+    /// An access to exposed memory of a peer, which has no part in it.
+    Access {
+        /// World rank of the peer.
+        peer: usize,
+    },
     /// A send or receive that can be started again.
     Persistent(Box<Persistent>),
     /// A generalised request (MPI 5.0 §13.2), which the user completes. Its functions lie apart:
@@ -600,7 +605,7 @@ impl Requests {
             Operation::Receive(receive) => Some(receive.key.context),
             Operation::Persistent(persistent) => self.context(persistent.active?),
             Operation::Collective { context } => *context,
-            Operation::Generalized => None,
+            Operation::Access { .. } | Operation::Generalized => None,
         }
     }
 

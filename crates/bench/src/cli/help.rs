@@ -66,7 +66,7 @@ fn hidden(name: &str) -> Vec<&'static str> {
     if benchmark.family() != Family::Bandwidth {
         all.push("window_size");
     }
-    if benchmark.family() == Family::OneSided {
+    if matches!(benchmark, Benchmark::OneSided(_)) {
         all.push("validation");
     }
     if !benchmark.sized() {
@@ -118,6 +118,9 @@ fn examples(name: &str) -> Vec<&'static str> {
             " --against /opt/mpich/lib/libmpi_abi.so.1",
             " -m 8:4M --every-choice --keep choices.jsonl",
         ],
+        Some(Benchmark::OneSided(access)) if access.is_stream() => {
+            vec![" -m 8:4M", " -m 8:1M -W 16 --fabric edr"]
+        }
         Some(Benchmark::OneSided(access)) if access.sized() => vec![
             " -m 8:8",
             " -m 8:64K --against /opt/mpich/lib/libmpi_abi.so.1",

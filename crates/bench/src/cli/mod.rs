@@ -85,6 +85,10 @@ pub(crate) enum BenchCommand {
     Fop(MeasureOptions),
     /// MPI_Compare_and_swap of an 8-byte integer with MPI_Win_flush
     Cas(MeasureOptions),
+    /// Bandwidth of windows of MPI_Put, each with one MPI_Win_flush, by size
+    PutBw(MeasureOptions),
+    /// Bandwidth of windows of MPI_Get, each with one MPI_Win_flush, by size
+    GetBw(MeasureOptions),
     /// Writes of each rank in its own part of a file (MPI_File_write_at), by size
     FileWrite(MeasureOptions),
     /// Reads of each rank in its own part of a file (MPI_File_read_at), by size
@@ -120,6 +124,8 @@ impl BenchCommand {
             | BenchCommand::GetAcc(options)
             | BenchCommand::Fop(options)
             | BenchCommand::Cas(options)
+            | BenchCommand::PutBw(options)
+            | BenchCommand::GetBw(options)
             | BenchCommand::FileWrite(options)
             | BenchCommand::FileRead(options)
             | BenchCommand::FileCollective(options)
@@ -145,6 +151,8 @@ impl BenchCommand {
             BenchCommand::GetAcc(options) => options.cases(Benchmark::OneSided(OneSided::GetAcc)),
             BenchCommand::Fop(options) => options.cases(Benchmark::OneSided(OneSided::Fop)),
             BenchCommand::Cas(options) => options.cases(Benchmark::OneSided(OneSided::Cas)),
+            BenchCommand::PutBw(options) => options.cases(Benchmark::OneSided(OneSided::PutBw)),
+            BenchCommand::GetBw(options) => options.cases(Benchmark::OneSided(OneSided::GetBw)),
             BenchCommand::FileWrite(options) => options.cases(Benchmark::File(FileAccess::Write)),
             BenchCommand::FileRead(options) => options.cases(Benchmark::File(FileAccess::Read)),
             BenchCommand::FileCollective(options) => {
@@ -332,7 +340,7 @@ impl MeasureOptions {
             Family::File if modelled => {
                 bail!("--fabric is not for {name}: files take no time on a modelled machine")
             }
-            Family::OneSided if self.validation => {
+            _ if self.validation && matches!(benchmark, Benchmark::OneSided(_)) => {
                 bail!("-c is not for {name}: only the time of its accesses is measured")
             }
             Family::Start if repeated || self.validation => bail!(

@@ -1,6 +1,7 @@
 //! Windows of one-sided communication, accessed at rank 1.
 //!
-//! Invariant: an access is complete when its method returns, so it outlives no buffer.
+//! Invariant: an access is complete when its method returns, or the [`OpenWindow::stream`] that
+//! begins it, so it outlives no buffer.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -74,6 +75,10 @@ type CompareAndSwap = unsafe extern "C" fn(
     isize,
     AbiHandle,
 ) -> c_int;
+
+/// An access that has begun: its buffer is in use until the flush that follows in
+/// [`OpenWindow::stream`].
+pub(crate) struct Begun;
 
 /// A window with memory of the library at each rank.
 pub(crate) struct OpenWindow<'a> {
@@ -150,25 +155,52 @@ impl OpenWindow<'_> {
     /// `MPI_Put`.
     #[inline]
     pub(crate) fn put(&self, from: &[u8]) -> Result<()> {
-        let (count, win) = (self.count(from.len(), 1)?, self.handle);
-        // SAFETY: the slice and the window have as many bytes; the flush follows.
-        let code = unsafe { (self.put)(from.as_ptr(), count, BYTE, TARGET, 0, count, BYTE, win) };
-        self.completed("MPI_Put", code)
+        self.stream(1, |_| self.begin_put(from, 0))
     }
 
     /// `MPI_Get`.
     #[inline]
     pub(crate) fn get(&self, to: &mut [u8]) -> Result<()> {
-        let (count, win) = (self.count(to.len(), 1)?, self.handle);
+        self.stream(1, |_| self.begin_get(to, 0))
+    }
+
+    /// Begins accesses by number, and completes them by one flush.
+    #[inline]
+    pub(crate) fn stream(
+        &self,
+        count: usize,
+        mut begin: impl FnMut(usize) -> Result<Begun>,
+    ) -> Result<()> {
+        for number in 0..count {
+            begin(number)?;
+        }
+        self.flush()
+    }
+
+    /// `MPI_Put` at a displacement, to be completed by [`stream`](OpenWindow::stream).
+    #[inline]
+    pub(crate) fn begin_put(&self, from: &[u8], at: usize) -> Result<Begun> {
+        let (count, win) = (self.count(at, from.len(), 1)?, self.handle);
+        let (from, at) = (from.as_ptr(), at as isize);
         // SAFETY: the slice and the window have as many bytes; the flush follows.
-        let code = unsafe { (self.get)(to.as_mut_ptr(), count, BYTE, TARGET, 0, count, BYTE, win) };
-        self.completed("MPI_Get", code)
+        let code = unsafe { (self.put)(from, count, BYTE, TARGET, at, count, BYTE, win) };
+        self.mpi.check("MPI_Put", code).map(|()| Begun)
+    }
+
+    /// `MPI_Get` at a displacement, to be completed by [`stream`](OpenWindow::stream).
+    #[inline]
+    pub(crate) fn begin_get(&self, to: &mut [u8], at: usize) -> Result<Begun> {
+        let (count, win) = (self.count(at, to.len(), 1)?, self.handle);
+        let (to, at) = (to.as_mut_ptr(), at as isize);
+        // SAFETY: the slice and the window have as many bytes; the flush follows.
+        let code = unsafe { (self.get)(to, count, BYTE, TARGET, at, count, BYTE, win) };
+        self.mpi.check("MPI_Get", code).map(|()| Begun)
     }
 
     /// `MPI_Accumulate`, which sums 8-byte integers.
     #[inline]
     pub(crate) fn accumulate(&self, from: &[u8]) -> Result<()> {
-        let (count, win, ty) = (self.count(from.len(), WORD)?, self.handle, INT64);
+        let (count, win, ty) = (self.count(0, from.len(), WORD)?, self.handle, INT64);
         let at = from.as_ptr();
         // SAFETY: the slice and the window have as many integers; the flush follows.
         let code = unsafe { (self.accumulate)(at, count, ty, TARGET, 0, count, ty, SUM, win) };
@@ -179,7 +211,7 @@ impl OpenWindow<'_> {
     #[inline]
     pub(crate) fn get_accumulate(&self, from: &[u8], old: &mut [u8]) -> Result<()> {
         assert_eq!(from.len(), old.len());
-        let (count, win, ty) = (self.count(from.len(), WORD)?, self.handle, INT64);
+        let (count, win, ty) = (self.count(0, from.len(), WORD)?, self.handle, INT64);
         let (at, old) = (from.as_ptr(), old.as_mut_ptr());
         // SAFETY: both slices and the window have as many integers; the flush follows.
         let code = unsafe {
@@ -212,8 +244,8 @@ impl OpenWindow<'_> {
 
     /// Elements of an access.
     #[inline]
-    fn count(&self, bytes: usize, element: usize) -> Result<c_int> {
-        if bytes > self.bytes || !bytes.is_multiple_of(element) {
+    fn count(&self, at: usize, bytes: usize, element: usize) -> Result<c_int> {
+        if at > self.bytes || bytes > self.bytes - at || !bytes.is_multiple_of(element) {
             bail!("an access of {bytes} bytes to a window of {}", self.bytes);
         }
         Ok((bytes / element) as c_int)
@@ -223,6 +255,11 @@ impl OpenWindow<'_> {
     #[inline]
     fn completed(&self, procedure: &str, code: c_int) -> Result<()> {
         self.mpi.check(procedure, code)?;
+        self.flush()
+    }
+
+    #[inline]
+    fn flush(&self) -> Result<()> {
         // SAFETY: an integer and a window of the library.
         let code = unsafe { (self.flush)(TARGET, self.handle) };
         self.mpi.check("MPI_Win_flush", code)

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::rail::Rail;
 use super::transfer::Direction;
 use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma, completions, put};
 use crate::zero_copy::Origin;
@@ -24,6 +25,7 @@ impl Transport for Rdma {
         let zero_copy = ZeroCopyCapabilities {
             read: true,
             notified_write: true,
+            acknowledged: local.rails_in_use().all(Rail::answered),
             synchronous: false,
             scattered: false,
         };
@@ -176,6 +178,11 @@ impl ZeroCopy for Rdma {
     ) -> Result<Transfer> {
         let direction = Direction::Write { notice: None };
         self.start(peer, direction, to, from, range, token)
+    }
+
+    fn can_start(&self, peer: usize) -> bool {
+        let endpoint = self.connections.endpoints.get(peer);
+        endpoint.is_some_and(|endpoint| endpoint.has_been_made() && !endpoint.connection.is_over())
     }
 
     fn done(&mut self, family: Family) -> Option<Done> {

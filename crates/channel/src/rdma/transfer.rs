@@ -124,6 +124,13 @@ impl Unfinished {
         &self.transfer
     }
 
+    /// The length of a write without notice that has bytes. A short one travels inline, as the
+    /// device's own benchmark sends it.
+    pub(super) fn unnoticed_write(&self) -> Option<usize> {
+        let is_such = self.transfer.direction == Direction::Write { notice: None };
+        (is_such && self.transfer.len > 0).then_some(self.transfer.len as usize)
+    }
+
     /// The number of unassigned bytes.
     pub(super) fn unassigned(&self) -> u64 {
         let returned = self.returned.iter().map(|range| range.end - range.start);

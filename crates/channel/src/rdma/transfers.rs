@@ -339,8 +339,10 @@ impl Posting<'_> {
             let (note, local) = (Note::Piece(piece.id), [piece.local]);
             let signaled = piece.id.last || self.schedule.is_some();
             let queue_pair = link.transfers();
+            let written = transfer.unnoticed_write();
+            let inline = written.is_some_and(|len| queue_pair.takes_inline(len));
             let reported =
-                queue_pair.post(self.node, piece.operation, &local, false, signaled, note)?;
+                queue_pair.post(self.node, piece.operation, &local, inline, signaled, note)?;
             transfer.posted(&piece.id, reported);
             if let Some(schedule) = &mut self.schedule {
                 schedule.posted(carrier, piece.id.len.into(), self.now);

@@ -31,7 +31,7 @@ impl Shm {
     ) -> Result<u64> {
         let part = key.part_for(peer, range)?;
         let found = exposures::find(self.exposed_by(peer), key.address);
-        let Some(found) = found.filter(|found| found.exposed == access) else {
+        let Some(found) = found.filter(|found| found.exposed.grants(access)) else {
             return Err(Error::broken(peer, NOT_EXPOSED));
         };
         match key.end().is_some_and(|end| end <= found.len) {

@@ -17,6 +17,11 @@ pub(super) const ENTRIES: usize = 1 << ENTRY_BITS;
 const ENTRY_BITS: u32 = 10;
 /// Entries for collective operations: the first ones.
 pub(super) const FOR_COLLECTIVES: u16 = 128;
+/// Entries for windows: those behind them. A window without an entry is accessed by messages.
+const FOR_WINDOWS: u16 = 128;
+const FIRST_FOR_MESSAGES: u16 = FOR_COLLECTIVES + FOR_WINDOWS;
+/// Lowest bits of an entry's second word, for the access that it grants.
+const KIND_BITS: u32 = 2;
 
 /// The table of one rank in shared memory.
 pub(super) type Table = [ExposedEntry; ENTRIES];
@@ -26,6 +31,7 @@ pub(super) struct Exposures {
     /// The last generation.
     generation: u64,
     collectives: Share,
+    windows: Share,
     messages: Share,
 }
 
@@ -55,7 +61,8 @@ impl Default for Exposures {
         Exposures {
             generation: 0,
             collectives: Share::of(0..FOR_COLLECTIVES),
-            messages: Share::of(FOR_COLLECTIVES..ENTRIES as u16),
+            windows: Share::of(FOR_COLLECTIVES..FIRST_FOR_MESSAGES),
+            messages: Share::of(FIRST_FOR_MESSAGES..ENTRIES as u16),
         }
     }
 }
@@ -72,12 +79,12 @@ impl Exposures {
     ) -> Option<u64> {
         let share = match family {
             Family::Collectives => &mut self.collectives,
+            Family::Windows => &mut self.windows,
             Family::Messages => &mut self.messages,
         };
         let entry = share.take()?;
         self.generation += 1;
-        let is_writable = u64::from(exposed == Exposed::ToWrite);
-        let words = [address as u64, (len as u64) << 1 | is_writable];
+        let words = [address as u64, (len as u64) << KIND_BITS | exposed as u64];
         table[usize::from(entry)].open(self.generation, words);
         Some(self.generation << ENTRY_BITS | u64::from(entry))
     }
@@ -86,9 +93,10 @@ impl Exposures {
     pub(super) fn close(&mut self, table: &Table, number: u64) {
         let entry = entry_of(number) as u16;
         table[usize::from(entry)].close();
-        let share = match entry < FOR_COLLECTIVES {
-            true => &mut self.collectives,
-            false => &mut self.messages,
+        let share = match entry {
+            ..FOR_COLLECTIVES => &mut self.collectives,
+            FOR_COLLECTIVES..FIRST_FOR_MESSAGES => &mut self.windows,
+            FIRST_FOR_MESSAGES.. => &mut self.messages,
         };
         share.free.push(entry);
     }
@@ -105,13 +113,14 @@ pub(super) struct Found {
 /// The memory that a number names in its owner's table. `None`: the owner does not expose it.
 pub(super) fn find(table: &Table, number: u64) -> Option<Found> {
     let [address, extent] = table[entry_of(number)].find(number >> ENTRY_BITS)?;
-    let exposed = match extent & 1 {
+    let exposed = match extent & ((1 << KIND_BITS) - 1) {
         0 => Exposed::ToRead,
-        _ => Exposed::ToWrite,
+        1 => Exposed::ToWrite,
+        _ => Exposed::ToBoth,
     };
     Some(Found {
         address,
-        len: extent >> 1,
+        len: extent >> KIND_BITS,
         exposed,
     })
 }
@@ -180,8 +189,10 @@ mod tests {
         };
         let mut messages = fill(Family::Messages);
         let collectives = fill(Family::Collectives);
+        let windows = fill(Family::Windows);
         assert_eq!(collectives.len(), usize::from(FOR_COLLECTIVES));
-        assert_eq!(messages.len(), ENTRIES - usize::from(FOR_COLLECTIVES));
+        assert_eq!(windows.len(), usize::from(FOR_WINDOWS));
+        assert_eq!(messages.len(), ENTRIES - usize::from(FIRST_FOR_MESSAGES));
         assert!(fill(Family::Messages).is_empty());
         // The end of an exposure makes room for one of its family.
         exposures.close(&table, collectives[5]);
@@ -190,6 +201,7 @@ mod tests {
         let one_more = open(Family::Collectives).unwrap();
         assert_eq!(open(Family::Collectives), None);
         messages.extend(collectives.iter().filter(|it| **it != collectives[5]));
+        messages.extend(windows);
         messages.push(one_more);
         messages.sort_unstable();
         messages.dedup();

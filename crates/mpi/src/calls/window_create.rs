@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use channel::{MappedMemory, SharedMemory, SharedName, WindowLayout, WindowMemory};
+use channel::{MappedMemory, SharedMemory, SharedName, Transport, WindowLayout, WindowMemory};
 use datatype::Buffer;
 use knobs::WindowPath;
 use rma_check::Event;
@@ -16,7 +16,9 @@ use crate::comm::{Core, bare};
 use crate::errhandler;
 use crate::rank::{Rank, State};
 use crate::request::Waiting;
-use crate::window::{Direct, Facts, Flavor, Memory, Part, Ports, Window, WindowHints};
+use crate::window::{
+    Direct, Facts, Flavor, KEYS, Memory, Part, Ports, Remote, Window, WindowHints,
+};
 use crate::{Class, Error, PROC_NULL, Result};
 
 /// The memory that this rank gives to a window, and its hints.
@@ -333,11 +335,17 @@ impl Rank {
         let stripe = direct.as_ref().map(|direct| direct.memory.stripe());
         let words = direct.as_ref().is_some_and(|direct| direct.words);
         hints.settle(stripe, words);
+        let remote = match &memory {
+            Memory::Run(run) if direct.is_none() => {
+                self.open_to_members(operation, comm, run, &parts)?
+            }
+            _ => None,
+        };
         let handle = {
             let mut state = self.lock();
             let core = state.comms.get(comm)?.core.clone();
             let mut window = Window::new((comm, core), facts, parts, memory);
-            (window.direct, window.hints) = (direct, hints);
+            (window.direct, window.remote, window.hints) = (direct, remote, hints);
             state.windows.add(window)?
         };
         self.serve_by_task()?;
@@ -347,6 +355,33 @@ impl Rank {
         state.note_memory_of(handle, facts.base, facts.size as usize);
         drop(state);
         Ok(handle)
+    }
+
+    /// Exposes this rank's part of a window to the other members, and takes the keys of theirs.
+    fn open_to_members(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        memory: &Buffer,
+        parts: &[Part],
+    ) -> Result<Option<Box<Remote>>> {
+        let (core, mut remote) = {
+            let mut state = self.lock();
+            let core = state.comms.get(comm)?.core.clone();
+            let remote = state.expose_part(&core, memory)?;
+            (core, remote)
+        };
+        let mine = remote
+            .as_ref()
+            .map_or([0; KEYS], |remote| remote.own_keys());
+        let all = self.gathered(operation, comm, mine.to_vec())?;
+        if let Some(remote) = &mut remote {
+            let sizes = parts.iter().map(|part| part.size);
+            let members = core.members.iter().zip(sizes).zip(all.chunks_exact(KEYS));
+            let members = members.map(|((world, size), keys)| (world, size, keys));
+            remote.take_keys(&self.lock().router, members);
+        }
+        Ok(remote)
     }
 
     /// Leaves the service of all windows to progress, until there are none.
@@ -384,14 +419,20 @@ impl Rank {
         let comm = self.lock().windows.get(win)?.comm;
         self.lock()
             .with_window(win, |window, ports| window.ask_last(ports))?;
-        self.wait_for_window(operation, win, |window, _| window.missing_end(None).into())?;
+        self.wait_for_window(operation, win, |window, _| {
+            let missing = window.missing_end(None);
+            missing.or_else(|| window.missing_local(None)).into()
+        })?;
         self.collective(operation, &Work::Barrier, comm)?;
         self.wait_for_window(operation, win, |window, ports| {
             window.is_quiet(ports).into()
         })?;
         let mut state = self.lock();
         state.note_window(win, |window| Event::Freed { window });
-        let window = state.windows.remove(win)?;
+        let mut window = state.windows.remove(win)?;
+        if let Some(remote) = &mut window.remote {
+            remote.close(&mut state.router)?;
+        }
         state.errhandlers.remove_object(window.errhandler);
         drop((state, window));
         self.comm_free(comm)
@@ -399,6 +440,35 @@ impl Rank {
 }
 
 impl State {
+    /// Exposes this rank's part of a window to the other members. `None`: the settings say that
+    /// every access is a message.
+    fn expose_part(&mut self, core: &Core, memory: &Buffer) -> Result<Option<Box<Remote>>> {
+        if self.knobs.windows == WindowPath::Messages {
+            return Ok(None);
+        }
+        let me = core.members.world(core.rank);
+        let beside = |world: &usize| self.router.shares_memory(std::iter::once(*world));
+        let others = || core.members.iter().filter(|world| Some(*world) != me);
+        let peers = match memory.is_empty() {
+            true => [None; 2],
+            false => [others().find(beside), others().find(|world| !beside(world))],
+        };
+        let remote = Remote::expose(&mut self.router, memory, peers)?;
+        if let Some(peer) = peers[1]
+            && !remote.opens_to_devices()
+            && self.router.capabilities(peer).zero_copy.is_some()
+        {
+            let text = format!(
+                "the memory of a window, {} bytes, cannot be registered with the devices of this \
+                 rank: it is accessed by messages, in which the target takes part. More memory \
+                 that may be locked (ulimit -l) would help",
+                memory.len()
+            );
+            self.warn("windows-by-messages", &text);
+        }
+        Ok(Some(Box::new(remote)))
+    }
+
     /// `MPI_Win_get_group`.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ mod probe;
 pub(crate) mod protocol;
 mod ready_to_receive;
 mod receive;
+mod remote_access;
 mod rendezvous;
 mod send;
 mod send_queue;
@@ -55,6 +56,7 @@ pub(crate) use message::{Bytes, Message, Taken, received};
 use message_source::MessageSource;
 use protocol::{Case, Choice, CopyCostSource, Limits, Protocol, rendezvous};
 use send_queue::SendQueue;
+pub(crate) use transfers::Accessed;
 use transfers::{Stage, Transfers};
 
 use crate::lost_peers::Losses;
@@ -193,6 +195,11 @@ impl Messages {
     pub fn count_in(&mut self, profile: Arc<RankProfile>) {
         self.profile = Some(profile);
         self.send_queue.hide_one_puts();
+    }
+
+    /// The settings that bound protocols.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// True if this rank can move something without a packet from a peer.

@@ -50,7 +50,7 @@ impl Messages {
                     self.cancel(router, active)?;
                 }
             }
-            Operation::Collective { .. } | Operation::Generalized => {}
+            Operation::Collective { .. } | Operation::Access { .. } | Operation::Generalized => {}
         }
         Ok(())
     }

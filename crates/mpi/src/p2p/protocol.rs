@@ -472,6 +472,7 @@ pub(crate) mod tests {
         zero_copy: Some(ZeroCopyCapabilities {
             read: true,
             notified_write: false,
+            acknowledged: true,
             synchronous: true,
             scattered: true,
         }),
@@ -499,6 +500,7 @@ pub(crate) mod tests {
         zero_copy: Some(ZeroCopyCapabilities {
             read: true,
             notified_write: true,
+            acknowledged: true,
             synchronous: false,
             scattered: false,
         }),

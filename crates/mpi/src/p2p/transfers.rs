@@ -33,6 +33,8 @@ pub(super) enum Stage {
     Writing,
     /// A read into this rank's buffer; its end is reported to the sender's request.
     Reading { sender: u32 },
+    /// An access to memory of the peer, in which the peer has no part.
+    Accessing,
     /// The peer writes to this rank's buffer.
     Expecting,
     /// The peer may write to this rank's buffer, which was announced (RTR).
@@ -44,6 +46,17 @@ pub(super) enum Stage {
         /// The announcement is being revoked.
         revoking: bool,
     },
+}
+
+/// The answer to an access to memory of a peer.
+pub(crate) enum Accessed {
+    /// The bytes have been moved.
+    Done,
+    /// A device moves the bytes, and completes this request.
+    Started(RequestId),
+    /// The buffer cannot be used for an access: it is not one run, or its device or the system
+    /// refuses it.
+    Refused,
 }
 
 /// A message of this rank's, and the receiver's buffer for it.

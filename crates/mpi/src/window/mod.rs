@@ -14,6 +14,8 @@
 //! - `messages`: the bytes on the way;
 //! - `operation`: operations and their checks;
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
+//! - `straight`: puts and gets straight to the memory of a target, by devices or by the kernel;
+//!   `keys`: that memory;
 //! - `hints`: info keys;
 //! - `checked`: notes for a check of conflicts.
 
@@ -23,6 +25,7 @@ mod epoch;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod hints;
+mod keys;
 mod locks;
 mod mapped;
 mod memory;
@@ -30,6 +33,7 @@ mod messages;
 mod operation;
 mod origin;
 mod peers;
+mod straight;
 mod target;
 
 use std::collections::BTreeMap;
@@ -42,6 +46,7 @@ pub(crate) use direct::Direct;
 pub use direct::NearPlace;
 pub(crate) use epoch::{Epochs, Held};
 pub use hints::WindowHints;
+pub(crate) use keys::{KEYS, Remote};
 pub(crate) use locks::{LockKind, Locks};
 pub(crate) use memory::Memory;
 use messages::Answer;
@@ -134,6 +139,10 @@ pub struct Window {
     pub(crate) memory: Memory,
     /// The memory of all parts, if operations are loads and stores.
     pub(crate) direct: Option<Box<Direct>>,
+    /// The memory of this rank that others access without it, and the keys of theirs.
+    pub(crate) remote: Option<Box<Remote>>,
+    /// The ways of puts and gets so far.
+    pub counts: WayCounts,
     pub(crate) epochs: Epochs,
     locks: Locks,
     targets: BTreeMap<u32, Target>,
@@ -144,6 +153,15 @@ pub struct Window {
     completes: BTreeMap<u32, u64>,
     /// The first failure that no call has reported.
     failure: Option<Error>,
+}
+
+/// Operations of this rank on a window by the way that they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WayCounts {
+    /// Puts and gets straight to the memory of a target that this rank does not map.
+    pub straight: u64,
+    /// Operations by messages.
+    pub messages: u64,
 }
 
 /// The machines that a window works with.
@@ -179,6 +197,8 @@ impl Window {
             parts: parts[..shown].into(),
             memory,
             direct: None,
+            remote: None,
+            counts: WayCounts::default(),
             epochs: Epochs::default(),
             locks: Locks::default(),
             targets: BTreeMap::new(),

@@ -15,6 +15,7 @@ use datatype::{Buffer, Elements, Op, Predefined, Type};
 use super::messages::*;
 use super::operation::{Access, Place};
 use super::peers::{Carried, Data, Local, Outgoing};
+use super::straight::Way;
 use super::{Ports, Window};
 use crate::request::{Mode, Operation, RequestId};
 use crate::{Class, Error, PROC_NULL, Result, Status};
@@ -54,7 +55,19 @@ impl Window {
             direct.apply(access, place, (target, at, bytes))?;
             return complete(ports);
         }
-        self.ask_for_lock(ports, target, false)?;
+        let straight = match self.start_remote(ports, access, place, (target, at, bytes))? {
+            Way::Done => return complete(ports),
+            Way::Started(requests) => Some(requests),
+            Way::Messages => None,
+        };
+        if let Some(requests) = straight {
+            let user = self.user_request(ports, wants_request)?;
+            self.keep_straight(target, requests, user);
+            return Ok(user);
+        }
+        self.counts.messages += 1;
+        let waits = self.wants_grant(target, bytes);
+        self.ask_for_lock(ports, target, waits)?;
         let uses_memory = match access {
             Access::Put(_) => bytes > PIECE,
             Access::Accumulate { .. } => false,
@@ -65,21 +78,9 @@ impl Window {
             self.pump(ports, target);
             return complete(ports);
         }
-        let user = match wants_request {
-            true => {
-                let context = Some(self.core.context);
-                let operation = Operation::Collective { context };
-                Some(ports.messages.requests.add(operation)?)
-            }
-            false => None,
-        };
+        let user = self.user_request(ports, wants_request)?;
         let known = self.targets.entry(target).or_default();
-        known.locals.push_back(Local {
-            queued: 0,
-            open: Vec::new(),
-            user,
-            class: Class::SUCCESS,
-        });
+        known.locals.push_back(Local::new(Vec::new(), user, false));
         let sent = self.send_access(ports, access, place, (target, at, bytes));
         self.pump(ports, target);
         if let Err(error) = sent {
@@ -95,6 +96,26 @@ impl Window {
         }
         self.end_locals_of(ports, target);
         Ok(user)
+    }
+
+    fn user_request(&self, ports: &mut Ports, is_wanted: bool) -> Result<Option<RequestId>> {
+        let context = Some(self.core.context);
+        let operation = || Operation::Collective { context };
+        is_wanted
+            .then(|| ports.messages.requests.add(operation()))
+            .transpose()
+    }
+
+    /// Keeps an operation that moves straight to or from the target's memory until it is complete.
+    pub(super) fn keep_straight(
+        &mut self,
+        target: u32,
+        requests: Vec<(RequestId, u64)>,
+        user: Option<RequestId>,
+    ) {
+        let known = self.targets.entry(target).or_default();
+        known.straight += 1;
+        known.locals.push_back(Local::new(requests, user, true));
     }
 
     fn last_local(&mut self, target: u32) -> Option<&mut Local> {
@@ -202,7 +223,11 @@ impl Window {
             local.queued += 1;
         }
         let data = data.map(|data| (data, number.wrapping_sub(1)));
-        known.queue.push_back(Outgoing { bytes, data });
+        known.queue.push_back(Outgoing {
+            bytes,
+            is_end: false,
+            data,
+        });
     }
 
     /// The bytes of a message with a place, in memory of the library.
@@ -262,6 +287,10 @@ impl Window {
     fn signal(&mut self, ports: &mut Ports, target: u32, head: Head) -> Result<()> {
         let bytes = Carried::Short(head.encode().into());
         self.push(target, bytes, None);
+        let known = self.targets.entry(target).or_default();
+        if let Some(last) = known.queue.back_mut() {
+            last.is_end = matches!(head.kind, Kind::Unlock | Kind::Complete);
+        }
         self.pump(ports, target);
         Ok(())
     }
@@ -369,6 +398,10 @@ impl Window {
             if known.sent - known.acknowledged >= CREDIT {
                 return moved;
             }
+            let first = known.queue.front();
+            if first.is_some_and(|first| first.is_end && known.straight > 0) {
+                return moved;
+            }
             let Some(outgoing) = known.queue.pop_front() else {
                 return moved;
             };
@@ -450,6 +483,7 @@ impl Window {
                         return Err(super::nonsense(from, "an answer to no question"));
                     }
                     known.synced += 1;
+                    known.is_granted |= known.is_locked;
                 }
                 self.pump(ports, from);
             }
@@ -464,7 +498,11 @@ impl Window {
         let targets: Vec<u32> = waits.map(|(target, _)| *target).collect();
         let mut moved = false;
         for target in targets {
-            moved |= self.end_locals_of(ports, target);
+            if self.end_locals_of(ports, target) {
+                moved = true;
+                // The end of an epoch may have waited for them.
+                self.pump(ports, target);
+            }
         }
         moved
     }
@@ -488,6 +526,8 @@ impl Window {
                         } else if status.bytes < *expected {
                             // The target returns nothing for an access outside of its memory.
                             local.class = Class::RMA_RANGE;
+                        } else {
+                            local.is_answered |= *expected > 0;
                         }
                         false
                     }
@@ -507,6 +547,8 @@ impl Window {
                 let detail = format!("an access to rank {target} of the window has failed");
                 self.failure = Some(Error::new(error, detail));
             }
+            known.straight -= usize::from(local.is_straight);
+            known.is_granted |= known.is_locked && local.is_answered;
             known.locals.pop_front();
             known.first_local += 1;
             moved = true;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use datatype::{Buffer, Type};
 
+use super::keys::Shortest;
 use crate::Class;
 use crate::request::RequestId;
 
@@ -31,11 +32,17 @@ pub(super) struct Target {
     pub(super) first_local: u64,
     /// The type of the last operation, which the target remembers.
     pub(super) last_type: Option<Type>,
+    /// Operations that move straight to or from its memory and are not complete.
+    pub(super) straight: usize,
+    /// The lengths from which operations do, once they are known.
+    pub(super) shortest: Option<Shortest>,
 }
 
 /// A message in the stream of operations.
 pub(super) struct Outgoing {
     pub(super) bytes: Carried,
+    /// It leaves once no operation moves straight to the target's memory: the epoch ends.
+    pub(super) is_end: bool,
     /// The data that follow or return, and the number of the operation at its origin.
     pub(super) data: Option<(Data, u64)>,
 }
@@ -63,6 +70,27 @@ pub(super) struct Local {
     /// The program's request.
     pub(super) user: Option<RequestId>,
     pub(super) class: Class,
+    /// It moves straight to or from the target's memory.
+    pub(super) is_straight: bool,
+    /// The target has returned data, so it has granted the lock.
+    pub(super) is_answered: bool,
+}
+
+impl Local {
+    pub(super) fn new(
+        open: Vec<(RequestId, u64)>,
+        user: Option<RequestId>,
+        is_straight: bool,
+    ) -> Local {
+        Local {
+            queued: 0,
+            open,
+            user,
+            class: Class::SUCCESS,
+            is_straight,
+            is_answered: false,
+        }
+    }
 }
 
 /// An origin of operations on this rank.

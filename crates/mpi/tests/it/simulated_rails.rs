@@ -269,11 +269,31 @@ impl Plan<'_> {
 
 /// Runs the program of a seed.
 fn simulate(seed: u64) -> Run {
+    simulate_scene(seed, scene(seed), program)
+}
+
+/// Runs another program on the machine of a seed, under its faults; ranks lie on hosts in any
+/// order.
+pub(crate) fn simulate_program(seed: u64, other: fn(&Arc<Rank>, u64)) -> Run {
+    let mut scene = scene(seed);
+    let mut random = Random::new(seed ^ 0x9e37);
+    let hosts = &mut scene.machine.hosts;
+    for at in (1..hosts.len()).rev() {
+        hosts.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    simulate_scene(seed, scene, move |rank, seed, _| other(rank, seed))
+}
+
+fn simulate_scene(
+    seed: u64,
+    scene: Scene,
+    program: impl Fn(&Arc<Rank>, u64, Course) + 'static,
+) -> Run {
     let Scene {
         machine,
         settings,
         course,
-    } = scene(seed);
+    } = scene;
     if random_program::only_seed().is_some() {
         eprintln!(
             "{course:?}, hosts {:?}, {} rails, by {:?}, {settings:?}, {:?}, {:#?}",

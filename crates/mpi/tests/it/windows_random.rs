@@ -1,9 +1,10 @@
 //! Random programs of one-sided communication against a sequential reference: on ranks as threads,
-//! over TCP with one rail and with two, and on modelled machines under random faults. `SEED=n` runs
+//! over TCP with one rail and with two, and on modelled machines under random faults, with one to
+//! three rails that die and come back. `SEED=n` runs
 //! the program of seed n only, `SEEDS=n` those of the first n seeds.
 
 use crate::common::{random_program, random_windows, run_nodes, run_with};
-use crate::{simulated, tcp};
+use crate::{simulated, simulated_rails, tcp};
 
 #[test]
 fn random_windows_hold_what_a_sequential_program_leaves() {
@@ -44,6 +45,24 @@ fn simulated_windows_hold_what_a_sequential_program_leaves() {
                 simulated::simulate_program(seed, program),
                 "seed {seed}"
             );
+        }
+    }
+}
+
+#[test]
+fn windows_over_failing_rails_hold_what_a_sequential_program_leaves() {
+    for seed in random_program::seeds(50) {
+        eprintln!("seed {seed}");
+        let program = |rank: &_, seed| {
+            for part in 0..3 {
+                random_windows::play(rank, 3 * seed + part);
+            }
+            random_windows::take_turns(rank, seed);
+        };
+        let run = simulated_rails::simulate_program(seed, program);
+        if seed % 8 == 0 {
+            let again = simulated_rails::simulate_program(seed, program);
+            assert_eq!(run, again, "seed {seed}");
         }
     }
 }

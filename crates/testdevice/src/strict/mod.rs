@@ -83,6 +83,7 @@ fn devices(shared: &Arc<StrictMachine>, rank: usize, setup: &Setup) -> Vec<Stric
         shared: shared.clone(),
         index: shared.index(rank, rail),
         attributes: attributes(setup, rank, rail),
+        longest_region: setup.longest_region,
     };
     (0..setup.rails_of_rank(rank)).map(device).collect()
 }
@@ -300,6 +301,7 @@ struct StrictDevice {
     shared: Arc<StrictMachine>,
     index: usize,
     attributes: Attributes,
+    longest_region: usize,
 }
 
 impl Drop for StrictDevice {
@@ -320,6 +322,10 @@ impl Device for StrictDevice {
     }
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
+        if len > self.longest_region {
+            let words = format!("{len} bytes are more than can be registered");
+            return Err(Error::Shortage(words));
+        }
         self.shared.with(|world| {
             world
                 .device(self.index)

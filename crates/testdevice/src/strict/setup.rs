@@ -30,6 +30,8 @@ pub struct Setup {
     pub ties_both: bool,
     /// The time after which a request over a cut cable fails, in nanoseconds.
     pub timeout_ns: u64,
+    /// The longest memory that can be registered, in bytes.
+    pub longest_region: usize,
     /// The seed of everything random.
     pub seed: u64,
 }
@@ -71,6 +73,7 @@ impl Default for Setup {
             answered: true,
             ties_both: false,
             timeout_ns: 2_000_000,
+            longest_region: usize::MAX,
             seed: 1,
         }
     }

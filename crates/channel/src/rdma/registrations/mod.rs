@@ -268,7 +268,7 @@ impl Registrations {
         let for_writing = || writes.find(address, len);
         match exposed {
             Exposed::ToRead => reads.find(address, len).or_else(for_writing),
-            Exposed::ToWrite => for_writing(),
+            Exposed::ToWrite | Exposed::ToBoth => for_writing(),
         }
     }
 
@@ -312,13 +312,13 @@ impl Registrations {
     fn enter(&mut self, node: &mut dyn Node, number: usize, (address, len, exposed): ExposedRange) {
         let narrower = match exposed {
             Exposed::ToRead => 0..1,
-            Exposed::ToWrite => 0..2,
+            Exposed::ToWrite | Exposed::ToBoth => 0..2,
         };
         let mut within = Vec::new();
         for cover in &mut self.covers[narrower] {
             within.extend(cover.take_within(address, len));
         }
-        self.covers[exposed as usize].insert(address, len, number);
+        self.covers[cover_of(exposed)].insert(address, len, number);
         for other in within {
             let registration = self.at_mut(other);
             registration.found = false;
@@ -431,7 +431,7 @@ impl Registrations {
         self.idle.remove(&gone.used);
         self.bytes -= self.cost(gone.len);
         if gone.found {
-            self.covers[gone.allows as usize].remove(gone.address);
+            self.covers[cover_of(gone.allows)].remove(gone.address);
         }
         if gone.watched {
             self.unwatch(gone.address, gone.len);
@@ -499,7 +499,7 @@ impl Registrations {
             let (address, len, allows) =
                 (registration.address, registration.len, registration.allows);
             if was_found {
-                self.covers[allows as usize].remove(address);
+                self.covers[cover_of(allows)].remove(address);
             }
             self.unwatch(address, len);
             if users == 0 {
@@ -551,6 +551,12 @@ impl Registrations {
     }
 }
 
+/// The place of a registration among the covers: for reading, or for writing. One for writing that
+/// may be found serves reading too.
+fn cover_of(allows: Exposed) -> usize {
+    usize::from(allows != Exposed::ToRead)
+}
+
 /// The rights of a registration. One that is kept for writing serves later exposures for reading.
 fn access(exposed: Exposed, kept: bool) -> Access {
     match exposed {
@@ -558,10 +564,10 @@ fn access(exposed: Exposed, kept: bool) -> Access {
             remote_read: true,
             ..Access::default()
         },
-        Exposed::ToWrite => Access {
+        Exposed::ToWrite | Exposed::ToBoth => Access {
             local_write: true,
             remote_write: true,
-            remote_read: kept,
+            remote_read: kept || exposed == Exposed::ToBoth,
             ..Access::default()
         },
     }

@@ -2,7 +2,8 @@
 //! all ranks know the whole program, so each computes what every window must hold.
 //!
 //! In a phase either each word of a window belongs to one origin, whose operations on it are in
-//! order, or all origins accumulate by one commutative operation.
+//! order, or each operation has words of its own, or all origins accumulate by one commutative
+//! operation.
 
 use std::sync::Arc;
 
@@ -142,7 +143,7 @@ pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
     let win = memory.window(rank, random.below(2) == 0, stripe);
     let members = rank.lock().window_group(win).unwrap();
     let mut reference = vec![vec![0i64; WORDS]; size];
-    for phase in 0..3 + random.below(4) {
+    for phase in 0..3 + random.below(5) {
         let sync =
             [Sync::Fence, Sync::LockAll, Sync::Locks, Sync::PostStart][random.below(4) as usize];
         let steps = steps(&mut random, size, sync);
@@ -151,7 +152,7 @@ pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
         for step in &steps {
             let old = step.apply(&mut reference[step.target]);
             if step.origin == me {
-                held.push(start(rank, win, step, old, sync, steps.is_shared));
+                held.push(start(rank, win, step, old, sync, steps.course));
             }
         }
         close(rank, win, sync);
@@ -178,8 +179,18 @@ pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
 /// The operations of a phase, in an order that the reference may take.
 struct Steps {
     all: Vec<Step>,
+    course: Course,
+}
+
+/// The words of the operations of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
     /// Several origins accumulate to one word.
-    is_shared: bool,
+    Shared,
+    /// A word belongs to an origin, whose operations on it are in order.
+    InOrder,
+    /// A word belongs to an operation: long ones of all origins are under way together.
+    Apart,
 }
 
 impl<'a> IntoIterator for &'a Steps {
@@ -192,23 +203,20 @@ impl<'a> IntoIterator for &'a Steps {
 }
 
 fn steps(random: &mut Random, size: usize, sync: Sync) -> Steps {
+    let course = [Course::Shared, Course::InOrder, Course::Apart][random.below(3) as usize];
+    if course == Course::Apart {
+        return steps_apart(random, size);
+    }
     // Only accumulates have an order within an epoch without flushes.
     let can_flush = matches!(sync, Sync::LockAll | Sync::Locks);
-    let is_shared = random.below(2) == 0;
+    let is_shared = course == Course::Shared;
     let common = [Op::Sum, Op::Max, Op::Bxor][random.below(3) as usize];
     let all = (0..random.below(30)).map(|_| {
         let origin = random.below(size as u64) as usize;
         let count = [1, 1, 3, 100, 3000][random.below(5) as usize];
-        let op = [Op::Sum, Op::Max, Op::Replace, Op::NoOp][random.below(4) as usize];
-        let kind = match (is_shared, random.below(6)) {
-            (true, _) => Kind::Accumulate(common),
-            (_, 0 | 1) if can_flush => Kind::Put,
-            (_, 0 | 1) => Kind::Accumulate(Op::Replace),
-            (_, 2) if can_flush => Kind::Get,
-            (_, 2) => Kind::GetAccumulate(Op::NoOp),
-            (_, 3) => Kind::Accumulate(op),
-            (_, 4) => Kind::GetAccumulate(op),
-            _ => Kind::CompareAndSwap(random.below(2) == 0),
+        let kind = match is_shared {
+            true => Kind::Accumulate(common),
+            false => kind(random, can_flush),
         };
         let count = match kind {
             Kind::CompareAndSwap(_) => 1,
@@ -231,7 +239,60 @@ fn steps(random: &mut Random, size: usize, sync: Sync) -> Steps {
     });
     Steps {
         all: all.collect(),
-        is_shared,
+        course,
+    }
+}
+
+/// A kind of operation on words that belong to its origin. Puts and gets if they `can_flush`.
+fn kind(random: &mut Random, can_flush: bool) -> Kind {
+    let op = [Op::Sum, Op::Max, Op::Replace, Op::NoOp][random.below(4) as usize];
+    match random.below(6) {
+        0 | 1 if can_flush => Kind::Put,
+        0 | 1 => Kind::Accumulate(Op::Replace),
+        2 if can_flush => Kind::Get,
+        2 => Kind::GetAccumulate(Op::NoOp),
+        3 => Kind::Accumulate(op),
+        4 => Kind::GetAccumulate(op),
+        _ => Kind::CompareAndSwap(random.below(2) == 0),
+    }
+}
+
+/// Operations on words that no other operation of the phase accesses, most of them puts and gets:
+/// one run of words, or several.
+fn steps_apart(random: &mut Random, size: usize) -> Steps {
+    let mut free = vec![0; size];
+    let mut all = Vec::new();
+    for _ in 0..random.below(40) {
+        let kind = match random.below(4) {
+            0 => kind(random, true),
+            1 => Kind::Get,
+            _ => Kind::Put,
+        };
+        let count = match kind {
+            Kind::CompareAndSwap(_) => 1,
+            _ => [1, 2, 40, 700, 2500, 6000][random.below(6) as usize],
+        };
+        let stride = [1, 1, 1, 3][random.below(4) as usize];
+        let target = random.below(size as u64) as usize;
+        let first = free[target] + random.below(9) as usize;
+        let end = first + count * stride;
+        if end > WORDS {
+            continue;
+        }
+        free[target] = end;
+        all.push(Step {
+            origin: random.below(size as u64) as usize,
+            target,
+            first,
+            count,
+            stride,
+            kind,
+            seed: random.word() as i64 | 1,
+        });
+    }
+    Steps {
+        all,
+        course: Course::Apart,
     }
 }
 
@@ -242,7 +303,7 @@ fn start(
     step: &Step,
     old: Vec<i64>,
     sync: Sync,
-    is_shared: bool,
+    course: Course,
 ) -> Held {
     let swaps = matches!(step.kind, Kind::CompareAndSwap(true));
     let mut held = Held {
@@ -291,7 +352,7 @@ fn start(
         ty,
     };
     // Puts and gets of one word are in order only if each is at its target before the next.
-    if !is_shared && matches!(sync, Sync::LockAll | Sync::Locks) {
+    if course == Course::InOrder && matches!(sync, Sync::LockAll | Sync::Locks) {
         let target = Some(step.target as i32);
         rank.window_flush("MPI_Win_flush", win, target).unwrap();
     }

@@ -1,0 +1,138 @@
+//! Puts and gets straight to the memory of a target, in which the target has no part: a device of
+//! this rank's moves the bytes, or the kernel copies them between two processes of a host.
+//!
+//! Invariants:
+//! - no access starts before the target has granted the lock of its epoch;
+//! - an access is complete at its target when its request is, so the end of an epoch is told behind
+//!   the requests of all accesses (`origin`).
+
+use channel::{Exposed, Transport, ZeroCopy};
+
+use super::keys::Shortest;
+use super::operation::{Access, Place};
+use super::{Ports, Window};
+use crate::Result;
+use crate::p2p::Accessed;
+use crate::request::RequestId;
+
+/// Runs of bytes at a target that one operation accesses, at most.
+const MOST_RUNS: usize = 16;
+
+/// The way of an operation.
+pub(super) enum Way {
+    /// By messages.
+    Messages,
+    /// It is complete.
+    Done,
+    /// Devices move its bytes, and complete these requests.
+    Started(Vec<(RequestId, u64)>),
+}
+
+impl Window {
+    /// Starts a put or a get straight to the memory of its target, where that is possible and
+    /// faster.
+    pub(super) fn start_remote(
+        &mut self,
+        ports: &mut Ports,
+        access: &Access,
+        place: &Place,
+        (target, at, bytes): (u32, i64, usize),
+    ) -> Result<Way> {
+        let (origin, is_put) = match access {
+            Access::Put(origin) => (origin, true),
+            Access::Get(origin) => (origin, false),
+            _ => return Ok(Way::Messages),
+        };
+        if target == self.core.rank as u32 && !ports.router.machine().is_virtual() {
+            return self.copy_here(access, place, at);
+        }
+        let Some(key) = self.remote.as_deref().and_then(|remote| remote.key(target)) else {
+            return Ok(Way::Messages);
+        };
+        let key = *key;
+        let peer = self.world(target)?;
+        let shortest = self.shortest(ports, target, peer);
+        let least = if is_put { shortest.put } else { shortest.get };
+        if bytes < least || !self.may_start(target) || !ports.router.can_start(peer) {
+            return Ok(Way::Messages);
+        }
+        let runs = place.ty.runs(place.count, MOST_RUNS + 1);
+        let is_short = runs.len() > 1 && bytes / runs.len() < shortest.run;
+        if runs.len() > MOST_RUNS || is_short {
+            return Ok(Way::Messages);
+        }
+        let exposed = match is_put {
+            true => Exposed::ToRead,
+            false => Exposed::ToWrite,
+        };
+        let (mut started, mut position) = (Vec::new(), 0);
+        for (offset, len) in runs {
+            let len = len.min(bytes - position);
+            // The bounds of the whole have been checked.
+            let first = (at + offset as i64) as usize;
+            let Some(part) = key.part(first..first + len).filter(|_| len > 0) else {
+                break;
+            };
+            let here = origin.slice(position, len);
+            let accessed = ports
+                .messages
+                .access(ports.router, peer, (&here, exposed), &part)?;
+            match accessed {
+                Accessed::Done => {}
+                Accessed::Started(id) => started.push((id, 0)),
+                Accessed::Refused => {
+                    // What has started ends before the same bytes move by messages.
+                    self.keep_straight(target, started, None);
+                    return Ok(Way::Messages);
+                }
+            }
+            position += len;
+        }
+        self.counts.straight += 1;
+        Ok(match started.is_empty() {
+            true => Way::Done,
+            false => Way::Started(started),
+        })
+    }
+
+    /// An access to this rank's own part.
+    fn copy_here(&mut self, access: &Access, place: &Place, at: i64) -> Result<Way> {
+        if !self.may_start(self.core.rank as u32) {
+            return Ok(Way::Messages);
+        }
+        let here = self.memory.find(at, place.count, &place.ty)?;
+        match access {
+            Access::Put(origin) => origin.copy_to(&here),
+            Access::Get(origin) => here.copy_to(origin),
+            _ => return Ok(Way::Messages),
+        };
+        self.counts.straight += 1;
+        Ok(Way::Done)
+    }
+
+    /// The epoch allows accesses in which the target has no part: its lock has been granted, if it
+    /// has one.
+    fn may_start(&self, target: u32) -> bool {
+        let needs_lock = self
+            .epochs
+            .lock_of(target)
+            .is_some_and(|held| !held.nocheck);
+        let known = self.targets.get(&target);
+        !needs_lock || known.is_some_and(|known| known.is_locked && known.is_granted)
+    }
+
+    /// Further accesses of this length to a target may go straight to its memory, so the grant of
+    /// its lock is worth a message.
+    pub(super) fn wants_grant(&self, target: u32, bytes: usize) -> bool {
+        let remote = self.remote.as_deref();
+        bytes > super::messages::PIECE && remote.is_some_and(|remote| remote.key(target).is_some())
+    }
+
+    fn shortest(&mut self, ports: &mut Ports, target: u32, peer: usize) -> Shortest {
+        let known = self.targets.entry(target).or_default();
+        *known.shortest.get_or_insert_with(|| {
+            let capabilities = ports.router.capabilities(peer);
+            Shortest::of(&capabilities, ports.messages.limits())
+        })
+    }
+}
