@@ -4,8 +4,8 @@
     tests/rust.py unit|loom [--compile]
 
 `unit` uses cargo-nextest (scripts/nextest), which gives each test a process and a time limit (.config/nextest.toml). Where it cannot
-be had, `cargo test` runs the tests, and one limit holds for all of them. `loom` explores every order of the memory accesses of rings
-and doorbells. `--compile` compiles the test programs and stops. The last line is `N passed, N failed, N skipped`.
+be had, `cargo test` runs the tests, and one limit holds for all of them. `loom` explores every order of the memory accesses of rings,
+doorbells and the worker of files. `--compile` compiles the test programs and stops. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from harness import Tally  # noqa: E402
 CARGO = shlex.split(os.environ.get("CARGO", "cargo"))
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", harness.ROOT / "target"))
 UNIT = ["test", "--workspace"]
-LOOM = ["test", "-p", "channel", "--lib", "--profile", "loom", "--target-dir", str(TARGET / "loom")]
+LOOM = ["test", "-p", "channel", "-p", "files", "--lib", "--profile", "loom", "--target-dir", str(TARGET / "loom")]
 # Limits of a whole run.
 SECONDS = {"unit": 1800, "documentation": 600, "loom": 1200}
 RESULT = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; .* finished in ([\d.]+)s")

@@ -1,6 +1,7 @@
 /* Chapter 14 from end to end: modes, views, all forms of reads and writes, pointers, hints, sizes,
  * representations, partial counts at the end of a file, ranks with nothing to do. */
 #include "check.h"
+#include <dirent.h>
 #include <unistd.h>
 
 static char name[128];
@@ -334,6 +335,51 @@ static void facts(void) {
     OK(MPI_File_close(&file));
 }
 
+/* Threads of this process that access files. */
+static int workers(void) {
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        char path[300], text[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *comm = fopen(path, "r");
+        if (!comm) continue;
+        if (fgets(text, sizeof text, comm)) count += !strncmp(text, "fishplate files", 15);
+        fclose(comm);
+    }
+    if (tasks) closedir(tasks);
+    return count;
+}
+
+/* A thread exists from the first nonblocking access on, until its last file is closed. A request
+ * that is freed ends with the file at the latest, and cancelling it changes nothing. */
+static void worker(int wanted) {
+    MPI_File files[2];
+    MPI_Request request;
+    MPI_Status status;
+    int out = rank + 1, in = 0, cancelled = 1;
+    for (int i = 0; i < 2; i++) files[i] = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+    OK(MPI_File_write_at_all(files[0], 4 * rank, &out, 1, MPI_INT, MPI_STATUS_IGNORE));
+    SAME(workers(), 0);
+    OK(MPI_File_iwrite_at(files[0], 4 * rank, &out, 1, MPI_INT, &request));
+    SAME(workers(), wanted);
+    OK(MPI_Cancel(&request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    SAME(cancelled, 0);
+    OK(MPI_File_iread_at(files[1], 4 * rank, &in, 1, MPI_INT, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    SAME(in, out);
+    out = 100 + rank;
+    OK(MPI_File_iwrite_at(files[1], 4 * rank, &out, 1, MPI_INT, &request));
+    OK(MPI_Request_free(&request));
+    OK(MPI_File_close(&files[1]));
+    OK(MPI_File_read_at(files[0], 4 * rank, &in, 1, MPI_INT, MPI_STATUS_IGNORE));
+    SAME(in, out);
+    OK(MPI_File_close(&files[0]));
+    SAME(workers(), 0);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const char *folder = getenv("TMPDIR");
@@ -345,5 +391,6 @@ int main(int argc, char **argv) {
     external32();
     registered();
     facts();
+    worker(argc > 1 ? 0 : 1);
     return finish();
 }

@@ -85,7 +85,7 @@ TABLE = [
     ("coll_shared", [2, 3, 4, 8], {"seconds": 120}),
     ("neighbours", [1, 2, 3, 4, 8], {}),
     ("files", [1, 2, 3, 4], {"mpich": "no data representation can be registered"}),
-    ("files", [4], {"options": ["--fabric", "2xqdr"], "mpich": "it has no modelled machines"}),
+    ("files", [4], {"args": ["without-worker"], "options": ["--fabric", "2xqdr"], "mpich": "it has no modelled machines"}),
     ("file_patterns", [1, 2, 3, 4], {"seconds": 120, "mpich": "it tells the bytes asked for, not those read, and hangs where one rank may not write"}),
     ("file_errors", [1, 2, 3, 4], {"mpich": "its ranks do not agree on errors"}),
     ("file_errors", [3], {"options": ["--fabric", "qdr"], "mpich": "it has no modelled machines"}),

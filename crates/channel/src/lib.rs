@@ -107,7 +107,7 @@ pub use transport::{
     Capabilities, CostHints, End, First, Head, More, Put, Transport, ZeroCopyCapabilities,
 };
 #[cfg(not(loom))]
-pub use wait::{Party, Polls, WaitMode, WaitSettings, Waiter};
+pub use wait::{Helper, Party, Polls, WaitMode, WaitSettings, Waiter};
 #[cfg(not(loom))]
 pub use window_memory::{
     HeldStripe, HeldStripes, Stripes, Ticket, WindowLayout, WindowLock, WindowMemory,

@@ -40,6 +40,12 @@ impl Machine<'_> {
         }
     }
 
+    /// Hands requests to the machine's storage, see [`Accounting::store`](device::Accounting).
+    /// `None`: files take no virtual time.
+    pub fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
+        self.0.as_mut()?.node().accounting()?.store(requests, bytes)
+    }
+
     /// The rank's virtual time, if the machine is modelled. Reading it is not charged.
     pub fn virtual_time(&mut self) -> Option<VirtualTime> {
         let accounting = self.0.as_mut()?.node().accounting()?;

@@ -54,7 +54,7 @@ pub fn ratio_errors() -> [f64; 2] {
 /// A row's time if the network is slower by the error of ratios: what a message costs, in delays
 /// and in work, by that of latencies, and the rest by that of bandwidths. Computing stays.
 fn slower(row: &Row) -> Option<f64> {
-    let [_, _, latency, bandwidth, rate] = row.bounds?.shares;
+    let [_, _, latency, bandwidth, rate, _] = row.bounds?.shares;
     let [of_latencies, of_bandwidths] = ratio_errors();
     let more = (latency + rate) * (of_latencies - 1.0) + bandwidth * (of_bandwidths - 1.0);
     Some(row.time()? * (1.0 + more))
@@ -421,7 +421,7 @@ mod tests {
             ranks,
             outcome: Outcome::Ran(Box::new(summary)),
             bounds: Some(Bounds {
-                shares: [1.0 - network, 0.0, network, 0.0, 0.0],
+                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0],
             }),
             price: Err(PriceGap::Missing(vec!["host"])),
             without: vec![seconds; 3],

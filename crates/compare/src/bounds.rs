@@ -1,18 +1,21 @@
-//! The bound of a program on a machine: the greatest of five shares of its time.
+//! The bound of a program on a machine: the greatest of six shares of its time.
 //!
 //! The time of a run falls into three parts: the mean computing of the ranks; the time beyond it
 //! that remains on a machine without any cost of communication, which is *imbalance* (uneven
 //! computing, and ranks that wait for each other's computing); and the rest, which the network
-//! costs. The rest is divided in proportion to the time that disappears if one kind of cost alone
+//! and the storage cost. The rest is divided in proportion to the time that disappears if one kind of cost alone
 //! is idealised: *latency* (delays that messages share: chips, buses, cables, switches),
 //! *bandwidth* (all rates in bytes), and *message rate* (work for each message, one after the
-//! other: processors and libraries, and the engines of HCAs).
+//! other: processors and libraries, and the engines of HCAs), *storage* (files, on a machine with a
+//! storage).
 
+use fabric::components::Part;
 use fabric::quantity::{Quantity, Raw};
-use fabric::{GbPerSec, Nanos, PerSec};
+use fabric::{GbPerSec, Nanos, PerSec, Storage};
 use profile::Summary;
 
 use crate::machine::{Change, Machine};
+use crate::report::Row;
 
 /// The part of a machine that costs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +26,8 @@ pub enum Ideal {
     Bandwidth,
     /// Work for each message.
     MessageRate,
+    /// Files.
+    Storage,
     /// All of these.
     Everything,
 }
@@ -43,7 +48,19 @@ const PROCESSOR: [&str; 6] = [
 
 impl Ideal {
     /// The kinds of cost, one at a time.
-    pub const SINGLE: [Ideal; 3] = [Ideal::Latency, Ideal::Bandwidth, Ideal::MessageRate];
+    pub const SINGLE: [Ideal; 4] = [
+        Ideal::Latency,
+        Ideal::Bandwidth,
+        Ideal::MessageRate,
+        Ideal::Storage,
+    ];
+
+    /// The kinds of cost that a machine has.
+    pub fn of(machine: &Machine) -> impl Iterator<Item = Ideal> {
+        let has_storage = machine.sheet.part(Storage::KIND).is_some();
+        let single = Ideal::SINGLE.into_iter();
+        single.filter(move |ideal| *ideal != Ideal::Storage || has_storage)
+    }
 
     /// The changes of a machine that make it so.
     pub fn changes(self, machine: &Machine) -> Vec<Change> {
@@ -63,6 +80,10 @@ impl Ideal {
 /// The kind of cost of a value, and the value without that cost; `None` for a value that is no
 /// time and no rate.
 fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
+    if part == Storage::KIND {
+        let value = if key == "latency" { "0 ns" } else { FAST };
+        return Some((Ideal::Storage, value));
+    }
     if Nanos::read(raw).is_some() {
         let of_messages = part == "software" || part == "host" && PROCESSOR.contains(&key);
         return Some(match of_messages {
@@ -84,25 +105,26 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The shares of [`Bounds::NAMES`].
-    pub shares: [f64; 5],
+    pub shares: [f64; 6],
 }
 
 impl Bounds {
     /// The names of the shares.
-    pub const NAMES: [&str; 5] = [
+    pub const NAMES: [&str; 6] = [
         "computing",
         "imbalance",
         "latency",
         "bandwidth",
         "message rate",
+        "storage",
     ];
 
     /// The shares of a run. `everything` is its time on a machine without cost of communication;
     /// `single` its times without each of [`Ideal::SINGLE`].
-    pub fn of(summary: &Summary, everything: f64, single: [f64; 3]) -> Bounds {
+    pub fn of(summary: &Summary, everything: f64, single: [f64; 4]) -> Bounds {
         let time = summary.virtual_s.unwrap_or(0.0);
         if time <= 0.0 {
-            return Bounds { shares: [0.0; 5] };
+            return Bounds { shares: [0.0; 6] };
         }
         let computed: f64 = summary.per_rank.iter().map(|rank| rank.compute_s).sum();
         let mean = (computed / summary.ranks.max(1) as f64).min(time);
@@ -110,12 +132,15 @@ impl Bounds {
         let everything = everything.clamp(mean, time);
         let saved = single.map(|without| (time - without).max(0.0));
         let sum: f64 = saved.iter().sum();
-        let network = time - everything;
-        let part = |saved: f64| match sum > 0.0 {
-            true => network * saved / sum / time,
-            false => network / 3.0 / time,
+        let costs = time - everything;
+        let [latency, bandwidth, rate, storage] = match sum > 0.0 {
+            true => saved.map(|saved| costs * saved / sum / time),
+            // Nothing shows whose costs they are: they are the network's.
+            false => {
+                let third = costs / 3.0 / time;
+                [third, third, third, 0.0]
+            }
         };
-        let [latency, bandwidth, rate] = saved.map(part);
         Bounds {
             shares: [
                 mean / time,
@@ -123,7 +148,17 @@ impl Bounds {
                 latency,
                 bandwidth,
                 rate,
+                storage,
             ],
+        }
+    }
+
+    /// The names of the shares that some of these rows have: storage only where a machine has one.
+    pub fn names<'a>(rows: impl IntoIterator<Item = &'a Row>) -> &'static [&'static str] {
+        let storage = |row: &Row| row.bounds.is_some_and(|bounds| bounds.shares[5] > 0.0);
+        match rows.into_iter().any(storage) {
+            true => &Bounds::NAMES,
+            false => &Bounds::NAMES[..5],
         }
     }
 
@@ -165,12 +200,13 @@ mod tests {
     #[test]
     fn the_greatest_share_is_the_bound() {
         for (time, computed, everything, single, name) in [
-            (10.0, [8.0, 8.0], 8.0, [9.0, 9.5, 9.9], "computing"),
-            (10.0, [1.0, 9.0], 9.5, [9.9, 9.9, 9.9], "computing"),
-            (10.0, [0.0, 9.0], 9.5, [9.9, 9.9, 9.9], "imbalance"),
-            (10.0, [1.0, 1.0], 2.0, [4.0, 9.0, 8.0], "latency"),
-            (10.0, [1.0, 1.0], 2.0, [9.0, 3.0, 8.0], "bandwidth"),
-            (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 3.0], "message rate"),
+            (10.0, [8.0, 8.0], 8.0, [9.0, 9.5, 9.9, 10.0], "computing"),
+            (10.0, [1.0, 9.0], 9.5, [9.9, 9.9, 9.9, 10.0], "computing"),
+            (10.0, [0.0, 9.0], 9.5, [9.9, 9.9, 9.9, 10.0], "imbalance"),
+            (10.0, [1.0, 1.0], 2.0, [4.0, 9.0, 8.0, 10.0], "latency"),
+            (10.0, [1.0, 1.0], 2.0, [9.0, 3.0, 8.0, 10.0], "bandwidth"),
+            (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 3.0, 10.0], "message rate"),
+            (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 7.0, 2.0], "storage"),
         ] {
             let bounds = Bounds::of(&summary(time, computed), everything, single);
             assert_eq!(bounds.name(), name, "{bounds:?}");
@@ -181,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_replay_that_takes_longer_without_costs_counts_as_no_saving() {
-        let bounds = Bounds::of(&summary(10.0, [9.0, 9.0]), 10.5, [11.0, 9.9, 10.0]);
-        assert_eq!(bounds.shares[2..], [0.0, 0.0, 0.0]);
+        let bounds = Bounds::of(&summary(10.0, [9.0, 9.0]), 10.5, [11.0, 9.9, 10.0, 10.0]);
+        assert_eq!(bounds.shares[2..], [0.0; 4]);
     }
 
     #[test]
@@ -192,7 +228,7 @@ mod tests {
             let sheet = catalogue.sheet(System::KIND, name).unwrap();
             let machine = Machine::new(name, sheet).unwrap();
             let mut sum = 0;
-            for ideal in Ideal::SINGLE {
+            for ideal in Ideal::of(&machine) {
                 let changes = ideal.changes(&machine);
                 assert!(
                     !changes.is_empty() && machine.allows(&changes),

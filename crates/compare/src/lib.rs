@@ -91,7 +91,8 @@ impl Request {
             // The machine itself, each kind of cost ideal, and each recording left out; the ideal
             // machine once.
             let left_out = if recordings > 1 { recordings } else { 0 };
-            self.machines.len() * (1 + Ideal::SINGLE.len() + left_out) + 1
+            let runs = |machine| 1 + Ideal::of(machine).count() + left_out;
+            self.machines.iter().map(runs).sum::<usize>() + 1
         };
         match recorded {
             Some(record) => record.counts.iter().map(|of| runs(of.traces.len())).sum(),
@@ -296,7 +297,7 @@ fn find_bounds(
     for Recordings { ranks, .. } in &record.counts {
         tasks.push(Task::ideal(request, 0, *ranks, Ideal::Everything));
         for machine in 0..request.machines.len() {
-            for ideal in Ideal::SINGLE {
+            for ideal in Ideal::of(&request.machines[machine]) {
                 tasks.push(Task::ideal(request, machine, *ranks, ideal));
             }
         }
@@ -316,12 +317,17 @@ fn find_bounds(
         let Outcome::Ran(summary) = &row.outcome else {
             continue;
         };
-        let single = Ideal::SINGLE.map(|ideal| time(row.machine, row.ranks, ideal));
+        let has = |ideal| Ideal::of(&request.machines[row.machine]).any(|other| other == ideal);
+        let single = Ideal::SINGLE.map(|ideal| match has(ideal) {
+            true => time(row.machine, row.ranks, ideal),
+            false => summary.virtual_s,
+        });
         let everything = time(0, row.ranks, Ideal::Everything);
-        if let (Some(everything), [Some(latency), Some(bandwidth), Some(rate)]) =
+        if let (Some(everything), [Some(latency), Some(bandwidth), Some(rate), Some(storage)]) =
             (everything, single)
         {
-            row.bounds = Some(Bounds::of(summary, everything, [latency, bandwidth, rate]));
+            let single = [latency, bandwidth, rate, storage];
+            row.bounds = Some(Bounds::of(summary, everything, single));
         }
     }
     Ok(())

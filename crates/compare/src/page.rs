@@ -80,17 +80,22 @@ pub fn picture(comparison: &Comparison) -> Plot {
         }
     });
     let unit = Unit::of(rows.iter().filter_map(|row| row.time()));
-    let series = Bounds::NAMES.iter().enumerate().map(|(bound, name)| {
-        let part = |row: &Row| {
-            let shares = row.bounds.map_or([1.0, 0.0, 0.0, 0.0, 0.0], |of| of.shares);
-            shares[bound] * row.time().unwrap_or(0.0) * unit.per_second
-        };
-        let points = rows
-            .iter()
-            .enumerate()
-            .map(|(at, row)| (at as f64, part(row)));
-        Series::stacked(*name, points.collect())
-    });
+    let series = Bounds::names(rows.iter().copied())
+        .iter()
+        .enumerate()
+        .map(|(bound, name)| {
+            let part = |row: &Row| {
+                let shares = row
+                    .bounds
+                    .map_or([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], |of| of.shares);
+                shares[bound] * row.time().unwrap_or(0.0) * unit.per_second
+            };
+            let points = rows
+                .iter()
+                .enumerate()
+                .map(|(at, row)| (at as f64, part(row)));
+            Series::stacked(*name, points.collect())
+        });
     let (title, across) = match comparison.sweep()[..] {
         [ranks] => (
             format!("Time of {ranks} ranks, by what it is spent on"),

@@ -263,14 +263,23 @@ fn refused(comparison: &Comparison) -> String {
 
 /// The table of the shares of the time.
 pub(crate) fn shares(comparison: &Comparison) -> Table {
-    let header = ["machine", "ranks"].into_iter().chain(Bounds::NAMES);
+    let names = Bounds::names(&comparison.rows);
+    let header = ["machine", "ranks"].iter().chain(names);
     let rows = comparison.rows.iter().filter_map(|row| {
         let bounds = row.bounds?;
         let name = comparison.machines[row.machine].name.clone();
         let cells = [name, row.ranks.to_string()].into_iter();
-        Some(cells.chain(bounds.shares.map(percent)).collect())
+        Some(
+            cells
+                .chain(bounds.shares[..names.len()].iter().copied().map(percent))
+                .collect(),
+        )
     });
-    Table::new(header.map(String::from).collect(), rows.collect(), 1)
+    Table::new(
+        header.map(|name| name.to_string()).collect(),
+        rows.collect(),
+        1,
+    )
 }
 
 /// The widest bar of the histogram, in columns.

@@ -64,6 +64,13 @@ pub trait Accounting {
     /// a reading of the clock.
     fn leave(&mut self, has_result: bool);
 
+    /// Hands requests to the machine's storage, which moves `bytes` for them, behind all that it
+    /// has got before. The result is the time at which they are done, in nanoseconds of
+    /// [`Node::now`](crate::Node::now). `None`: storage takes no time.
+    fn store(&mut self, _requests: u64, _bytes: u64) -> Option<u64> {
+        None
+    }
+
     /// The rank's virtual time. Reading it is not charged.
     fn time(&self) -> VirtualTime;
 

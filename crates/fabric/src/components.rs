@@ -70,8 +70,33 @@ pub trait PartSource: Sized {
         Option<T>: Quantity;
     /// The component of `key`.
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Self::Error>;
+    /// The component of `key`, which may be missing.
+    fn extra<P: Part>(&mut self, key: &'static str) -> Result<Option<P>, Self::Error>;
     /// The components of `key`.
     fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, Self::Error>;
+}
+
+/// A component that may be missing.
+pub trait ExtraPart {
+    /// The kind of component.
+    type Item: Part;
+    /// The component, if there is one.
+    fn item(&self) -> Option<&Self::Item>;
+}
+
+impl<P: Part> ExtraPart for Option<P> {
+    type Item = P;
+    fn item(&self) -> Option<&P> {
+        self.as_ref()
+    }
+}
+
+/// Appends the words of a component that may be missing: a tag, and those of the component.
+pub(crate) fn extra_to_words<E: ExtraPart>(extra: &E, words: &mut Vec<u64>) {
+    words.push(extra.item().is_some().into());
+    if let Some(part) = extra.item() {
+        part.to_words(words);
+    }
 }
 
 /// Several components of one kind under one key.
@@ -163,13 +188,19 @@ macro_rules! part {
         kind: <$type as $crate::components::Part>::KIND,
         keys: <$type as $crate::components::Part>::KEYS,
     } };
+    (@holds extra $type:ty) => { $crate::components::KeyType::Part {
+        kind: <<$type as $crate::components::ExtraPart>::Item as $crate::components::Part>::KIND,
+        keys: <<$type as $crate::components::ExtraPart>::Item as $crate::components::Part>::KEYS,
+    } };
     (@holds list $type:ty) => { $crate::components::KeyType::List {
         kind: <<$type as $crate::components::PartList>::Item as $crate::components::Part>::KIND,
         keys: <<$type as $crate::components::PartList>::Item as $crate::components::Part>::KEYS,
         number: <$type as $crate::components::PartList>::NUMBER,
     } };
     (@optional optional) => { true };
+    (@optional extra) => { true };
     (@optional $holds:ident) => { false };
+    (@word extra $part:expr, $words:ident) => { $crate::components::extra_to_words(&$part, $words) };
     (@word list $list:expr, $words:ident) => { $crate::components::list_to_words(&$list, $words) };
     (@word optional $value:expr, $words:ident) => { $crate::components::part!(@word value $value, $words) };
     (@word value $value:expr, $words:ident) => { $words.push($crate::quantity::Quantity::to_word(&$value)) };

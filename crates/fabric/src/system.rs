@@ -9,6 +9,7 @@ use crate::network::{Network, Topology};
 use crate::quantity::Quantity;
 use crate::rails::{OwnHosts, Rail, Rails};
 use crate::software::Software;
+use crate::storage::Storage;
 use crate::units::{Bytes, GbPerSec};
 
 part! {
@@ -26,6 +27,7 @@ part! {
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
         part software: Software, "The MPI library.";
         part kernel: Kernel, "The kernel's network path, of sockets.";
+        extra storage: Option<Storage>, "The storage of files, which all hosts share; may be left out: files take no virtual time.";
         optional family: Option<Family>, "Family under which lists show it; may be left out.";
     }
     check |system| {
@@ -232,6 +234,13 @@ impl<I: Iterator<Item = u64>> PartSource for Words<I> {
         part.check()
             .map_err(|wrong| DecodeError(format!("{} of {}: {}", wrong.key, P::KIND, wrong.why)))?;
         Ok(part)
+    }
+
+    fn extra<P: Part>(&mut self, key: &'static str) -> Result<Option<P>, DecodeError> {
+        match self.value(key)? {
+            true => self.part(key).map(Some),
+            false => Ok(None),
+        }
     }
 
     fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, DecodeError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Error, Result};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::backing::{Backing, Lock, OpenMode, Storage, Token};
 
@@ -60,6 +60,7 @@ pub struct Fault {
 pub struct FaultyStorage {
     storage: Arc<dyn Storage>,
     plan: Arc<Mutex<Plan>>,
+    released: Arc<Condvar>,
 }
 
 #[derive(Default)]
@@ -67,6 +68,8 @@ struct Plan {
     faults: Vec<Fault>,
     made: BTreeMap<Call, u64>,
     struck: Vec<Fault>,
+    /// Reads and writes wait.
+    is_held: bool,
 }
 
 impl FaultyStorage {
@@ -79,6 +82,7 @@ impl FaultyStorage {
         FaultyStorage {
             storage,
             plan: Arc::new(Mutex::new(plan)),
+            released: Arc::default(),
         }
     }
 
@@ -96,6 +100,17 @@ impl FaultyStorage {
         self.plan().struck.clone()
     }
 
+    /// Lets reads and writes wait from now on, until they are released.
+    pub fn hold(&self) {
+        self.plan().is_held = true;
+    }
+
+    /// Lets reads and writes go on.
+    pub fn release(&self) {
+        self.plan().is_held = false;
+        self.released.notify_all();
+    }
+
     fn plan(&self) -> MutexGuard<'_, Plan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,6 +118,11 @@ impl FaultyStorage {
     /// Counts a call. The result is true if it is to move half of its bytes.
     fn count(&self, call: Call) -> Result<bool> {
         let mut plan = self.plan();
+        if matches!(call, Call::Read | Call::Write) {
+            let is_held = |plan: &mut Plan| plan.is_held;
+            let waited = self.released.wait_while(plan, is_held);
+            plan = waited.unwrap_or_else(PoisonError::into_inner);
+        }
         let made = plan.made.entry(call).or_default();
         let after = *made;
         *made += 1;

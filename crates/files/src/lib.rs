@@ -6,29 +6,36 @@
 //! - [`Domains`] divide a file among processes that access it for others.
 //! - [`Storage`] opens files, and [`Backing`] is an open one: the few system calls that all else
 //!   needs. [`RealStorage`] makes them; `FaultyStorage` fails by a plan, for tests.
+//! - [`CountedStorage`] counts its requests, for virtual time.
 //! - [`Counter`] is a number that processes share: the shared file pointer.
+//! - [`Worker`] is a thread that accesses files while a rank does something else.
 //!
 //! Nothing here knows ranks, messages or handles.
 //!
 //! Invariants:
 //! - a call that is interrupted or moves fewer bytes than asked for goes on;
 //! - bytes that nobody named are rewritten only under a lock on them;
-//! - no lock is held when a function returns.
+//! - no lock is held when a function returns;
+//! - a thread starts with a [`Worker`] and ends with it.
 
 mod backing;
+mod counted;
 mod counter;
 mod domains;
 pub mod external;
 #[cfg(any(test, feature = "faults"))]
 mod faulty;
 mod real;
+mod sync;
 mod transfer;
 mod view;
 mod windows;
+mod worker;
 
 pub use backing::{
     Access, Backing, Lock, OpenMode, Storage, Token, described, read_full, write_all,
 };
+pub use counted::{CountedStorage, Requests};
 pub use counter::Counter;
 pub use domains::{Domains, joined};
 #[cfg(any(test, feature = "faults"))]
@@ -37,3 +44,4 @@ pub use real::RealStorage;
 pub use transfer::{Locking, Transfer};
 pub use view::{View, ViewError};
 pub use windows::{Window, Windows};
+pub use worker::{Ticket, Worker};

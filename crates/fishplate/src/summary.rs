@@ -221,6 +221,7 @@ fn name(resource: Resource, full_duplex: bool) -> (String, Option<u32>) {
         Resource::Requests(rail) => ("HCA, work requests".into(), Some(rail)),
         Resource::Answers(rail) => ("HCA, answers to reads".into(), Some(rail)),
         Resource::Memory => ("memory".into(), None),
+        Resource::Storage => ("storage".into(), None),
         Resource::Between(rail, link) => (format!("link {link} between switches"), Some(rail)),
         Resource::Processor(rank, work) => {
             let work = match work {

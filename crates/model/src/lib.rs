@@ -42,6 +42,7 @@ mod regions;
 mod requester;
 mod responder;
 mod run_log;
+mod storage;
 mod timing;
 pub mod trace;
 mod traffic;
@@ -108,6 +109,7 @@ pub struct MachineModel {
     lookahead: Option<lookahead::Lookahead>,
     sums: usage::Sums,
     traffic: Traffic,
+    storage: storage::Server,
     /// The number of queue pairs whose requests are probes.
     probes: u32,
 }
@@ -154,6 +156,7 @@ impl MachineModel {
             lookahead: None,
             sums: usage::Sums::new(memory),
             traffic: Traffic::default(),
+            storage: storage::Server::default(),
             probes: 0,
         };
         net.hosts.extend((0..system.nodes).map(|_| Host::default()));

@@ -400,6 +400,17 @@ impl Accounting for ModelNode {
         self.keep_computed(&call, has_result);
     }
 
+    fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
+        let storage = self.turn.with(|net, _| net.system.storage)?;
+        // Ranks whose requests are earlier go first.
+        self.turn.settle().ok();
+        let now = self.turn.now();
+        let end = self
+            .turn
+            .with(|net, _| net.storage.take(storage, now, requests, bytes));
+        Some(end.div_ceil(1000))
+    }
+
     fn time(&self) -> VirtualTime {
         VirtualTime {
             now: self.turn.now(),

@@ -22,6 +22,8 @@ const USE: usize = 3;
 const MOST: u64 = 4 << 20;
 /// The kind of links between switches in an entry; above it stands the rail.
 const BETWEEN: u64 = 16;
+/// The kind of storage in an entry.
+const STORAGE: u64 = 15;
 const RAIL: u32 = 8;
 const KIND: u64 = (1 << RAIL) - 1;
 
@@ -44,6 +46,8 @@ pub enum Resource {
     Answers(u32),
     /// The host's memory.
     Memory,
+    /// The storage of all hosts. Its host is the first one.
+    Storage,
     /// A link between switches of a rail's network: the rail, and the number of the link. Its host
     /// is the sender of the last packet.
     Between(u32, u32),
@@ -112,6 +116,7 @@ impl Usage {
             Resource::Requests(rail) => (5, rail),
             Resource::Answers(rail) => (6, rail),
             Resource::Memory => (7, 0),
+            Resource::Storage => (STORAGE, 0),
             Resource::Processor(rank, work) => (8 + work as u64, rank),
             Resource::Between(rail, link) => (BETWEEN | u64::from(rail) << RAIL, link),
         };
@@ -134,6 +139,7 @@ impl Usage {
             5 => Resource::Requests(number),
             6 => Resource::Answers(number),
             7 => Resource::Memory,
+            STORAGE => Resource::Storage,
             kind if kind & KIND == BETWEEN => {
                 Resource::Between(u32::try_from(kind >> RAIL).ok()?, number)
             }
@@ -236,6 +242,7 @@ impl MachineModel {
         for (host, own) in self.hosts.iter().enumerate() {
             busy.insert((host as u32, Resource::Memory), own.moved);
         }
+        busy.insert((0, Resource::Storage), self.storage.busy);
         for (rail, network) in self.inner_links.iter().enumerate() {
             for (number, link) in network.links().iter().enumerate() {
                 let resource = Resource::Between(rail as u32, number as u32);
@@ -291,6 +298,7 @@ mod tests {
             Resource::Requests(3),
             Resource::Answers(3),
             Resource::Memory,
+            Resource::Storage,
             Resource::Between(3, 1 << 20),
         ];
         for resource in processors.into_iter().chain(others) {

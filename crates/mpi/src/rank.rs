@@ -431,7 +431,9 @@ impl Rank {
     pub fn finish(&self, operation: &'static str) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            let sent = !state.messages.has_work() && state.buffered_sends_are_done();
+            let sent = !state.messages.has_work()
+                && state.buffered_sends_are_done()
+                && state.files.are_quiet();
             let is_closed = match sent.then(|| state.router.close()) {
                 Some(Err(error)) => {
                     state.contain(error.into())?;
@@ -442,6 +444,9 @@ impl Rank {
             };
             Ok(is_closed.then_some(()))
         })?;
+        // The thread of a worker ends without the lock.
+        let worker = self.lock().files.worker.take();
+        drop(worker);
         let mut state = self.lock();
         state.report_rails();
         state.report_strangers();

@@ -1,7 +1,7 @@
 //! Waiting calls of a rank, as the transports' waiter sees them.
 
 use channel::lock::Guard;
-use channel::{Party, Router};
+use channel::{Helper, Party, Router};
 
 use crate::rank::{Rank, State};
 use crate::request::{RequestId, Waiting};
@@ -98,6 +98,18 @@ impl Party for Call<'_> {
 
     fn run_tasks(&self) -> bool {
         self.rank.run_tasks()
+    }
+
+    fn helper(state: &State) -> Helper {
+        match &state.files.worker {
+            None => Helper::Absent,
+            Some(worker) if worker.has_results() => Helper::HasResults,
+            Some(_) => Helper::Works,
+        }
+    }
+
+    fn deadline(state: &State) -> Option<u64> {
+        state.files.moments.iter().copied().min()
     }
 
     fn attend(&self) -> Result<()> {

@@ -135,6 +135,16 @@ pub trait Party: Copy {
     fn has_tasks(state: &Self::State) -> bool;
     /// Runs the tasks, without the lock. True if one ended.
     fn run_tasks(&self) -> bool;
+    /// The thread that works for this rank, and rings its doorbell, if there is one. A task takes
+    /// its results.
+    fn helper(_: &Self::State) -> Helper {
+        Helper::Absent
+    }
+    /// The moment of virtual time at which a task or a call goes on, if one waits for nothing
+    /// else.
+    fn deadline(_: &Self::State) -> Option<u64> {
+        None
+    }
     /// Answers the launcher, if it has asked. An error if the launcher is gone.
     fn attend(&self) -> std::result::Result<(), Self::Error>;
     /// Names the peers that the rank waits for to the router, so that a dead path to one is noticed
@@ -166,6 +176,17 @@ pub struct Waiter {
     idle_polls: AtomicU32,
     /// The time of an early one of these.
     idle_since: AtomicU64,
+}
+
+/// A thread that works for a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Helper {
+    /// There is none.
+    Absent,
+    /// It has nothing for the rank at this moment.
+    Works,
+    /// It has results that the rank has not taken.
+    HasResults,
 }
 
 /// The depth of a sleep.
@@ -470,7 +491,7 @@ impl Waiter {
             }
             // Without a doorbell only another thread of this rank could help.
             self.give_way();
-        } else if self.policy.only_devices() && !party.has_threads() {
+        } else if self.policy.only_devices() && !party.has_threads() && !self.has_helper(party) {
             // Neither the doorbell nor the thread that rings it is needed.
             let mut state = party.lock();
             if let Err(error) = P::router(&mut state).pass_time(NAP) {
@@ -480,6 +501,10 @@ impl Waiter {
             return Ok(Some(Sleep::Deep));
         }
         Ok(None)
+    }
+
+    fn has_helper<P: Party>(&self, party: &P) -> bool {
+        P::helper(&party.lock()) != Helper::Absent
     }
 
     /// Waits through the rank's node. In virtual time nothing else happens: no launcher asks.
@@ -492,9 +517,19 @@ impl Waiter {
         if P::router(&mut state).knows_cuts() {
             P::contact_awaited(&mut state)?;
         }
+        let has_helper = P::helper(&state) != Helper::Absent;
+        let deadline = P::deadline(&state);
         let router = P::router(&mut state);
         let is_virtual = router.machine().is_virtual();
-        let longest = if is_virtual { u64::MAX } else { NAP };
+        let longest = match (is_virtual, has_helper) {
+            (true, _) => match deadline {
+                Some(moment) => moment.saturating_sub(router.machine().now()).max(1),
+                None => u64::MAX,
+            },
+            // It cannot ring.
+            (false, true) => BLIND_NAP,
+            (false, false) => NAP,
+        };
         if let Err(error) = router.pass_time(longest) {
             if let Fault::Deadlock = error.fault() {
                 return Err(party.deadlock(&mut state));
@@ -597,6 +632,9 @@ impl Waiter {
 
 /// The longest sleep of a rank that finds things as they are now, in nanoseconds.
 fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
+    if P::helper(state) == Helper::HasResults {
+        return 0;
+    }
     match (P::router(state).is_quiet(), ordered, P::needs_room(state)) {
         (false, ..) => 0,
         (true, true, false) => NAP,

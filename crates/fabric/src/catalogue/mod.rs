@@ -27,6 +27,7 @@ use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::kernel::Kernel;
 use crate::rails::{OwnRails, Rail};
 use crate::software::Software;
+use crate::storage::Storage;
 use crate::system::System;
 use read::WrittenPart;
 
@@ -54,7 +55,7 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 /// The kinds of parts with the tables of their keys.
-pub const KINDS: [(&str, &[Key]); 9] = [
+pub const KINDS: [(&str, &[Key]); 10] = [
     (System::KIND, System::KEYS),
     (Host::KIND, Host::KEYS),
     (Hca::KIND, Hca::KEYS),
@@ -64,6 +65,7 @@ pub const KINDS: [(&str, &[Key]); 9] = [
     (Switch::KIND, Switch::KEYS),
     (Software::KIND, Software::KEYS),
     (Kernel::KIND, Kernel::KEYS),
+    (Storage::KIND, Storage::KEYS),
 ];
 
 /// The kinds of parts that exist only in lists of a system, without names.

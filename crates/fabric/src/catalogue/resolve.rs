@@ -9,6 +9,7 @@ use crate::components::{
 use crate::kernel::Kernel;
 use crate::quantity::{Quantity, Raw};
 use crate::software::Software;
+use crate::storage::Storage;
 use crate::system::System;
 
 /// A part with every value that it defines or inherits.
@@ -89,6 +90,7 @@ impl Sheet {
             Cable::KIND => self.build::<Cable>().map(drop),
             Switch::KIND => self.build::<Switch>().map(drop),
             Kernel::KIND => self.build::<Kernel>().map(drop),
+            Storage::KIND => self.build::<Storage>().map(drop),
             _ => self.build::<Software>().map(drop),
         }
     }
@@ -191,6 +193,13 @@ impl PartSource for &Sheet {
         match &self.needed(key)?.value {
             FieldValue::Part(sheet) => sheet.build(),
             _ => unreachable!("{key} holds a part"),
+        }
+    }
+
+    fn extra<P: Part>(&mut self, key: &'static str) -> Result<Option<P>, Problem> {
+        match self.field(key) {
+            None => Ok(None),
+            Some(_) => self.part(key).map(Some),
         }
     }
 

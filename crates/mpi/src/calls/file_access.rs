@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ::files::{Locking, Transfer, View};
 use datatype::Buffer;
 
+use super::file_worker::Unfinished;
 use crate::files::{
     Direction, FileHints, FileMemory, FileView, Pointer, SharedFile, Switch, file_bytes,
     system_error,
@@ -43,7 +44,12 @@ impl Rank {
         memory: FileMemory,
     ) -> Result<Status> {
         let access = self.begin_file_access(file, direction, pointer, memory)?;
-        access.run(self)
+        let status = access.run(self)?;
+        self.pass_storage_time(match direction {
+            Direction::Read => "MPI_File_read",
+            Direction::Write => "MPI_File_write",
+        })?;
+        Ok(status)
     }
 
     /// A nonblocking access of this rank alone.
@@ -56,7 +62,12 @@ impl Rank {
     ) -> Result<RequestId> {
         let access = self.begin_file_access(file, direction, pointer, memory)?;
         let (rank, context) = (self.clone(), access.file.core.context);
-        self.spawn_with_status(Some(context), async move { access.run(&rank) })
+        let unfinished = Unfinished::of(&access.file);
+        self.spawn_with_status(Some(context), async move {
+            let status = access.run_apart(&rank).await;
+            drop(unfinished);
+            status
+        })
     }
 }
 
@@ -192,6 +203,36 @@ impl FileAccess {
         self.run_prepared()
     }
 
+    /// Makes the access by the worker.
+    async fn run_apart(mut self, rank: &Arc<Rank>) -> Result<Status> {
+        self.prepare(rank)?;
+        self.run_prepared_apart(rank).await
+    }
+
+    /// Makes a part of a collective access, whose data are ready.
+    pub(super) fn run_prepared_here(&self, rank: &Rank) -> Result<Status> {
+        let status = self.run_prepared();
+        rank.pass_storage_time("a collective access to a file")?;
+        status
+    }
+
+    /// Makes the access, whose data are ready, by the worker. The pointers are moved at once.
+    pub(super) async fn run_prepared_apart(self, rank: &Arc<Rank>) -> Result<Status> {
+        let position = self.position(self.located()?)?;
+        if self.bytes().is_empty() {
+            return self.finish(0);
+        }
+        let file = self.file.clone();
+        let (access, moved) = rank
+            .by_worker(&file, move || {
+                let moved = self.move_bytes(position);
+                (self, moved)
+            })
+            .await;
+        rank.await_storage().await;
+        access.finish(moved?)
+    }
+
     /// Converts the data of a write to the representation of the file, or makes room for those of
     /// a read.
     pub(super) fn prepare(&mut self, rank: &Rank) -> Result<()> {
@@ -203,12 +244,16 @@ impl FileAccess {
 
     /// Makes the access, whose data are ready.
     pub(super) fn run_prepared(&self) -> Result<Status> {
-        let start = match self.start {
-            Some(start) => start,
-            None => self.file.advance_pointer(self.etypes)?,
-        };
-        let moved = self.move_bytes(self.position(start)?)?;
+        let moved = self.move_bytes(self.position(self.located()?)?)?;
         self.finish(moved)
+    }
+
+    /// The place of the access in etypes. The shared file pointer moves where it tells.
+    fn located(&self) -> Result<i64> {
+        match self.start {
+            Some(start) => Ok(start),
+            None => self.file.advance_pointer(self.etypes),
+        }
     }
 
     /// Ends an access that has moved so many bytes of the file.

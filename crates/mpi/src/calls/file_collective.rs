@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::file_access::FileAccess;
 use super::file_round::{FileRound, Procedure, Said};
 use super::file_two_phase::{Extent, Plan, TwoPhase};
+use super::file_worker::Unfinished;
 use crate::files::{Direction, FileMemory, Pointer, PointerKind, Split, SplitKind};
 use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
@@ -52,8 +53,17 @@ impl Rank {
         memory: Result<FileMemory>,
     ) -> Result<RequestId> {
         let access = self.begin_collective(file, direction, pointer, memory, Form::Nonblocking)?;
+        self.spawn_collective_access(access)
+    }
+
+    fn spawn_collective_access(&self, access: CollectiveAccess) -> Result<RequestId> {
         let context = access.round.context();
-        self.spawn_with_status(Some(context), async move { access.run().await })
+        let unfinished = Unfinished::of(&access.round.file);
+        self.spawn_with_status(Some(context), async move {
+            let status = access.run().await;
+            drop(unfinished);
+            status
+        })
     }
 
     /// Begins a split collective access. Errors show at its end.
@@ -65,8 +75,8 @@ impl Rank {
         memory: Result<FileMemory>,
     ) -> Result<()> {
         let access = self.begin_collective(file, direction, pointer, memory, Form::Split)?;
-        let (context, kind) = (access.round.context(), access.kind);
-        let request = self.spawn_with_status(Some(context), async move { access.run().await })?;
+        let kind = access.kind;
+        let request = self.spawn_collective_access(access)?;
         let mut state = self.lock();
         let open = state.files.get_mut(file)?;
         if open.split.is_none() {
@@ -147,8 +157,13 @@ impl CollectiveAccess {
     async fn run(mut self) -> Result<Status> {
         let said = self.prepare();
         let all = self.round.exchange(said).await?;
-        let (round, kind) = (&self.round, self.kind);
-        let access = self.access.as_mut().map_err(|error| error.clone())?;
+        let CollectiveAccess {
+            round,
+            kind,
+            form,
+            access,
+        } = self;
+        let (round, mut access) = (&round, access?);
         let plan = match (kind.pointer, access.start) {
             (PointerKind::Shared, _) | (_, None) => {
                 access.start = Some(in_order(round, &all).await?);
@@ -162,21 +177,26 @@ impl CollectiveAccess {
                 });
                 let core = &round.file.core;
                 let hosts = core.shape(|world| round.rank.host_of(world)).spread().hosts;
-                let plan = Plan::new(extents.collect(), access, hosts);
+                let plan = Plan::new(extents.collect(), &access, hosts);
                 plan.map(|plan| (plan, access.position(start)))
             }
         };
         let Some((plan, position)) = plan else {
-            let result = access.run_prepared();
+            let result = match form {
+                Form::Blocking => access.run_prepared_here(&round.rank),
+                _ => access.run_prepared_apart(&round.rank).await,
+            };
             return round.agree(result).await;
         };
+        let access = Arc::new(access);
         let two_phase = TwoPhase {
             rank: &round.rank,
-            access,
+            access: &access,
             plan: &plan,
             position: position?,
             memory: access.bytes(),
             tag: round.tag,
+            is_apart: form != Form::Blocking,
         };
         let moved = two_phase.run().await;
         let result = moved.and_then(|moved| access.finish(moved));

@@ -8,7 +8,9 @@ use ::files::{Access, Backing, Counter, OpenMode, Storage, Token};
 use super::agreement::Agreement;
 use super::file_round::{Procedure, Said, agree, exchange, word_of_first};
 use crate::comm::Core;
-use crate::files::{AccessMode, FileHints, FileView, OpenFile, SharedFile, system_error};
+use crate::files::{
+    AccessMode, FileHints, FileView, OpenFile, SharedFile, Unfinished, system_error,
+};
 use crate::rank::{Rank, State};
 use crate::request::Waiting;
 use crate::{Class, Error, Result};
@@ -54,7 +56,7 @@ impl Rank {
             hints.update(&info?);
             Ok((path.to_path_buf(), AccessMode::new(mode)?, hints))
         });
-        let storage = self.lock().files.storage();
+        let storage = self.lock().storage();
         let agreement = Agreement::all(self, &core, parent.tag);
         let proposal = self.lock().new_context(self.rank());
         let has_one_host = hosts.iter().all(|host| *host == hosts[0]);
@@ -80,16 +82,22 @@ impl Rank {
             pointer,
             turn: Mutex::new(()),
             is_first_of_host,
+            unfinished: Unfinished::default(),
         };
-        state.add_file(shared, opening.hints)
+        let file = state.add_file(shared, opening.hints)?;
+        drop(state);
+        self.pass_storage_time(operation)?;
+        Ok(file)
     }
 
     /// `MPI_File_close`. A file that cannot be closed stays open.
     pub fn file_close(self: &Arc<Rank>, operation: &'static str, file: u32) -> Result<()> {
+        let shared = self.lock().files.get(file)?.shared.clone();
+        self.finish_file_accesses(operation, &shared)?;
+        drop(shared);
         let round = self.begin_round(file)?;
         let has_begun = self.lock().files.get(file)?.split.is_some();
-        let waiting = Waiting::in_call(operation);
-        self.block_on(&waiting, Some(round.context()), async {
+        self.in_round(operation, &round, async {
             let shared = &round.file;
             let mine = match has_begun {
                 true => Err(Error::new(
@@ -118,14 +126,17 @@ impl Rank {
         if let Some(closed) = state.files.remove(file) {
             state.errhandlers.remove_object(closed.errhandler);
         }
+        let worker = state.files.idle_worker();
         drop(state);
+        drop(worker);
         self.comm_free(round.file.comm)
     }
 
     /// `MPI_File_delete`.
     pub fn file_delete(&self, path: &Path) -> Result<()> {
-        let storage = self.lock().files.storage();
-        remove(&*storage, path)
+        let storage = self.lock().storage();
+        remove(&*storage, path)?;
+        self.pass_storage_time("MPI_File_delete")
     }
 }
 

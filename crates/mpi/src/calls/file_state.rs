@@ -155,7 +155,9 @@ impl Rank {
         round: &FileRound,
         steps: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        self.block_on(&Waiting::in_call(operation), Some(round.context()), steps)
+        let done = self.block_on(&Waiting::in_call(operation), Some(round.context()), steps)?;
+        self.pass_storage_time(operation)?;
+        Ok(done)
     }
 }
 

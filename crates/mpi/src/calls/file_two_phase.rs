@@ -9,6 +9,7 @@
 //! and the data of a read.
 
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use ::files::{Domains, Windows, joined};
 use datatype::{Buffer, Predefined};
@@ -116,14 +117,16 @@ impl Plan {
 
 /// A collective access in two phases, as one rank takes part in it.
 pub(super) struct TwoPhase<'a> {
-    pub(super) rank: &'a Rank,
-    pub(super) access: &'a FileAccess,
+    pub(super) rank: &'a Arc<Rank>,
+    pub(super) access: &'a Arc<FileAccess>,
     pub(super) plan: &'a Plan,
     /// The position of the access in the view.
     pub(super) position: u64,
     /// Its bytes, as the file has them.
     pub(super) memory: &'a Buffer,
     pub(super) tag: i32,
+    /// The worker accesses the file.
+    pub(super) is_apart: bool,
 }
 
 /// What a rank asks of an aggregator in one round.
@@ -133,6 +136,25 @@ struct Request {
     runs: Vec<(u64, u64)>,
     /// The descriptions of the runs, and then data.
     body: Buffer,
+}
+
+impl Request {
+    /// Bytes of data.
+    fn data(&self) -> usize {
+        self.runs.iter().map(|run| run.1 as usize).sum()
+    }
+}
+
+/// The access of an aggregator to a window. Another thread may make it: all memory is there.
+struct WindowAccess {
+    access: Arc<FileAccess>,
+    /// The runs of all requests, joined.
+    runs: Vec<(u64, u64)>,
+    /// The offset of the memory of the window.
+    start: u64,
+    stage: Buffer,
+    /// Answers to reads, in the order of the requests.
+    answers: Vec<Buffer>,
 }
 
 /// This rank's bytes in a window.
@@ -153,7 +175,7 @@ impl TwoPhase<'_> {
         for round in 0..self.plan.domains.rounds() {
             let (shares, mut sends, own) = self.ask(&asking, round)?;
             let requests = self.requests(&asking, round, own).await?;
-            let answers = self.access_window(&requests);
+            let (requests, answers) = self.access_window(requests).await;
             let answers = answers.unwrap_or_else(|error| {
                 failed = failed.clone().and(Err(error));
                 Vec::new()
@@ -304,80 +326,51 @@ impl TwoPhase<'_> {
         Ok(requests)
     }
 
-    /// Accesses the file for all requests. The results are answers to reads, in the same order.
-    fn access_window(&self, requests: &[Request]) -> Result<Vec<Buffer>> {
+    /// Accesses the file for all requests. The results are answers to reads, in their order.
+    async fn access_window(&self, requests: Vec<Request>) -> (Vec<Request>, Result<Vec<Buffer>>) {
+        let window = match self.window_access(&requests) {
+            Ok(Some(window)) => window,
+            Ok(None) => return (requests, Ok(Vec::new())),
+            Err(error) => return (requests, Err(error)),
+        };
+        let make = move || {
+            let made = window.make(&requests);
+            (requests, made.map(|()| window.answers))
+        };
+        if self.is_apart {
+            let made = self.rank.by_worker(&self.access.file, make).await;
+            self.rank.await_storage().await;
+            return made;
+        }
+        let (requests, made) = make();
+        let passed = self.rank.pass_storage_time("a collective access to a file");
+        (requests, made.and_then(|answers| passed.map(|()| answers)))
+    }
+
+    /// The access to a window, with its memory. `None`: there is nothing to access and to answer.
+    fn window_access(&self, requests: &[Request]) -> Result<Option<WindowAccess>> {
         let mut runs: Vec<(u64, u64)> = requests
             .iter()
             .flat_map(|request| request.runs.iter().copied())
             .collect();
         joined(&mut runs);
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
-            return self.empty_answers(requests);
+        let (start, end) = match (runs.first(), runs.last()) {
+            (Some(first), Some(last)) => (first.0, last.0 + last.1),
+            _ if requests.is_empty() => return Ok(None),
+            _ => (0, 0),
         };
-        let start = first.0;
-        let stage = self.bytes((last.0 + last.1 - start) as usize)?;
-        match self.access.direction {
-            Direction::Write => {
-                for request in requests {
-                    let mut from = request.runs.len() * RUN;
-                    for &(offset, len) in &request.runs {
-                        let part = request.body.slice(from, len as usize);
-                        part.copy_to(&stage.slice((offset - start) as usize, len as usize));
-                        from += len as usize;
-                    }
-                }
-                for (offset, len) in runs {
-                    let part = stage.slice((offset - start) as usize, len as usize);
-                    self.access.move_at(offset, &part)?;
-                }
-                Ok(Vec::new())
-            }
-            Direction::Read => {
-                let mut windows = Windows::new(u64::MAX, SHORT_GAP);
-                let mut read: Vec<_> = runs
-                    .iter()
-                    .filter_map(|run| windows.push(run.0, run.1))
-                    .collect();
-                read.extend(windows.finish());
-                // The end of the file, as far as these reads have met it.
-                let mut end = u64::MAX;
-                for window in read {
-                    let at = (window.offset - start) as usize;
-                    let part = stage.slice(at, window.len as usize);
-                    let count = self.access.move_at(window.offset, &part)?;
-                    if count < window.len {
-                        end = end.min(window.offset + count);
-                    }
-                }
-                let answer = |request| self.answer_of(request, &stage, start, end);
-                requests.iter().map(answer).collect()
-            }
-        }
-    }
-
-    /// Answers without data, where no request has any.
-    fn empty_answers(&self, requests: &[Request]) -> Result<Vec<Buffer>> {
-        let answer = |_: &Request| self.bytes(VALID);
-        requests.iter().map(answer).collect()
-    }
-
-    /// The answer to a read, of data in memory that begins at offset `start`.
-    fn answer_of(&self, request: &Request, stage: &Buffer, start: u64, end: u64) -> Result<Buffer> {
-        let lens = request.runs.iter().map(|run| run.1);
-        let answer = self.bytes(VALID + lens.sum::<u64>() as usize)?;
-        let (mut at, mut valid, mut is_over) = (VALID, 0u64, false);
-        for &(offset, len) in &request.runs {
-            let from = stage.slice((offset - start) as usize, len as usize);
-            from.copy_to(&answer.slice(at, len as usize));
-            at += len as usize;
-            if !is_over {
-                let present = end.saturating_sub(offset).min(len);
-                valid += present;
-                is_over = present < len;
-            }
-        }
-        answer.unpack(0, &valid.to_ne_bytes());
-        Ok(answer)
+        let answer = |request: &Request| self.bytes(VALID + request.data());
+        let answers = match self.access.direction {
+            Direction::Write => Vec::new(),
+            Direction::Read => requests.iter().map(answer).collect::<Result<_>>()?,
+        };
+        Ok(Some(WindowAccess {
+            access: self.access.clone(),
+            runs,
+            start,
+            stage: self.bytes((end - start) as usize)?,
+            answers,
+        }))
     }
 
     /// Starts the receives of answers.
@@ -412,8 +405,7 @@ impl TwoPhase<'_> {
             let answer = match answers.next() {
                 Some(answer) => answer,
                 None => {
-                    let lens = request.runs.iter().map(|run| run.1);
-                    let answer = self.bytes(VALID + lens.sum::<u64>() as usize)?;
+                    let answer = self.bytes(VALID + request.data())?;
                     answer.unpack(0, &[0; VALID]);
                     answer
                 }
@@ -452,6 +444,76 @@ impl TwoPhase<'_> {
             }
         }
         Ok(end)
+    }
+}
+
+impl WindowAccess {
+    /// Accesses the file, and fills the answers.
+    fn make(&self, requests: &[Request]) -> Result<()> {
+        match self.access.direction {
+            Direction::Write => self.write(requests),
+            Direction::Read => self.read(requests),
+        }
+    }
+
+    /// The memory of a run.
+    fn memory(&self, offset: u64, len: u64) -> Buffer {
+        let at = (offset - self.start) as usize;
+        self.stage.slice(at, len as usize)
+    }
+
+    fn write(&self, requests: &[Request]) -> Result<()> {
+        for request in requests {
+            let mut from = request.runs.len() * RUN;
+            for &(offset, len) in &request.runs {
+                let part = request.body.slice(from, len as usize);
+                part.copy_to(&self.memory(offset, len));
+                from += len as usize;
+            }
+        }
+        for &(offset, len) in &self.runs {
+            self.access.move_at(offset, &self.memory(offset, len))?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, requests: &[Request]) -> Result<()> {
+        let mut windows = Windows::new(u64::MAX, SHORT_GAP);
+        let mut read: Vec<_> = self
+            .runs
+            .iter()
+            .filter_map(|run| windows.push(run.0, run.1))
+            .collect();
+        read.extend(windows.finish());
+        // The end of the file, as far as these reads have met it.
+        let mut end = u64::MAX;
+        for window in read {
+            let part = self.memory(window.offset, window.len);
+            let count = self.access.move_at(window.offset, &part)?;
+            if count < window.len {
+                end = end.min(window.offset + count);
+            }
+        }
+        for (request, answer) in requests.iter().zip(&self.answers) {
+            self.fill(request, answer, end);
+        }
+        Ok(())
+    }
+
+    /// Fills the answer to a read. The file ends at offset `end`.
+    fn fill(&self, request: &Request, answer: &Buffer, end: u64) {
+        let (mut at, mut valid, mut is_over) = (VALID, 0u64, false);
+        for &(offset, len) in &request.runs {
+            self.memory(offset, len)
+                .copy_to(&answer.slice(at, len as usize));
+            at += len as usize;
+            if !is_over {
+                let present = end.saturating_sub(offset).min(len);
+                valid += present;
+                is_over = present < len;
+            }
+        }
+        answer.unpack(0, &valid.to_ne_bytes());
     }
 }
 

@@ -10,9 +10,10 @@ mod representation;
 mod view;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ::files::{Backing, Counter, RealStorage, Storage};
+use ::files::{Backing, Counter, RealStorage, Requests, Storage, Worker};
 
 pub(crate) use access_mode::AccessMode;
 pub(crate) use errors::system_error;
@@ -47,6 +48,12 @@ pub struct Files {
     storage: Option<Arc<dyn Storage>>,
     /// Data representations that the program has registered.
     pub(crate) registered: Vec<(String, Arc<dyn RepresentationFunctions>)>,
+    /// The thread that makes nonblocking accesses. It starts with the first of them.
+    pub(crate) worker: Option<Arc<Worker>>,
+    /// Requests of this rank that its modelled machine's storage has not got yet.
+    pub(crate) requests: Option<Arc<Requests>>,
+    /// The moments of virtual time for which accesses wait.
+    pub(crate) moments: Vec<u64>,
 }
 
 impl Default for Files {
@@ -56,6 +63,9 @@ impl Default for Files {
             errhandler: errhandler::RETURN,
             storage: None,
             registered: Vec::new(),
+            worker: None,
+            requests: None,
+            moments: Vec::new(),
         }
     }
 }
@@ -90,6 +100,36 @@ pub(crate) struct SharedFile {
     pub(crate) turn: Mutex<()>,
     /// This rank is the first of the file's ranks on its host.
     pub(crate) is_first_of_host: bool,
+    pub(crate) unfinished: Unfinished,
+}
+
+/// The nonblocking accesses of a rank to a file that are under way.
+#[derive(Default)]
+pub(crate) struct Unfinished {
+    count: AtomicUsize,
+    has_worker: AtomicBool,
+}
+
+impl Unfinished {
+    /// An access begins.
+    pub(crate) fn begin(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An access has ended.
+    pub(crate) fn end(&self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Some access is under way.
+    pub(crate) fn is_any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// The worker makes accesses to the file until it is closed.
+    pub(crate) fn uses_worker(&self) {
+        self.has_worker.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A split collective operation (MPI 5.0 §14.4.5).
@@ -167,6 +207,22 @@ impl Files {
 
     pub(crate) fn remove(&mut self, handle: u32) -> Option<OpenFile> {
         self.open.remove(handle)
+    }
+
+    /// No nonblocking access is under way.
+    pub(crate) fn are_quiet(&self) -> bool {
+        let mut files = self.open.iter();
+        files.all(|(_, file)| !file.shared.unfinished.is_any())
+    }
+
+    /// Takes the worker out, if no open file needs it. To be dropped without the rank's lock.
+    pub(crate) fn idle_worker(&mut self) -> Option<Arc<Worker>> {
+        let is_needed = |file: &OpenFile| file.shared.unfinished.has_worker.load(Ordering::Relaxed);
+        let mut files = self.open.iter();
+        match files.any(|(_, file)| is_needed(file)) {
+            true => None,
+            false => self.worker.take(),
+        }
     }
 
     /// The handle of the file whose communicator has this handle.

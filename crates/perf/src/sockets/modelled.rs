@@ -177,6 +177,7 @@ fn busy(machine: &MachineModel, usage: &Usage) -> Vec<Busy> {
         Resource::Requests(rail) => ("HCA", 5, rail),
         Resource::Answers(rail) => ("HCA", 6, rail),
         Resource::Memory => ("memory", 7, 0),
+        Resource::Storage => ("storage", 10, 0),
         Resource::Between(_, link) => ("link between switches", 9, link),
         Resource::Processor(rank, _) => {
             let works = machine.work_of(rank).into_iter();

@@ -2,6 +2,8 @@
 
 mod injected;
 mod random;
+mod stored;
+mod worker;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
