@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    fn warn(&self, topic: &str, text: &str) {
+    pub(crate) fn warn(&self, topic: &str, text: &str) {
         // A launcher that is gone needs no report.
         let _ = self.bootstrap.notify(Notice::Warning { topic, text });
     }

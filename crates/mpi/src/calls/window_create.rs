@@ -327,6 +327,8 @@ impl Rank {
             state.windows.add(window)?
         };
         self.serve_by_task()?;
+        self.begin_window_progress();
+        self.lock().windows.count_made(handle);
         self.collective(operation, &Work::Barrier, comm)?;
         Ok(handle)
     }
@@ -375,6 +377,7 @@ impl Rank {
         let window = state.windows.remove(win)?;
         state.errhandlers.remove_object(window.errhandler);
         drop((state, window));
+        self.end_window_progress();
         self.comm_free(comm)
     }
 }

@@ -14,6 +14,7 @@
 //! - `messages`: the bytes on the way;
 //! - `operation`: operations and their checks;
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
+//! - `progress`: who makes progress at the target;
 //! - `hints`: info keys.
 
 mod direct;
@@ -28,6 +29,7 @@ mod messages;
 mod operation;
 mod origin;
 mod peers;
+mod progress;
 mod target;
 
 use std::collections::BTreeMap;
@@ -45,6 +47,8 @@ pub(crate) use memory::Memory;
 use messages::Answer;
 pub use operation::{Access, Place};
 use peers::{Origin, Target};
+pub(crate) use progress::Assistance;
+pub use progress::{AccessKind, Progressor, Progressors};
 
 use crate::attributes::Attributes;
 use crate::comm::{AGREEMENT, COLLECTIVE, Core, WINDOW, cut};
@@ -68,6 +72,18 @@ pub enum Flavor {
     Dynamic = 313,
     /// `MPI_WIN_FLAVOR_SHARED`.
     Shared = 314,
+}
+
+impl Flavor {
+    /// The procedure that makes such windows, in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavor::Create => "MPI_Win_create",
+            Flavor::Allocate => "MPI_Win_allocate",
+            Flavor::Dynamic => "MPI_Win_create_dynamic",
+            Flavor::Shared => "MPI_Win_allocate_shared",
+        }
+    }
 }
 
 /// `MPI_WIN_UNIFIED`: a target's accumulates and puts are stores of its own processor, or of a
@@ -400,6 +416,10 @@ pub struct Windows {
     live: Vec<u32>,
     /// A task serves the windows.
     pub(crate) are_served: bool,
+    /// The thread that serves them while the rank makes no calls, if one of them needs it.
+    pub(crate) thread: Assistance,
+    /// Windows that this rank has made, by flavour and by who makes progress.
+    made: Vec<(Flavor, Progressors, u64)>,
 }
 
 impl Default for Windows {
@@ -408,6 +428,8 @@ impl Default for Windows {
             all: Slab::new(ObjectKind::Window),
             live: Vec::new(),
             are_served: false,
+            thread: Assistance::None,
+            made: Vec::new(),
         }
     }
 }
