@@ -21,6 +21,7 @@ mod piece_counter;
 mod ring;
 pub mod sync;
 mod transport;
+mod turns;
 
 #[cfg(not(loom))]
 mod body;
@@ -107,7 +108,9 @@ pub use transport::{
     Capabilities, CostHints, End, First, Head, More, Put, Transport, ZeroCopyCapabilities,
 };
 #[cfg(not(loom))]
-pub use wait::{Helper, Party, Polls, WaitMode, WaitSettings, Waiter};
+pub use wait::{
+    Assisted, Helper, Party, Polls, ProgressThread, WaitMode, WaitSettings, Waiter, Watch,
+};
 #[cfg(not(loom))]
 pub use window_memory::{
     HeldStripe, HeldStripes, Stripes, Ticket, WindowLayout, WindowLock, WindowMemory,

@@ -2,14 +2,16 @@
 //!
 //! Without threads it is a mark in plain memory: it costs a load and a store, and it turns a
 //! forbidden second borrow (a callback of the program that comes back in while a borrow is held)
-//! into a clear message instead of undefined behaviour. With threads that call at once it is a
-//! mutex on a futex.
+//! into a clear message instead of undefined behaviour. Beside a progress thread of the library it is
+//! taken in turns with that one (see `turns`). With threads that call at once it is a mutex on a
+//! futex, at which the progress thread is one thread more.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sync::{futex_wait, futex_wake};
+use crate::turns::{self, Entry};
 
 // A held lock has an odd word, which the launcher may read.
 
@@ -17,10 +19,15 @@ use crate::sync::{futex_wait, futex_wake};
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
+// The states beside a progress thread, 2 to 6, are those of `turns`.
+
 // States while several threads may call at once.
-const FREE_AMONG_THREADS: u32 = 2;
-const HELD_AMONG_THREADS: u32 = 3;
-const CONTENDED: u32 = 5;
+const FREE_AMONG_THREADS: u32 = 8;
+const HELD_AMONG_THREADS: u32 = 9;
+const CONTENDED: u32 = 11;
+
+/// Longest sleep for the lock, in nanoseconds.
+const LONG: u64 = 1_000_000_000;
 
 /// The lock that protects the state of a rank.
 pub struct RankLock<T> {
@@ -59,6 +66,36 @@ impl<T> RankLock<T> {
         self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS
     }
 
+    /// Lets a progress thread take the lock between calls. To be called while no other thread calls,
+    /// and without a guard.
+    pub fn admit_progress_thread(&self) {
+        if !self.threads() {
+            self.word.store(turns::FREE, Ordering::SeqCst);
+        }
+    }
+
+    /// The progress thread has ended. To be called while no other thread calls, and without a guard.
+    pub fn dismiss_progress_thread(&self) {
+        if !self.threads() {
+            self.word.store(FREE, Ordering::SeqCst);
+        }
+    }
+
+    /// A progress thread may take the lock between two calls, which do not overlap.
+    #[inline]
+    pub fn has_progress_thread(&self) -> bool {
+        (turns::FREE..FREE_AMONG_THREADS).contains(&self.word.load(Ordering::Relaxed))
+    }
+
+    /// Takes the lock for the progress thread, if nobody holds it.
+    pub fn try_lock_for_progress(&self) -> Option<Guard<'_, T>> {
+        let is_taken = match self.threads() {
+            false => turns::try_take(&self.word),
+            true => self.try_among_threads(),
+        };
+        is_taken.then(|| Guard { lock: self })
+    }
+
     /// The address of the lock's word, which is odd while the lock is held.
     pub fn word_address(&self) -> usize {
         (&raw const self.word).addr()
@@ -81,26 +118,46 @@ impl<T> RankLock<T> {
     #[inline(never)]
     fn lock_among_threads(&self) {
         if !self.threads() {
-            held_twice(self.advice);
+            return self.lock_in_turns();
         }
         for _ in 0..100 {
-            if self.word.load(Ordering::Relaxed) == FREE_AMONG_THREADS
-                && self
-                    .word
-                    .compare_exchange(
-                        FREE_AMONG_THREADS,
-                        HELD_AMONG_THREADS,
-                        Ordering::Acquire,
-                        Ordering::Relaxed,
-                    )
-                    .is_ok()
-            {
+            if self.try_among_threads() {
                 return;
             }
             std::hint::spin_loop();
         }
         while self.word.swap(CONTENDED, Ordering::Acquire) != FREE_AMONG_THREADS {
-            futex_wait(&self.word, CONTENDED, 1_000_000_000);
+            futex_wait(&self.word, CONTENDED, LONG);
+        }
+    }
+
+    #[inline(always)]
+    fn try_among_threads(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == FREE_AMONG_THREADS
+            && self
+                .word
+                .compare_exchange(
+                    FREE_AMONG_THREADS,
+                    HELD_AMONG_THREADS,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+    }
+
+    fn lock_in_turns(&self) {
+        if !self.has_progress_thread() {
+            held_twice(self.advice);
+        }
+        let mut looks = 0;
+        loop {
+            match turns::enter(&self.word) {
+                Entry::Taken => return,
+                Entry::Overlap => held_twice(self.advice),
+                Entry::Wait if looks < 100 => std::hint::spin_loop(),
+                Entry::Wait => futex_wait(&self.word, turns::AWAITED, LONG),
+            }
+            looks += 1;
         }
     }
 
@@ -115,7 +172,16 @@ impl<T> RankLock<T> {
 
     #[inline(never)]
     fn unlock_among_threads(&self) {
+        if !self.threads() {
+            return self.unlock_in_turns();
+        }
         if self.word.swap(FREE_AMONG_THREADS, Ordering::Release) == CONTENDED {
+            futex_wake(&self.word);
+        }
+    }
+
+    fn unlock_in_turns(&self) {
+        if !turns::leave(&self.word) && turns::give_back(&self.word) {
             futex_wake(&self.word);
         }
     }
@@ -184,6 +250,54 @@ mod tests {
             }
         });
         assert_eq!(*lock.lock(), 4 * each);
+    }
+
+    #[test]
+    fn calls_and_the_progress_thread_exclude_each_other() {
+        let lock = RankLock::new(0u64, "");
+        lock.admit_progress_thread();
+        assert!(lock.has_progress_thread() && !lock.threads());
+        let each = if cfg!(miri) { 50 } else { 20_000 };
+        let add = |mut guard: Guard<'_, u64>| {
+            let before = *guard;
+            *guard = std::hint::black_box(before) + 1;
+        };
+        let taken = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let mut turns = 0;
+                while turns < each {
+                    match lock.try_lock_for_progress() {
+                        Some(guard) => {
+                            add(guard);
+                            turns += 1;
+                        }
+                        None => std::thread::yield_now(),
+                    }
+                }
+                turns
+            });
+            for _ in 0..each {
+                add(lock.lock());
+            }
+            thread.join().unwrap()
+        });
+        lock.dismiss_progress_thread();
+        assert!(!lock.has_progress_thread());
+        assert_eq!((*lock.lock(), taken), (2 * each, each));
+    }
+
+    #[test]
+    fn the_progress_thread_leaves_a_held_lock_alone_and_a_second_borrow_is_caught() {
+        let lock = RankLock::new((), "call from one thread");
+        lock.admit_progress_thread();
+        let held = lock.lock();
+        assert!(lock.try_lock_for_progress().is_none());
+        let again = std::panic::AssertUnwindSafe(|| drop(lock.lock()));
+        assert!(std::panic::catch_unwind(again).is_err());
+        drop(held);
+        assert!(lock.try_lock_for_progress().is_some());
+        lock.allow_threads();
+        assert!(lock.try_lock_for_progress().is_some() && !lock.has_progress_thread());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Every order of the ring's and the doorbell's memory accesses that the memory model allows, by
-//! loom.
+//! Every order of the memory accesses of the ring, the doorbell and the turns of the progress
+//! thread that the memory model allows, by loom.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -292,5 +292,49 @@ fn every_piece_of_a_share_is_taken_once_and_a_late_helper_takes_none() {
         assert_eq!(share.claim(next, PIECES, 1), Some(0..1));
         helper.join().unwrap();
         assert!(taken.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+    });
+}
+
+#[test]
+fn a_call_and_the_progress_thread_take_turns_and_a_waiting_call_is_next() {
+    use crate::turns::{self, Entry};
+    loom::model(|| {
+        let word = Arc::new(AtomicU32::new(turns::FREE));
+        let value = Arc::new(UnsafeCell::new(0));
+        let (threads_word, threads_value) = (word.clone(), value.clone());
+        let thread = thread::spawn(move || {
+            let mut taken = 0;
+            for _ in 0..2 {
+                if !turns::try_take(&threads_word) {
+                    continue;
+                }
+                // SAFETY: loom itself fails the test if the other side is inside.
+                threads_value.with_mut(|value| unsafe { *value += 1 });
+                taken += 1;
+                if turns::give_back(&threads_word) {
+                    // The call that waited comes before another turn of this thread.
+                    let is_next = !turns::try_take(&threads_word);
+                    assert!(is_next || threads_value.with(|value| unsafe { *value }) > taken);
+                    if !is_next {
+                        turns::give_back(&threads_word);
+                    }
+                }
+            }
+            taken
+        });
+        let mut waited = false;
+        while turns::enter(&word) == Entry::Wait {
+            // A sleeper on the futex goes on once the word is not that of a wait.
+            waited = true;
+            thread::yield_now();
+        }
+        // SAFETY: as above.
+        value.with_mut(|value| unsafe { *value += 1 });
+        assert!(turns::leave(&word));
+        let taken = thread.join().unwrap();
+        // SAFETY: the thread is over.
+        assert_eq!(value.with(|value| unsafe { *value }), taken + 1);
+        assert!(taken > 0 || !waited);
+        assert_eq!(word.load(Ordering::Relaxed), turns::FREE);
     });
 }

@@ -2,8 +2,8 @@
 
 use device::{Effort, Note, VirtualTime};
 
-use crate::Router;
 use crate::rdma::Rdma;
+use crate::{Result, Router};
 
 /// The machine of a rank, as its node shows it. A rank without devices has none.
 pub struct Machine<'a>(Option<&'a mut Rdma>);
@@ -23,6 +23,23 @@ impl Machine<'_> {
         if let Some(rdma) = &mut self.0 {
             rdma.node().enter(call, computed);
         }
+    }
+
+    /// The program computes for `nanos` nanoseconds of virtual time before its next call.
+    pub fn begin_computing(&mut self, nanos: u64) {
+        let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
+        if let Some(accounting) = accounting {
+            accounting.begin_computing(nanos);
+        }
+    }
+
+    /// Lets the program compute until something arrives for a thread beside it. False: it has
+    /// computed all the time.
+    ///
+    /// # Errors
+    /// The rank has left its machine, or a peer is lost.
+    pub fn compute(&mut self) -> Result<bool> {
+        self.0.as_mut().map_or(Ok(false), |rdma| rdma.compute())
     }
 
     /// The call returns to the program, a poll perhaps without a result.

@@ -5,7 +5,7 @@
 //! `None`. Callers on a hot path ask once, through [`Charges::of`]: with a real device each later
 //! charge is a predictable branch, not a virtual call.
 
-use crate::Node;
+use crate::{Node, Result};
 
 /// Work that the library does with the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,10 @@ pub enum Effort {
 ///         }
 ///     }
 ///     fn enter(&mut self, _call: &'static str, _computed: u64) {}
+///     fn begin_computing(&mut self, _nanos: u64) {}
+///     fn compute(&mut self, _nanos: u64) -> device::Result<bool> {
+///         Ok(false)
+///     }
 ///     fn leave(&mut self, _has_result: bool) {}
 ///     fn time(&self) -> device::VirtualTime {
 ///         device::VirtualTime::default()
@@ -59,6 +63,17 @@ pub trait Accounting {
     /// The program enters the library in `call`, after computing for `computed` nanoseconds since
     /// its last call returned.
     fn enter(&mut self, call: &'static str, computed: u64);
+
+    /// The program begins to compute for `nanos` nanoseconds, which [`compute`](Self::compute) lets
+    /// pass before [`enter`](Self::enter): that one then takes no more time for them.
+    fn begin_computing(&mut self, nanos: u64);
+
+    /// Computes for at most `nanos` nanoseconds, until something wakes a thread beside the program.
+    /// Its waking is charged. False: the program has computed all the time.
+    ///
+    /// # Errors
+    /// The rank has left the modelled machine.
+    fn compute(&mut self, nanos: u64) -> Result<bool>;
 
     /// The call returns to the program. `has_result` is false for a poll that found nothing and for
     /// a reading of the clock.

@@ -1,5 +1,5 @@
-//! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives,
-//! as tables or as JSON. The short tables fit a screen: a row for each size from which on another
+//! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives, and
+//! who makes progress for its windows, as tables or as JSON. The short tables fit a screen: a row for each size from which on another
 //! choice is taken.
 
 use std::fs::File;
@@ -41,6 +41,23 @@ struct Explanation {
     peers: Vec<PeerKind>,
     #[serde(default)]
     collectives: Vec<CollectiveChoices>,
+    #[serde(default)]
+    windows: Vec<Windows>,
+}
+
+/// Windows of one kind.
+#[derive(Deserialize)]
+struct Windows {
+    flavor: String,
+    count: u64,
+    progress: Vec<WindowProgress>,
+}
+
+/// Who makes progress at the target of an operation.
+#[derive(Deserialize)]
+struct WindowProgress {
+    operations: String,
+    by: String,
 }
 
 /// The algorithms of a collective.
@@ -187,10 +204,41 @@ fn tables(explained: &Explanation, form: Form) -> String {
             false => algorithms(&explained.collectives, form.width),
         };
     }
+    if !explained.windows.is_empty() {
+        text += &windows(&explained.windows);
+    }
     if !form.whole {
         text += "\n--explain=all shows more sizes, and all choices that are not taken.\n";
     }
     text
+}
+
+/// A row for each kind of windows.
+fn windows(all: &[Windows]) -> String {
+    let row = |of: &Windows| {
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for one in &of.progress {
+            match groups.iter_mut().find(|(by, _)| *by == one.by) {
+                Some((_, operations)) => operations.push(&one.operations),
+                None => groups.push((&one.by, vec![&one.operations])),
+            }
+        }
+        let progress = groups.iter().map(|(by, operations)| {
+            let by = match *by {
+                "memory" => "not needed: loads and stores",
+                "thread" => "thread, while it computes",
+                "calls" => "its MPI calls",
+                other => other,
+            };
+            format!("{}: {by}", operations.join(", "))
+        });
+        let progress = progress.collect::<Vec<_>>().join("; ");
+        vec![of.flavor.clone(), of.count.to_string(), progress]
+    };
+    let header = ["made by", "windows", "progress at the target"];
+    let header = header.map(String::from).to_vec();
+    let table = lines(header, all.iter().map(row).collect(), 3);
+    format!("\nWindows of the rank:\n{table}")
 }
 
 /// A row for each collective, with its algorithms.

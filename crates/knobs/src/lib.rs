@@ -37,8 +37,8 @@ pub use parse::decode;
 pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};
 pub use value::{
-    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProtocolChoice, RdmaDesign,
-    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait, WindowPath,
+    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProgressBy, ProtocolChoice,
+    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait, WindowPath,
 };
 
 /// The prefix of all variables of this project.

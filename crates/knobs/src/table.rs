@@ -9,8 +9,8 @@ use crate::algorithms::{AlgorithmChoices, TreeArity};
 use crate::costs::CostSource;
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
-    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProtocolChoice, RdmaDesign,
-    ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait, WindowPath,
+    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProgressBy, ProtocolChoice,
+    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait, WindowPath,
 };
 use crate::{Error, Knob};
 
@@ -130,6 +130,11 @@ knobs! {
     /// the library allocates are mapped by all of their ranks, and accessed by loads and stores.
     /// `messages`: every access is a message, as it is between hosts and in virtual time.
     windows: WindowPath = WindowPath::Auto, "FISHPLATE_WINDOWS";
+
+    /// Progress of a rank that computes, for operations of others on its windows. `thread`: a thread
+    /// of the library makes it, from the first window whose operations need it to the last.
+    /// `calls`: such operations wait for the rank's next MPI call.
+    progress: ProgressBy = ProgressBy::Thread, "FISHPLATE_PROGRESS";
 
     /// The shortest message that sender and receiver copy together, each claiming the next piece,
     /// where every rank has a core of its own.

@@ -329,6 +329,16 @@ words! {
 }
 
 words! {
+    /// Progress of a target of one-sided communication that computes.
+    ProgressBy, "thread|calls", "thread or calls", {
+        /// By a thread of its own.
+        Thread = "thread",
+        /// In its next call.
+        Calls = "calls"
+    }
+}
+
+words! {
     /// Announcements of receives that are posted before their message.
     ReadyToReceive, "off|auto|on", "off, auto or on", {
         /// Announce none.

@@ -66,6 +66,8 @@ pub struct ModelNode {
     unsuccessful: Option<Unsuccessful>,
     /// The time for which the rank has been idle.
     waited: Time,
+    /// The part of the computing before the next call that is left. `None`: none was announced.
+    computing: Option<Time>,
 }
 
 /// A call of the program.
@@ -103,6 +105,7 @@ impl ModelNode {
             call: None,
             unsuccessful: None,
             waited: 0,
+            computing: None,
         }
     }
 
@@ -173,6 +176,41 @@ impl ModelNode {
             self.leave(true);
         }
         answer
+    }
+
+    /// Computes for at most `longest`, until something has changed for this rank. False: the
+    /// program has computed to its end.
+    fn compute_until_news(&mut self, longest: Time) -> Result<bool> {
+        if longest == 0 {
+            return Ok(false);
+        }
+        let turn = &self.turn;
+        turn.stay().map_err(deadlock)?;
+        let rank = turn.rank() as usize;
+        if turn.with(|net, _| net.ranks[rank].fresh) {
+            turn.observe().map_err(deadlock)?;
+        }
+        let (fresh, next) = turn.with(|net, _| {
+            let own = &mut net.ranks[rank];
+            (std::mem::take(&mut own.fresh), own.next_news())
+        });
+        if fresh {
+            return Ok(true);
+        }
+        let since = turn.now();
+        let until = since.saturating_add(longest);
+        turn.wait(Some(next.map_or(until, |next| until.min(next))))
+            .map_err(deadlock)?;
+        let time = turn.with(|net, clock| {
+            net.ranks[rank].fresh = false;
+            let rank = turn.rank();
+            let time = clock.of(rank) - since;
+            net.note_rank(rank, since, time, Activity::Compute.alone(0));
+            time
+        });
+        let left = self.computing.unwrap_or(0).saturating_sub(time);
+        self.computing = Some(left);
+        Ok(left > 0)
     }
 }
 
@@ -374,11 +412,35 @@ impl Accounting for ModelNode {
         keep_busy(&self.turn, time, activity.alone(0));
     }
 
+    fn begin_computing(&mut self, nanos: u64) {
+        let rank = self.turn.rank();
+        let time = nanos.saturating_mul(1000);
+        self.computing = Some(self.turn.with(|net, _| net.cpu(rank, time)));
+    }
+
+    fn compute(&mut self, nanos: u64) -> Result<bool> {
+        let longest = self.computing.unwrap_or(0);
+        let longest = longest.min(nanos.saturating_mul(1000));
+        if !self.compute_until_news(longest)? {
+            return Ok(false);
+        }
+        let rank = self.turn.rank();
+        let time = self.turn.with(|net, _| {
+            let kernel = &net.system.kernel;
+            let wake = kernel.interrupt + kernel.wake + kernel.switch;
+            net.cpu(rank, wake.picos())
+        });
+        keep_busy(&self.turn, time, Activity::Control.alone(0));
+        Ok(true)
+    }
+
     fn enter(&mut self, call: &'static str, computed: u64) {
         let rank = self.turn.rank();
-        let time = self
-            .turn
-            .with(|net, _| net.cpu(rank, computed.saturating_mul(1000)));
+        let left = self.computing.take();
+        let time = left.unwrap_or_else(|| {
+            let time = computed.saturating_mul(1000);
+            self.turn.with(|net, _| net.cpu(rank, time))
+        });
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
         self.call = Some(Current {
             name: call,

@@ -1,6 +1,6 @@
 //! The choices for messages to each kind of peer: protocol, rails, and the predicted times of the
-//! choices not taken; and the algorithms of collectives on MPI_COMM_WORLD. The text is JSON, for
-//! the launcher, which shows it to the user.
+//! choices not taken; the algorithms of collectives on MPI_COMM_WORLD; and who makes progress for the
+//! windows that the rank has made. The text is JSON, for the launcher, which shows it to the user.
 
 use std::fmt::Write;
 
@@ -12,6 +12,7 @@ use crate::algorithms::{self, Algorithm, Case, Collective};
 use crate::comm::WORLD;
 use crate::p2p::protocol::{self, Protocol};
 use crate::rank::Rank;
+use crate::window::AccessKind;
 
 /// Message sizes to explain, in addition to those at which the protocol changes.
 const SIZES: [usize; 12] = [
@@ -76,9 +77,30 @@ impl Rank {
         let all = Collective::ALL.iter();
         let collectives = array(all.map(|&collective| self.explain_collective(collective)));
         let (learned, alternatives) = (self.learned_costs(), self.alternatives());
+        let windows = self.explain_windows();
         format!(
-            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"learned":{learned},"alternatives":{alternatives}}}"#
+            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"learned":{learned},"alternatives":{alternatives}{windows}}}"#
         )
+    }
+
+    /// The windows of a rank that has made some: flavour, number, and who makes progress at the
+    /// target, by kind of operations.
+    fn explain_windows(&self) -> String {
+        let state = self.lock();
+        let made = state.windows.made();
+        if made.is_empty() {
+            return String::new();
+        }
+        let rows = made.iter().map(|(flavor, progressors, count)| {
+            let pairs = AccessKind::ALL.into_iter().zip(progressors);
+            let pairs = pairs.map(|(kind, who)| {
+                let (kind, who) = (quoted(kind.name()), quoted(who.name()));
+                format!(r#"{{"operations":{kind},"by":{who}}}"#)
+            });
+            let (flavor, progress) = (quoted(flavor.name()), array(pairs));
+            format!(r#"{{"flavor":{flavor},"count":{count},"progress":{progress}}}"#)
+        });
+        format!(r#","windows":{}"#, array(rows))
     }
 
     /// The costs that this rank has learned: situations, and picoseconds per byte of each path as

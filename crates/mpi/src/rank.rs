@@ -175,7 +175,11 @@ impl Rank {
 
     /// Begins a call of the program, after `computed` nanoseconds of computing.
     pub fn enter(&self, call: &'static str, computed: u64) {
-        self.lock().router.machine().enter(call, computed);
+        let mut state = self.lock();
+        if computed > 0 && state.windows.has_modelled_thread() {
+            state.compute_beside_thread(computed);
+        }
+        state.router.machine().enter(call, computed);
     }
 
     /// Ends a call of the program. `has_result` is false for a poll that found nothing and for a
@@ -301,6 +305,21 @@ impl Rank {
     pub fn allow_threads(&self) {
         self.lock().fast_path = FastPath::default();
         self.state.allow_threads();
+    }
+
+    /// Lets the progress thread take the lock between calls. To be called without a guard.
+    pub(crate) fn admit_progress_thread(&self) {
+        self.state.admit_progress_thread();
+    }
+
+    /// The progress thread has ended. To be called without a guard.
+    pub(crate) fn dismiss_progress_thread(&self) {
+        self.state.dismiss_progress_thread();
+    }
+
+    /// Takes the lock for the progress thread, if nobody holds it.
+    pub(crate) fn try_lock_for_progress(&self) -> Option<Guard<'_, State>> {
+        self.state.try_lock_for_progress()
     }
 
     /// A blocking send: `MPI_Send`, `MPI_Ssend`, `MPI_Rsend` or `MPI_Bsend`.
@@ -429,6 +448,7 @@ impl Rank {
     /// # Errors
     /// Progress failed.
     pub fn finish(&self, operation: &'static str) -> Result<()> {
+        self.end_progress_thread();
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
             let sent = !state.messages.has_work()

@@ -213,6 +213,29 @@ impl Rdma {
     /// Lets time pass until something may have changed, at most `nanos` nanoseconds. The caller has
     /// found nothing to do.
     pub fn wait(&mut self, nanos: u64) -> Result<()> {
+        self.pass(nanos, |node, longest, idle| match idle {
+            // While another link works, an attempt to take one back is no progress.
+            true => node.wait_idle(longest),
+            false => node.wait(longest),
+        })
+    }
+
+    /// Lets the program compute, on a modelled machine, until something may have changed. False: it
+    /// has computed all the time that was announced.
+    pub(crate) fn compute(&mut self) -> Result<bool> {
+        self.pass(u64::MAX, |node, longest, _| match node.accounting() {
+            Some(accounting) => accounting.compute(longest),
+            None => Ok(false),
+        })
+    }
+
+    /// Lets time pass by `then`, for at most `nanos` nanoseconds: until something may have changed,
+    /// or is due. `then` learns whether only an attempt to take a link back is due.
+    fn pass<T>(
+        &mut self,
+        nanos: u64,
+        then: impl FnOnce(&mut dyn Node, u64, bool) -> device::Result<T>,
+    ) -> Result<T> {
         let attention = &mut self.connections.attention;
         attention.all = true;
         attention.idle_polls = attention.idle_polls.wrapping_add(put::IDLE);
@@ -229,21 +252,18 @@ impl Rdma {
         let due = judged.into_iter().flatten().chain(urgent).min();
         let node = &mut all.local.node;
         if due.is_none() && retry.is_none() {
-            node.wait(nanos)?;
+            let passed = then(&mut **node, nanos, false)?;
             completions::note_wake(all);
-            return Ok(());
+            return Ok(passed);
         }
         let now = node.now();
         let until = |at: u64| at.saturating_sub(now).max(1);
         let (due, retry) = (due.map(until), retry.map(until));
         let longest = [due, retry].into_iter().flatten().fold(nanos, u64::min);
-        // While another link works, an attempt to take one back is no progress.
-        match due.is_none() && longest < nanos {
-            true => node.wait_idle(longest)?,
-            false => node.wait(longest)?,
-        }
+        let is_idle = due.is_none() && longest < nanos;
+        let passed = then(&mut **node, longest, is_idle)?;
         completions::note_wake(all);
-        Ok(())
+        Ok(passed)
     }
 
     /// This rank waits for `peer`. To be called again and again in a wait.

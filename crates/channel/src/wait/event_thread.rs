@@ -39,13 +39,10 @@ impl EventThread {
             changed: Condvar::new(),
             end: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
-        let thread = std::thread::Builder::new()
-            .name("fishplate events".into())
-            .stack_size(STACK)
-            .spawn({
-                let orders = orders.clone();
-                move || orders.follow(&events, &bell)
-            })?;
+        let thread = super::spawn("fishplate events", STACK, {
+            let orders = orders.clone();
+            move || orders.follow(&events, &bell)
+        })?;
         Ok(EventThread {
             orders,
             thread: Some(thread),

@@ -15,11 +15,13 @@
 mod clock;
 mod event_thread;
 mod policy;
+mod progress_thread;
 mod yields;
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
@@ -31,6 +33,7 @@ use clock::WallClock;
 use event_thread::EventThread;
 use policy::{Patience, Policy};
 pub use policy::{Polls, WaitMode, WaitSettings};
+pub use progress_thread::{Assisted, ProgressThread, Watch};
 
 use yields::Yields;
 
@@ -176,6 +179,9 @@ pub struct Waiter {
     idle_polls: AtomicU32,
     /// The time of an early one of these.
     idle_since: AtomicU64,
+    /// The progress thread has moved something since a call last wanted to sleep: the call must
+    /// look again. Written under the rank's lock.
+    thread_moved: AtomicBool,
 }
 
 /// A thread that works for a rank.
@@ -221,6 +227,7 @@ impl Waiter {
             events: OnceLock::new(),
             idle_polls: AtomicU32::new(0),
             idle_since: AtomicU64::new(0),
+            thread_moved: AtomicBool::new(false),
         };
         waiter.count_cores(router);
         waiter
@@ -494,6 +501,9 @@ impl Waiter {
         } else if self.policy.only_devices() && !party.has_threads() && !self.has_helper(party) {
             // Neither the doorbell nor the thread that rings it is needed.
             let mut state = party.lock();
+            if self.takes_note_of_thread() {
+                return Ok(None);
+            }
             if let Err(error) = P::router(&mut state).pass_time(NAP) {
                 P::contain(&mut state, error)?;
             }
@@ -514,6 +524,9 @@ impl Waiter {
         patience: &mut Patience,
     ) -> std::result::Result<(), P::Error> {
         let mut state = party.lock();
+        if self.takes_note_of_thread() {
+            return Ok(());
+        }
         if P::router(&mut state).knows_cuts() {
             P::contact_awaited(&mut state)?;
         }
@@ -551,6 +564,9 @@ impl Waiter {
         sleep: Sleep,
         done: &mut impl FnMut(&mut P::State) -> std::result::Result<Option<T>, P::Error>,
     ) -> std::result::Result<Option<T>, P::Error> {
+        if self.takes_note_of_thread() {
+            return Ok(None);
+        }
         // A peer rings only if it finds a sleeper, so this rank polls again once it counts as one.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let (longest, fence) = match sleep {
@@ -569,6 +585,16 @@ impl Waiter {
         answer
     }
 
+    /// The progress thread has moved something since the last call of this function. To be called
+    /// under the rank's lock before a sleep: what the caller waits for may have come.
+    fn takes_note_of_thread(&self) -> bool {
+        let moved = self.thread_moved.load(Ordering::Relaxed);
+        if moved {
+            self.thread_moved.store(false, Ordering::Relaxed);
+        }
+        moved
+    }
+
     /// Polls once more, now that every writer rings. The answer is the longest sleep, in
     /// nanoseconds.
     fn prepare_nap<P: Party>(
@@ -577,23 +603,33 @@ impl Waiter {
         state: &mut P::State,
         ordered: bool,
     ) -> std::result::Result<u64, P::Error> {
+        let (nap, has_events) = self.arm::<P>(state, ordered)?;
+        if nap > 0 && has_events {
+            self.watch_events(P::router(state))?;
+        }
+        Ok(nap)
+    }
+
+    /// Arms the transports and polls once more. The answer is the longest sleep in nanoseconds, and
+    /// whether devices raise events.
+    fn arm<P: Party>(
+        &self,
+        state: &mut P::State,
+        ordered: bool,
+    ) -> std::result::Result<(u64, bool), P::Error> {
         let rings = match P::router(state).arm() {
             Ok(Some(rings)) => rings,
-            Ok(None) => return Ok(nap_of::<P>(state, ordered)),
+            Ok(None) => return Ok((nap_of::<P>(state, ordered), false)),
             Err(error) => {
                 P::contain(state, error)?;
-                return Ok(0);
+                return Ok((0, true));
             }
         };
         // Only a whole poll finds what devices have brought.
         if P::progress(state)? {
-            return Ok(0);
+            return Ok((0, true));
         }
-        let nap = nap_of::<P>(state, ordered && rings);
-        if nap > 0 {
-            self.watch_events(P::router(state))?;
-        }
-        Ok(nap)
+        Ok((nap_of::<P>(state, ordered && rings), true))
     }
 
     /// Lets the devices' events ring this rank's doorbell.
@@ -623,11 +659,40 @@ impl Waiter {
             // A peer may look before this rank waits again.
             self.core_is_shared();
         }
+        self.get_up(bell);
+    }
+
+    /// Ends a sleep on the doorbell.
+    fn get_up(&self, bell: &Bell) {
         match self.sleepers.fetch_sub(1, Ordering::SeqCst) {
             1 => bell.disarm(),
             _ => bell.rouse(),
         }
     }
+}
+
+/// Starts a thread of the library, in which all signals are blocked: they are for the program's
+/// threads.
+fn spawn(
+    name: &str,
+    stack: usize,
+    run: impl FnOnce() + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: both sets are ours, and the first is filled before it is used. The new thread gets
+    // this one's mask, which is restored below.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let thread = std::thread::Builder::new()
+        .name(name.into())
+        .stack_size(stack)
+        .spawn(run);
+    // SAFETY: the mask from before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    thread
 }
 
 /// The longest sleep of a rank that finds things as they are now, in nanoseconds.

@@ -349,6 +349,8 @@ impl Rank {
             state.windows.add(window)?
         };
         self.serve_by_task()?;
+        self.begin_window_progress();
+        self.lock().windows.count_made(handle);
         self.collective(operation, &Work::Barrier, comm)?;
         let mut state = self.lock();
         let facts = state.windows.get(handle)?.facts.clone();
@@ -435,6 +437,7 @@ impl Rank {
         }
         state.errhandlers.remove_object(window.errhandler);
         drop((state, window));
+        self.end_window_progress();
         self.comm_free(comm)
     }
 }

@@ -38,6 +38,12 @@ impl Messages {
         Ok(true)
     }
 
+    /// Keeps an error for the next progress of the rank's calls, which raises it.
+    #[cold]
+    pub(crate) fn raise_later(&mut self, error: &Error) {
+        self.deferred.push(Action::Raise(error.clone()));
+    }
+
     /// Ends everything that is under way with a lost peer, except requests of the user.
     pub(crate) fn forget_peer(&mut self, peer: usize, class: Class) {
         self.watch_losses();

@@ -16,6 +16,7 @@
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
 //! - `straight`: puts and gets straight to the memory of a target, by devices or by the kernel;
 //!   `keys`: that memory;
+//! - `progress`: who makes progress at the target;
 //! - `hints`: info keys;
 //! - `checked`: notes for a check of conflicts.
 
@@ -33,6 +34,7 @@ mod messages;
 mod operation;
 mod origin;
 mod peers;
+mod progress;
 mod straight;
 mod target;
 
@@ -52,6 +54,8 @@ pub(crate) use memory::Memory;
 use messages::Answer;
 pub use operation::{Access, Place};
 use peers::{Origin, Target};
+pub(crate) use progress::Assistance;
+pub use progress::{AccessKind, Progressor, Progressors};
 
 use crate::attributes::Attributes;
 use crate::comm::{AGREEMENT, COLLECTIVE, Core, WINDOW, cut};
@@ -75,6 +79,18 @@ pub enum Flavor {
     Dynamic = 313,
     /// `MPI_WIN_FLAVOR_SHARED`.
     Shared = 314,
+}
+
+impl Flavor {
+    /// The procedure that makes such windows, in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavor::Create => "MPI_Win_create",
+            Flavor::Allocate => "MPI_Win_allocate",
+            Flavor::Dynamic => "MPI_Win_create_dynamic",
+            Flavor::Shared => "MPI_Win_allocate_shared",
+        }
+    }
 }
 
 /// `MPI_WIN_UNIFIED`: a target's accumulates and puts are stores of its own processor, or of a
@@ -424,6 +440,10 @@ pub struct Windows {
     pub(crate) are_served: bool,
     /// The number of this rank, if its machine keeps notes of accesses.
     pub(crate) noting: Option<u32>,
+    /// The thread that serves them while the rank makes no calls, if one of them needs it.
+    pub(crate) thread: Assistance,
+    /// Windows that this rank has made, by flavour and by who makes progress.
+    made: Vec<(Flavor, Progressors, u64)>,
 }
 
 impl Default for Windows {
@@ -433,6 +453,8 @@ impl Default for Windows {
             live: Vec::new(),
             are_served: false,
             noting: None,
+            thread: Assistance::None,
+            made: Vec::new(),
         }
     }
 }

@@ -29,5 +29,6 @@ mod simulated;
 mod simulated_rails;
 mod tcp;
 mod topology;
+mod window_progress;
 mod windows;
 mod windows_random;

@@ -171,7 +171,7 @@ pub fn win_set_info(call: &Running, win: Win, info: Info) -> Done {
 
 /// `MPI_Win_get_info` (MPI 5.0, chapter 12).
 pub fn win_get_info(call: &Running, win: Win, info: Out<Info>) -> Done {
-    let pairs = call.rank.lock().windows.get(win.id())?.hints.info();
+    let pairs = call.rank.lock().windows.info(win.id())?;
     info.set(info_of(pairs)?);
     Ok(())
 }

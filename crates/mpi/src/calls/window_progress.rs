@@ -1,0 +1,162 @@
+//! The progress thread of windows: it runs while a window exists whose operations need their target
+//! though that makes no calls.
+
+use std::sync::Arc;
+
+use channel::lock::Guard;
+use channel::{Assisted, Party, ProgressThread, Router};
+use knobs::ProgressBy;
+
+use crate::rank::{Rank, State};
+use crate::window::Assistance;
+use crate::{Error, Result};
+
+/// A rank, as its progress thread sees it.
+#[derive(Clone, Copy)]
+struct OnThread<'a>(&'a Rank);
+
+impl Party for OnThread<'_> {
+    type State = State;
+    type Error = Error;
+
+    fn lock(&self) -> Guard<'_, State> {
+        self.0.lock()
+    }
+
+    fn has_threads(&self) -> bool {
+        self.0.threads()
+    }
+
+    fn router(state: &mut State) -> &mut Router {
+        &mut state.router
+    }
+
+    fn progress(state: &mut State) -> Result<bool> {
+        let moved = state.progress();
+        let moved = moved.and_then(|moved| Ok(state.serve_windows()? || moved));
+        moved.inspect_err(|error| state.messages.raise_later(error))
+    }
+
+    fn needs_room(state: &State) -> bool {
+        state.messages.has_work()
+    }
+
+    /// Tasks may run functions of the program, so they wait for its next call.
+    fn has_tasks(_: &State) -> bool {
+        false
+    }
+
+    fn run_tasks(&self) -> bool {
+        false
+    }
+
+    /// A rank that computes does not answer its launcher.
+    fn attend(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn contact_awaited(_: &mut State) -> Result<()> {
+        Ok(())
+    }
+
+    fn contain(state: &mut State, error: channel::Error) -> Result<()> {
+        let contained = state.contain(error.into());
+        contained.inspect_err(|error| state.messages.raise_later(error))
+    }
+
+    fn deadlock(&self, _: &mut State) -> Error {
+        unreachable!("modelled machines have no progress thread")
+    }
+}
+
+impl Assisted for OnThread<'_> {
+    fn try_lock(&self) -> Option<Guard<'_, State>> {
+        self.0.try_lock_for_progress()
+    }
+
+    fn rounds(state: &State) -> u64 {
+        state.moved
+    }
+}
+
+impl Rank {
+    /// Starts the progress thread, if a window needs it and it does not run.
+    pub(super) fn begin_window_progress(self: &Arc<Rank>) {
+        {
+            let mut state = self.lock();
+            let is_wanted =
+                state.knobs.progress == ProgressBy::Thread && !state.windows.has_thread();
+            if !is_wanted || !state.windows.need_thread() {
+                return;
+            }
+            if state.router.machine().is_virtual() {
+                state.windows.thread = Assistance::Modelled;
+                return;
+            }
+        }
+        self.admit_progress_thread();
+        let rank = Arc::downgrade(self);
+        let thread = ProgressThread::start(move |watch| {
+            let Some(rank) = rank.upgrade() else {
+                return false;
+            };
+            // The rank's next progress raises the error, or meets it again.
+            rank.waiter.look(&OnThread(&rank), watch).is_ok()
+        });
+        match thread {
+            Ok(thread) => self.lock().windows.thread = Assistance::Thread(Box::new(thread)),
+            Err(why) => {
+                self.dismiss_progress_thread();
+                let text = format!(
+                    "rank {}: operations on its windows wait for its MPI calls, because the \
+                     progress thread cannot start: {why}",
+                    self.rank()
+                );
+                self.lock().warn("progress-thread", &text);
+            }
+        }
+    }
+
+    /// Ends the progress thread, unless a window needs it.
+    pub(super) fn end_window_progress(&self) {
+        if !self.lock().windows.need_thread() {
+            self.end_progress_thread();
+        }
+    }
+
+    /// Ends the progress thread, if it runs.
+    pub(crate) fn end_progress_thread(&self) {
+        let thread = std::mem::take(&mut self.lock().windows.thread);
+        if let Assistance::Thread(thread) = thread {
+            thread.end(&self.waiter);
+            self.dismiss_progress_thread();
+        }
+    }
+}
+
+impl State {
+    /// Computes for `nanos` nanoseconds of virtual time before the next call, and plays the progress
+    /// thread meanwhile: what arrives interrupts the computing, which ends so much later.
+    #[cold]
+    pub(crate) fn compute_beside_thread(&mut self, nanos: u64) {
+        self.router.machine().begin_computing(nanos);
+        loop {
+            match self.router.machine().compute() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    // The rank's next progress raises an error that concerns it as a whole.
+                    let _ = OnThread::contain(self, error);
+                    return;
+                }
+            }
+            loop {
+                match OnThread::progress(self) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(_) => return,
+                }
+            }
+        }
+    }
+}
