@@ -126,9 +126,10 @@ knobs! {
     /// The shortest message that is copied once, where that is possible.
     single_copy_limit: Bytes = Bytes::kib(128), "FISHPLATE_SINGLE_COPY_LIMIT";
 
-    /// The path of one-sided communication between ranks of one host. `auto`: windows whose memory
-    /// the library allocates are mapped by all of their ranks, and accessed by loads and stores.
-    /// `messages`: every access is a message, as it is between hosts and in virtual time.
+    /// The path of one-sided communication. `auto`: where all ranks of a window share a host,
+    /// memory that the library allocates is mapped by all of them, and accessed by loads and
+    /// stores; other puts and gets go straight to the target's memory where a device or the kernel
+    /// can do that. `messages`: every access is a message.
     windows: WindowPath = WindowPath::Auto, "FISHPLATE_WINDOWS";
 
     /// Progress of a rank that computes, for operations of others on its windows. `thread`: a thread

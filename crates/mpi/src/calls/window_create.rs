@@ -381,7 +381,8 @@ impl Rank {
             let sizes = parts.iter().map(|part| part.size);
             let members = core.members.iter().zip(sizes).zip(all.chunks_exact(KEYS));
             let members = members.map(|((world, size), keys)| (world, size, keys));
-            remote.take_keys(&self.lock().router, members);
+            let me = core.members.world(core.rank);
+            remote.take_keys(&self.lock().router, me, members);
         }
         Ok(remote)
     }

@@ -73,13 +73,18 @@ impl Remote {
         all
     }
 
-    /// Takes the keys of all members: the world rank, the bytes of its part, and its keys.
+    /// Takes the keys of all members: the world rank, the bytes of its part, and its keys. This
+    /// rank's own keys are for others.
     pub(crate) fn take_keys<'a>(
         &mut self,
         router: &Router,
+        me: Option<usize>,
         members: impl Iterator<Item = (usize, u64, &'a [u8])>,
     ) {
         let key = |(world, size, keys): (usize, u64, &[u8])| {
+            if Some(world) == me {
+                return None;
+            }
             let beside = channel::MappedMemory::shares_memory(router, std::iter::once(world));
             let place = keys.chunks_exact(KEY).nth(usize::from(!beside))?;
             let (len, bytes) = place.split_first()?;

@@ -82,7 +82,9 @@ impl Window {
                 Accessed::Started(id) => started.push((id, 0)),
                 Accessed::Refused => {
                     // What has started ends before the same bytes move by messages.
-                    self.keep_straight(target, started, None);
+                    if !started.is_empty() {
+                        self.keep_straight(target, started, None);
+                    }
                     return Ok(Way::Messages);
                 }
             }

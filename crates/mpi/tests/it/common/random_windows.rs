@@ -270,7 +270,7 @@ fn steps_apart(random: &mut Random, size: usize) -> Steps {
         };
         let count = match kind {
             Kind::CompareAndSwap(_) => 1,
-            _ => [1, 2, 40, 700, 2500, 6000][random.below(6) as usize],
+            _ => [1, 2, 40, 700, 2500, 18_000][random.below(6) as usize],
         };
         let stride = [1, 1, 1, 3][random.below(4) as usize];
         let target = random.below(size as u64) as usize;
