@@ -119,7 +119,10 @@ fn a_nonblocking_access_goes_on_beside_computing() {
                 true => computed + most + 100_000,
             };
             // The ranks leave the barrier one after the other.
-            assert!((least - 1000..limit).contains(&longest), "{computed}: {times:?}");
+            assert!(
+                (least - 1000..limit).contains(&longest),
+                "{computed}: {times:?}"
+            );
         }
     }
 }
