@@ -362,9 +362,9 @@ static void worker(int wanted) {
     OK(MPI_File_write_at_all(files[0], 4 * rank, &out, 1, MPI_INT, MPI_STATUS_IGNORE));
     SAME(workers(), 0);
     OK(MPI_File_iwrite_at(files[0], 4 * rank, &out, 1, MPI_INT, &request));
-    SAME(workers(), wanted);
     OK(MPI_Cancel(&request));
     OK(MPI_Wait(&request, &status));
+    SAME(workers(), wanted);
     OK(MPI_Test_cancelled(&status, &cancelled));
     SAME(cancelled, 0);
     OK(MPI_File_iread_at(files[1], 4 * rank, &in, 1, MPI_INT, &request));

@@ -9,6 +9,24 @@ from harness import Problem
 from job import Job
 
 FOUR = "qdr,2xqdr,fdr,edr"
+# Each rank writes 4 MiB into a file that must not exist before.
+EXCLUSIVE = """
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    MPI_File file;
+    int rank, bytes = 4 << 20;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char *data = calloc(bytes, 1);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
+    MPI_File_open(MPI_COMM_WORLD, "new", MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    MPI_File_write_at_all(file, (MPI_Offset)rank * bytes, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Finalize();
+    return 0;
+}
+"""
 
 
 def compare(world, *words, code=0, program="heat", arguments=(96, 6), seconds=120):
@@ -40,6 +58,28 @@ def same_record_same_bytes(world):
     text, _ = compare(world, "--fabrics", "qdr,fdr", "-n", "8", "--replay", file)
     if wide := [line for line in text.splitlines()[2:-1] if len(line) > 100]:
         raise Problem(f"lines are wider than 100 columns: {wide}")
+
+
+def files_on_a_storage(world):
+    """A program makes a file that must not exist, in every run, and a machine with a slow storage is bound by it."""
+    (world.work / "exclusive.c").write_text(EXCLUSIVE)
+    subprocess.run([world.mpiexec.parent / "mpicc", "-O1", world.work / "exclusive.c", "-o", world.work / "exclusive"], check=True)
+    for name, bandwidth in (("slow", "100 MB/s"), ("fast", "100 GB/s")):
+        (world.work / f"{name}.toml").write_text(
+            f'[system.{name}]\nfrom = "qdr"\nsource = "assumed: for a test"\nstorage = {{ bandwidth = "{bandwidth}", latency = "1 us" }}\n')
+    machines = f"{world.work / 'slow.toml'},{world.work / 'fast.toml'},qdr"
+    out, _ = compare(world, "--fabrics", machines, "-n", 2, "--json", program="exclusive", arguments=())
+    rows = {row["machine"]: row for row in json.loads(out)["rows"]}
+    slow, fast, without = rows["slow"], rows["fast"], rows["qdr"]
+    # Two ranks write 4 MiB each.
+    least = 2 * 4 * (1 << 20) / 100e6
+    if slow["bound"] != "storage" or not least < slow["seconds"] < 1.2 * least or slow["shares"]["storage"] < 0.9:
+        raise Problem(f"the slow storage: {slow}")
+    if not without["seconds"] < fast["seconds"] < slow["seconds"] / 10 or without["shares"]["storage"] != 0:
+        raise Problem(f"the fast storage: {fast}, and none: {without}")
+    text, _ = compare(world, "--fabrics", machines, "-n", 2, program="exclusive", arguments=())
+    if not re.search(r"machine +ranks +computing +.* storage", text):
+        raise Problem(f"the table of shares has no storage: {text}")
 
 
 def prices_count(world):
@@ -310,6 +350,7 @@ def price_without_currency(world):
 def tests() -> list:
     return [
         ("a comparison is the same again", same_record_same_bytes),
+        ("a comparison with files and a storage", files_on_a_storage),
         ("a comparison with prices", prices_count),
         ("threads are charged once", threads_count_once),
         ("more threads than cores are refused", too_few_cores),

@@ -3,11 +3,11 @@
 //! The time of a run falls into three parts: the mean computing of the ranks; the time beyond it
 //! that remains on a machine without any cost of communication, which is *imbalance* (uneven
 //! computing, and ranks that wait for each other's computing); and the rest, which the network
-//! and the storage cost. The rest is divided in proportion to the time that disappears if one kind of cost alone
-//! is idealised: *latency* (delays that messages share: chips, buses, cables, switches),
-//! *bandwidth* (all rates in bytes), and *message rate* (work for each message, one after the
-//! other: processors and libraries, and the engines of HCAs), *storage* (files, on a machine with a
-//! storage).
+//! and the storage cost. The rest is divided in proportion to the time that disappears if one kind
+//! of cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
+//! switches), *bandwidth* (all rates in bytes), *message rate* (work for each message, one after
+//! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
+//! machine with a storage).
 
 use fabric::components::Part;
 use fabric::quantity::{Quantity, Raw};

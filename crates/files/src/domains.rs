@@ -56,7 +56,8 @@ impl Domains {
 
 /// Sorts runs, each an offset and a length, and joins those that touch or overlap.
 pub fn joined(runs: &mut Vec<(u64, u64)>) {
-    runs.sort_unstable();
+    // Runs of a few processes are sorted already: a stable sort merges them.
+    runs.sort();
     let mut kept = 0usize;
     for at in 0..runs.len() {
         let (offset, len) = runs[at];

@@ -4,9 +4,10 @@
 //! All ranks plan alike, by what they have told each other. An aggregator whose access fails goes
 //! on with the exchange, so that nobody waits; the error is agreed on at the end.
 //!
-//! A message of the first kind has the runs of a rank in a window, each an offset in the window and
-//! a length, and the data of a write. An answer has the number of bytes before the end of the file,
-//! and the data of a read.
+//! A rank sends the runs that it has in a window, each an offset in the window and a length, and
+//! the data of a write: short ones behind the runs, longer ones as a message of their own, which no
+//! copy precedes. An answer has the number of bytes before the end of the file, and the data of a
+//! read.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -35,8 +36,10 @@ const AGGREGATORS: usize = 4;
 const LARGEST_WINDOW: u64 = 1 << 30;
 /// Bytes of the description of a run, of a head, and of the number before an answer.
 const RUN: usize = 8;
-const HEAD: usize = 16;
+const HEAD: usize = 24;
 const VALID: usize = 8;
+/// Data from this length on are a message of their own.
+const LONG_DATA: usize = 16 << 10;
 
 /// The part of a rank in a collective access, as all ranks know it.
 #[derive(Clone, Copy)]
@@ -134,13 +137,13 @@ struct Request {
     from: usize,
     /// Offsets in the file, and lengths.
     runs: Vec<(u64, u64)>,
-    /// The descriptions of the runs, and then data.
-    body: Buffer,
+    /// The data of a write, in the order of the runs.
+    data: Buffer,
 }
 
 impl Request {
-    /// Bytes of data.
-    fn data(&self) -> usize {
+    /// Bytes of its runs.
+    fn len(&self) -> usize {
         self.runs.iter().map(|run| run.1 as usize).sum()
     }
 }
@@ -229,7 +232,7 @@ impl TwoPhase<'_> {
                 continue;
             }
             let share = self.share(&window);
-            let request = self.request(&window, share.clone())?;
+            let request = self.request(share.clone());
             shares.push(Share {
                 aggregator,
                 at: share.start,
@@ -239,19 +242,21 @@ impl TwoPhase<'_> {
                 own = Some(request);
                 continue;
             }
+            let (body, apart) = self.described(&request, window.start)?;
             let head = self.bytes(HEAD)?;
-            let words = [request.runs.len() as u64, request.body.len() as u64];
-            head.unpack(0, &words.map(u64::to_ne_bytes).concat());
-            sends.push(parcels.send(aggregator, head)?);
-            if !request.body.is_empty() {
-                sends.push(parcels.send(aggregator, request.body)?);
+            let words = [request.runs.len(), body.len(), apart.len()];
+            let words = words.map(|word| (word as u64).to_ne_bytes());
+            head.unpack(0, &words.concat());
+            let parts = [head, body, apart].into_iter();
+            for part in parts.filter(|part| !part.is_empty()) {
+                sends.push(parcels.send(aggregator, part)?);
             }
         }
         Ok((shares, sends, own))
     }
 
-    /// What this rank asks for a window in which it has these bytes.
-    fn request(&self, window: &Range<u64>, share: Range<usize>) -> Result<Request> {
+    /// The request of this rank for a window in which it has these bytes.
+    fn request(&self, share: Range<usize>) -> Request {
         let mut runs = Vec::new();
         let position = self.position + share.start as u64;
         let view = &self.access.view.bytes;
@@ -259,25 +264,37 @@ impl TwoPhase<'_> {
             runs.push((offset, len));
             ControlFlow::Continue(())
         });
-        let data = match self.access.direction {
+        let len = match self.access.direction {
             Direction::Write => share.len(),
             Direction::Read => 0,
         };
-        let body = self.bytes(runs.len() * RUN + data)?;
-        let described = body.with_dense_mut(0, body.len(), |bytes| {
-            let (heads, data) = bytes.split_at_mut(runs.len() * RUN);
-            for (head, (offset, len)) in heads.as_chunks_mut::<RUN>().0.iter_mut().zip(&runs) {
-                let word = (offset - window.start) << 32 | len;
-                *head = word.to_ne_bytes();
-            }
-            self.memory.pack(share.start, data);
-        });
-        described.ok_or_else(inner)?;
-        Ok(Request {
+        Request {
             from: self.me(),
             runs,
-            body,
-        })
+            data: self.memory.slice(share.start, len),
+        }
+    }
+
+    /// The descriptions of the runs of a request in a window that begins at offset `start`, with
+    /// short data behind them, and longer data.
+    fn described(&self, request: &Request, start: u64) -> Result<(Buffer, Buffer)> {
+        let (data, heads) = (&request.data, request.runs.len() * RUN);
+        let (within, apart) = match data.len() < LONG_DATA {
+            true => (data.len(), Buffer::empty()),
+            false => (0, data.clone()),
+        };
+        let body = self.bytes(heads + within)?;
+        let described = body.with_dense_mut(0, body.len(), |bytes| {
+            let (heads, room) = bytes.split_at_mut(heads);
+            let heads = heads.as_chunks_mut::<RUN>().0.iter_mut();
+            for (head, (offset, len)) in heads.zip(&request.runs) {
+                let word = (offset - start) << 32 | len;
+                *head = word.to_ne_bytes();
+            }
+            data.pack(0, room);
+        });
+        described.ok_or_else(inner)?;
+        Ok((body, apart))
     }
 
     /// Receives what the ranks want of this one in a round, in the order of ranks.
@@ -306,21 +323,34 @@ impl TwoPhase<'_> {
             head.pack(0, &mut words);
             let words = words.as_chunks::<8>().0.iter();
             let mut words = words.map(|word| u64::from_ne_bytes(*word) as usize);
-            let (count, len) = (words.next().unwrap_or(0), words.next().unwrap_or(0));
-            let body = self.bytes(len)?;
-            let parcel = match len {
-                0 => None,
-                _ => Some(parcels.receive(from, body.clone())?),
-            };
-            bodies.push((from, count, body, parcel));
+            let mut next = || words.next().unwrap_or(0);
+            let count = next();
+            let (mut parts, mut arrivals) = (Vec::new(), Vec::new());
+            for len in [next(), next()] {
+                let part = self.bytes(len)?;
+                if len > 0 {
+                    arrivals.push(parcels.receive(from, part.clone())?);
+                }
+                parts.push(part);
+            }
+            bodies.push((from, count, parts, arrivals));
         }
         let mut requests: Vec<Request> = own.into_iter().collect();
-        for (from, count, body, parcel) in bodies {
-            if let Some(parcel) = parcel {
-                parcel.await?;
+        for (from, count, mut parts, arrivals) in bodies {
+            for arrival in arrivals {
+                arrival.await?;
             }
-            let runs = described_runs(&body, count, &window)?;
-            requests.push(Request { from, runs, body });
+            let (apart, body) = (parts.pop().ok_or_else(inner)?, parts.pop());
+            let body = body.ok_or_else(inner)?;
+            let request = described_request(from, count, (body, apart), &window)?;
+            let wanted = match self.access.direction {
+                Direction::Write => request.len(),
+                Direction::Read => 0,
+            };
+            if request.data.len() != wanted {
+                return Err(inner());
+            }
+            requests.push(request);
         }
         requests.sort_unstable_by_key(|request| request.from);
         Ok(requests)
@@ -359,7 +389,7 @@ impl TwoPhase<'_> {
             _ if requests.is_empty() => return Ok(None),
             _ => (0, 0),
         };
-        let answer = |request: &Request| self.bytes(VALID + request.data());
+        let answer = |request: &Request| self.bytes(VALID + request.len());
         let answers = match self.access.direction {
             Direction::Write => Vec::new(),
             Direction::Read => requests.iter().map(answer).collect::<Result<_>>()?,
@@ -405,7 +435,7 @@ impl TwoPhase<'_> {
             let answer = match answers.next() {
                 Some(answer) => answer,
                 None => {
-                    let answer = self.bytes(VALID + request.data())?;
+                    let answer = self.bytes(VALID + request.len())?;
                     answer.unpack(0, &[0; VALID]);
                     answer
                 }
@@ -464,17 +494,37 @@ impl WindowAccess {
 
     fn write(&self, requests: &[Request]) -> Result<()> {
         for request in requests {
-            let mut from = request.runs.len() * RUN;
-            for &(offset, len) in &request.runs {
-                let part = request.body.slice(from, len as usize);
-                part.copy_to(&self.memory(offset, len));
-                from += len as usize;
-            }
+            self.collect(request);
         }
         for &(offset, len) in &self.runs {
             self.access.move_at(offset, &self.memory(offset, len))?;
         }
         Ok(())
+    }
+
+    /// Copies the data of a write to their places.
+    fn collect(&self, request: &Request) {
+        let data = &request.data;
+        let copied = self.stage.with_dense_mut(0, self.stage.len(), |stage| {
+            data.with_dense(0, data.len(), |mut from| {
+                for &(offset, len) in &request.runs {
+                    let (at, len) = ((offset - self.start) as usize, len as usize);
+                    let (run, rest) = from.split_at(len);
+                    stage[at..at + len].copy_from_slice(run);
+                    from = rest;
+                }
+            })
+        });
+        if copied.flatten().is_some() {
+            return;
+        }
+        // The user's memory has gaps.
+        let mut from = 0;
+        for &(offset, len) in &request.runs {
+            let run = data.slice(from, len as usize);
+            run.copy_to(&self.memory(offset, len));
+            from += len as usize;
+        }
     }
 
     fn read(&self, requests: &[Request]) -> Result<()> {
@@ -502,16 +552,21 @@ impl WindowAccess {
 
     /// Fills the answer to a read. The file ends at offset `end`.
     fn fill(&self, request: &Request, answer: &Buffer, end: u64) {
-        let (mut at, mut valid, mut is_over) = (VALID, 0u64, false);
+        let (mut valid, mut is_over) = (0u64, false);
+        self.stage.with_dense(0, self.stage.len(), |stage| {
+            answer.with_dense_mut(VALID, request.len(), |mut room| {
+                for &(offset, len) in &request.runs {
+                    let at = (offset - self.start) as usize;
+                    let (run, rest) = room.split_at_mut(len as usize);
+                    run.copy_from_slice(&stage[at..at + len as usize]);
+                    room = rest;
+                }
+            })
+        });
         for &(offset, len) in &request.runs {
-            self.memory(offset, len)
-                .copy_to(&answer.slice(at, len as usize));
-            at += len as usize;
-            if !is_over {
-                let present = end.saturating_sub(offset).min(len);
-                valid += present;
-                is_over = present < len;
-            }
+            let present = end.saturating_sub(offset).min(len);
+            valid += if is_over { 0 } else { present };
+            is_over |= present < len;
         }
         answer.unpack(0, &valid.to_ne_bytes());
     }
@@ -521,9 +576,13 @@ fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start.max(other.start) < one.end.min(other.end)
 }
 
-/// The runs that a rank describes, after a check that they lie in the window and that their data
-/// is there.
-fn described_runs(body: &Buffer, count: usize, window: &Range<u64>) -> Result<Vec<(u64, u64)>> {
+/// The request that a rank describes, after a check that its runs lie in the window.
+fn described_request(
+    from: usize,
+    count: usize,
+    (body, apart): (Buffer, Buffer),
+    window: &Range<u64>,
+) -> Result<Request> {
     let heads = body.len().min(count.saturating_mul(RUN));
     let runs = body.with_dense(0, heads, |bytes| {
         let words = bytes.as_chunks::<RUN>().0.iter();
@@ -533,13 +592,15 @@ fn described_runs(body: &Buffer, count: usize, window: &Range<u64>) -> Result<Ve
             .collect::<Vec<_>>()
     });
     let runs = runs.ok_or_else(inner)?;
-    let data: u64 = runs.iter().map(|run| run.1).sum();
+    let data = match apart.is_empty() {
+        true => body.slice(heads, body.len() - heads),
+        false => apart,
+    };
     let is_inside = |run: &(u64, u64)| run.0 + run.1 <= window.end;
-    let rest = (body.len() - heads) as u64;
-    if runs.len() != count || !runs.iter().all(is_inside) || (rest != 0 && rest != data) {
+    if runs.len() != count || !runs.iter().all(is_inside) {
         return Err(inner());
     }
-    Ok(runs)
+    Ok(Request { from, runs, data })
 }
 
 #[cold]
