@@ -17,7 +17,7 @@ use crate::predefined::{Format, Predefined};
 use crate::types::Type;
 use kernel::{Apart, InPlace, Operands, complex, float, integer, located};
 use long_double::LongDouble as CLongDouble;
-pub use word::{add_atomically, reduce_word, swap_atomically};
+pub use word::{add_atomically, reduce_word, swap_atomically, swap_word};
 
 /// Combines packed elements. If the lengths differ, the whole elements in both are combined.
 pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> Result<()> {

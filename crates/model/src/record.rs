@@ -387,6 +387,13 @@ impl MachineModel {
         }
     }
 
+    /// Takes the notes since the last call, each with its time.
+    pub fn take_notes(&mut self) -> std::vec::Vec<(Time, device::Note)> {
+        let kept = self.record.notes.take();
+        let note = |[time, _, note @ ..]: [u64; NOTE]| (time, note);
+        kept.entries.into_iter().map(note).collect()
+    }
+
     /// Takes the spans since the last call.
     pub fn take_record(&mut self) -> std::vec::Vec<Span> {
         let kept = self.record.spans.take();

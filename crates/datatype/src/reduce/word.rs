@@ -61,6 +61,44 @@ pub fn swap_atomically(
     }
 }
 
+/// Replaces an aligned number of 4 or 8 bytes by `new` if it has the bytes of `expected`; `old` gets
+/// those before. False, without a change: the length is another, or a buffer is not one run of such
+/// a number.
+///
+/// # Panics
+/// If one of the buffers is shorter than the number.
+#[inline(always)]
+pub fn swap_word(
+    bytes: usize,
+    place: (&Buffer, usize),
+    [expected, new, old]: [&Buffer; 3],
+) -> bool {
+    match bytes {
+        8 => swap::<u64>(place, [expected, new, old]),
+        4 => swap::<u32>(place, [expected, new, old]),
+        _ => false,
+    }
+}
+
+#[inline(always)]
+fn swap<T: Copy + PartialEq>(
+    (place, position): (&Buffer, usize),
+    [expected, new, old]: [&Buffer; 3],
+) -> bool {
+    let (Some(place), Some(expected)) = (place.one::<T>(position), expected.one::<T>(0)) else {
+        return false;
+    };
+    let (Some(new), Some(old)) = (new.one::<T>(0), old.one::<T>(0)) else {
+        return false;
+    };
+    let before = place.load();
+    if before == expected.load() {
+        place.store(new.load());
+    }
+    old.store(before);
+    true
+}
+
 #[inline(always)]
 fn apply<T: Copy>(
     op: Op,
@@ -221,5 +259,19 @@ mod tests {
         assert_eq!(swap_atomically((&all, 8), 6, 9), Some(7));
         assert_eq!(swap_atomically((&all, 8), 7, 9), Some(7));
         assert_eq!(words, [1, 9, 4]);
+        let [expected, new, old] = [1u64, 2, 0].map(|word| {
+            let word = Box::leak(Box::new(word));
+            // SAFETY: the word stays for ever, and nobody else uses it.
+            unsafe { Buffer::dense((&raw mut *word).cast(), 8) }
+        });
+        let sides = [&expected, &new, &old];
+        assert!(!swap_word(8, (&all, 4), sides) && !swap_word(3, (&all, 0), sides));
+        for (at, after) in [(8, [1, 9, 4]), (0, [2, 9, 4])] {
+            assert!(swap_word(8, (&all, at), sides));
+            assert_eq!(words, after);
+        }
+        let mut before = [0; 8];
+        old.pack(0, &mut before);
+        assert_eq!(u64::from_ne_bytes(before), 1);
     }
 }

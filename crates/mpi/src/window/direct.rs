@@ -400,9 +400,7 @@ impl NearPlace<'_> {
         operand: &Buffer,
         result: Option<&Buffer>,
     ) -> Option<Result<()>> {
-        // An aligned number lies within one stripe.
-        let is_aligned = matches!(self.bytes, 4 | 8) && self.offset & (self.bytes - 1) == 0;
-        if !is_aligned || ty.size() != Some(self.bytes) || !op.permits(ty) {
+        if !self.is_aligned_word() || ty.size() != Some(self.bytes) || !op.permits(ty) {
             return None;
         }
         if self.direct.words {
@@ -417,6 +415,12 @@ impl NearPlace<'_> {
         };
         let place = (memory.part(self.target), self.offset);
         reduce::reduce_word(op, ty, operand, place, result).then_some(Ok(()))
+    }
+
+    /// The place is a number of four or eight bytes, which lies within one stripe.
+    #[inline(always)]
+    fn is_aligned_word(&self) -> bool {
+        matches!(self.bytes, 4 | 8) && self.offset & (self.bytes - 1) == 0
     }
 
     /// A sum in a window whose accumulates are of words only.
@@ -450,6 +454,14 @@ impl NearPlace<'_> {
             let place = (self.target, self.offset);
             let values = [&compare, &origin, &result];
             return self.direct.swap_word(place, ty, values);
+        }
+        if self.is_aligned_word() {
+            let memory = &self.direct.memory;
+            let _held = memory.hold_one(self.target, self.offset)?;
+            let place = (memory.part(self.target), self.offset);
+            if reduce::swap_word(self.bytes, place, [&compare, &origin, &result]) {
+                return Ok(());
+            }
         }
         let there = Swapped {
             part: self.direct.memory.part(self.target),

@@ -28,7 +28,7 @@ fn simulate(seed: u64) -> Run {
     simulate_program(seed, random_program::play)
 }
 
-/// Runs a program on the machine of a seed, under its faults.
+/// Runs a program on the machine of a seed, under its faults. Ranks note their accesses to windows.
 pub(crate) fn simulate_program(seed: u64, program: fn(&Arc<Rank>, u64)) -> Run {
     let mut random = Random::new(seed ^ 0x5eed);
     let ranks = 2 + random.below(4) as usize;
@@ -45,6 +45,7 @@ pub(crate) fn simulate_program(seed: u64, program: fn(&Arc<Rank>, u64)) -> Run {
     let mut scene = MachineConfig::new(&system, ranks, per_host, seed).unwrap();
     scene.intra_host = [IntraHost::Memory, IntraHost::Hca][pick(2)];
     scene.faults = faults(&mut random);
+    scene.keeps_notes = true;
     if random_program::only_seed().is_some() {
         eprintln!(
             "{ranks} ranks, {per_host} on a host, by {:?}, {settings:?}, {:?}",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use channel::Peers;
-use device::Node;
+use device::{Node, Note};
 use fabric::System;
 use fabric::catalogue::Catalogue;
 use model::config::MachineConfig;
@@ -35,6 +35,8 @@ pub(crate) struct Run {
     /// Digest of the activities of all processors, buses and links; 0 unless [`Keep::Digest`].
     pub(crate) digest: u64,
     pub(crate) record: Vec<Span>,
+    /// The notes of all ranks with their times, if the scene keeps them.
+    pub(crate) notes: Vec<(u64, Note)>,
 }
 
 /// Runs a program on all ranks.
@@ -131,12 +133,13 @@ fn run_ranks(
         program(&rank);
         rank.now()
     };
-    let last = |net: &mut MachineModel| (net.digest(), net.take_record());
-    let (times, events, (digest, record)) = run_then(plan, net, body, last).unwrap();
+    let last = |net: &mut MachineModel| (net.digest(), net.take_record(), net.take_notes());
+    let (times, events, (digest, record, notes)) = run_then(plan, net, body, last).unwrap();
     Run {
         times,
         events,
         digest,
         record,
+        notes,
     }
 }
