@@ -193,8 +193,7 @@ def mpi4py(row: Row, world: World) -> Path:
 
 def debian_root(row: Row, world: World) -> Path:
     root = CACHE / f"root-{row.name}"
-    wanted = "\n".join([debian.SUITE, *row.debian])
-    if not ((kept := root / ".packages").exists() and kept.read_text() == wanted):
+    if not ((kept := root / debian.READY).exists() and kept.read_text() == debian.contents(row.debian)):
         may_fetch(row, world)
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise Skip("there is no apt-get")

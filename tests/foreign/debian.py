@@ -63,11 +63,16 @@ def is_ready(root: Path, wanted: str) -> bool:
     return False
 
 
+def contents(packages: list[str], suite: str = SUITE) -> str:
+    """What a folder says in which packages are unpacked with those that they depend on."""
+    return "\n".join([suite, "with dependencies", *packages])
+
+
 def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, bare: bool = False, hashes: dict | None = None) -> Path:
     """A folder into which packages are unpacked, with those that they depend on and this machine lacks; once. `bare` takes this
     machine for an empty one. A package may have a version, `NAME=VERSION`, and a hash, by that name. The archives stay in the cache,
     where other roots find them."""
-    wanted = "\n".join([suite, *packages])
+    wanted = contents(packages, suite)
     if is_ready(root, wanted):
         return root
     folder = cache / f"apt-{suite}"
