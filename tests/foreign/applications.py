@@ -89,6 +89,10 @@ class Application:
     def source(self, home: Path) -> Path:
         return next(path for path in home.iterdir() if path.is_dir())
 
+    def fetched(self, world: World) -> Path:
+        """The archive of the source."""
+        return debian.fetch(self.package, self.archive, self.sha256, world.cache, self.suite)
+
     def command(self, text: str, world: World) -> str:
         """A step, filled in."""
         if self.libraries:
@@ -104,8 +108,7 @@ def build(world: World, application: Application) -> Path:
         raise debian.Unavailable(f"commands are missing: `scripts/needs.sh {' '.join(missing)}` installs them")
     if application.fortran and not shutil.which(FORTRAN):
         raise debian.Unavailable(f"there is no {FORTRAN}")
-    archive = debian.fetch(application.package, application.archive, application.sha256, world.cache, application.suite)
-    debian.unpack(archive, home, lambda member: not application.without or application.without not in member.name)
+    debian.unpack(application.fetched(world), home, lambda member: not application.without or application.without not in member.name)
     source = application.source(home)
     for name, sha256 in application.more:
         # Each has a folder of its own, of which the steps take what they need.
