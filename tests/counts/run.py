@@ -21,7 +21,7 @@ import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
 PATHS = ["send_8", "send_1024", "isend_8", "irecv_8", "waitall_8", "recv_8", "empty_poll", "recv_status_8", "sendrecv_8", "exchange_8",
-         "exchange_status_8", "waitall_status_8"]
+         "exchange_status_8", "waitall_status_8", "put_8", "get_8", "accumulate_8", "fetch_and_op_8", "compare_and_swap_8"]
 # Collectives: each call is counted alone, and the least count is taken, of a call that found its peer there.
 TOGETHER = ["barrier", "bcast_8", "bcast_root_8", "allreduce_8"]
 # Programs of other ABIs: the name of the ABI, its header, and its library in the prefix. They walk the paths that convert most.
