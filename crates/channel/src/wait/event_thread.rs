@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use super::thread;
 use crate::doorbell::Bell;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
@@ -39,7 +40,7 @@ impl EventThread {
             changed: Condvar::new(),
             end: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
-        let thread = super::spawn("fishplate events", STACK, {
+        let thread = thread::spawn("fishplate events", STACK, {
             let orders = orders.clone();
             move || orders.follow(&events, &bell)
         })?;

@@ -15,13 +15,15 @@
 mod clock;
 mod event_thread;
 mod policy;
+#[cfg(test)]
+mod progress_tests;
 mod progress_thread;
+mod thread;
 mod yields;
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
@@ -33,7 +35,7 @@ use clock::WallClock;
 use event_thread::EventThread;
 use policy::{Patience, Policy};
 pub use policy::{Polls, WaitMode, WaitSettings};
-pub use progress_thread::{Assisted, ProgressThread, Watch};
+pub use progress_thread::{ProgressThread, Watch};
 
 use yields::Yields;
 
@@ -158,6 +160,14 @@ pub trait Party: Copy {
     fn contain(state: &mut Self::State, error: Error) -> std::result::Result<(), Self::Error>;
     /// All ranks of the modelled machine wait, and no event is due.
     fn deadlock(&self, state: &mut Self::State) -> Self::Error;
+}
+
+/// A rank, as its progress thread sees it. [`Party::progress`] is a round of this thread.
+pub trait Assisted: Party {
+    /// Takes the rank's lock, if nobody holds it.
+    fn try_lock(&self) -> Option<Guard<'_, Self::State>>;
+    /// A number that changes whenever a round has moved something.
+    fn rounds(state: &Self::State) -> u64;
 }
 
 /// The one place where a rank waits.
@@ -662,6 +672,90 @@ impl Waiter {
         self.get_up(bell);
     }
 
+    /// Ends the rank's progress thread.
+    pub fn end_thread(&self, thread: ProgressThread) {
+        thread.end(self.bell.as_ref());
+    }
+
+    /// One look of the progress thread: a round if nobody else makes one, and a sleep if there is
+    /// nothing to do.
+    ///
+    /// # Errors
+    /// Progress failed.
+    pub fn look<P: Assisted>(&self, party: &P, watch: &mut Watch) -> std::result::Result<(), P::Error> {
+        let Some(mut state) = party.try_lock() else {
+            watch.pause();
+            return Ok(());
+        };
+        // A call that sleeps is awake as soon as this thread would be.
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            drop(state);
+            watch.pause();
+            return Ok(());
+        }
+        let is_active = watch.seen != self.rounds::<P>(&state);
+        let moved = P::progress(&mut state);
+        self.end_round::<P>(&state, watch, !matches!(moved, Ok(false)));
+        let moved = moved?;
+        if is_active || !moved && watch.is_held_up() {
+            drop(state);
+            watch.pause();
+        } else if !moved {
+            let nap = self.rest(party, state, watch)?;
+            watch.rested(nap > 0);
+        }
+        Ok(())
+    }
+
+    /// A number that changes whenever a call has made progress, or has polled in vain.
+    fn rounds<P: Assisted>(&self, state: &P::State) -> u64 {
+        let polls = self.idle_polls.load(Ordering::Relaxed);
+        P::rounds(state).wrapping_add(u64::from(polls))
+    }
+
+    /// Notes what the thread itself has done.
+    fn end_round<P: Assisted>(&self, state: &P::State, watch: &mut Watch, moved: bool) {
+        watch.seen = self.rounds::<P>(state);
+        if moved {
+            self.thread_moved.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Sleeps until a peer or a device has something for this rank. The answer is the longest sleep,
+    /// in nanoseconds; zero if something has come already, or waits for the rank's calls.
+    fn rest<P: Assisted>(
+        &self,
+        party: &P,
+        mut state: Guard<'_, P::State>,
+        watch: &mut Watch,
+    ) -> std::result::Result<u64, P::Error> {
+        let bell = self.bell.as_ref();
+        let Some(bell) = bell.filter(|_| !self.policy.only_devices()) else {
+            if watch.events.is_none() {
+                watch.events = Some(P::router(&mut state).events()?);
+            }
+            let nap = self.arm::<P>(&mut state, true).map(|(nap, _)| nap);
+            self.end_round::<P>(&state, watch, !matches!(nap, Ok(NAP)));
+            drop(state);
+            let nap = nap?;
+            watch.sleep_on_events(nap);
+            return Ok(nap);
+        };
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let ordered = bell.arm(true);
+        let nap = self.prepare_nap(party, &mut state, ordered);
+        self.end_round::<P>(&state, watch, !matches!(nap, Ok(NAP)));
+        drop(state);
+        if let Ok(nap) = nap
+            && nap > 0
+            && !watch.is_over()
+        {
+            bell.wait(nap);
+        }
+        self.get_up(bell);
+        nap
+    }
+
     /// Ends a sleep on the doorbell.
     fn get_up(&self, bell: &Bell) {
         match self.sleepers.fetch_sub(1, Ordering::SeqCst) {
@@ -669,30 +763,6 @@ impl Waiter {
             _ => bell.rouse(),
         }
     }
-}
-
-/// Starts a thread of the library, in which all signals are blocked: they are for the program's
-/// threads.
-fn spawn(
-    name: &str,
-    stack: usize,
-    run: impl FnOnce() + Send + 'static,
-) -> std::io::Result<JoinHandle<()>> {
-    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are ours, and the first is filled before it is used. The new thread gets
-    // this one's mask, which is restored below.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-    }
-    let thread = std::thread::Builder::new()
-        .name(name.into())
-        .stack_size(stack)
-        .spawn(run);
-    // SAFETY: the mask from before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    thread
 }
 
 /// The longest sleep of a rank that finds things as they are now, in nanoseconds.

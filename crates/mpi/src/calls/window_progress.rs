@@ -128,7 +128,7 @@ impl Rank {
     pub(crate) fn end_progress_thread(&self) {
         let thread = std::mem::take(&mut self.lock().windows.thread);
         if let Assistance::Thread(thread) = thread {
-            thread.end(&self.waiter);
+            self.waiter.end_thread(*thread);
             self.dismiss_progress_thread();
         }
     }

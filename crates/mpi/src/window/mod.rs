@@ -16,10 +16,11 @@
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
 //! - `straight`: puts and gets straight to the memory of a target, by devices or by the kernel;
 //!   `keys`: that memory;
-//! - `progress`: who makes progress at the target;
+//! - `progress`: who makes progress at the target; `assisted`: windows with a progress thread;
 //! - `hints`: info keys;
 //! - `checked`: notes for a check of conflicts.
 
+mod assisted;
 mod checked;
 mod direct;
 mod epoch;

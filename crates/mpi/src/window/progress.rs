@@ -2,12 +2,6 @@
 
 use channel::ProgressThread;
 
-use super::{Flavor, Window, Windows};
-use crate::Result;
-
-/// The info key by which a window tells who makes progress.
-const KEY: &str = "fishplate_progress";
-
 /// A kind of operations on a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
@@ -77,81 +71,3 @@ pub(crate) enum Assistance {
 
 /// The progressors of all kinds of operations, as in [`AccessKind::ALL`].
 pub type Progressors = [Progressor; AccessKind::ALL.len()];
-
-impl Window {
-    /// This kind of operations needs the processor of its target.
-    fn needs_target(&self, kind: AccessKind) -> bool {
-        // In mapped memory, window locks and locks of stripes are words of that memory.
-        let (AccessKind::Put | AccessKind::Get | AccessKind::Accumulate | AccessKind::Lock) = kind;
-        self.direct.is_none()
-    }
-
-    /// Other members may need this rank at any time, whatever it does. Without locks, every epoch
-    /// ends in a call of each target.
-    pub(crate) fn needs_thread(&self) -> bool {
-        let mut kinds = AccessKind::ALL.into_iter();
-        let needs_target = kinds.any(|kind| self.needs_target(kind));
-        needs_target && self.core.size() > 1 && !self.hints.no_locks()
-    }
-}
-
-impl Windows {
-    /// A window needs the progress thread.
-    pub(crate) fn need_thread(&self) -> bool {
-        let mut live = self.live.iter();
-        live.any(|&handle| self.all.get(handle).is_some_and(Window::needs_thread))
-    }
-
-    /// A progress thread serves the windows that need it.
-    pub(crate) fn has_thread(&self) -> bool {
-        !matches!(self.thread, Assistance::None)
-    }
-
-    /// That thread is one of virtual time.
-    pub(crate) fn has_modelled_thread(&self) -> bool {
-        matches!(self.thread, Assistance::Modelled)
-    }
-
-    /// Who makes progress for a window, by kind of operations.
-    fn progressors(&self, window: &Window) -> Progressors {
-        let has_thread = self.has_thread() && window.needs_thread();
-        AccessKind::ALL.map(|kind| match (window.needs_target(kind), has_thread) {
-            (false, _) => Progressor::Memory,
-            (true, true) => Progressor::Thread,
-            (true, false) => Progressor::Calls,
-        })
-    }
-
-    /// All info keys of a window with their values.
-    ///
-    /// # Errors
-    /// The handle is invalid.
-    pub fn info(&self, handle: u32) -> Result<Vec<(String, String)>> {
-        let window = self.get(handle)?;
-        let progressors = self.progressors(window).into_iter();
-        let pairs = AccessKind::ALL.into_iter().zip(progressors);
-        let pairs = pairs.map(|(kind, who)| format!("{}={}", kind.name(), who.name()));
-        let value = pairs.collect::<Vec<_>>().join(",");
-        let mut info = window.hints.info();
-        info.push((KEY.to_string(), value));
-        Ok(info)
-    }
-
-    /// Counts a new window for [`Windows::made`].
-    pub(crate) fn count_made(&mut self, handle: u32) {
-        let Some(window) = self.all.get(handle) else {
-            return;
-        };
-        let (flavor, progressors) = (window.flavor, self.progressors(window));
-        let mut known = self.made.iter_mut();
-        match known.find(|(other, who, _)| (*other, *who) == (flavor, progressors)) {
-            Some((.., count)) => *count += 1,
-            None => self.made.push((flavor, progressors, 1)),
-        }
-    }
-
-    /// The windows that this rank has made: flavour, who makes progress, and their number.
-    pub fn made(&self) -> &[(Flavor, Progressors, u64)] {
-        &self.made
-    }
-}

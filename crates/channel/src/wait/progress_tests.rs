@@ -1,0 +1,107 @@
+//! The progress thread beside a rank that makes no calls.
+
+use std::sync::Arc;
+
+use crate::lock::{Guard, RankLock};
+use crate::{
+    Assisted, Error, More, Party, ProgressThread, Put, Router, Transport, WaitMode, WaitSettings,
+    Waiter,
+};
+
+struct State {
+    router: Router,
+    packets: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Rank<'a>(&'a RankLock<State>);
+
+impl Party for Rank<'_> {
+    type State = State;
+    type Error = Error;
+    fn lock(&self) -> Guard<'_, State> {
+        self.0.lock()
+    }
+    fn has_threads(&self) -> bool {
+        self.0.threads()
+    }
+    fn router(state: &mut State) -> &mut Router {
+        &mut state.router
+    }
+    fn progress(state: &mut State) -> crate::Result<bool> {
+        let packets = state.router.poll(|_, _, _| More::Wanted)?;
+        state.packets += packets;
+        Ok(packets > 0)
+    }
+    fn needs_room(_: &State) -> bool {
+        false
+    }
+    fn has_tasks(_: &State) -> bool {
+        false
+    }
+    fn run_tasks(&self) -> bool {
+        unreachable!("tasks are for calls")
+    }
+    fn attend(&self) -> crate::Result<()> {
+        Ok(())
+    }
+    fn contact_awaited(_: &mut State) -> crate::Result<()> {
+        Ok(())
+    }
+    fn contain(_: &mut State, error: Error) -> crate::Result<()> {
+        Err(error)
+    }
+    fn deadlock(&self, _: &mut State) -> Error {
+        unreachable!("only a modelled machine has deadlocks")
+    }
+}
+
+impl Assisted for Rank<'_> {
+    fn try_lock(&self) -> Option<Guard<'_, State>> {
+        self.0.try_lock_for_progress()
+    }
+    fn rounds(state: &State) -> u64 {
+        state.packets as u64
+    }
+}
+
+/// A rank that sends itself a packet and computes until its progress thread has taken it.
+#[test]
+fn packets_are_taken_while_the_rank_makes_no_call() {
+    let mut router = Router::alone();
+    let settings = WaitSettings {
+        mode: WaitMode::Auto,
+        spin_ns: 1000,
+    };
+    let waiter = Arc::new(Waiter::new(&mut router, &settings));
+    let lock = Arc::new(RankLock::new(State { router, packets: 0 }, ""));
+    for threads in [false, true] {
+        if threads {
+            lock.allow_threads();
+        }
+        lock.admit_progress_thread();
+        let (done, has_taken) = std::sync::mpsc::channel();
+        let (for_thread, lock_for_thread) = (waiter.clone(), lock.clone());
+        let thread = ProgressThread::start(move |watch| {
+            for_thread.look(&Rank(&lock_for_thread), watch).unwrap();
+            // Packets are counted under the lock, of which the thread takes nothing but turns.
+            if lock_for_thread
+                .try_lock_for_progress()
+                .is_some_and(|state| state.packets > usize::from(threads))
+            {
+                let _ = done.send(());
+            }
+            true
+        })
+        .unwrap();
+        {
+            let mut state = lock.lock();
+            let put = state.router.put(0, [1, 2, 3], 0, |_| ()).unwrap();
+            assert_eq!(put, Put::Accepted);
+        }
+        has_taken.recv().unwrap();
+        waiter.end_thread(thread);
+        lock.dismiss_progress_thread();
+        assert_eq!(lock.lock().packets, 1 + usize::from(threads));
+    }
+}
