@@ -1,5 +1,5 @@
-# The other kind of processor, emulated by QEMU: the crates of libmpi_abi.so pass their tests there, and C programs built for it
-# run on several ranks under this machine's launcher.
+# The other kind of processor, emulated by QEMU: the crates of libmpi_abi.so pass their tests there, and programs in C and Fortran built
+# for it run on several ranks under this machine's launcher.
 
 AARCH64 := aarch64-unknown-linux-gnu
 EMULATE := qemu-aarch64 -L /usr/aarch64-linux-gnu
@@ -18,7 +18,7 @@ CRATES := knobs fabric datatype pmi sim device verbs model testdevice channel mp
 .PHONY: test-aarch64 library-aarch64
 
 test-aarch64: stage
-	@scripts/needs.sh cc python3 qemu-aarch64 aarch64-linux-gnu-gcc aarch64-linux-gnu-g++
+	@scripts/needs.sh cc python3 qemu-aarch64 aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ aarch64-linux-gnu-gfortran
 	@$(std_aarch64)
 	$(CARGO) clippy --workspace --all-targets --quiet --target $(AARCH64) -- -D warnings
 	SEEDS=10 $(CROSS) timeout 3600 $(CARGO) test --quiet --target $(AARCH64) --no-fail-fast --lib --test '*' \
@@ -26,6 +26,7 @@ test-aarch64: stage
 	@$(MAKE) --no-print-directory library-aarch64
 	MPICC_CC=aarch64-linux-gnu-gcc MPICXX_CXX=aarch64-linux-gnu-g++ \
 	    python3 tests/c/run.py --prefix build/aarch64 --through "$(EMULATE)"
+	python3 tests/fortran/run.py --prefix build/aarch64 --through "$(EMULATE)"
 
 # The staged tree, with the other library.
 library-aarch64:

@@ -1,4 +1,5 @@
-! Random sections of arrays of several ranks, up to 15, with random counts, against packed copies: sent, received into and reduced.
+! Random sections of arrays of several ranks, up to 15, with random counts, against packed copies: sent, received
+! into, reduced, sent by persistent requests, and exchanged in blocks.
 ! A failure names the seed and the rank of the array; the program takes a seed as its argument.
 module random_sections
   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
@@ -6,7 +7,7 @@ module random_sections
   use mpi_f08
   implicit none
   integer(int64) :: state
-  integer :: me, seed, rank_of_array, count, wrong = 0
+  integer :: me, seed, rank_of_array, count, left_out, turn, wrong = 0
   type(MPI_Request) :: requests(2)
   integer, allocatable :: places(:), expected(:)
   integer, allocatable, asynchronous :: other(:)
@@ -59,6 +60,7 @@ contains
     call c_f_pointer(array, elements, [length])
     expected = elements
     count = below(size(places) + 1)
+    left_out = below(count + 1)
     if (allocated(other)) deallocate(other)
     allocate(other(size(places) + 1), source=-1)
   end subroutine

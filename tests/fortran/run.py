@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Builds the Fortran programs of this folder with each compiler that is installed, with checks and optimised, and runs them.
 
-    tests/fortran/run.py [--prefix build] [--only SUBSTRING] [--list]
+    tests/fortran/run.py [--prefix build] [--only SUBSTRING] [--through COMMAND] [--list]
 
 `every` (every.py) calls each procedure by both modules, by its names of the profiling interface, with large counts and by mpif.h, over a
 library that checks what arrives in C. A program is one `.f` (fixed form) or `.f90` file, with a C file of its name if it has parts in C. It prints ` ok` on one rank, and exits
-with 0. The modules are built from the sources of the prefix, once for each compiler.
+with 0. The modules are built from the sources of the prefix, once for each compiler. With `--through`, the compiler is one for aarch64.
 """
 
 import argparse
+import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -38,6 +39,8 @@ class Compiler:
     word: str
     # Options for a program that calls one procedure with different types, without an interface.
     legacy: tuple = ()
+    # The compiler for parts in C.
+    in_c: str = "cc"
 
     def label(self, variant: str) -> str:
         return f"{self.name} {variant}"
@@ -51,8 +54,13 @@ COMPILERS = [
 ]
 
 
-def installed() -> list[Compiler]:
-    return [compiler for compiler in COMPILERS if shutil.which(compiler.command)]
+# Of another kind of processor. Its emulator has no sanitizer.
+CROSS = [replace(COMPILERS[0], name="gfortran-aarch64", command="aarch64-linux-gnu-gfortran", in_c="aarch64-linux-gnu-gcc",
+                 variants={name: words for name, words in COMPILERS[0].variants.items() if name != "sanitized"})]
+
+
+def installed(compilers: list[Compiler]) -> list[Compiler]:
+    return [compiler for compiler in compilers if shutil.which(compiler.command)]
 
 
 def build(arguments: list, folder: Path) -> None:
@@ -64,6 +72,8 @@ def build(arguments: list, folder: Path) -> None:
 @dataclass
 class World:
     prefix: Path
+    # The command that runs programs for another kind of processor.
+    through: list
 
     @property
     def sources(self) -> Path:
@@ -77,9 +87,9 @@ class World:
     def probe(self, compiler: Compiler) -> str:
         """What the probe prints with a compiler: the word behind the sources that are for it."""
         folder, sources = self.folder(compiler), self.sources.absolute()
-        build(["cc", "-c", sources / "probe.c", "-o", folder / "probe-c.o"], folder)
+        build([compiler.in_c, "-c", sources / "probe.c", "-o", folder / "probe-c.o"], folder)
         build([compiler.command, compiler.modules, folder, sources / "probe.f90", folder / "probe-c.o", "-o", folder / "probe"], folder)
-        return subprocess.run([folder / "probe"], capture_output=True, text=True).stdout.strip() or "plain"
+        return subprocess.run([*self.through, folder / "probe"], capture_output=True, text=True).stdout.strip() or "plain"
 
     def names(self, word: str) -> list[str]:
         """The names of the sources for compilers with this word."""
@@ -123,13 +133,13 @@ def program_case(source: Path, compiler: Compiler, variant: str):
         in_c = source.with_suffix(".c")
         if in_c.exists():
             part = folder / f"{source.stem}-{variant}-c.o"
-            build([world.prefix.absolute() / "bin" / "mpicc", "-O1", "-Wall", "-c", in_c, "-o", part], folder)
+            build([world.prefix.absolute() / "bin" / "mpicc", f"-cc={compiler.in_c}", "-O1", "-Wall", "-c", in_c, "-o", part], folder)
             objects.append(part)
         library = world.prefix.absolute() / "lib"
         build([compiler.command, *compiler.variants[variant], "-I", folder, "-I", world.sources.absolute(), source, *objects, "-o", program,
                "-L", library, "-lmpifort_abi", "-lmpi_abi", f"-Wl,-rpath,{library}"], folder)
         # The C library keeps memory as long as a process lives.
-        ran = harness.launch(world.prefix, RANKS.get(source.stem, 2), [program], seconds=SECONDS, env={"ASAN_OPTIONS": "detect_leaks=0"})
+        ran = harness.launch(world.prefix, RANKS.get(source.stem, 2), [*world.through, program], seconds=SECONDS, env={"ASAN_OPTIONS": "detect_leaks=0"})
         if ran.code != 0 or sum(line.strip() == "ok" for line in ran.out.splitlines()) != 1:
             raise Problem(f"exit code {ran.code}{harness.output(ran.out + ran.err)}")
     return test
@@ -144,12 +154,12 @@ def every_case(form: str, compiler: Compiler, variant: str):
         source, program = folder / f"{name}.f90", folder / f"{name}-{variant}"
         source.write_text(every.program(every.FORMS[form]))
         stand_in = folder / "libmpi_abi.so.1"
-        build(["cc", "-shared", "-fPIC", "-Wall", "-Werror", "-DFISHPLATE_NO_FORTRAN_NAMES", "-I", world.prefix.absolute() / "include",
+        build([compiler.in_c, "-shared", "-fPIC", "-Wall", "-Werror", "-DFISHPLATE_NO_FORTRAN_NAMES", "-I", world.prefix.absolute() / "include",
                "library.c", f"-Wl,-soname,{stand_in.name}", "-o", stand_in], folder)
         build([compiler.command, *compiler.variants[variant], *compiler.legacy, "-I", world.folder(compiler),
                "-I", world.sources.absolute(), source, *world.objects(compiler), "-o", program, "-L", library, "-lmpifort_abi", stand_in],
               folder)
-        ran = harness.run([program], seconds=SECONDS, env={"LD_LIBRARY_PATH": f"{folder}:{library}"})
+        ran = harness.run([*world.through, program], seconds=SECONDS, env={"LD_LIBRARY_PATH": f"{folder}:{library}"})
         lines = [line.strip() for line in ran.out.splitlines()]
         if ran.code != 0 or lines[-1:] != ["ok"]:
             raise Problem(f"exit code {ran.code}{harness.output(ran.out + ran.err)}")
@@ -161,10 +171,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     harness.add_case_options(parser)
+    parser.add_argument("--through", default="", metavar="COMMAND", help="what runs a program built for aarch64")
     options = parser.parse_args()
-    compilers = installed()
+    compilers = installed(CROSS if options.through else COMPILERS)
     if not compilers:
-        return harness.not_run("fortran", "no Fortran compiler is installed (gfortran, flang-19)")
+        wanted = "aarch64-linux-gnu-gfortran" if options.through else "gfortran, flang-19"
+        return harness.not_run("fortran", f"no Fortran compiler is installed ({wanted})")
     cases = []
     for compiler in compilers:
         cases.append(Case(f"{compiler.name} modules", module_case(compiler)))
@@ -178,7 +190,8 @@ def main() -> int:
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
-    return harness.run_suite("fortran", cases, World(harness.checked_prefix(options.prefix)))
+    world = World(harness.checked_prefix(options.prefix), shlex.split(options.through))
+    return harness.run_suite("fortran-aarch64" if options.through else "fortran", cases, world)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 //!
 //! Without threads it is a mark in plain memory: it costs a load and a store, and it turns a
 //! forbidden second borrow (a callback of the program that comes back in while a borrow is held)
-//! into a clear message instead of undefined behaviour. Beside a progress thread of the library it is
-//! taken in turns with that one (see `turns`). With threads that call at once it is a mutex on a
+//! into a clear message instead of undefined behaviour. Beside a progress thread of the library it
+//! is taken in turns with that one (see `turns`). With threads that call at once it is a mutex on a
 //! futex, at which the progress thread is one thread more.
 
 use std::cell::UnsafeCell;
@@ -66,15 +66,16 @@ impl<T> RankLock<T> {
         self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS
     }
 
-    /// Lets a progress thread take the lock between calls. To be called while no other thread calls,
-    /// and without a guard.
+    /// Lets a progress thread take the lock between calls. To be called while no other thread
+    /// calls, and without a guard.
     pub fn admit_progress_thread(&self) {
         if !self.threads() {
             self.word.store(turns::FREE, Ordering::SeqCst);
         }
     }
 
-    /// The progress thread has ended. To be called while no other thread calls, and without a guard.
+    /// The progress thread has ended. To be called while no other thread calls, and without a
+    /// guard.
     pub fn dismiss_progress_thread(&self) {
         if !self.threads() {
             self.word.store(FREE, Ordering::SeqCst);

@@ -1,6 +1,6 @@
-//! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives, and
-//! who makes progress for its windows, as tables or as JSON. The short tables fit a screen: a row for each size from which on another
-//! choice is taken.
+//! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives,
+//! and who makes progress for its windows, as tables or as JSON. The short tables fit a screen: a
+//! row for each size from which on another choice is taken.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};

@@ -108,6 +108,9 @@ const OTHERS: [&str; 7] = [
     "MPI_WEIGHTS_EMPTY",
 ];
 
+/// Those of them that most calls name, so that one comparison recognises them.
+const USUAL: [&str; 2] = ["MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"];
+
 /// The text of the module `commons`: the blocks under all their symbols, and for each variable a
 /// function that recognises its address.
 pub(crate) fn generate(blocks: &[Block]) -> String {
@@ -140,16 +143,28 @@ pub(crate) fn generate(blocks: &[Block]) -> String {
     write_special(&mut text, blocks);
     for name in OTHERS {
         let places = places.get(name).map_or(&[][..], Vec::as_slice);
-        write_test(&mut text, name, places);
+        match USUAL.contains(&name) {
+            true => write_quick_test(&mut text, name, places),
+            false => write_test(&mut text, name, places),
+        }
     }
-    let all: Vec<_> = blocks
+    let finds = blocks
         .iter()
-        .map(|block| format!("{}.find({}, &mut found);", constant(block), block.size()))
-        .collect();
+        .map(|block| format!("{}.find({}, &mut found);", constant(block), block.size()));
+    let usual = USUAL.map(|name| {
+        let places = places[name]
+            .iter()
+            .map(|(block, offset)| format!("{}.everywhere({offset})", constant(block)));
+        let all = places.reduce(|all, place| format!("{all}.chain({place})"));
+        format!("{name}.set(usual({}));", all.unwrap_or_default())
+    });
+    let all: Vec<_> = finds.chain(usual).collect();
     writeln!(
         text,
-        "/// Finds the blocks.\npub(crate) fn find() {{\n    let mut found = Vec::new();\n    {}\n    note(found);\n}}",
-        all.join("\n    ")
+        "/// Finds the blocks.\n///\n/// # Safety\n/// The caller is `library::open`.\n\
+         pub(crate) unsafe fn find() {{\n    let mut found = Vec::new();\n    \
+         // SAFETY: promised.\n    unsafe {{\n        {}\n        note(found);\n    }}\n}}",
+        all.join("\n        ")
     )
     .unwrap();
     write_address(&mut text, "status_ignore", places["MPI_STATUS_IGNORE"][0]);
@@ -165,18 +180,38 @@ fn constant(block: &Block) -> String {
     block.1.to_ascii_uppercase()
 }
 
-/// The function that recognises the addresses of a variable.
-fn write_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
+/// Comparisons of an address with all those of a variable.
+fn comparisons(places: &[(&Block, usize)]) -> String {
     let tests: Vec<_> = places
         .iter()
         .map(|(block, offset)| format!("{}.is({offset}, address)", constant(block)))
         .collect();
+    tests.join(" || ")
+}
+
+/// The function that recognises the addresses of a variable.
+fn write_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
     writeln!(
         text,
         "/// Whether an address is that of {name}.\n#[inline(always)]\n\
          pub(crate) fn is_{}<T>(address: *const T) -> bool {{\n    {}\n}}",
         name.to_ascii_lowercase(),
-        tests.join(" || ")
+        comparisons(places)
+    )
+    .unwrap();
+}
+
+/// The function that recognises the addresses of a variable of `USUAL`: first the usual one.
+fn write_quick_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
+    writeln!(
+        text,
+        "/// The address of {name} that the program most probably passes.\n\
+         static {name}: Loaded<usize> = Loaded::new(0);\n\
+         /// Whether an address is that of {name}.\n#[inline(always)]\n\
+         pub(crate) fn is_{}<T>(address: *const T) -> bool {{\n    \
+         address.addr() == {name}.get() || is_near_blocks(address) && ({})\n}}",
+        name.to_ascii_lowercase(),
+        comparisons(places)
     )
     .unwrap();
 }

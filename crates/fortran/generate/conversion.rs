@@ -14,7 +14,12 @@ pub(crate) struct Conversion {
     pub(crate) after: Vec<String>,
     /// The argument of the form of `mpi_f08`, where that differs.
     pub(crate) f08: Option<String>,
+    /// Of most handles and buffers, which need no long conversion: the condition, and the argument
+    /// where it holds.
+    pub(crate) known: Option<(String, String)>,
     is_choice: bool,
+    /// It allocates, or calls the library.
+    is_long: bool,
 }
 
 impl Conversion {
@@ -39,11 +44,12 @@ impl Conversion {
             return handle(procedure, parameter);
         }
         match word {
-            _ if parameter.is_function() => function(procedure, parameter, large),
+            _ if parameter.is_function() => function(procedure, parameter, large).long(),
             "in" | "out" => {
                 let choice = dummy(name, "c_void", format!("buffer::choice({name})"));
                 Conversion {
                     is_choice: true,
+                    known: Some((format!("buffer::is_memory({name})"), name.into())),
                     ..choice
                 }
             }
@@ -62,10 +68,10 @@ impl Conversion {
             "commands" | "argv" | "argvs" => spawn(parameter),
             "flag" => flag(parameter),
             "index" => index(parameter),
-            "weight" => dummy(name, "c_int", format!("buffer::weights({name})")),
-            "errcode" => dummy(name, "c_int", format!("buffer::errcodes({name})")),
-            "attr" => attribute(procedure, parameter),
-            "state" => state(procedure, parameter),
+            "weight" => dummy(name, "c_int", format!("buffer::weights({name})")).long(),
+            "errcode" => dummy(name, "c_int", format!("buffer::errcodes({name})")).long(),
+            "attr" => attribute(procedure, parameter).long(),
+            "state" => state(procedure, parameter).long(),
             "memory" => dummy(name, "c_void", format!("{name}.cast()")),
             _ => integer(procedure, parameter, large),
         }
@@ -103,8 +109,52 @@ impl Conversion {
         }
     }
 
+    /// The conversion where the condition of `known` holds.
+    pub(crate) fn of_known(self) -> Conversion {
+        match self.known {
+            Some((_, argument)) => Conversion {
+                argument,
+                known: None,
+                ..self
+            },
+            None => self,
+        }
+    }
+
+    /// Whether it neither allocates nor calls the library, where the condition of `known` holds.
+    pub(crate) fn is_short(&self) -> bool {
+        !self.is_long
+    }
+
+    /// The condition of `known`. `has_descriptors`: choice buffers are descriptors.
+    pub(crate) fn condition(&self, has_descriptors: bool) -> Option<String> {
+        let condition = &self.known.as_ref()?.0;
+        Some(match self.choice() {
+            Some(name) if has_descriptors => {
+                format!("{name}.is_simple() && buffer::is_memory({name}.address())")
+            }
+            _ => condition.clone(),
+        })
+    }
+
+    /// The name of a choice buffer.
+    pub(crate) fn choice(&self) -> Option<String> {
+        self.name().filter(|_| self.is_choice)
+    }
+
     fn before(mut self, line: impl Into<String>) -> Conversion {
         self.before.push(line.into());
+        self.long()
+    }
+
+    /// A variable before the call that costs nothing.
+    fn variable(mut self, line: impl Into<String>) -> Conversion {
+        self.before.push(line.into());
+        self
+    }
+
+    fn long(mut self) -> Conversion {
+        self.is_long = true;
         self
     }
 
@@ -169,11 +219,13 @@ fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let standard = format!("{name}_standard");
     let alone = !parameter.is_array();
     match parameter.access {
-        Access::In if alone => dummy(
-            name,
-            "c_int",
-            format!("handle::from_integer::<{class}>(*{name})"),
-        ),
+        Access::In if alone => {
+            let of = |function| format!("handle::{function}::<{class}>(*{name})");
+            Conversion {
+                known: Some((of("is_known"), of("known"))),
+                ..dummy(name, "c_int", of("from_integer"))
+            }
+        }
         Access::In if parameter.length == Length::Unknown => late_types(procedure, parameter),
         Access::In => dummy(name, "c_int", format!("{standard}.as_ptr()"))
             .before(format!("let mut {standard} = Array::null();"))
@@ -197,7 +249,7 @@ fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
             )),
         _ if alone => {
             let give = dummy(name, "c_int", format!("&mut {standard}"))
-                .before(format!("let mut {standard} = 0;"))
+                .variable(format!("let mut {standard} = 0;"))
                 .after(format!("handle::give::<{class}>({name}, {standard});"));
             if has_late_types(procedure) && class == "Request" {
                 return give.after(format!("types.keep({standard});"));
@@ -365,7 +417,7 @@ fn flag(parameter: &Parameter) -> Conversion {
                 .before(format!("logical::fill(&mut {standard}, {name}, {length});"))
         }
         (_, Length::One) => dummy(name, "c_int", format!("&mut {standard}"))
-            .before(format!("let mut {standard} = 0;"))
+            .variable(format!("let mut {standard} = 0;"))
             .after(format!(
                 "if code == 0 {{ *{name} = logical::from_c({standard}); }}"
             )),

@@ -50,15 +50,10 @@ const OF_FORTRAN_ALONE: &[(&str, &str, &str, &str)] = &[
 /// The forms of a procedure in the languages. One body serves all of them but where `mpi_f08` has
 /// descriptors of choice buffers, or the address of memory.
 fn write_entries(text: &mut String, library: &Library, procedure: &Procedure, large: bool) {
-    let conversions: Vec<_> = procedure
-        .parameters(large)
-        .filter(|parameter| parameter.kind.word() != "...")
-        .map(|parameter| Conversion::of(procedure, parameter, large))
-        .collect();
+    let conversions = conversions(procedure, large);
     let is_detached = conversions
         .iter()
         .any(|conversion| conversion.f08.is_some());
-    let body = write_body(procedure, large, &conversions);
     let mut forms = vec![Form::Plain];
     // An address is returned in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a name of its
     // own.
@@ -69,8 +64,14 @@ fn write_entries(text: &mut String, library: &Library, procedure: &Procedure, la
         forms.push(Form::F08);
     }
     let entry = |forms: &[Form]| names(library, &procedure.name, large, forms);
-    let plain = entry(&forms);
-    write_entry(text, procedure, large, &conversions, "", &plain, &body);
+    let written = Written {
+        procedure,
+        large,
+        form: "",
+    };
+    let body = write_body(procedure, large, &conversions);
+    let quick = quick(procedure, large, false);
+    written.entry_with_quick(text, &conversions, &entry(&forms), &body, quick);
     if procedure.is_old() {
         return;
     }
@@ -79,49 +80,122 @@ fn write_entries(text: &mut String, library: &Library, procedure: &Procedure, la
             .iter()
             .map(Conversion::with_descriptor)
             .collect();
-        write_entry(
-            text,
-            procedure,
-            large,
-            &with_descriptors,
-            "_f08ts",
-            &entry(&[Form::F08Ts]),
-            &body,
-        );
+        let written = Written {
+            form: "_f08ts",
+            ..written
+        };
+        let (names, quick) = (entry(&[Form::F08Ts]), self::quick(procedure, large, true));
+        written.entry_with_quick(text, &with_descriptors, &names, &body, quick);
     }
     if is_detached {
         let of_f08: Vec<_> = conversions.into_iter().map(Conversion::of_f08).collect();
         let body = write_body(procedure, large, &of_f08);
-        let names = entry(&[Form::F08]);
-        write_entry(text, procedure, large, &of_f08, "_f08", &names, &body);
+        let written = Written {
+            form: "_f08",
+            ..written
+        };
+        written.entry(text, &of_f08, "", &entry(&[Form::F08]), &body);
     }
 }
 
-/// An entry point with these names.
-fn write_entry(
-    text: &mut String,
-    procedure: &Procedure,
-    large: bool,
-    conversions: &[Conversion],
-    form: &str,
-    names: &str,
-    body: &str,
-) {
-    let mut signature: Vec<String> = conversions.iter().filter_map(|c| c.dummy.clone()).collect();
-    if procedure.has_ierror() {
-        signature.push("ierror: *mut c_int".into());
+fn conversions(procedure: &Procedure, large: bool) -> Vec<Conversion> {
+    let parameters = procedure.parameters(large);
+    parameters
+        .filter(|parameter| parameter.kind.word() != "...")
+        .map(|parameter| Conversion::of(procedure, parameter, large))
+        .collect()
+}
+
+/// The body for arguments whose conversion needs neither memory nor a call, and its condition.
+/// `has_descriptors`: choice buffers are descriptors. None: there are no such arguments, or any
+/// arguments are.
+fn quick(procedure: &Procedure, large: bool, has_descriptors: bool) -> Option<(String, String)> {
+    let all = conversions(procedure, large);
+    if procedure.is_old() || !all.iter().all(Conversion::is_short) {
+        return None;
     }
-    // Lengths of character strings follow all arguments.
-    let lengths = conversions.iter().filter_map(|c| c.length.as_ref());
-    signature.extend(lengths.map(|name| format!("{name}: usize")));
-    let name = procedure.c_name("", large).to_ascii_lowercase();
-    let returns = procedure.returns.map_or("()", |kind| kind.rust(large));
-    writeln!(
-        text,
-        "entry! {{ {name}{form}({}) -> {returns} {{\n{body}}}\n    [{names}] }}\n",
-        signature.join(", "),
-    )
-    .unwrap();
+    let conditions = all.iter().filter_map(|c| c.condition(has_descriptors));
+    let condition: Vec<_> = conditions.collect();
+    if condition.is_empty() {
+        return None;
+    }
+    let buffers = all.iter().filter_map(Conversion::choice);
+    let descriptors = buffers.filter(|_| has_descriptors);
+    let mut body: String = descriptors
+        .map(|name| format!("    let {name} = {name}.address();\n"))
+        .collect();
+    let known: Vec<_> = all.into_iter().map(Conversion::of_known).collect();
+    body += &write_body(procedure, large, &known);
+    Some((condition.join(" && "), body))
+}
+
+/// A form of a procedure.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    procedure: &'a Procedure,
+    large: bool,
+    /// The end of the name.
+    form: &'a str,
+}
+
+impl Written<'_> {
+    /// An entry point with a quick body before the other, which is a function of its own, so that
+    /// the quick one saves no registers for it.
+    fn entry_with_quick(
+        self,
+        text: &mut String,
+        conversions: &[Conversion],
+        names: &str,
+        body: &str,
+        quick: Option<(String, String)>,
+    ) {
+        let Some((condition, quick)) = quick else {
+            return self.entry(text, conversions, "", names, body);
+        };
+        self.entry(text, conversions, "_general", ";", body);
+        let mut arguments: Vec<_> = conversions.iter().filter_map(Conversion::name).collect();
+        if self.procedure.has_ierror() {
+            arguments.push("ierror".into());
+        }
+        let other = format!("{}_general::<P>({})", self.name(), arguments.join(", "));
+        let body = format!("    if !({condition}) {{\n        return {other};\n    }}\n{quick}");
+        self.entry(text, conversions, "", names, &body);
+    }
+
+    fn name(self) -> String {
+        let name = self.procedure.c_name("", self.large);
+        name.to_ascii_lowercase() + self.form
+    }
+
+    /// A function with these names.
+    fn entry(
+        self,
+        text: &mut String,
+        conversions: &[Conversion],
+        end: &str,
+        names: &str,
+        body: &str,
+    ) {
+        let mut signature: Vec<String> =
+            conversions.iter().filter_map(|c| c.dummy.clone()).collect();
+        if self.procedure.has_ierror() {
+            signature.push("ierror: *mut c_int".into());
+        }
+        // Lengths of character strings follow all arguments.
+        let lengths = conversions.iter().filter_map(|c| c.length.as_ref());
+        signature.extend(lengths.map(|name| format!("{name}: usize")));
+        let returns = self
+            .procedure
+            .returns
+            .map_or("()", |kind| kind.rust(self.large));
+        writeln!(
+            text,
+            "entry! {{ {}{end}({}) -> {returns} {{\n{body}}}\n    [{names}] }}\n",
+            self.name(),
+            signature.join(", "),
+        )
+        .unwrap();
+    }
 }
 
 /// The names of both profiling layers.

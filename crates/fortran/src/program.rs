@@ -59,11 +59,21 @@ macro_rules! classes {
 
             #[inline(always)]
             fn from_integer(integer: c_int) -> usize {
-                if (0..PREDEFINED_END as c_int).contains(&integer) {
-                    return integer as usize;
+                if Self::is_known(integer) {
+                    return Self::known(integer);
                 }
                 // SAFETY: any integer is allowed.
                 unsafe { standard::$from::<true>(integer) }
+            }
+
+            #[inline(always)]
+            fn is_known(integer: c_int) -> bool {
+                (0..PREDEFINED_END as c_int).contains(&integer)
+            }
+
+            #[inline(always)]
+            fn known(integer: c_int) -> usize {
+                integer as usize
             }
 
             #[inline(always)]

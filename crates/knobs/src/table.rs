@@ -132,8 +132,8 @@ knobs! {
     /// can do that. `messages`: every access is a message.
     windows: WindowPath = WindowPath::Auto, "FISHPLATE_WINDOWS";
 
-    /// Progress of a rank that computes, for operations of others on its windows. `thread`: a thread
-    /// of the library makes it, from the first window whose operations need it to the last.
+    /// Progress of a rank that computes, for operations of others on its windows. `thread`: a
+    /// thread of the library makes it, from the first window whose operations need it to the last.
     /// `calls`: such operations wait for the rank's next MPI call.
     progress: ProgressBy = ProgressBy::Thread, "FISHPLATE_PROGRESS";
 

@@ -1,6 +1,7 @@
 //! The choices for messages to each kind of peer: protocol, rails, and the predicted times of the
-//! choices not taken; the algorithms of collectives on MPI_COMM_WORLD; and who makes progress for the
-//! windows that the rank has made. The text is JSON, for the launcher, which shows it to the user.
+//! choices not taken; the algorithms of collectives on MPI_COMM_WORLD; and who makes progress for
+//! the windows that the rank has made. The text is JSON, for the launcher, which shows it to the
+//! user.
 
 use std::fmt::Write;
 

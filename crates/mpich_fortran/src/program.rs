@@ -95,6 +95,16 @@ macro_rules! classes {
             }
 
             #[inline(always)]
+            fn is_known(_integer: c_int) -> bool {
+                true
+            }
+
+            #[inline(always)]
+            fn known(integer: c_int) -> c_int {
+                integer
+            }
+
+            #[inline(always)]
             fn to_integer(handle: c_int) -> c_int {
                 handle
             }
@@ -110,6 +120,14 @@ impl Integers for File {
     fn from_integer(integer: c_int) -> usize {
         // SAFETY: any integer is allowed.
         unsafe { standard::file_fromint::<true>(integer) }
+    }
+
+    fn is_known(_integer: c_int) -> bool {
+        false
+    }
+
+    fn known(integer: c_int) -> usize {
+        File::from_integer(integer)
     }
 
     fn to_integer(handle: usize) -> c_int {

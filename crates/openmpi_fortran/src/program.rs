@@ -76,6 +76,13 @@ impl Known {
         Known([const { AtomicUsize::new(0) }; FIRST_OBJECT])
     }
 
+    /// The handle for an integer, or 0.
+    #[inline(always)]
+    fn get(&self, integer: c_int) -> usize {
+        let place = self.0.get(integer as usize);
+        place.map_or(0, |place| place.load(Ordering::Relaxed))
+    }
+
     #[inline(always)]
     fn handle(&self, integer: c_int, ask: impl FnOnce(c_int) -> usize) -> usize {
         let Some(place) = self.0.get(integer as usize) else {
@@ -94,14 +101,32 @@ impl Known {
 
 macro_rules! classes {
     ($($name:ident $from:ident $to:ident;)*) => {$(
+        impl $name {
+            #[inline(always)]
+            fn all_known() -> &'static Known {
+                static KNOWN: Known = Known::new();
+                &KNOWN
+            }
+        }
+
         impl Integers for $name {
             type Handle = usize;
 
             #[inline(always)]
             fn from_integer(integer: c_int) -> usize {
-                static KNOWN: Known = Known::new();
                 // SAFETY: any integer is allowed.
-                KNOWN.handle(integer, |integer| unsafe { standard::$from::<true>(integer) })
+                let ask = |integer| unsafe { standard::$from::<true>(integer) };
+                Self::all_known().handle(integer, ask)
+            }
+
+            #[inline(always)]
+            fn is_known(integer: c_int) -> bool {
+                Self::all_known().get(integer) != 0
+            }
+
+            #[inline(always)]
+            fn known(integer: c_int) -> usize {
+                Self::all_known().get(integer)
             }
 
             #[inline(always)]

@@ -682,7 +682,11 @@ impl Waiter {
     ///
     /// # Errors
     /// Progress failed.
-    pub fn look<P: Assisted>(&self, party: &P, watch: &mut Watch) -> std::result::Result<(), P::Error> {
+    pub fn look<P: Assisted>(
+        &self,
+        party: &P,
+        watch: &mut Watch,
+    ) -> std::result::Result<(), P::Error> {
         let Some(mut state) = party.try_lock() else {
             watch.pause();
             return Ok(());
@@ -721,8 +725,8 @@ impl Waiter {
         }
     }
 
-    /// Sleeps until a peer or a device has something for this rank. The answer is the longest sleep,
-    /// in nanoseconds; zero if something has come already, or waits for the rank's calls.
+    /// Sleeps until a peer or a device has something for this rank. The answer is the longest
+    /// sleep, in nanoseconds; zero if something has come already, or waits for the rank's calls.
     fn rest<P: Assisted>(
         &self,
         party: &P,

@@ -16,6 +16,12 @@ pub(crate) fn choice(buffer: *mut c_void) -> *mut c_void {
     }
 }
 
+/// Whether a choice buffer is certainly none of the variables.
+#[inline(always)]
+pub(crate) fn is_memory(buffer: *mut c_void) -> bool {
+    !commons::is_near_blocks(buffer)
+}
+
 pub(crate) fn is_in_place(buffer: *mut c_void) -> bool {
     choice(buffer) == IN_PLACE
 }

@@ -4,9 +4,10 @@
 //! everybody. Compilers differ in the symbol of a block, so it is there under each.
 
 use crate::common::library;
+use crate::common::loaded::Loaded;
 use std::ffi::CStr;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU8;
 
 /// The meaning of a variable that stands for a choice buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,24 +20,22 @@ pub(crate) enum Special {
 /// The addresses of a block under its symbols.
 struct Common<const N: usize> {
     symbols: [&'static CStr; N],
-    addresses: [AtomicUsize; N],
+    addresses: [Loaded<usize>; N],
 }
 
 impl<const N: usize> Common<N> {
     const fn new(symbols: [&'static CStr; N]) -> Common<N> {
         Common {
             symbols,
-            addresses: [const { AtomicUsize::new(0) }; N],
+            addresses: [const { Loaded::new(0) }; N],
         }
     }
 
     /// The place of an address in the first `SIZE` bytes of the block.
     #[inline(always)]
     fn place<const SIZE: usize, T>(&self, address: *const T) -> Option<usize> {
-        let places = self.addresses.iter().map(|block| {
-            let block = block.load(Ordering::Relaxed);
-            address.addr().wrapping_sub(block)
-        });
+        let blocks = self.addresses.iter();
+        let places = blocks.map(|block| address.addr().wrapping_sub(block.get()));
         let mut found = None;
         for place in places {
             if place < SIZE {
@@ -50,54 +49,79 @@ impl<const N: usize> Common<N> {
     #[inline(always)]
     fn is<T>(&self, place: usize, address: *const T) -> bool {
         let mut blocks = self.addresses.iter();
-        blocks.any(|block| address.addr() == block.load(Ordering::Relaxed) + place)
+        blocks.any(|block| address.addr() == block.get() + place)
     }
 
     /// Finds the blocks, which have so many bytes.
-    fn find(&self, bytes: usize, found: &mut Vec<Range<usize>>) {
+    ///
+    /// # Safety
+    /// The caller is `library::open`.
+    unsafe fn find(&self, bytes: usize, found: &mut Vec<Range<usize>>) {
         for (symbol, address) in self.symbols.iter().zip(&self.addresses) {
             let start = library::find(symbol).addr();
-            address.store(start, Ordering::Relaxed);
+            // SAFETY: promised.
+            unsafe { address.set(start) };
             found.push(start..start + bytes);
         }
     }
 
     /// The address of a place under the first symbol.
     fn at(&self, place: usize) -> usize {
-        self.addresses[0].load(Ordering::Relaxed) + place
+        self.addresses[0].get() + place
     }
+
+    /// The addresses of a place under all symbols.
+    fn everywhere(&self, place: usize) -> impl Iterator<Item = usize> {
+        self.addresses.iter().map(move |block| block.get() + place)
+    }
+}
+
+/// The address of a variable that the program most probably passes: that in a block of its own, or
+/// else that under the first symbol.
+fn usual(addresses: impl Iterator<Item = usize>) -> usize {
+    let ours = library::object((&raw const CLUSTERS).addr());
+    let mut addresses = addresses.peekable();
+    let first = addresses.peek().copied().unwrap_or(0);
+    let is_foreign = |address: &usize| {
+        let object = library::object(*address);
+        object.is_some() && object != ours
+    };
+    addresses.find(is_foreign).unwrap_or(first)
 }
 
 /// Addresses from the first block to the last of those that lie together.
 struct Cluster {
-    start: AtomicUsize,
-    bytes: AtomicUsize,
+    start: Loaded<usize>,
+    bytes: Loaded<usize>,
 }
 
 /// Clusters of all blocks: the program's and those of this library. Most buffers lie in neither, so
 /// the blocks need not be compared with them one by one.
 static CLUSTERS: [Cluster; 2] = [const {
     Cluster {
-        start: AtomicUsize::new(0),
-        bytes: AtomicUsize::new(0),
+        start: Loaded::new(0),
+        bytes: Loaded::new(0),
     }
 }; 2];
 
 /// Whether an address may lie in a block.
 #[inline(always)]
-fn is_near_blocks<T>(address: *const T) -> bool {
+pub(crate) fn is_near_blocks<T>(address: *const T) -> bool {
     let mut clusters = CLUSTERS.iter();
-    clusters.any(|cluster| {
-        let start = cluster.start.load(Ordering::Relaxed);
-        address.addr().wrapping_sub(start) < cluster.bytes.load(Ordering::Relaxed)
-    })
+    clusters.any(|cluster| address.addr().wrapping_sub(cluster.start.get()) < cluster.bytes.get())
 }
 
 /// Notes the clusters.
-fn note(blocks: Vec<Range<usize>>) {
+///
+/// # Safety
+/// The caller is `library::open`.
+unsafe fn note(blocks: Vec<Range<usize>>) {
     for (cluster, range) in CLUSTERS.iter().zip(clusters(blocks)) {
-        cluster.start.store(range.start, Ordering::Relaxed);
-        cluster.bytes.store(range.len(), Ordering::Relaxed);
+        // SAFETY: promised.
+        unsafe {
+            cluster.start.set(range.start);
+            cluster.bytes.set(range.len());
+        }
     }
 }
 

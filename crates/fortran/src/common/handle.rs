@@ -23,6 +23,13 @@ pub(crate) trait Integers {
     type Handle: Word;
 
     fn from_integer(integer: c_int) -> Self::Handle;
+
+    /// Whether `known` converts the integer, without a call.
+    fn is_known(integer: c_int) -> bool;
+
+    /// C's handle for Fortran's, for which `is_known` is true.
+    fn known(integer: c_int) -> Self::Handle;
+
     fn to_integer(handle: Self::Handle) -> c_int;
 }
 
@@ -74,6 +81,18 @@ impl Class for Request {
 #[inline(always)]
 pub(crate) fn from_integer<C: Class>(integer: c_int) -> C::Handle {
     C::from_integer(integer)
+}
+
+/// Whether C's handle for Fortran's needs no call.
+#[inline(always)]
+pub(crate) fn is_known<C: Class>(integer: c_int) -> bool {
+    C::is_known(integer)
+}
+
+/// C's handle for Fortran's, for which `is_known` is true.
+#[inline(always)]
+pub(crate) fn known<C: Class>(integer: c_int) -> C::Handle {
+    C::known(integer)
 }
 
 /// Fortran's handle for C's.

@@ -2,23 +2,28 @@
 //! that a function that the ABI library lacks is an error of the call and not of the start.
 
 use crate::common::constants::MPI_ERR_UNSUPPORTED_OPERATION;
+use crate::common::loaded::Loaded;
 use crate::common::standard::NAMES;
 use crate::common::{commons, start};
 use crate::program;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::mem::MaybeUninit;
 
-type Functions = [AtomicPtr<c_void>; NAMES.len()];
+/// The address of a function.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Function(*mut c_void);
+
+type Functions = [Loaded<Function>; NAMES.len()];
 
 /// The functions `MPI_`, and those with `P` before these names.
 static FUNCTIONS: [Functions; 2] =
-    [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()] }; 2];
+    [const { [const { Loaded::new(Function(std::ptr::null_mut())) }; NAMES.len()] }; 2];
 
 /// The pointer of the function whose name has this number.
 #[inline(always)]
 pub(crate) fn function<const P: bool>(number: usize) -> *mut c_void {
-    // The loader stores them before any code of the program runs.
-    FUNCTIONS[P as usize][number].load(Ordering::Relaxed)
+    FUNCTIONS[P as usize][number].get().0
 }
 
 #[used]
@@ -28,7 +33,8 @@ static OPEN: extern "C" fn() = open;
 /// Finds the functions, and the program's COMMON blocks. A tool that replaces functions comes first
 /// in the program's scope, so its functions are found.
 extern "C" fn open() {
-    commons::find();
+    // SAFETY: the loader calls this function.
+    unsafe { commons::find() };
     start::guess();
     program::open();
     let is_there = !find(c"MPI_Initialized").is_null();
@@ -42,7 +48,8 @@ extern "C" fn open() {
             if found.is_null() {
                 found = unsupported as *mut c_void;
             }
-            functions[number].store(found, Ordering::Relaxed);
+            // SAFETY: the loader calls this function.
+            unsafe { functions[number].set(Function(found)) };
         }
     }
 }
@@ -51,6 +58,16 @@ extern "C" fn open() {
 pub(crate) fn find(name: &CStr) -> *mut c_void {
     // SAFETY: the name is a C string.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// The address of the program or library to which an address belongs.
+pub(crate) fn object(address: usize) -> Option<usize> {
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: any address is allowed; where the result is not 0, the structure is filled.
+    unsafe {
+        let found = libc::dladdr(std::ptr::without_provenance(address), info.as_mut_ptr());
+        (found != 0).then(|| info.assume_init().dli_fbase.addr())
+    }
 }
 
 /// Stands for a function that the library of the standard ABI lacks.

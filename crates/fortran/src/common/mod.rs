@@ -18,6 +18,7 @@ mod index;
 mod integers;
 mod late_types;
 pub(crate) mod library;
+mod loaded;
 mod logical;
 mod modules;
 mod peers;

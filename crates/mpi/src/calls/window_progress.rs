@@ -135,8 +135,8 @@ impl Rank {
 }
 
 impl State {
-    /// Computes for `nanos` nanoseconds of virtual time before the next call, and plays the progress
-    /// thread meanwhile: what arrives interrupts the computing, which ends so much later.
+    /// Computes for `nanos` nanoseconds of virtual time before the next call, and plays the
+    /// progress thread meanwhile: what arrives interrupts the computing, which ends so much later.
     #[cold]
     pub(crate) fn compute_beside_thread(&mut self, nanos: u64) {
         self.router.machine().begin_computing(nanos);
