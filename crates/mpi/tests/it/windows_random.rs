@@ -3,6 +3,8 @@
 //! three rails that die and come back. `SEED=n` runs
 //! the program of seed n only, `SEEDS=n` those of the first n seeds.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::common::{random_program, random_windows, run_nodes, run_with};
 use crate::{simulated, simulated_rails, tcp};
 
@@ -73,11 +75,13 @@ fn simulated_windows_hold_what_a_sequential_program_leaves() {
 
 #[test]
 fn windows_over_failing_rails_hold_what_a_sequential_program_leaves() {
+    static STRAIGHT: AtomicU64 = AtomicU64::new(0);
     for seed in random_program::seeds(50) {
         eprintln!("seed {seed}");
         let program = |rank: &_, seed| {
             for part in 0..3 {
-                random_windows::play(rank, 3 * seed + part);
+                let counts = random_windows::play(rank, 3 * seed + part);
+                STRAIGHT.fetch_add(counts.straight, Ordering::Relaxed);
             }
             random_windows::take_turns(rank, seed);
         };
@@ -87,4 +91,6 @@ fn windows_over_failing_rails_hold_what_a_sequential_program_leaves() {
             assert_eq!(run, again, "seed {seed}");
         }
     }
+    let found = STRAIGHT.load(Ordering::Relaxed);
+    assert!(found > 0, "no access went straight to memory");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use datatype::{Buffer, Elements, Op, Predefined, Type};
 use mpi::coll::Work;
 use mpi::comm::WORLD;
-use mpi::window::{Access, Flavor, Place};
+use mpi::window::{Access, Flavor, Place, WayCounts};
 use mpi::{Rank, WindowSpec};
 use sim::Random;
 
@@ -134,8 +134,9 @@ impl Memory {
     }
 }
 
-/// Runs the program of a seed. All ranks of a job call this with one seed.
-pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
+/// Runs the program of a seed. All ranks of a job call this with one seed. The result has the ways of
+/// this rank's operations.
+pub(crate) fn play(rank: &Arc<Rank>, seed: u64) -> WayCounts {
     let mut random = Random::new(seed ^ 0x71d0);
     let (me, size) = (rank.rank(), rank.size());
     let mut memory = Memory::new(WORDS);
@@ -173,7 +174,9 @@ pub(crate) fn play(rank: &Arc<Rank>, seed: u64) {
         barrier(rank);
     }
     rank.lock().groups.free(members).unwrap();
+    let counts = rank.lock().windows.get(win).unwrap().counts;
     rank.window_free("MPI_Win_free", win).unwrap();
+    counts
 }
 
 /// The operations of a phase, in an order that the reference may take.
