@@ -15,7 +15,6 @@ part! {
 
 #[cfg(all(test, feature = "toml"))]
 mod tests {
-    use super::*;
     use crate::System;
     use crate::catalogue::Catalogue;
 
