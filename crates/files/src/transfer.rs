@@ -147,21 +147,27 @@ impl Transfer<'_> {
             return self.read_run(window, memory, stage);
         }
         stage.resize(window.len as usize, 0);
-        let read = read_full(self.file, window.offset, stage)?;
+        let read = read_full(self.file, window.offset, stage)? as u64;
         let mut done = 0;
-        for &(start, len) in &window.runs {
-            let present = (read as u64).saturating_sub(start).min(len) as usize;
+        let present = window.runs.iter().map(|&(start, len)| {
+            let present = read.saturating_sub(start).min(len) as usize;
             let start = start as usize;
-            memory.unpack(
-                (window.position + done) as usize,
-                &stage[start..start + present],
-            );
-            done += present as u64;
-            if (present as u64) < len {
-                break;
+            &stage[start..start + present]
+        });
+        let (at, data) = (window.position as usize, window.data as usize);
+        let direct = memory.with_dense_mut(at, data, |room| {
+            for bytes in present.clone() {
+                room[done..done + bytes.len()].copy_from_slice(bytes);
+                done += bytes.len();
+            }
+        });
+        if direct.is_none() {
+            for bytes in present {
+                memory.unpack(at + done, bytes);
+                done += bytes.len();
             }
         }
-        Ok(done)
+        Ok(done as u64)
     }
 
     fn read_run(&self, run: &Window, memory: &Buffer, stage: &mut Vec<u8>) -> Result<u64> {
@@ -205,10 +211,11 @@ impl Transfer<'_> {
         if window.runs.is_empty() {
             return self.write_run(window, memory, stage);
         }
-        stage.clear();
         stage.resize(window.len as usize, 0);
         if window.has_gaps() {
-            read_full(self.file, window.offset, stage)?;
+            let read = read_full(self.file, window.offset, stage)?;
+            // Gaps behind the end of the file are zeros.
+            stage[read..].fill(0);
         }
         let mut done = window.position as usize;
         for &(start, len) in &window.runs {

@@ -15,7 +15,7 @@ pub(crate) enum Switch {
 /// Bytes of an aggregator's buffer, unless a hint says otherwise.
 const COLLECTIVE_BUFFER: u64 = 4 << 20;
 /// Bytes that are read, and written, at once where gaps are moved with the data around them.
-const SIEVED_READ: u64 = 4 << 20;
+const SIEVED_READ: u64 = 512 << 10;
 const SIEVED_WRITE: u64 = 512 << 10;
 /// Permissions of a new file, before the process's mask.
 const PERMISSIONS: u32 = 0o666;
