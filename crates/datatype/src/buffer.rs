@@ -288,8 +288,8 @@ impl Buffer {
         true
     }
 
-    /// The number that begins at byte `position` and is aligned to its size. `None`: the data is not
-    /// one run, or the number is not aligned.
+    /// The number that begins at byte `position` and is aligned to its size. `None`: the data is
+    /// not one run, or the number is not aligned.
     ///
     /// # Panics
     /// If the buffer is too short.

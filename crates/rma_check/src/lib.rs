@@ -1,10 +1,10 @@
 //! Conflicts of one-sided accesses (MPI 5.0 §12.7). Ranks of a modelled machine note their accesses
-//! to windows and what ends them as [`Event`]s; after the job, a [`Machine`] takes all events in the
-//! order of their virtual times and reports accesses that conflict.
+//! to windows and what ends them as [`Event`]s; after the job, a [`Machine`] takes all events in
+//! the order of their virtual times and reports accesses that conflict.
 //!
-//! Two accesses conflict if they have bytes in common, one of them changes these, and nothing orders
-//! them: both are under way at one moment of virtual time, or belong to one fence or exposure epoch.
-//! So a right program is never reported; an error of passive synchronisation is reported if the
+//! Two accesses conflict if they have bytes in common, one of them changes these, and nothing
+//! orders them: both are under way at one moment of virtual time, or belong to one fence or exposure
+//! epoch. So a right program is never reported; an error of passive synchronisation is reported if the
 //! accesses met in this run.
 
 mod event;

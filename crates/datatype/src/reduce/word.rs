@@ -8,8 +8,8 @@ use crate::op::Op;
 use crate::predefined::{Format, Predefined};
 
 /// Combines one element of 4 or 8 bytes that is aligned to its size: inout = input op inout. `old`
-/// gets the contents before it. False, without a change: the type is another, or a buffer is not one
-/// run of such an element. The operation is one of the type.
+/// gets the contents before it. False, without a change: the type is another, or a buffer is not
+/// one run of such an element. The operation is one of the type.
 ///
 /// # Panics
 /// If one of the buffers is shorter than the element.
@@ -29,8 +29,8 @@ pub fn reduce_word(
     }
 }
 
-/// Adds to an aligned integer of 8 bytes by an atomic of the processor; the value before it. `None`:
-/// it is not aligned, or not in one run.
+/// Adds to an aligned integer of 8 bytes by an atomic of the processor; the value before it.
+/// `None`: it is not aligned, or not in one run.
 ///
 /// # Panics
 /// If the buffer is too short.
@@ -61,9 +61,9 @@ pub fn swap_atomically(
     }
 }
 
-/// Replaces an aligned number of 4 or 8 bytes by `new` if it has the bytes of `expected`; `old` gets
-/// those before. False, without a change: the length is another, or a buffer is not one run of such
-/// a number.
+/// Replaces an aligned number of 4 or 8 bytes by `new` if it has the bytes of `expected`; `old`
+/// gets those before. False, without a change: the length is another, or a buffer is not one run of
+/// such a number.
 ///
 /// # Panics
 /// If one of the buffers is shorter than the number.

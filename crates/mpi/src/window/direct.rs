@@ -5,10 +5,10 @@
 //! - an operation is complete at its origin and at its target when it returns;
 //! - an accumulate changes an element only under the locks of the element's stripes;
 //! - no target of such a window is accessed by messages;
-//! - an operation of this rank that loads does so after all stores that a flush has followed. A fence
-//!   for that is as costly as a put, so it waits for the first such load; a lock of a stripe, whose
-//!   taking is a fence, needs none. Loads of the program are in order after `MPI_Win_sync`, and
-//!   where it has asked for memory of others.
+//! - an operation of this rank that loads does so after all stores that a flush has followed. A
+//!   fence for that is as costly as a put, so it waits for the first such load; a lock of a stripe,
+//!   whose taking is a fence, needs none. Loads of the program are in order after `MPI_Win_sync`,
+//!   and where it has asked for memory of others.
 
 use std::sync::atomic::{Ordering, fence};
 

@@ -22,8 +22,8 @@ pub struct WindowHints {
     /// mapped memory. Elsewhere all accumulates to a target are atomic with each other, and the key
     /// is ignored.
     granularity: u64,
-    /// `fishplate_word_accumulates`: every accumulate is a sum, `MPI_NO_OP` or a compare-and-swap of
-    /// integers of 8 bytes that are aligned. In mapped memory they are atomics of the processor
+    /// `fishplate_word_accumulates`: every accumulate is a sum, `MPI_NO_OP` or a compare-and-swap
+    /// of integers of 8 bytes that are aligned. In mapped memory they are atomics of the processor
     /// then, and no others work; elsewhere the key is ignored.
     words: bool,
     /// The window exists, so the last two keys cannot change.
@@ -185,7 +185,7 @@ mod tests {
             let info = hints.info();
             info.into_iter().find(|(known, _)| known == key).unwrap().1
         };
-        // What is in effect is shown, and does not change afterwards.
+        // Keys in effect are shown, and do not change afterwards.
         for (stripe, words, granularity) in [(Some(8192), true, "8192"), (None, false, "0")] {
             let mut hints = hints.clone();
             hints.settle(stripe, words);
