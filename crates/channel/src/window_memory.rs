@@ -115,7 +115,7 @@ pub struct WindowMemory {
     /// The world ranks of the members.
     worlds: Box<[usize]>,
     me: usize,
-    /// This member, as the holder of a stripe.
+    /// The number of this member as the holder of a stripe.
     holder: u32,
     /// The length of a stripe is this power of two.
     shift: u32,

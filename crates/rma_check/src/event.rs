@@ -1,4 +1,4 @@
-//! What a rank notes of its accesses to windows, and its encoding in words.
+//! The notes of a rank about its accesses to windows, and their encoding in words.
 
 use datatype::{Op, Predefined};
 
@@ -75,7 +75,7 @@ pub struct Access {
     pub window: u64,
     /// The world rank of the target.
     pub target: u32,
-    /// What it does there.
+    /// The kind of the access.
     pub kind: Kind,
     /// The epoch of the origin.
     pub epoch: Epoch,

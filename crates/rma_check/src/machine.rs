@@ -41,13 +41,13 @@ pub struct Side {
     pub call: String,
     /// Its time in picoseconds.
     pub time: u64,
-    /// What it does.
+    /// The kind of its access.
     pub action: Action,
     /// The epoch in which it is.
     pub epoch: Option<Epoch>,
 }
 
-/// What one side does with the bytes.
+/// The access of one side to the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An operation on the window.
@@ -69,7 +69,7 @@ struct Active {
     has_ended: bool,
 }
 
-/// What orders an access, or binds it to others.
+/// The epoch or lock that orders an access, or binds it to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bond {
     Fence(u64),
@@ -105,7 +105,7 @@ pub struct Machine {
     made: usize,
     /// The accesses to the memory of each rank, by address.
     memory: BTreeMap<u32, Intervals<Active>>,
-    /// What the present call of a rank uses of its own memory.
+    /// The own memory that the present call of a rank uses.
     used: BTreeMap<u32, Vec<Key>>,
     found: Vec<Conflict>,
 }
@@ -282,7 +282,7 @@ impl Machine {
         };
         let runs = access.runs.moved(base);
         self.compare(access.target, runs, &active);
-        // What has a request ends at a moment that nobody sees.
+        // An access with a request ends at a moment that nobody sees.
         if access.has_request && active.fetches() {
             return;
         }

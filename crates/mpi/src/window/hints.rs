@@ -185,7 +185,7 @@ mod tests {
             let info = hints.info();
             info.into_iter().find(|(known, _)| known == key).unwrap().1
         };
-        // What is in effect is shown, and does not change afterwards.
+        // Keys in effect are shown, and do not change afterwards.
         for (stripe, words, granularity) in [(Some(8192), true, "8192"), (None, false, "0")] {
             let mut hints = hints.clone();
             hints.settle(stripe, words);
