@@ -32,6 +32,7 @@ mod probe;
 mod recv_fast_path;
 mod topology_comm;
 mod window_create;
+mod window_notes;
 mod window_progress;
 mod window_sync;
 mod window_wait;

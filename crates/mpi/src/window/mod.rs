@@ -18,7 +18,7 @@
 //!   `keys`: that memory;
 //! - `progress`: who makes progress at the target; `assisted`: windows with a progress thread;
 //! - `hints`: info keys;
-//! - `checked`: notes for a check of conflicts.
+//! - `checked`: what is noted for a check of conflicts.
 
 mod assisted;
 mod checked;

@@ -1,0 +1,116 @@
+//! Notes of accesses to windows, for a check of conflicts after the job (crate `rma_check`). Only a
+//! modelled machine keeps notes; elsewhere a rank asks for them once and keeps none.
+
+use datatype::Buffer;
+use rma_check::{Event, Runs};
+
+use crate::Result;
+use crate::rank::State;
+use crate::window::{Access, Place, Window};
+
+/// The most runs of a call's own memory that are looked at.
+const MOST_RUNS: usize = 4096;
+
+impl State {
+    /// Notes an event of a window, whose number it gets, if notes are kept.
+    pub(crate) fn note_window(&mut self, win: u32, event: impl FnOnce(u64) -> Event) {
+        if self.windows.noting.is_some()
+            && let Ok(window) = self.windows.get(win)
+        {
+            let event = event(window.noted_number());
+            self.note(event);
+        }
+    }
+
+    /// Notes the end of accesses to a target, or to all.
+    pub(crate) fn note_end(&mut self, win: u32, rank: Option<i32>, is_local: bool, unlocks: bool) {
+        let target = match (rank, self.windows.get(win)) {
+            (Some(rank), Ok(window)) => match window.member(rank) {
+                Ok(member) => Some(window.noted_rank(member)),
+                Err(_) => return,
+            },
+            _ => None,
+        };
+        self.note_window(win, |window| Event::Ended {
+            window,
+            target,
+            is_local,
+            unlocks,
+        });
+    }
+
+    /// Notes that this rank has locked its own part of a window, if that is what it has locked.
+    pub(crate) fn note_lock(&mut self, win: u32, rank: i32, is_exclusive: bool) {
+        let own = self.windows.get(win).map(|window| window.core.rank as i32);
+        if own.is_ok_and(|own| own == rank) {
+            self.note_window(win, |window| Event::Locked {
+                window,
+                is_exclusive,
+            });
+        }
+    }
+
+    /// Notes the memory that this rank gives to a window.
+    pub(crate) fn note_memory_of(&mut self, win: u32, base: usize, len: usize) {
+        let (base, len) = (base as u64, len as u64);
+        self.note_window(win, |window| Event::Made { window, base, len });
+    }
+
+    /// Notes an access, which has started.
+    #[cold]
+    pub(crate) fn note_access(
+        &mut self,
+        win: u32,
+        access: &Access,
+        place: &Place,
+        has_request: bool,
+    ) -> Result<()> {
+        let notes = self
+            .windows
+            .get(win)?
+            .noted_access(access, place, has_request)?;
+        for note in notes {
+            self.note(Event::Accessed(note));
+        }
+        Ok(())
+    }
+
+    /// Notes that the present call uses memory of the program, if some of it belongs to a window.
+    /// True: it does, and [`note_return`](State::note_return) is due.
+    #[cold]
+    pub fn note_use(&mut self, memory: &Buffer, is_written: bool) -> bool {
+        if self.windows.noting.is_none() {
+            return false;
+        }
+        let segments = memory.segments(0, MOST_RUNS);
+        let meets = |window: &Window| {
+            let mut all = segments.iter();
+            all.any(|(start, len)| window.holds(*start, *len))
+        };
+        if !self.windows.any(meets) {
+            return false;
+        }
+        let mut all: Vec<Runs> = Vec::new();
+        for (start, len) in segments {
+            let (start, len) = (start as u64, len as u64);
+            if !all.last_mut().is_some_and(|last| last.join(start, len)) {
+                all.push(Runs::one(start, len));
+            }
+        }
+        for runs in all {
+            self.note(Event::Used { runs, is_written });
+        }
+        true
+    }
+
+    /// Notes the end of a call that uses memory of a window.
+    pub fn note_return(&mut self) {
+        self.note(Event::Returned);
+    }
+
+    fn note(&mut self, event: Event) {
+        if let Some(rank) = self.windows.noting {
+            self.router.machine().note(event.encode(rank));
+        }
+    }
+}
