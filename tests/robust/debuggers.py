@@ -12,6 +12,8 @@ HERE = Path(__file__).resolve().parent
 BEGIN = """set pagination off
 set confirm off
 set debuginfod enabled off
+# The launcher ignores this signal, and gdb would stop at it all the same.
+handle SIGPIPE nostop noprint pass
 break main
 run
 set var MPIR_being_debugged = 1
