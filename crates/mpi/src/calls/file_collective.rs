@@ -213,8 +213,11 @@ impl CollectiveAccess {
             Direction::Write => Procedure::Write,
         });
         let Extent { start, end, run } = extent(access)?;
+        // Explicit offsets and individual pointers match: ranks of PnetCDF without data call
+        // `MPI_File_write_all` while the others call `MPI_File_write_at_all`.
+        let is_ordered = self.kind.pointer == PointerKind::Shared;
         Ok(Said {
-            same: [self.form as u64, self.kind.pointer as u64, 0],
+            same: [self.form as u64, u64::from(is_ordered), 0],
             others: [access.etypes as u64, start, end, run],
             ..said
         })
