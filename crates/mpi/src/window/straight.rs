@@ -6,14 +6,15 @@
 //! - an access is complete at its target when its request is, so the end of an epoch is told behind
 //!   the requests of all accesses (`origin`).
 
-use channel::{Exposed, Transport, ZeroCopy};
+use channel::{Exposed, RemoteKey, Transport, ZeroCopy};
+use datatype::Buffer;
 
 use super::keys::Shortest;
 use super::operation::{Access, Place};
 use super::{Ports, Window};
-use crate::Result;
 use crate::p2p::Accessed;
 use crate::request::RequestId;
+use crate::{Class, Error, Result};
 
 /// Runs of bytes at a target that one operation accesses, at most.
 const MOST_RUNS: usize = 16;
@@ -43,13 +44,15 @@ impl Window {
             Access::Get(origin) => (origin, false),
             _ => return Ok(Way::Messages),
         };
+        let Some(remote) = self.remote.as_deref() else {
+            return Ok(Way::Messages);
+        };
         if target == self.core.rank as u32 && !ports.router.machine().is_virtual() {
             return self.copy_here(access, place, at);
         }
-        let Some(key) = self.remote.as_deref().and_then(|remote| remote.key(target)) else {
+        let Some(key) = remote.key(target).copied() else {
             return Ok(Way::Messages);
         };
-        let key = *key;
         let peer = self.world(target)?;
         let shortest = self.shortest(ports, target, peer);
         let least = if is_put { shortest.put } else { shortest.get };
@@ -65,36 +68,21 @@ impl Window {
             true => Exposed::ToRead,
             false => Exposed::ToWrite,
         };
-        let (mut started, mut position) = (Vec::new(), 0);
-        for (offset, len) in runs {
-            let len = len.min(bytes - position);
-            // The bounds of the whole have been checked.
-            let first = (at + offset as i64) as usize;
-            let Some(part) = key.part(first..first + len).filter(|_| len > 0) else {
-                break;
-            };
-            let here = origin.slice(position, len);
-            let accessed = ports
-                .messages
-                .access(ports.router, peer, (&here, exposed), &part)?;
-            match accessed {
-                Accessed::Done => {}
-                Accessed::Started(id) => started.push((id, 0)),
-                Accessed::Refused => {
-                    // What has started ends before the same bytes move by messages.
-                    if !started.is_empty() {
-                        self.keep_straight(target, started, None);
-                    }
-                    return Ok(Way::Messages);
-                }
-            }
-            position += len;
+        let mut started = Vec::new();
+        let here = (&origin.slice(0, bytes), exposed);
+        let moved = move_runs(ports, (peer, &key), (at, &runs), here, &mut started);
+        if matches!(moved, Ok(true)) {
+            self.counts.straight += 1;
+            return Ok(match started.is_empty() {
+                true => Way::Done,
+                false => Way::Started(started),
+            });
         }
-        self.counts.straight += 1;
-        Ok(match started.is_empty() {
-            true => Way::Done,
-            false => Way::Started(started),
-        })
+        // What has started uses the program's memory until it ends.
+        if !started.is_empty() {
+            self.keep_straight(target, started, None);
+        }
+        moved.map(|_| Way::Messages)
     }
 
     /// An access to this rank's own part.
@@ -137,4 +125,36 @@ impl Window {
             Shortest::of(&capabilities, ports.messages.limits())
         })
     }
+}
+
+/// Moves runs of bytes, `at` bytes from the start of a peer's part, from a buffer or into it. False:
+/// the buffer cannot be used for that.
+fn move_runs(
+    ports: &mut Ports,
+    (peer, key): (usize, &RemoteKey),
+    (at, runs): (i64, &[(isize, usize)]),
+    (buffer, exposed): (&Buffer, Exposed),
+    started: &mut Vec<(RequestId, u64)>,
+) -> Result<bool> {
+    let mut position = 0;
+    for (offset, len) in runs {
+        let here = buffer.slice(position, *len);
+        let len = here.len();
+        if len == 0 {
+            break;
+        }
+        let first = usize::try_from(at + *offset as i64).ok();
+        let part = first.and_then(|first| key.part(first..first.checked_add(len)?));
+        let part = part.ok_or_else(|| {
+            Error::new(Class::RMA_RANGE, "an access outside of the target's window")
+        })?;
+        let messages = &mut *ports.messages;
+        match messages.access(ports.router, peer, (&here, exposed), &part)? {
+            Accessed::Done => {}
+            Accessed::Started(id) => started.push((id, 0)),
+            Accessed::Refused => return Ok(false),
+        }
+        position += len;
+    }
+    Ok(true)
 }

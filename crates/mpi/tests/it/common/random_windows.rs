@@ -134,8 +134,8 @@ impl Memory {
     }
 }
 
-/// Runs the program of a seed. All ranks of a job call this with one seed. The result has the ways of
-/// this rank's operations.
+/// Runs the program of a seed. All ranks of a job call this with one seed. The result has the ways
+/// of this rank's operations.
 pub(crate) fn play(rank: &Arc<Rank>, seed: u64) -> WayCounts {
     let mut random = Random::new(seed ^ 0x71d0);
     let (me, size) = (rank.rank(), rank.size());
