@@ -6,6 +6,7 @@
  * kind, each between MPI_Win_lock and MPI_Win_unlock, PAUSE_US of sleep apart, and prints for each
  * kind the median, the 99th percentile and the maximum in microseconds. */
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
