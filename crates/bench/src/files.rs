@@ -1,12 +1,14 @@
 //! Files: reads and writes of bytes that are there already, so that no time goes into new blocks.
 //!
-//! *Segmented* accesses are each rank's own: it goes through its part of the file, one block after
-//! another, and begins again. *Interleaved* ones are collective: a call moves many records of each
-//! rank, and a record of each follows one of the rank before.
+//! A rank goes through its part of the file, one call after another, and begins again. The patterns
+//! are IOR's: *segmented*, a part of the file for each rank; *easy*, a file for each rank; *hard*,
+//! blocks of the ranks in turn; *tile*, a view of records of the ranks in turn, of which a call
+//! moves many. Collective accesses have tiles.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use memmap2::MmapMut;
 use serde::{Deserialize, Serialize};
 
@@ -16,37 +18,69 @@ use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, v
 
 /// An access to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileAccess {
+    call: Call,
+    pub(crate) pattern: Pattern,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum FileAccess {
-    /// Segmented `MPI_File_write_at`.
+enum Call {
+    /// `MPI_File_write_at`.
     Write,
-    /// Segmented `MPI_File_read_at`.
+    /// `MPI_File_read_at`.
     Read,
-    /// Interleaved `MPI_File_write_at_all`.
+    /// `MPI_File_write_at_all`.
     Collective,
 }
 
+/// The places of the ranks' blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Pattern {
+    /// A part of the file for each rank
+    #[default]
+    Segmented,
+    /// A file for each rank
+    Easy,
+    /// Blocks of the ranks in turn, at explicit offsets
+    Hard,
+    /// Blocks of the ranks in turn, by a view; a call moves 1 MiB of them
+    Tile,
+}
+
 impl FileAccess {
+    pub(crate) const WRITE: FileAccess = FileAccess::new(Call::Write, Pattern::Segmented);
+    pub(crate) const READ: FileAccess = FileAccess::new(Call::Read, Pattern::Segmented);
+    pub(crate) const COLLECTIVE: FileAccess = FileAccess::new(Call::Collective, Pattern::Tile);
     pub(crate) const ALL: [FileAccess; 3] =
-        [FileAccess::Write, FileAccess::Read, FileAccess::Collective];
+        [FileAccess::WRITE, FileAccess::READ, FileAccess::COLLECTIVE];
+
+    const fn new(call: Call, pattern: Pattern) -> FileAccess {
+        FileAccess { call, pattern }
+    }
+
+    pub(crate) fn with_pattern(self, pattern: Pattern) -> FileAccess {
+        FileAccess { pattern, ..self }
+    }
 
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            FileAccess::Write => "file-write",
-            FileAccess::Read => "file-read",
-            FileAccess::Collective => "file-collective",
+        match self.call {
+            Call::Write => "file-write",
+            Call::Read => "file-read",
+            Call::Collective => "file-collective",
         }
     }
 
-    fn is_collective(self) -> bool {
-        self == FileAccess::Collective
+    pub(crate) fn is_collective(self) -> bool {
+        self.call == Call::Collective
     }
 
     /// Bytes that a rank moves in one call, by the size of a block or record.
     pub(crate) fn bytes(self, size: usize) -> usize {
-        match self {
-            FileAccess::Write | FileAccess::Read => size,
-            FileAccess::Collective => size * (CALL / size.max(1)).max(1),
+        match self.pattern {
+            Pattern::Tile => size * (CALL / size.max(1)).max(1),
+            _ => size,
         }
     }
 
@@ -54,9 +88,20 @@ impl FileAccess {
     fn calls(self, size: usize) -> usize {
         (PART / self.bytes(size).max(1)).clamp(1, MOST_CALLS)
     }
+
+    /// The offset of a call of one of `ranks` ranks, in bytes that the rank sees.
+    fn offset(self, size: usize, call: usize, (rank, ranks): (usize, usize)) -> usize {
+        let (bytes, calls) = (self.bytes(size), self.calls(size));
+        let call = call % calls;
+        match self.pattern {
+            Pattern::Segmented => (rank * calls + call) * bytes,
+            Pattern::Hard => (call * ranks + rank) * bytes,
+            Pattern::Easy | Pattern::Tile => call * bytes,
+        }
+    }
 }
 
-/// Bytes of a rank in a collective call, and in the file, unless a single block or record is
+/// Bytes of a rank in a call that moves many records, and in the file, unless a single block or record is
 /// longer.
 const CALL: usize = 1 << 20;
 const PART: usize = 16 << 20;
@@ -120,14 +165,9 @@ struct Accesses<'a> {
 }
 
 impl Accesses<'_> {
-    /// The offset of a call, in bytes that this rank sees.
     fn offset(&self, size: usize, call: usize) -> usize {
-        let (bytes, calls) = (self.access.bytes(size), self.access.calls(size));
-        let own = match self.access.is_collective() {
-            true => 0,
-            false => self.mpi.rank() * calls * bytes,
-        };
-        own + call % calls * bytes
+        let own = (self.mpi.rank(), self.mpi.size());
+        self.access.offset(size, call, own)
     }
 
     fn file(&self) -> Result<&OpenFile<'_>> {
@@ -144,8 +184,14 @@ impl Accesses<'_> {
 
 impl Iteration for Accesses<'_> {
     fn prepare(&mut self, size: usize) -> Result<()> {
-        let file = self.file.insert(self.mpi.open_file(&self.path)?);
-        if self.access.is_collective() {
+        let (pattern, mut path) = (self.access.pattern, self.path.clone());
+        let is_own = pattern == Pattern::Easy;
+        if is_own {
+            path.as_mut_os_string()
+                .push(format!(".{}", self.mpi.rank()));
+        }
+        let file = self.file.insert(self.mpi.open_file(&path, is_own)?);
+        if pattern == Pattern::Tile {
             file.interleave(size)?;
         }
         self.call = 0;
@@ -161,7 +207,7 @@ impl Iteration for Accesses<'_> {
     fn step(&mut self, size: usize) -> Result<()> {
         let call = self.call;
         self.call += 1;
-        if self.access != FileAccess::Read {
+        if self.access.call != Call::Read {
             return self.write(size, call);
         }
         let (offset, bytes) = (self.offset(size, call), self.access.bytes(size));
@@ -175,15 +221,15 @@ impl Iteration for Accesses<'_> {
 
     fn fill(&mut self, size: usize, iteration: usize) {
         let bytes = self.access.bytes(size);
-        match self.access {
-            FileAccess::Read => self.memory[..bytes].fill(0),
+        match self.access.call {
+            Call::Read => self.memory[..bytes].fill(0),
             _ => paint(&mut self.memory[..bytes], self.mpi.rank(), iteration),
         }
     }
 
     fn check(&self, size: usize, iteration: usize) -> Result<()> {
         let (bytes, rank, call) = (self.access.bytes(size), self.mpi.rank(), self.call - 1);
-        if self.access == FileAccess::Read {
+        if self.access.call == Call::Read {
             let round = call % self.access.calls(size);
             return verify(&self.memory[..bytes], |at| pattern(rank, round, at));
         }
@@ -199,9 +245,17 @@ impl Iteration for Accesses<'_> {
 mod tests {
     use super::*;
 
+    /// All accesses with all patterns.
+    fn accesses() -> impl Iterator<Item = FileAccess> {
+        FileAccess::ALL.into_iter().flat_map(|access| {
+            let patterns = Pattern::value_variants().iter();
+            patterns.map(move |&pattern| FileAccess { pattern, ..access })
+        })
+    }
+
     #[test]
     fn parts_of_a_file_have_a_bounded_size_and_number_of_calls() {
-        for access in FileAccess::ALL {
+        for access in accesses() {
             for size in [1, 64, 4096, 1 << 20, 64 << 20] {
                 let (bytes, calls) = (access.bytes(size), access.calls(size));
                 assert!(bytes >= size && bytes.is_multiple_of(size));
@@ -209,7 +263,25 @@ mod tests {
                 assert!(calls == 1 || bytes * calls <= PART);
             }
         }
-        assert_eq!(FileAccess::Collective.bytes(64), CALL);
-        assert_eq!(FileAccess::Write.bytes(64), 64);
+        assert_eq!(FileAccess::COLLECTIVE.bytes(64), CALL);
+        assert_eq!(FileAccess::WRITE.bytes(64), 64);
+    }
+
+    /// Blocks of a file that ranks see alike lie side by side, each once.
+    #[test]
+    fn blocks_of_all_ranks_fill_the_file() {
+        for access in accesses() {
+            let (size, ranks) = (1 << 20, 3);
+            let calls = access.calls(size);
+            let offsets =
+                |rank| (0..calls).map(move |call| access.offset(size, call, (rank, ranks)));
+            let mut all: Vec<usize> = match access.pattern {
+                Pattern::Segmented | Pattern::Hard => (0..ranks).flat_map(offsets).collect(),
+                Pattern::Easy | Pattern::Tile => offsets(1).collect(),
+            };
+            all.sort_unstable();
+            let wanted = (0..all.len()).map(|at| at * access.bytes(size));
+            assert!(all.into_iter().eq(wanted), "{access:?}");
+        }
     }
 }

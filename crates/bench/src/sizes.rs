@@ -49,7 +49,7 @@ impl SizeRange {
     pub(crate) fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
         let element = benchmark.element();
         let usual = match benchmark.family() {
-            _ if benchmark == Benchmark::File(FileAccess::Collective) => 1 << 16,
+            _ if benchmark == Benchmark::File(FileAccess::COLLECTIVE) => 1 << 16,
             Family::Kernel | Family::FirstTouch => 1 << 16,
             Family::Collective => 1 << 20,
             _ => 1 << 22,

@@ -15,7 +15,7 @@ pub(crate) use choice::{ChoiceOptions, OutputOptions, ROUNDS};
 use collective::CollectiveCommand;
 pub(crate) use every::EveryOptions;
 
-use crate::files::FileAccess;
+use crate::files::{FileAccess, Pattern};
 use crate::one_sided::OneSided;
 use crate::plan::{Benchmark, Family, WorkerPlan};
 use crate::rounds::Case;
@@ -89,10 +89,10 @@ pub(crate) enum BenchCommand {
     PutBw(MeasureOptions),
     /// Bandwidth of windows of MPI_Get, each with one MPI_Win_flush, by size
     GetBw(MeasureOptions),
-    /// Writes of each rank in its own part of a file (MPI_File_write_at), by size
-    FileWrite(MeasureOptions),
-    /// Reads of each rank in its own part of a file (MPI_File_read_at), by size
-    FileRead(MeasureOptions),
+    /// Writes by IOR's patterns (MPI_File_write_at), by the size of a block
+    FileWrite(FileOptions),
+    /// Reads by IOR's patterns (MPI_File_read_at), by the size of a block
+    FileRead(FileOptions),
     /// Collective writes of interleaved records (MPI_File_write_at_all), by the size of a record
     FileCollective(MeasureOptions),
     #[command(flatten)]
@@ -126,12 +126,11 @@ impl BenchCommand {
             | BenchCommand::Cas(options)
             | BenchCommand::PutBw(options)
             | BenchCommand::GetBw(options)
-            | BenchCommand::FileWrite(options)
-            | BenchCommand::FileRead(options)
             | BenchCommand::FileCollective(options)
             | BenchCommand::Sweep(options)
             | BenchCommand::Sort(options) => options,
             BenchCommand::FirstTouch(options) => &options.measure,
+            BenchCommand::FileWrite(options) | BenchCommand::FileRead(options) => &options.measure,
             BenchCommand::Collective(command) => &command.options.measure,
             BenchCommand::Limits(_) | BenchCommand::Table(_) => return None,
         })
@@ -153,10 +152,10 @@ impl BenchCommand {
             BenchCommand::Cas(options) => options.cases(Benchmark::OneSided(OneSided::Cas)),
             BenchCommand::PutBw(options) => options.cases(Benchmark::OneSided(OneSided::PutBw)),
             BenchCommand::GetBw(options) => options.cases(Benchmark::OneSided(OneSided::GetBw)),
-            BenchCommand::FileWrite(options) => options.cases(Benchmark::File(FileAccess::Write)),
-            BenchCommand::FileRead(options) => options.cases(Benchmark::File(FileAccess::Read)),
+            BenchCommand::FileWrite(options) => options.cases(FileAccess::WRITE),
+            BenchCommand::FileRead(options) => options.cases(FileAccess::READ),
             BenchCommand::FileCollective(options) => {
-                options.cases(Benchmark::File(FileAccess::Collective))
+                options.cases(Benchmark::File(FileAccess::COLLECTIVE))
             }
             BenchCommand::Sweep(options) => options.cases(Benchmark::Sweep),
             BenchCommand::Sort(options) => options.cases(Benchmark::Sort),
@@ -240,6 +239,22 @@ impl FirstTouchOptions {
             }
         }
         Ok(cases)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FileOptions {
+    /// The places of the ranks' blocks in files
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) pattern: Pattern,
+    #[command(flatten)]
+    pub(crate) measure: MeasureOptions,
+}
+
+impl FileOptions {
+    fn cases(&self, access: FileAccess) -> Result<Vec<Case>> {
+        let access = access.with_pattern(self.pattern);
+        self.measure.cases(Benchmark::File(access))
     }
 }
 
@@ -442,8 +457,26 @@ mod tests {
     }
 
     #[test]
+    fn files_have_patterns() {
+        let access = |words: &str| match cases(words).unwrap()[0].plan.benchmark {
+            Benchmark::File(access) => access,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(access("bench file-write"), FileAccess::WRITE);
+        let hard = access("bench file-read --pattern hard");
+        assert_eq!(hard.pattern, Pattern::Hard);
+        assert_eq!(hard.name(), "file-read");
+        assert_eq!(access("bench file-collective").pattern, Pattern::Tile);
+    }
+
+    #[test]
     fn nonsense_is_refused_with_a_reason() {
         for (words, reason) in [
+            ("bench file-write --pattern soft", "invalid value 'soft'"),
+            (
+                "bench file-collective --pattern hard",
+                "unexpected argument",
+            ),
             ("bench latency -n 3", "between 2 ranks"),
             ("bench latency -W 8", "no window"),
             ("bench latency -i 0", "whole numbers from 1"),

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::{AbiHandle, BYTE, COMM_WORLD, INFO_NULL, Mpi, STATUS_IGNORE};
 use crate::ffi::collective::Address;
 
+const COMM_SELF: AbiHandle = 0x102;
 const FILE_NULL: AbiHandle = 0x118;
 const DATATYPE_NULL: AbiHandle = 0x200;
 const CREATE: c_int = 2;
@@ -37,14 +38,15 @@ pub(crate) struct OpenFile<'a> {
 }
 
 impl Mpi {
-    /// Opens a file on all ranks.
-    pub(crate) fn open_file(&self, path: &Path) -> Result<OpenFile<'_>> {
+    /// Opens a file on all ranks; `is_own`: on this one alone.
+    pub(crate) fn open_file(&self, path: &Path, is_own: bool) -> Result<OpenFile<'_>> {
         let open = prototype!(self.procedure("MPI_File_open")?, Open);
         let name = CString::new(path.as_os_str().as_encoded_bytes());
         let name = name.context("the name of a file has a zero byte")?;
         let (mode, mut handle) = (CREATE | READ_WRITE | DELETE_ON_CLOSE, FILE_NULL);
+        let comm = if is_own { COMM_SELF } else { COMM_WORLD };
         // SAFETY: constants of the ABI, a string, and a place for the result.
-        let code = unsafe { open(COMM_WORLD, name.as_ptr(), mode, INFO_NULL, &mut handle) };
+        let code = unsafe { open(comm, name.as_ptr(), mode, INFO_NULL, &mut handle) };
         self.check("MPI_File_open", code)
             .with_context(|| format!("{} (TMPDIR names another folder)", path.display()))?;
         Ok(OpenFile {
