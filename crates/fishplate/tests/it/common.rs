@@ -3,6 +3,7 @@
 //! Times are generous: these tests share a machine with others. They check that a job ends, not how
 //! soon.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -87,10 +88,12 @@ impl Job {
     }
 
     pub(crate) fn start(mut self) -> Running {
+        let before = shared_files();
         let mut child = self.command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Running {
             child,
+            before,
             stdout,
             seen: String::new(),
             mark: self.mark,
@@ -100,6 +103,8 @@ impl Job {
 
 pub(crate) struct Running {
     pub(crate) child: Child,
+    /// Files of the project in /dev/shm before the start.
+    before: Vec<OsString>,
     stdout: BufReader<std::process::ChildStdout>,
     seen: String,
     mark: String,
@@ -174,6 +179,7 @@ impl Running {
             status,
             stdout,
             stderr,
+            before: std::mem::take(&mut self.before),
             mark: std::mem::take(&mut self.mark),
         }
     }
@@ -184,6 +190,7 @@ pub(crate) struct Done {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    before: Vec<OsString>,
     mark: String,
 }
 
@@ -199,12 +206,9 @@ impl Done {
             self.stderr
         );
         assert_eq!(marked(&self.mark), [], "left behind");
-        let files = std::fs::read_dir("/dev/shm")
-            .into_iter()
-            .flatten()
-            .flatten();
-        let ours = files.filter(|file| file.file_name().to_string_lossy().contains("fishplate"));
-        assert_eq!(ours.count(), 0, "left in /dev/shm");
+        let mut files = shared_files();
+        files.retain(|file| !self.before.contains(file));
+        assert!(files.is_empty(), "left in /dev/shm: {files:?}");
         self
     }
 
@@ -239,6 +243,18 @@ fn holds(text: &str, parts: &[&str]) {
             [at.unwrap_or_else(|| panic!("{part:?} is missing, or not in its place: {text}"))..]
             [part.len()..];
     }
+}
+
+/// The names of the project's files in /dev/shm.
+fn shared_files() -> Vec<OsString> {
+    let files = std::fs::read_dir("/dev/shm")
+        .into_iter()
+        .flatten()
+        .flatten();
+    files
+        .map(|file| file.file_name())
+        .filter(|name| name.to_string_lossy().contains("fishplate"))
+        .collect()
 }
 
 /// The processes that carry the mark.
