@@ -106,6 +106,8 @@ pub struct ZeroCopyCapabilities {
     pub synchronous: bool,
     /// Local memory may be scattered; otherwise it must be one run of bytes.
     pub scattered: bool,
+    /// The peer's process has no part in a transfer: its device or its kernel serves it.
+    pub unattended: bool,
 }
 
 impl ZeroCopyCapabilities {
@@ -116,6 +118,7 @@ impl ZeroCopyCapabilities {
         acknowledged: true,
         synchronous: true,
         scattered: true,
+        unattended: true,
     };
 }
 

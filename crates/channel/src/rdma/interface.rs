@@ -28,6 +28,7 @@ impl Transport for Rdma {
             acknowledged: local.rails_in_use().all(Rail::answered),
             synchronous: false,
             scattered: false,
+            unattended: !local.rails_in_use().any(Rail::polled),
         };
         Capabilities {
             transport: self.transport,

@@ -121,13 +121,16 @@ impl Shortest {
         run: usize::MAX,
     };
 
-    /// The lengths from which an access is faster than the exchange of two messages.
+    /// The lengths from which an access is faster than the exchange of two messages. Messages wait
+    /// for the target's process, which may compute or sleep: where a device needs it not, all
+    /// accesses are the device's.
     pub(super) fn of(peer: &Capabilities, limits: &Limits) -> Shortest {
         let Some(zero_copy) = peer.zero_copy.filter(|zero_copy| zero_copy.read) else {
             return Shortest::NEVER;
         };
         let get = match zero_copy.synchronous {
             true => limits.single_copy,
+            false if zero_copy.unattended => 0,
             false => {
                 let cost = &peer.cost;
                 // The memory of accesses is used again and again, so it stays registered.
