@@ -429,7 +429,7 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
             "query_fn" => Some(Conversion {
                 before: vec!["let grequest = callbacks::grequest(query_fn, free_fn, cancel_fn, extra_state);".into()],
                 argument: "callbacks::GREQUEST_QUERY".into(),
-                after: Vec::new(),
+                after: vec!["callbacks::started_grequest(code, grequest);".into()],
             }),
             "free_fn" => Some(Conversion::argument("callbacks::GREQUEST_FREE".into())),
             "cancel_fn" => Some(Conversion::argument("callbacks::GREQUEST_CANCEL".into())),

@@ -161,6 +161,17 @@ pub(crate) unsafe fn grequest(
     Box::into_raw(Box::new(request)).cast()
 }
 
+/// Frees the extra state of a generalised request that has not started.
+///
+/// # Safety
+/// `request` is what [`grequest`] returned, and `code` is the outcome of the call that got it.
+pub(crate) unsafe fn started_grequest(code: c_int, request: *mut c_void) {
+    if code != 0 {
+        // SAFETY: the library has not kept the address.
+        drop(unsafe { Box::from_raw(request.cast::<Grequest>()) });
+    }
+}
+
 pub(crate) const GREQUEST_QUERY: Function = query as Function;
 pub(crate) const GREQUEST_FREE: Function = free as Function;
 pub(crate) const GREQUEST_CANCEL: Function = cancel as Function;
