@@ -13,7 +13,8 @@ the same binary by the standard ABI, under MPICH's, over MPICH's library (script
 - h5py: its tests with the marker `mpi`, on 2 and 4 ranks, and its other modules as its authors run them, on 2 ranks.
 
 A test that fails over ours fails the run, unless a line of file_libraries.expected says why; that it fails over MPICH's too is no reason
-by itself. --update writes the table of docs/foreign.md. Exit status 3: nothing could be fetched.
+by itself. --update writes the row of each library that was run as a whole and failed nowhere into the table of docs/foreign.md, and keeps
+the other rows. Exit status 3: nothing could be fetched.
 """
 
 import argparse
@@ -33,7 +34,7 @@ import debian  # noqa: E402
 import harness  # noqa: E402
 import mpi4py  # noqa: E402
 from applications import Application, World, build, last_lines  # noqa: E402
-from expected import Expectations, Judge, publish  # noqa: E402
+from expected import FIGURES, Expectations, Judge, publish  # noqa: E402
 from harness import Problem  # noqa: E402
 
 KEPT = HERE / "file_libraries.expected"
@@ -80,6 +81,7 @@ class Test:
     # The folder in which the command runs, if not the new one.
     folder: Path | None = None
     environment: dict = field(default_factory=dict)
+    seconds: int = SECONDS
 
     def title(self) -> str:
         return f"{self.name} on {self.ranks}"
@@ -94,11 +96,11 @@ def run(test: Test, prefix: Path) -> tuple[str, str, float]:
     """pass, fail or skip; why; seconds."""
     with tempfile.TemporaryDirectory(prefix="fishplate-files-", dir=SCRATCH) as folder:
         environment = below(prefix, test.environment | {"HERE": folder, "TMPDIR": folder})
-        ran = harness.run(["bash", "-c", test.command], seconds=SECONDS, env=environment, cwd=test.folder or folder)
+        ran = harness.run(["bash", "-c", test.command], seconds=test.seconds, env=environment, cwd=test.folder or folder)
     if ran.code == SKIPPED:
         return "skip", last_lines(ran), ran.seconds
     if ran.code is None:
-        return "fail", f"no end after {SECONDS} s" + last_lines(ran), ran.seconds
+        return "fail", f"no end after {test.seconds} s" + last_lines(ran), ran.seconds
     if ran.code:
         return "fail", f"exit status {ran.code}" + last_lines(ran), ran.seconds
     return "pass", "", ran.seconds
@@ -282,19 +284,31 @@ def judge(tests: list[Test], world: Shelf, peer: Path | None, verdict: Judge, re
         verdict.times.append(case if result == "passed" else case | {"reason": why})
 
 
+HEADS = ("passed", "failed as expected", "skipped", "MPICH: passed", "failed", "skipped", "failed over MPICH's library alone")
+
+
+def row(library: Library, record: list[tuple]) -> str:
+    """The counts of one library's tests over both, as a row of a document; the last column names tests."""
+    own, peer = [kind for _, kind, _ in record], [theirs for _, _, theirs in record]
+    only = [f"`{title.partition(': ')[2]}`" for title, kind, theirs in record if kind == "pass" and theirs == "fail"]
+    cells = (own.count("pass"), own.count("expected"), own.count("skip"), *map(peer.count, ("pass", "fail", "skip")), ", ".join(only) or "none")
+    return f"{beginning(library)}{' | '.join(map(str, cells))} |\n"
+
+
+def beginning(library: Library) -> str:
+    return f"| {library.name} {library.version} | "
+
+
 def table(record: dict) -> str:
-    """The counts of both libraries, as rows of a document."""
-    text = ""
+    """The new rows, and those of the document for libraries that were not run."""
+    text = f"| | {' | '.join(HEADS)} |\n| --- |{' ---: |' * (len(HEADS) - 1)} --- |\n"
+    kept = FIGURES.read_text().splitlines(keepends=True)
     for library in LIBRARIES:
-        if library.name not in record:
-            continue
-        own = [kind for _, kind, _ in record[library.name]]
-        peer = [theirs for _, _, theirs in record[library.name]]
-        text += (f"| {library.name} {library.version} | {own.count('pass')} | {own.count('expected')} | {own.count('skip')} | "
-                 f"{peer.count('pass')} | {peer.count('fail')} | {peer.count('skip')} |\n")
-    only = [title for row in record.values() for title, kind, theirs in row if kind == "pass" and theirs == "fail"]
-    heads = "| | passed | failed as expected | skipped | MPICH: passed | failed | skipped |\n| --- |" + " ---: |" * 6 + "\n"
-    return heads + text + "\nFailed over MPICH's library alone: " + (", ".join(f"`{title}`" for title in only) or "none") + ".\n"
+        if library.name in record:
+            text += row(library, record[library.name])
+        else:
+            text += "".join(line for line in kept if line.startswith(beginning(library)))
+    return text
 
 
 def main() -> int:
@@ -304,7 +318,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="compilers at once")
     parser.add_argument("--build-only", action="store_true", help="fetch and build, and stop")
     parser.add_argument("--no-peer", action="store_true", help="our library alone")
-    parser.add_argument("--update", action="store_true", help="write the table of docs/foreign.md; it needs a whole run")
+    parser.add_argument("--update", action="store_true", help="write the rows of docs/foreign.md; it needs whole libraries")
     options = parser.parse_args()
     world = Shelf(harness.checked_prefix(options.prefix), harness.ROOT / "build/foreign", options.jobs)
     peer = None if options.no_peer else PEER
@@ -327,7 +341,9 @@ def main() -> int:
             print(f"FAIL {library.name} does not build: {found}", flush=True)
             continue
         print(f"{library.name} {library.version} is built", flush=True)
-        tests = [test for test in library.cases(source, world) if options.only in test.title()]
+        if options.only in BY_NAME and options.only != library.name:
+            continue
+        tests = [test for test in library.cases(source, world) if options.only in BY_NAME or options.only in test.title()]
         if options.list:
             print("\n".join(test.title() for test in tests))
         elif not options.build_only:
@@ -338,8 +354,9 @@ def main() -> int:
         return harness.NOT_RUN
     stale = [] if options.only else verdict.stale()
     print("\n".join([*stale, *verdict.wrong]))
-    if options.update and peer and not options.only:
-        publish("file-libraries", table(record))
+    if options.update and peer and (not options.only or options.only in BY_NAME):
+        sound = {name: rows for name, rows in record.items() if not any(kind in ("fail", "surprise") for _, kind, _ in rows)}
+        publish("file-libraries", table(sound))
     return verdict.close("foreign-files", stale, began)
 
 
