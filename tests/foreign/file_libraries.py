@@ -220,10 +220,16 @@ def h5py(source: Path, world: Shelf) -> list[Test]:
     names = re.findall(r"\S*(test_\w+\.py::\S+)", listed.stdout)
     if not names:
         raise Problem("pytest finds no tests" + harness.output(listed.stdout + listed.stderr))
-    tests = [Test(f"h5py: {name}", ranks, f"mpiexec -n {ranks} {pytest} {folder}/{name}") for ranks in (2, 4) for name in names]
+    # A test that skips itself would end with 0 too.
+    tests = [Test(f"h5py: {name}", ranks, f"mpiexec -n {ranks} sh -c '{pytest} {folder}/{name} > $$.log; code=$?; cat $$.log; "
+                                          "grep -q \"1 passed\" $$.log && exit $code'")
+             for ranks in (2, 4) for name in names]
     # The other tests use files of one rank each; a module that has none to run ends with 5.
     modules = [str(path.relative_to(folder)) for path in sorted(folder.rglob("test_*.py"))]
-    return tests + [Test(f"h5py: {name}", 2, f"mpiexec -n 2 sh -c '{pytest} -m \"not mpi\" {folder}/{name} || test $? = 5'") for name in modules]
+    # One test expects that a file without the permission to write cannot be opened for writing.
+    powerless = "setpriv --bounding-set -dac_override,-dac_read_search " if os.geteuid() == 0 else ""
+    return tests + [Test(f"h5py: {name}", 2, f"mpiexec -n 2 {powerless}sh -c '{pytest} -m \"not mpi\" {folder}/{name} || test $? = 5'")
+                    for name in modules]
 
 
 LIBRARIES = [
