@@ -112,7 +112,7 @@ def run(test: Test, prefix: Path, limit: int) -> tuple[str, str, float]:
 SKIPPED = 77
 
 
-# Programs of HDF5's testpar. t_bigio writes gigabytes.
+# Programs of HDF5's testpar.
 TESTPAR = ("t_mpi", "testphdf5", "t_cache", "t_cache_image", "t_pread", "t_pshutdown", "t_init_term", "t_shapesame",
            "t_filters_parallel", "t_bigio")
 # They test nothing on fewer than three ranks; t_cache then frees datatypes that it has not made.
