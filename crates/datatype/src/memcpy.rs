@@ -23,14 +23,14 @@ const BY_VECTORS: usize = 32 << 10;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const HANDED_OVER_BY_VECTORS: usize = 2 << 10;
 
-/// The longest run that is fetched by vectors, in bytes, where string moves start fast. (On one core
-/// of an AMD Zen 5, 16 KiB took a quarter less time by vectors than by a string move, and 32 KiB a
-/// tenth more.)
+/// The longest run that is fetched by vectors, in bytes, where string moves start fast. (On one
+/// core of an AMD Zen 5, 16 KiB took a quarter less time by vectors than by a string move, and
+/// 32 KiB a tenth more.)
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const FETCHED_BY_VECTORS: usize = 16 << 10;
-/// The shortest run that is fetched by vectors of a cache line each, in bytes, where the machine has
-/// them. The first processors with such vectors slowed down for them; those whose string moves start
-/// fast are later ones.
+/// The shortest run that is fetched by vectors of a cache line each, in bytes, where the machine
+/// has them. The first processors with such vectors slowed down for them; those whose string moves
+/// start fast are later ones.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const FETCHED_BY_LINES: usize = 1 << 10;
 

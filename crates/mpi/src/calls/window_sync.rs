@@ -70,8 +70,8 @@ impl State {
 }
 
 impl Rank {
-    /// Starts an operation on a window, as [`State::access_window`] does. Where that shortens it, it
-    /// waits for the lock of its epoch before, as `MPI_Win_lock` may do too.
+    /// Starts an operation on a window, as [`State::access_window`] does. Where that shortens it,
+    /// it waits for the lock of its epoch before, as `MPI_Win_lock` may do too.
     ///
     /// # Errors
     /// An argument is invalid, no epoch allows the operation, or the target is lost.
