@@ -3,7 +3,7 @@
 //! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest
 //! is safe. A send of contiguous data touches no reference count and no datatype.
 
-use crate::memcpy::{Direction, copy, hand_over, stream};
+use crate::memcpy::{Direction, copy, fetch, hand_over, stream};
 use crate::pack::{Pack, Unpack};
 use crate::scratch::Spread;
 use crate::types::Type;
@@ -263,26 +263,54 @@ impl Buffer {
         }))
     }
 
-    /// Copies `len` bytes from `position` on to another buffer, from its byte `at` on. False,
-    /// without a copy: one of the two is not one run.
+    /// Copies `len` bytes from `position` on to another buffer, from its byte `at` on: bytes that
+    /// another core may have written. False, without a copy: one of the two is not one run.
     ///
     /// # Panics
     /// If one of the two is too short.
     #[inline]
-    pub fn copy_run(&self, position: usize, to: &Buffer, at: usize, len: usize) -> bool {
+    pub fn fetch_run(&self, position: usize, to: &Buffer, at: usize, len: usize) -> bool {
+        // SAFETY: the closure's caller promises runs of `len` bytes, apart.
+        self.run_to((position, to, at, len), |from, to| unsafe {
+            fetch(from, to, len);
+        })
+    }
+
+    /// [`fetch_run`](Buffer::fetch_run) to memory that another core reads next.
+    ///
+    /// # Panics
+    /// If one of the two is too short.
+    #[inline]
+    pub fn hand_over_run(&self, position: usize, to: &Buffer, at: usize, len: usize) -> bool {
+        // SAFETY: the closure's caller promises runs of `len` bytes, apart.
+        self.run_to((position, to, at, len), |from, to| unsafe {
+            hand_over(Direction::Forward, from, to, len);
+        })
+    }
+
+    /// Copies `len` bytes between two runs, by `copy` if they are no word and do not overlap.
+    #[inline(always)]
+    fn run_to(
+        &self,
+        (position, to, at, len): (usize, &Buffer, usize, usize),
+        copy: impl FnOnce(*const u8, *mut u8),
+    ) -> bool {
         let (Some((from, here)), Some((address, room))) = (self.as_dense(), to.as_dense()) else {
             return false;
         };
         assert!(position <= here && len <= here - position && at <= room && len <= room - at);
-        let (from, to) = (self::at(from + position), self::at(address + at));
+        let (start, end) = (from + position, address + at);
+        let (from, to) = (self::at(start), self::at(end));
         // SAFETY: both sides hold these bytes by the promise of `new`. One word is one access,
         // which nobody sees half done if it is aligned.
         unsafe {
-            match len {
-                8 => to
-                    .cast::<u64>()
-                    .write_unaligned(from.cast::<u64>().read_unaligned()),
-                _ => ptr::copy(from, to, len),
+            if len == 8 {
+                let word = from.cast::<u64>().read_unaligned();
+                to.cast::<u64>().write_unaligned(word);
+            } else if start.wrapping_sub(end) < len || end.wrapping_sub(start) < len {
+                ptr::copy(from, to, len);
+            } else {
+                copy(from, to);
             }
         }
         true

@@ -701,12 +701,13 @@ impl Waiter {
         let moved = P::progress(&mut state);
         self.end_round::<P>(&state, watch, !matches!(moved, Ok(false)));
         let moved = moved?;
-        if is_active || !moved && watch.is_held_up() {
+        let is_held_up = watch.is_held_up() && !moved;
+        if is_active || is_held_up {
             drop(state);
             watch.pause();
         } else if !moved {
-            let nap = self.rest(party, state, watch)?;
-            watch.rested(nap > 0);
+            let is_held_up = self.rest(party, state, watch)?;
+            watch.rested(is_held_up);
         }
         Ok(())
     }
@@ -725,29 +726,31 @@ impl Waiter {
         }
     }
 
-    /// Sleeps until a peer or a device has something for this rank. The answer is the longest
-    /// sleep, in nanoseconds; zero if something has come already, or waits for the rank's calls.
+    /// Sleeps until a peer or a device has something for this rank. True, without a sleep:
+    /// something is there already, and the last poll, which follows the arming, has not moved it.
     fn rest<P: Assisted>(
         &self,
         party: &P,
         mut state: Guard<'_, P::State>,
         watch: &mut Watch,
-    ) -> std::result::Result<u64, P::Error> {
+    ) -> std::result::Result<bool, P::Error> {
         let bell = self.bell.as_ref();
         let Some(bell) = bell.filter(|_| !self.policy.only_devices()) else {
             if watch.events.is_none() {
                 watch.events = Some(P::router(&mut state).events()?);
             }
             let nap = self.arm::<P>(&mut state, true).map(|(nap, _)| nap);
+            let moved = watch.seen != self.rounds::<P>(&state);
             self.end_round::<P>(&state, watch, !matches!(nap, Ok(NAP)));
             drop(state);
             let nap = nap?;
             watch.sleep_on_events(nap);
-            return Ok(nap);
+            return Ok(nap == 0 && !moved);
         };
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let ordered = bell.arm(true);
         let nap = self.prepare_nap(party, &mut state, ordered);
+        let moved = watch.seen != self.rounds::<P>(&state);
         self.end_round::<P>(&state, watch, !matches!(nap, Ok(NAP)));
         drop(state);
         if let Ok(nap) = nap
@@ -757,7 +760,7 @@ impl Waiter {
             bell.wait(nap);
         }
         self.get_up(bell);
-        nap
+        Ok(nap? == 0 && !moved)
     }
 
     /// Ends a sleep on the doorbell.

@@ -11,6 +11,18 @@ use crate::{
 struct State {
     router: Router,
     packets: usize,
+    /// Rounds that find nothing, as if the packet came behind them.
+    vain: usize,
+}
+
+impl State {
+    fn new(router: Router, vain: usize) -> State {
+        State {
+            router,
+            packets: 0,
+            vain,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -29,6 +41,10 @@ impl Party for Rank<'_> {
         &mut state.router
     }
     fn progress(state: &mut State) -> crate::Result<bool> {
+        if state.vain > 0 {
+            state.vain -= 1;
+            return Ok(false);
+        }
         let packets = state.router.poll(|_, _, _| More::Wanted)?;
         state.packets += packets;
         Ok(packets > 0)
@@ -74,7 +90,7 @@ fn packets_are_taken_while_the_rank_makes_no_call() {
         spin_ns: 1000,
     };
     let waiter = Arc::new(Waiter::new(&mut router, &settings));
-    let lock = Arc::new(RankLock::new(State { router, packets: 0 }, ""));
+    let lock = Arc::new(RankLock::new(State::new(router, 0), ""));
     for threads in [false, true] {
         if threads {
             lock.allow_threads();
@@ -104,4 +120,35 @@ fn packets_are_taken_while_the_rank_makes_no_call() {
         lock.dismiss_progress_thread();
         assert_eq!(lock.lock().packets, 1 + usize::from(threads));
     }
+}
+
+/// A packet that comes behind a round keeps the thread from its sleep. The next round takes it, and
+/// then nothing holds the thread up.
+#[test]
+fn what_a_round_has_taken_no_longer_holds_the_progress_thread_up() {
+    let mut router = Router::alone();
+    let settings = WaitSettings {
+        mode: WaitMode::Auto,
+        spin_ns: 1000,
+    };
+    let waiter = Arc::new(Waiter::new(&mut router, &settings));
+    assert_eq!(router.put(0, [1, 2, 3], 0, |_| ()).unwrap(), Put::Accepted);
+    let lock = Arc::new(RankLock::new(State::new(router, 1), ""));
+    lock.admit_progress_thread();
+    let (tell, told) = std::sync::mpsc::channel();
+    let (for_thread, lock_for_thread) = (waiter.clone(), lock.clone());
+    let thread = ProgressThread::start(move |watch| {
+        let rank = Rank(&lock_for_thread);
+        for packets in 0..2 {
+            for_thread.look(&rank, watch).unwrap();
+            tell.send(rank.try_lock().unwrap().packets == packets)
+                .unwrap();
+        }
+        tell.send(!watch.is_held_up()).unwrap();
+        false
+    })
+    .unwrap();
+    let all: Vec<bool> = told.iter().collect();
+    assert_eq!(all, [true; 3]);
+    waiter.end_thread(thread);
 }

@@ -47,7 +47,7 @@ pub struct Watch {
     pub(super) seen: u64,
     /// The next pause, in nanoseconds.
     pause: u64,
-    /// Something kept this thread from its last sleep.
+    /// Something kept this thread from its last sleep, and the round before had not moved it.
     finds_more: bool,
     /// The devices' events, where only they wake this thread.
     pub(super) events: Option<Vec<OwnedFd>>,
@@ -126,10 +126,10 @@ impl Watch {
         std::mem::take(&mut self.finds_more)
     }
 
-    /// Notes whether this thread could sleep after a round that moved nothing.
-    pub(super) fn rested(&mut self, slept: bool) {
-        self.finds_more = !slept;
-        if slept {
+    /// Notes whether something kept this thread from its sleep that a round has not moved.
+    pub(super) fn rested(&mut self, is_held_up: bool) {
+        self.finds_more = is_held_up;
+        if !is_held_up {
             self.pause = FIRST_PAUSE;
         }
     }

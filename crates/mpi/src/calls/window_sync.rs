@@ -1,5 +1,6 @@
 //! Operations on windows and their synchronisation (MPI 5.0 §12.3 and §12.5).
 
+use channel::lock::Guard;
 use channel::{Ticket, WindowMemory};
 
 use rma_check::Event;
@@ -69,6 +70,33 @@ impl State {
 }
 
 impl Rank {
+    /// Starts an operation on a window, as [`State::access_window`] does. Where that shortens it,
+    /// it waits for the lock of its epoch before, as `MPI_Win_lock` may do too.
+    ///
+    /// # Errors
+    /// An argument is invalid, no epoch allows the operation, or the target is lost.
+    pub fn access_window<'a>(
+        &'a self,
+        mut state: Guard<'a, State>,
+        operation: &'static str,
+        win: u32,
+        (access, place): (&Access, &Place),
+        wants_request: bool,
+    ) -> Result<Option<RequestId>> {
+        // Without a thread the grant would wait for a call of the target.
+        if state.windows.has_thread() && !state.router.machine().is_virtual() {
+            let target = state.with_window(win, |window, ports| {
+                window.ask_for_grant(ports, access, place)
+            })?;
+            if let Some(target) = target {
+                drop(state);
+                self.wait_for_grants(operation, win, &[target])?;
+                state = self.lock();
+            }
+        }
+        state.access_window(win, access, place, wants_request)
+    }
+
     /// `MPI_Win_fence`.
     ///
     /// # Errors

@@ -336,7 +336,7 @@ impl NearPlace<'_> {
     pub fn put(self, origin: &Buffer) -> bool {
         let part = self.direct.memory.part(self.target);
         self.direct.has_stored = true;
-        origin.copy_run(0, part, self.offset, self.bytes)
+        origin.hand_over_run(0, part, self.offset, self.bytes)
     }
 
     /// `MPI_Get`. False, without a change: the origin's memory is not one run.
@@ -344,7 +344,7 @@ impl NearPlace<'_> {
     pub fn get(self, origin: &Buffer) -> bool {
         self.direct.pay_fence();
         let part = self.direct.memory.part(self.target);
-        part.copy_run(self.offset, origin, 0, self.bytes)
+        part.fetch_run(self.offset, origin, 0, self.bytes)
     }
 
     /// `MPI_Accumulate`, and `MPI_Get_accumulate` with a result; without operands, nothing changes.
@@ -367,7 +367,7 @@ impl NearPlace<'_> {
                 return Err(datatype::Error::Operation { op, ty }.into());
             }
             let _held = memory.hold(target, memory.stripes(offset, bytes))?;
-            let kept = result.is_none_or(|result| part.copy_run(offset, &result, 0, bytes));
+            let kept = result.is_none_or(|result| part.fetch_run(offset, &result, 0, bytes));
             debug_assert!(kept, "the caller gives runs");
             let Some(operands) = operands else {
                 return Ok(());
@@ -503,7 +503,7 @@ impl Swapped<'_> {
         let (mut old, mut expected) = ([0; LONGEST], [0; LONGEST]);
         self.part.pack(self.offset, &mut old[..bytes]);
         compare.pack(0, &mut expected[..bytes]);
-        if old == expected && !origin.copy_run(0, self.part, self.offset, bytes) {
+        if old == expected && !origin.hand_over_run(0, self.part, self.offset, bytes) {
             origin.copy_to(&self.part.slice(self.offset, bytes));
         }
         result.unpack(0, &old[..bytes]);

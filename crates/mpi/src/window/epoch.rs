@@ -97,6 +97,12 @@ impl Epochs {
         }
     }
 
+    /// The epoch is one of `MPI_Win_lock` at this target, and begins with the lock's grant.
+    pub(crate) fn awaits_lock(&self, target: u32) -> bool {
+        matches!(&self.access, Access::Locks(locks)
+            if locks.get(&target).is_some_and(|held| !held.nocheck))
+    }
+
     /// A fence may be called.
     pub(crate) fn check_fence(&self) -> Result<()> {
         self.outside("MPI_Win_fence")?;

@@ -118,6 +118,47 @@ impl Window {
         bytes > super::messages::PIECE && remote.is_some_and(|remote| remote.key(target).is_some())
     }
 
+    /// Asks for the lock of the epoch, if this access begins it and this rank's processor will copy
+    /// its bytes straight once the lock is granted. The answer is the target, whose grant is then
+    /// worth waiting for: it has to answer two short messages only, instead of a copy between other
+    /// work. Arguments with errors and other accesses are left to [`Window::start`].
+    ///
+    /// # Errors
+    /// The target is lost.
+    pub(crate) fn ask_for_grant(
+        &mut self,
+        ports: &mut Ports,
+        access: &Access,
+        place: &Place,
+    ) -> Result<Option<u32>> {
+        let is_put = match access {
+            Access::Put(_) => true,
+            Access::Get(_) => false,
+            _ => return Ok(None),
+        };
+        let Ok(target) = self.member(place.rank) else {
+            return Ok(None);
+        };
+        let known = self.targets.get(&target);
+        let is_asked = known.is_some_and(|known| known.is_locked);
+        if is_asked || !self.epochs.awaits_lock(target) || target == self.core.rank as u32 {
+            return Ok(None);
+        }
+        let bytes = access.check(place).unwrap_or_default();
+        if !self.wants_grant(target, bytes) || self.offset(target, place).is_err() {
+            return Ok(None);
+        }
+        let peer = self.world(target)?;
+        let zero_copy = ports.router.capabilities(peer).zero_copy;
+        let shortest = self.shortest(ports, target, peer);
+        let least = if is_put { shortest.put } else { shortest.get };
+        if bytes < least || !zero_copy.is_some_and(|zero_copy| zero_copy.synchronous) {
+            return Ok(None);
+        }
+        self.ask_for_lock(ports, target, true)?;
+        Ok(Some(target))
+    }
+
     fn shortest(&mut self, ports: &mut Ports, target: u32, peer: usize) -> Shortest {
         let known = self.targets.entry(target).or_default();
         *known.shortest.get_or_insert_with(|| {

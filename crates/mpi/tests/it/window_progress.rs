@@ -40,7 +40,8 @@ fn access(rank: &Rank, win: u32, access: Access, (disp, count): (i64, usize), ty
         count,
         ty: ty.into(),
     };
-    let request = rank.lock().access_window(win, &access, &place, false);
+    let started = (&access, &place);
+    let request = rank.access_window(rank.lock(), "MPI_Put", win, started, false);
     assert_eq!(request.unwrap(), None);
 }
 
@@ -147,6 +148,39 @@ fn a_target_over_tcp_holds_nobody_up() {
             target_computes(rank, &others);
         });
     }
+}
+
+/// Rank 1 puts and gets, each as the only access of an epoch. The answer is the number of accesses
+/// that went straight to memory, at rank 1.
+fn lone_accesses(rank: &Arc<Rank>, others: &Barrier) -> Option<u64> {
+    let mut memory = vec![0; LONG];
+    let win = window(rank, &mut memory, &[]);
+    let mut straight = None;
+    if rank.rank() == 1 {
+        let data = crate::common::pattern(LONG, 1);
+        let mut back = vec![0; LONG];
+        for one in [Access::Put(out(&data)), Access::Get(room(&mut back))] {
+            lock(rank, win, LOCK_EXCLUSIVE);
+            access(rank, win, one, (0, LONG), Predefined::BYTE);
+            unlock(rank, win);
+        }
+        assert_eq!(back, data);
+        straight = Some(rank.lock().windows.get(win).unwrap().counts.straight);
+    }
+    others.wait();
+    rank.window_free("MPI_Win_free", win).unwrap();
+    straight
+}
+
+#[test]
+fn the_first_access_of_an_epoch_waits_for_its_lock_where_the_kernel_copies() {
+    let others = Barrier::new(2);
+    let limit = ("FISHPLATE_SINGLE_COPY_LIMIT", "64K");
+    run_shared(2, &[limit], move |rank| {
+        // Ranks of one process may reach each other's memory, as processes of one user may.
+        let straight = lone_accesses(rank, &others);
+        assert!(matches!(straight, None | Some(2)), "{straight:?}");
+    });
 }
 
 #[test]

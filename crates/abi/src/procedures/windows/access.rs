@@ -90,11 +90,16 @@ fn start(
     request: Option<Out<Request>>,
     access: impl FnOnce(&State) -> Result<Access, Error>,
 ) -> Done {
-    let mut state = call.rank.lock();
+    let state = call.rank.lock();
     state.windows.get(win.id())?;
     let (access, place) = (access(&state)?, target.place(&state)?);
-    let wants_request = request.is_some();
-    let id = state.access_window(win.id(), &access, &place, wants_request)?;
+    let id = call.rank.access_window(
+        state,
+        call.procedure,
+        win.id(),
+        (&access, &place),
+        request.is_some(),
+    )?;
     if let (Some(request), Some(id)) = (request, id) {
         request.set(id.0);
     }
