@@ -178,7 +178,8 @@ const LONGEST_WRITE: usize = 4 << 20;
 /// Those of the writes; a device that takes no bytes is full.
 pub fn write_all(file: &dyn Backing, mut offset: u64, mut from: &[u8]) -> Result<()> {
     while !from.is_empty() {
-        let count = uninterrupted(|| file.write_at(offset, &from[..from.len().min(LONGEST_WRITE)]))?;
+        let count =
+            uninterrupted(|| file.write_at(offset, &from[..from.len().min(LONGEST_WRITE)]))?;
         if count == 0 {
             return Err(Error::from_raw_os_error(libc::ENOSPC));
         }

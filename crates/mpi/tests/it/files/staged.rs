@@ -135,8 +135,7 @@ fn made(records: Records, hints: &'static [(&'static str, &'static str)]) -> [u6
         let mut counts = theirs.lock().unwrap();
         *counts = [counts[0] + own[0], counts[1] + own[1]];
     });
-    let counts = *counts.lock().unwrap();
-    counts
+    *counts.lock().unwrap()
 }
 
 #[test]
