@@ -3,6 +3,7 @@
 //! - [`View`] says where the bytes of a process lie in the file (MPI 5.0 §14.3). It is pure.
 //! - [`external`] gives datatypes their layout in files of the representation external32.
 //! - [`Transfer`] moves bytes between a buffer and the file, in windows that leave out short gaps.
+//! - [`Strided`] copies records to and from their places among those of others.
 //! - [`Domains`] divide a file among processes that access it for others.
 //! - [`Storage`] opens files, and [`Backing`] is an open one: the few system calls that all else
 //!   needs. [`RealStorage`] makes them; `FaultyStorage` fails by a plan, for tests.
@@ -26,6 +27,7 @@ pub mod external;
 #[cfg(any(test, feature = "faults"))]
 mod faulty;
 mod real;
+mod strided;
 mod sync;
 mod transfer;
 mod view;
@@ -41,6 +43,7 @@ pub use domains::{Domains, joined};
 #[cfg(any(test, feature = "faults"))]
 pub use faulty::{Call, Fault, FaultyStorage, Injected};
 pub use real::RealStorage;
+pub use strided::Strided;
 pub use transfer::{Locking, Transfer};
 pub use view::{View, ViewError};
 pub use windows::{Window, Windows};

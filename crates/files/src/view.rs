@@ -9,6 +9,8 @@ use std::ops::ControlFlow;
 
 use datatype::{Predefined, RunOrder, Type};
 
+use crate::strided::Strided;
+
 /// The view of a file.
 #[derive(Clone, Debug)]
 pub struct View {
@@ -21,6 +23,7 @@ pub struct View {
     /// Any number of filetypes are one run.
     is_dense: bool,
     order: RunOrder,
+    strided: Option<Strided>,
 }
 
 /// The reason why datatypes make no view.
@@ -91,14 +94,35 @@ impl View {
         if tile > 0 && filetype.extent() <= 0 {
             return Err(ViewError::Extent);
         }
-        Ok(View {
+        let mut view = View {
             displacement,
             etype: bytes,
             filetype: filetype.clone(),
             tile,
             is_dense: filetype.is_dense(),
             order,
-        })
+            strided: None,
+        };
+        view.strided = view.with_one_run();
+        Ok(view)
+    }
+
+    /// The runs, if a filetype has only one and the next begins behind it.
+    fn with_one_run(&self) -> Option<Strided> {
+        let stride = self.filetype.extent() as u64;
+        let mut first = None;
+        let (base, tile) = (usize::try_from(self.displacement).ok()?, self.tile as usize);
+        let _ = self.filetype.visit_runs(base, 0, tile, &mut |offset, len| {
+            first = Some((offset as u64, len as u64));
+            ControlFlow::Break(())
+        });
+        let (first, run) = first?;
+        (run == self.tile && run <= stride).then_some(Strided { first, run, stride })
+    }
+
+    /// The runs, if they have one length and equal distances.
+    pub fn strided(&self) -> Option<Strided> {
+        self.strided
     }
 
     /// Bytes of an etype.
@@ -155,6 +179,9 @@ impl View {
         };
         if self.is_dense || self.is_empty() {
             return if self.is_empty() { 0 } else { most };
+        }
+        if let Some(strided) = &self.strided {
+            return strided.bytes_before(offset);
         }
         // Each byte of an ascending view takes one of the file.
         let (mut low, mut high) = (0, most);

@@ -261,6 +261,11 @@ impl Waiter {
         }
     }
 
+    /// The rank yields its core early, because others may need it.
+    pub fn is_crowded(&self) -> bool {
+        self.policy.is_crowded()
+    }
+
     /// The numbers of polls that a blocking receive makes before it becomes a request.
     #[inline]
     pub fn polls(&self) -> Polls {

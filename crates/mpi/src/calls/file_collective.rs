@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::file_access::FileAccess;
-use super::file_round::{FileRound, Procedure, Said};
+use super::file_round::{FileRound, OTHERS, Procedure, Said, told};
+use super::file_stage::{StagePlan, Staged};
 use super::file_two_phase::{Extent, Plan, TwoPhase};
 use super::file_worker::Unfinished;
 use crate::files::{Direction, FileMemory, Pointer, PointerKind, Split, SplitKind};
@@ -164,29 +165,39 @@ impl CollectiveAccess {
             access,
         } = self;
         let (round, mut access) = (&round, access?);
-        let plan = match (kind.pointer, access.start) {
-            (PointerKind::Shared, _) | (_, None) => {
+        let start = match (kind.pointer, access.start) {
+            (PointerKind::Individual | PointerKind::Explicit, Some(start)) => start,
+            _ => {
                 access.start = Some(in_order(round, &all).await?);
-                None
-            }
-            (_, Some(start)) => {
-                let extents = all.iter().map(|[_, start, end, run]| Extent {
-                    start: *start,
-                    end: *end,
-                    run: *run,
-                });
-                let core = &round.file.core;
-                let hosts = core.shape(|world| round.rank.host_of(world)).spread().hosts;
-                let plan = Plan::new(extents.collect(), &access, hosts);
-                plan.map(|plan| (plan, access.position(start)))
+                return alone(access, round, form).await;
             }
         };
-        let Some((plan, position)) = plan else {
-            let result = match form {
-                Form::Blocking => access.run_prepared_here(&round.rank),
-                _ => access.run_prepared_apart(&round.rank).await,
+        let extents: Vec<_> = all.iter().map(|words| Extent::of_words(*words)).collect();
+        let core = &round.file.core;
+        let hosts = core.shape(|world| round.rank.host_of(world)).spread().hosts;
+        let position = access.position(start);
+        // A stage has one access at a time.
+        let may_stage = hosts == 1 && form == Form::Blocking && round.rank.has_stages();
+        let plan = may_stage
+            .then(|| StagePlan::new(&extents, &access))
+            .flatten();
+        if let Some(plan) = plan
+            && let Some(stage) = round.stage().await?
+        {
+            let staged = Staged {
+                round,
+                access: &access,
+                plan: &plan,
+                position: position?,
+                stage,
             };
-            return round.agree(result).await;
+            let moved = staged.run().await;
+            return round
+                .agree(moved.and_then(|moved| access.finish(moved)))
+                .await;
+        }
+        let Some(plan) = Plan::new(extents, &access, hosts) else {
+            return alone(access, round, form).await;
         };
         let access = Arc::new(access);
         let two_phase = TwoPhase {
@@ -212,13 +223,16 @@ impl CollectiveAccess {
             Direction::Read => Procedure::Read,
             Direction::Write => Procedure::Write,
         });
-        let Extent { start, end, run } = extent(access)?;
+        let extent = extent(access)?;
         // Explicit offsets and individual pointers match: ranks of PnetCDF without data call
         // `MPI_File_write_all` while the others call `MPI_File_write_at_all`.
         let is_ordered = self.kind.pointer == PointerKind::Shared;
         Ok(Said {
             same: [self.form as u64, u64::from(is_ordered), 0],
-            others: [access.etypes as u64, start, end, run],
+            others: match is_ordered {
+                true => told(&[access.etypes as u64]),
+                false => extent.words(),
+            },
             ..said
         })
     }
@@ -226,7 +240,7 @@ impl CollectiveAccess {
 
 /// The start of this rank's part of an ordered access: the parts follow each other in the order of
 /// ranks.
-async fn in_order(round: &FileRound, all: &[[u64; 4]]) -> Result<i64> {
+async fn in_order(round: &FileRound, all: &[[u64; OTHERS]]) -> Result<i64> {
     let lens = all.iter().map(|[etypes, ..]| *etypes as i64);
     let base = match round.is_first() {
         true => {
@@ -243,13 +257,8 @@ async fn in_order(round: &FileRound, all: &[[u64; 4]]) -> Result<i64> {
 
 /// The part of a rank in a collective access.
 fn extent(access: &FileAccess) -> Result<Extent> {
-    let nothing = Extent {
-        start: 0,
-        end: 0,
-        run: 0,
-    };
     let Some(start) = access.start.filter(|_| access.etypes > 0) else {
-        return Ok(nothing);
+        return Ok(Extent::NOTHING);
     };
     let view = &access.view.bytes;
     let (position, len) = (access.position(start)?, access.len());
@@ -257,17 +266,42 @@ fn extent(access: &FileAccess) -> Result<Extent> {
         // The access itself tells the error.
         return Ok(Extent {
             run: Extent::ALONE,
-            ..nothing
+            ..Extent::NOTHING
         });
     };
-    let mut run = Extent::ALONE;
-    if view.ascends() && !access.is_atomic {
-        let _ = view.runs(position, len, &mut |_, len| {
-            run = len;
-            ControlFlow::Break(())
+    let extent = Extent {
+        start,
+        end,
+        run: Extent::ALONE,
+        bytes: len,
+        ..Extent::NOTHING
+    };
+    if !view.ascends() || access.is_atomic {
+        return Ok(extent);
+    }
+    if let Some(strided) = view.strided() {
+        return Ok(Extent {
+            run: strided.run,
+            stride: strided.stride,
+            phase: strided.phase(),
+            ..extent
         });
     }
-    Ok(Extent { start, end, run })
+    let mut run = Extent::ALONE;
+    let _ = view.runs(position, len, &mut |_, len| {
+        run = len;
+        ControlFlow::Break(())
+    });
+    Ok(Extent { run, ..extent })
+}
+
+/// Makes an access in which each rank moves its own data.
+async fn alone(access: FileAccess, round: &FileRound, form: Form) -> Result<Status> {
+    let result = match form {
+        Form::Blocking => access.run_prepared_here(&round.rank),
+        _ => access.run_prepared_apart(&round.rank).await,
+    };
+    round.agree(result).await
 }
 
 #[cold]

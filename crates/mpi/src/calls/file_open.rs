@@ -1,7 +1,7 @@
 //! Opening, closing and deleting files (MPI 5.0 §14.2.1 to §14.2.3).
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ::files::{Access, Backing, Counter, OpenMode, Storage, Token};
 
@@ -29,7 +29,7 @@ struct Opening {
 }
 
 /// Words of the first exchange: the context, the token of the shared pointer, the mode, the hints.
-const WORDS: usize = 7;
+const WORDS: usize = 6;
 
 /// An open file and its shared pointer.
 type Opened = (Box<dyn Backing>, Option<Counter>);
@@ -83,6 +83,7 @@ impl Rank {
             turn: Mutex::new(()),
             is_first_of_host,
             unfinished: Unfinished::default(),
+            stage: OnceLock::new(),
         };
         let file = state.add_file(shared, opening.hints)?;
         drop(state);
@@ -210,7 +211,7 @@ async fn open(
         let detail = "the access modes of the ranks differ";
         return Err(Error::new(Class::NOT_SAME, detail));
     }
-    let words: Vec<[u64; 4]> = all
+    let words: Vec<[u64; 3]> = all
         .iter()
         .map(|words| std::array::from_fn(|at| words[3 + at]))
         .collect();

@@ -30,8 +30,8 @@ pub(super) struct Said {
     pub(super) procedure: Procedure,
     /// Arguments that must not differ.
     pub(super) same: [u64; 3],
-    /// Other numbers for all ranks.
-    pub(super) others: [u64; 4],
+    /// Other numbers for all ranks: those of an access, or hints.
+    pub(super) others: [u64; OTHERS],
 }
 
 impl Said {
@@ -39,7 +39,7 @@ impl Said {
         Said {
             procedure,
             same: [0; 3],
-            others: [0; 4],
+            others: [0; OTHERS],
         }
     }
 
@@ -52,8 +52,9 @@ impl Said {
 }
 
 /// Words of each rank in the first exchange of a call, and those of them that must not differ.
-const WORDS: usize = 8;
+const WORDS: usize = SAME + OTHERS;
 const SAME: usize = 4;
+pub(super) const OTHERS: usize = 6;
 
 /// The collective procedures of files. Those of one name and different forms do not match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +70,17 @@ pub(super) enum Procedure {
     SetAtomicity,
     Sync,
     SeekShared,
+}
+
+/// Numbers for all ranks, with zeros behind them.
+pub(super) fn told(numbers: &[u64]) -> [u64; OTHERS] {
+    std::array::from_fn(|at| numbers.get(at).copied().unwrap_or(0))
+}
+
+/// The first numbers that each rank has told.
+pub(super) fn heard<const COUNT: usize>(all: &[[u64; OTHERS]]) -> Vec<[u64; COUNT]> {
+    let first = |numbers: &[u64; OTHERS]| std::array::from_fn(|at| numbers[at]);
+    all.iter().map(first).collect()
 }
 
 impl Rank {
@@ -97,7 +109,7 @@ impl FileRound {
     ///
     /// # Errors
     /// A rank cannot go on, or their procedures or arguments differ. All ranks fail together.
-    pub(super) async fn exchange(&self, mine: Result<Said>) -> Result<Vec<[u64; 4]>> {
+    pub(super) async fn exchange(&self, mine: Result<Said>) -> Result<Vec<[u64; OTHERS]>> {
         let words = mine.map(|said| said.words());
         let all = exchange(&self.agreement, words, WORDS).await?;
         let differs = |words: &&Vec<u64>| words[..SAME] != all[0][..SAME];
@@ -115,6 +127,30 @@ impl FileRound {
     /// Ends a call, or a part of it: it fails on all ranks if it has failed on one.
     pub(super) async fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         agree(&self.agreement, mine).await
+    }
+
+    /// Waits for all ranks.
+    pub(super) async fn meet(&self) -> Result<()> {
+        exchange(&self.agreement, Ok(Vec::new()), 0).await.map(drop)
+    }
+
+    /// Exchanges a number, in the order of ranks.
+    pub(super) async fn words(&self, mine: u64) -> Result<Vec<u64>> {
+        let all = exchange(&self.agreement, Ok(vec![mine]), 1).await?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Sends numbers of the first rank to all.
+    pub(super) async fn words_of_first<const COUNT: usize>(
+        &self,
+        mine: [u64; COUNT],
+    ) -> Result<[u64; COUNT]> {
+        let bytes = mine.map(u64::to_ne_bytes).concat();
+        let bytes = self.agreement.bcast(bytes, 8 * COUNT).await?;
+        let mut words = bytes.as_chunks::<8>().0.iter();
+        Ok(std::array::from_fn(|_| {
+            words.next().map_or(0, |word| u64::from_ne_bytes(*word))
+        }))
     }
 
     /// Sends a number of the first rank, or its failure, to all.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::file_open::size;
-use super::file_round::{FileRound, Procedure, Said};
+use super::file_round::{FileRound, Procedure, Said, heard, told};
 use crate::files::system_error;
 use crate::rank::{Rank, State};
 use crate::request::Waiting;
@@ -138,12 +138,12 @@ impl Rank {
         let mine = info.map(|info| {
             hints.update(&info);
             Said {
-                others: hints.words(),
+                others: told(&hints.words()),
                 ..Said::new(Procedure::SetInfo)
             }
         });
         let all = self.in_round(operation, &round, round.exchange(mine))?;
-        hints.agree(&all);
+        hints.agree(&heard(&all));
         self.lock().files.get_mut(file)?.hints = hints;
         Ok(())
     }

@@ -16,6 +16,7 @@ use ::files::{Domains, Windows, joined};
 use datatype::{Buffer, Predefined};
 
 use super::file_access::{FileAccess, SHORT_GAP};
+use super::file_round::OTHERS;
 use crate::coll::parcels::{Parcel, Parcels};
 use crate::files::{Direction, Switch};
 use crate::rank::Rank;
@@ -49,13 +50,63 @@ pub(super) struct Extent {
     pub(super) end: u64,
     /// Bytes of its first run. [`Extent::ALONE`]: it needs an access of its own.
     pub(super) run: u64,
+    /// Bytes of its data.
+    pub(super) bytes: u64,
+    /// The distance of its runs, if they have one length and one distance; else 0.
+    pub(super) stride: u64,
+    /// The place of these runs within a stride of the file.
+    pub(super) phase: u64,
 }
 
 impl Extent {
     /// The run of a rank whose access is not one of two phases.
     pub(super) const ALONE: u64 = u64::MAX;
+    /// The extent of a rank without data.
+    pub(super) const NOTHING: Extent = Extent {
+        start: 0,
+        end: 0,
+        run: 0,
+        bytes: 0,
+        stride: 0,
+        phase: 0,
+    };
 
-    fn range(&self) -> Range<u64> {
+    /// The extent that a rank tells the others.
+    pub(super) fn of_words([bytes, start, end, run, stride, phase]: [u64; OTHERS]) -> Extent {
+        Extent {
+            start,
+            end,
+            run,
+            bytes,
+            stride,
+            phase,
+        }
+    }
+
+    /// The numbers by which a rank tells the others.
+    pub(super) fn words(&self) -> [u64; OTHERS] {
+        [
+            self.bytes,
+            self.start,
+            self.end,
+            self.run,
+            self.stride,
+            self.phase,
+        ]
+    }
+
+    /// A rank begins before one with a lower number ends.
+    pub(super) fn interleave(all: &[Extent]) -> bool {
+        let mut ends = 0;
+        let mut busy = all.iter().filter(|extent| extent.start < extent.end);
+        busy.any(|extent| {
+            let is_before = extent.start < ends;
+            ends = ends.max(extent.end);
+            is_before
+        })
+    }
+
+    pub(super) fn range(&self) -> Range<u64> {
         self.start..self.end
     }
 }
@@ -84,12 +135,7 @@ impl Plan {
         let start = busy().map(|extent| extent.start).min()?;
         let end = busy().map(|extent| extent.end).max()?;
         if switch == Switch::Automatic {
-            let mut ends = 0;
-            let interleaves = busy().any(|extent| {
-                let is_before = extent.start < ends;
-                ends = ends.max(extent.end);
-                is_before
-            });
+            let interleaves = Extent::interleave(&extents);
             let long = match hosts {
                 1 => LONG_RUN_ON_ONE_HOST,
                 _ => LONG_RUN,
@@ -572,7 +618,7 @@ impl WindowAccess {
     }
 }
 
-fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
+pub(super) fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start.max(other.start) < one.end.min(other.end)
 }
 

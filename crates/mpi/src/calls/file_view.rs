@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datatype::Type;
 
-use super::file_round::{FileRound, Procedure, Said};
+use super::file_round::{FileRound, Procedure, Said, heard, told};
 use crate::attributes::Attributes;
 use crate::files::{
     DISPLACEMENT_CURRENT, FileHints, FileView, Representation, RepresentationFunctions,
@@ -52,12 +52,12 @@ impl Rank {
             let mine = prepared.as_ref().map_err(Error::clone);
             let mine = mine.map(|(view, hints)| Said {
                 same: [view.bytes.etype(), hashed(view.representation.name()), 0],
-                others: hints.words(),
+                others: told(&hints.words()),
                 ..Said::new(Procedure::SetView)
             });
             let all = round.exchange(mine).await?;
             if let Ok((_, hints)) = &mut prepared {
-                hints.agree(&all);
+                hints.agree(&heard(&all));
             }
             // A sequential file keeps its place: its new view begins there.
             let reset = match round.is_first() && round.file.pointer.is_some() {

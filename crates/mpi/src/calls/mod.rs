@@ -19,6 +19,7 @@ mod file_errhandler;
 mod file_open;
 mod file_pointer;
 mod file_round;
+mod file_stage;
 mod file_state;
 mod file_time;
 mod file_two_phase;

@@ -112,7 +112,7 @@ impl FileHints {
     }
 
     /// The hints on which all ranks must agree, as numbers.
-    pub(crate) fn words(&self) -> [u64; 4] {
+    pub(crate) fn words(&self) -> [u64; 3] {
         let switches = [
             self.collective_read,
             self.collective_write,
@@ -121,24 +121,24 @@ impl FileHints {
         let switches = switches
             .iter()
             .fold(0, |word, switch| word << 2 | *switch as u64);
-        [self.aggregators, self.collective_buffer, switches, 0]
+        [self.aggregators, self.collective_buffer, switches]
     }
 
     /// Takes the hints of the first rank, and lets all ranks rewrite gaps if one of them does.
-    pub(crate) fn agree(&mut self, all: &[[u64; 4]]) {
+    pub(crate) fn agree(&mut self, all: &[[u64; 3]]) {
         let switch = |word: u64| match word & 3 {
             1 => Switch::Enabled,
             2 => Switch::Disabled,
             _ => Switch::Automatic,
         };
-        let Some([aggregators, buffer, switches, _]) = all.first() else {
+        let Some([aggregators, buffer, switches]) = all.first() else {
             return;
         };
         self.aggregators = *aggregators;
         self.collective_buffer = *buffer;
         self.collective_read = switch(switches >> 4);
         self.collective_write = switch(switches >> 2);
-        let enabled = |words: &[u64; 4]| switch(words[2]) == Switch::Enabled;
+        let enabled = |words: &[u64; 3]| switch(words[2]) == Switch::Enabled;
         self.sieve_write = match all.iter().any(enabled) {
             true => Switch::Enabled,
             false => switch(*switches),

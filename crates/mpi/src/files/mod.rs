@@ -11,9 +11,10 @@ mod view;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ::files::{Backing, Counter, RealStorage, Requests, Storage, Worker};
+use channel::SharedMemory;
 
 pub(crate) use access_mode::AccessMode;
 pub(crate) use errors::system_error;
@@ -54,6 +55,8 @@ pub struct Files {
     pub(crate) requests: Option<Arc<Requests>>,
     /// The moments of virtual time for which accesses wait.
     pub(crate) moments: Vec<u64>,
+    /// Collective accesses go through shared memory on a modelled machine too.
+    pub(crate) are_staged_in_model: bool,
 }
 
 impl Default for Files {
@@ -66,6 +69,7 @@ impl Default for Files {
             worker: None,
             requests: None,
             moments: Vec::new(),
+            are_staged_in_model: false,
         }
     }
 }
@@ -101,6 +105,9 @@ pub(crate) struct SharedFile {
     /// This rank is the first of the file's ranks on its host.
     pub(crate) is_first_of_host: bool,
     pub(crate) unfinished: Unfinished,
+    /// Memory that all ranks share for collective accesses, once one has needed it. `None`: they
+    /// cannot share any.
+    pub(crate) stage: OnceLock<Option<SharedMemory>>,
 }
 
 /// The nonblocking accesses of a rank to a file that are under way.
@@ -239,6 +246,11 @@ impl Files {
             Some(storage) => storage.clone(),
             None => Arc::new(RealStorage),
         }
+    }
+
+    /// Lets collective accesses go through shared memory on a modelled machine too, for tests.
+    pub fn stage_in_model(&mut self) {
+        self.are_staged_in_model = true;
     }
 
     /// Puts another storage in the place of the real one, for tests.

@@ -172,6 +172,7 @@ fn run(fault: Option<(usize, Fault)>, hosts: usize, hints: &'static [(&str, &str
     play(scene, vec![], Keep::Nothing, move |rank| {
         let storage = given[rank.rank()].clone();
         rank.lock().files.set_storage(Arc::new(storage.clone()));
+        rank.lock().files.stage_in_model();
         let report = program(rank, &storage, &place, hints);
         theirs.lock().unwrap()[rank.rank()] = report;
     });

@@ -2,6 +2,7 @@
 
 mod injected;
 mod random;
+mod staged;
 mod stored;
 mod worker;
 
