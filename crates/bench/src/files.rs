@@ -101,8 +101,8 @@ impl FileAccess {
     }
 }
 
-/// Bytes of a rank in a call that moves many records, and in the file, unless a single block or record is
-/// longer.
+/// Bytes of a rank in a call that moves many records, and in the file, unless a single block or
+/// record is longer.
 const CALL: usize = 1 << 20;
 const PART: usize = 16 << 20;
 /// The most calls for a rank's part of the file.
