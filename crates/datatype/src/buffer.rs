@@ -3,7 +3,7 @@
 //! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest
 //! is safe. A send of contiguous data touches no reference count and no datatype.
 
-use crate::memcpy::{Direction, copy, fetch, hand_over, stream};
+use crate::memcpy::{Direction, copy, fetch, hand_over, hand_over_by_call, stream};
 use crate::pack::{Pack, Unpack};
 use crate::scratch::Spread;
 use crate::types::Type;
@@ -284,7 +284,7 @@ impl Buffer {
     pub fn hand_over_run(&self, position: usize, to: &Buffer, at: usize, len: usize) -> bool {
         // SAFETY: the closure's caller promises runs of `len` bytes, apart.
         self.run_to((position, to, at, len), |from, to| unsafe {
-            hand_over(Direction::Forward, from, to, len);
+            hand_over_by_call(from, to, len);
         })
     }
 

@@ -191,11 +191,21 @@ pub(crate) unsafe fn hand_over(direction: Direction, from: *const u8, to: *mut u
     unsafe { copy(direction, from, to, len) };
 }
 
+/// [`hand_over`] as a call, where a word in line matters more.
+///
+/// # Safety
+/// As for `ptr::copy_nonoverlapping`.
+#[inline(never)]
+pub(crate) unsafe fn hand_over_by_call(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { hand_over(Direction::Forward, from, to, len) };
+}
+
 /// `copy_nonoverlapping` from memory that another core may have written.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
-#[inline(always)]
+#[inline(never)]
 pub(crate) unsafe fn fetch(from: *const u8, to: *mut u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if len > FETCHED_BY_VECTORS && string_moves_start_fast() {
