@@ -85,7 +85,7 @@ GA_SPEED = {"cache_test", "perf", "perf2", "perfmod", "perform", "mir_perf2", "t
 
 
 # Programs that its own `ctest` runs on one process. On more they fail over MPICH too, at the same checks.
-GA_ALONE = {"mulmatpatchc", "nga-patch"}
+GA_ALONE = {"mulmatpatchc", "nga-patch", "ngatest"}
 
 
 def global_arrays(source: Path) -> list:
