@@ -74,6 +74,16 @@ static void life(MPI_Win win) {
     SAME(same, MPI_IDENT);
     OK(MPI_Group_free(&group));
     OK(MPI_Group_free(&all));
+    /* Some programs ask at each access, and never free the answer. */
+    enum { ANSWERS = 1 << 21 };
+    for (int i = 0; i < ANSWERS; i++)
+        if (MPI_Win_get_group(win, &group) != MPI_SUCCESS) CHECK(0, "group %d of the window", i);
+    OK(MPI_Group_size(group, &length));
+    SAME(length, size);
+    for (int i = 0; i < ANSWERS; i++) {
+        all = group;
+        if (MPI_Group_free(&all) != MPI_SUCCESS) CHECK(0, "the end of answer %d", i);
+    }
     OK(MPI_Win_create_errhandler(on_error, &handler));
     OK(MPI_Win_set_errhandler(win, handler));
     handled = 0;

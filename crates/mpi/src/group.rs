@@ -4,8 +4,11 @@
 //! - no rank of the job is twice in a group;
 //! - a group of the job's first ranks, in order, is stored as [`Members::All`], so that equal
 //!   groups are equal values;
-//! - no operation takes quadratic time on large groups.
+//! - no operation takes quadratic time on large groups;
+//! - the group of an object has one handle however often it is asked for, and each answer is freed
+//!   by itself: programs that never free it do not run out of handles.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::handle::{ObjectKind, Slab};
@@ -281,14 +284,35 @@ pub struct Group {
     pub members: Members,
     /// This rank's number in the group, if it is a member.
     pub rank: Option<usize>,
+    /// Answers with this handle that have not been freed.
+    users: u64,
 }
 
-/// The groups of a rank, by handle. Each result is a new handle, or [`EMPTY`] for an empty group.
+/// The groups of a rank, by handle. Each result of a constructor is a new handle, or [`EMPTY`] for
+/// an empty group.
 pub struct Groups {
     /// This rank's number in the job.
     me: usize,
     empty: Group,
     others: Slab<Group>,
+    /// The handles of groups of objects, by the memory of the members, which they keep.
+    of_objects: BTreeMap<Identity, u32>,
+}
+
+/// Members as one value in memory: the number of the job's first ranks, or the address of the list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Identity {
+    All(usize),
+    Listed(usize),
+}
+
+impl From<&Members> for Identity {
+    fn from(members: &Members) -> Identity {
+        match members {
+            Members::All(count) => Identity::All(*count),
+            Members::Listed(ranks) => Identity::Listed(ranks.as_ptr() as usize),
+        }
+    }
 }
 
 impl Groups {
@@ -297,11 +321,13 @@ impl Groups {
         let empty = Group {
             members: Members::All(0),
             rank: None,
+            users: 1,
         };
         Groups {
             me,
             empty,
             others: Slab::new(ObjectKind::Group),
+            of_objects: BTreeMap::new(),
         }
     }
 
@@ -319,7 +345,12 @@ impl Groups {
             return Ok(EMPTY);
         }
         let rank = members.rank_of(self.me);
-        self.others.insert(Group { members, rank }).ok_or_else(|| {
+        let group = Group {
+            members,
+            rank,
+            users: 1,
+        };
+        self.others.insert(group).ok_or_else(|| {
             Error::new(
                 Class::NO_MEM,
                 "there are a million groups: free some of them first",
@@ -327,16 +358,40 @@ impl Groups {
         })
     }
 
+    /// The handle of the group of an object: the earlier one, where it has not been freed as often
+    /// as it was returned.
+    pub fn of_object(&mut self, members: &Members) -> Result<u32> {
+        let identity = Identity::from(members);
+        let earlier = self.of_objects.get(&identity);
+        if let Some(&handle) = earlier
+            && let Some(group) = self.others.get_mut(handle)
+        {
+            group.users += 1;
+            return Ok(handle);
+        }
+        let handle = self.add(members.clone())?;
+        if handle != EMPTY {
+            self.of_objects.insert(identity, handle);
+        }
+        Ok(handle)
+    }
+
     /// `MPI_Group_free`. [`EMPTY`] stays valid: it may be freed like any other result.
     pub fn free(&mut self, handle: u32) -> Result<()> {
-        match handle {
-            EMPTY => Ok(()),
-            _ => self
-                .others
-                .remove(handle)
-                .map(|_| ())
-                .ok_or_else(|| unknown(handle)),
+        if handle == EMPTY {
+            return Ok(());
         }
+        let group = self.others.get_mut(handle).ok_or_else(|| unknown(handle))?;
+        group.users -= 1;
+        if group.users > 0 {
+            return Ok(());
+        }
+        let identity = Identity::from(&group.members);
+        if self.of_objects.get(&identity) == Some(&handle) {
+            self.of_objects.remove(&identity);
+        }
+        self.others.discard(handle);
+        Ok(())
     }
 
     /// `MPI_Group_compare`.

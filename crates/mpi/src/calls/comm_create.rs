@@ -260,14 +260,13 @@ impl Rank {
 impl State {
     /// `MPI_Comm_group`.
     pub fn comm_group(&mut self, comm: u32) -> Result<u32> {
-        let members = self.comms.get(comm)?.core.members.clone();
-        self.groups.add(members)
+        self.groups.of_object(&self.comms.get(comm)?.core.members)
     }
 
     /// `MPI_Comm_remote_group`.
     pub fn comm_remote_group(&mut self, comm: u32) -> Result<u32> {
         let members = self.remote_group(comm)?.clone();
-        self.groups.add(members)
+        self.groups.of_object(&members)
     }
 
     /// The remote group of a communicator.

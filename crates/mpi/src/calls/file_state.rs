@@ -23,8 +23,8 @@ impl State {
 
     /// `MPI_File_get_group`.
     pub fn file_group(&mut self, file: u32) -> Result<u32> {
-        let members = self.files.get(file)?.shared.core.members.clone();
-        self.groups.add(members)
+        self.groups
+            .of_object(&self.files.get(file)?.shared.core.members)
     }
 
     /// `MPI_File_get_info`: the hints that are in use.

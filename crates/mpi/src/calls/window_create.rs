@@ -478,8 +478,7 @@ impl State {
     /// # Errors
     /// The handle is invalid, or there are too many groups.
     pub fn window_group(&mut self, win: u32) -> Result<u32> {
-        let members = self.windows.get(win)?.core.members.clone();
-        self.groups.add(members)
+        self.groups.of_object(&self.windows.get(win)?.core.members)
     }
 
     /// `MPI_Win_attach`: memory that the caller keeps until it has detached it.

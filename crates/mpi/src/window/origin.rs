@@ -66,6 +66,9 @@ impl Window {
             return Ok(user);
         }
         self.counts.messages += 1;
+        if matches!(access, Access::Put(_) | Access::Accumulate { .. }) {
+            self.targets.entry(target).or_default().has_messages = true;
+        }
         let waits = self.wants_grant(target, bytes);
         self.ask_for_lock(ports, target, waits)?;
         let uses_memory = match access {
@@ -325,14 +328,19 @@ impl Window {
 
     /// Ends the access epoch of `MPI_Win_start` at a target.
     pub(super) fn tell_complete(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
+        self.targets.entry(target).or_default().has_messages = false;
         self.signal(ports, target, Head::of(Kind::Complete))
     }
 
     /// Asks a target for the end of all operations, if any has left since the last question.
     pub(super) fn ask_for_end(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
-        let Some(known) = self.targets.get_mut(&target).filter(|known| known.is_dirty) else {
+        let Some(known) = self.targets.get_mut(&target) else {
             return Ok(());
         };
+        known.has_messages = false;
+        if !known.is_dirty {
+            return Ok(());
+        }
         known.asked += 1;
         self.signal(ports, target, Head::of(Kind::Flush))?;
         self.clean(target);
@@ -356,6 +364,7 @@ impl Window {
     fn clean(&mut self, target: u32) {
         if let Some(known) = self.targets.get_mut(&target) {
             (known.is_dirty, known.has_long) = (false, false);
+            known.has_messages = false;
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Target {
     pub(super) is_dirty: bool,
     /// A long put has left since the last question.
     pub(super) has_long: bool,
+    /// Puts or accumulates have left by messages since the last question.
+    pub(super) has_messages: bool,
     /// The target has been asked for a lock, which it has or will have granted.
     pub(super) is_locked: bool,
     /// The target has granted that lock.

@@ -3,6 +3,9 @@
 //!
 //! Invariants:
 //! - no access starts before the target has granted the lock of its epoch;
+//! - a get starts only where no put or accumulate has left by messages since the last flush: it
+//!   would overtake them, and programs get what they have put after a local flush, although the
+//!   standard asks for order at a flush alone;
 //! - an access is complete at its target when its request is, so the end of an epoch is told behind
 //!   the requests of all accesses (`origin`).
 
@@ -50,7 +53,9 @@ impl Window {
         if target == self.core.rank as u32 && !ports.router.machine().is_virtual() {
             return self.copy_here(access, place, at);
         }
-        let Some(key) = remote.key(target).copied() else {
+        let known = self.targets.get(&target);
+        let overtakes = !is_put && known.is_some_and(|known| known.has_messages);
+        let Some(key) = remote.key(target).copied().filter(|_| !overtakes) else {
             return Ok(Way::Messages);
         };
         let peer = self.world(target)?;

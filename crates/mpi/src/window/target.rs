@@ -4,6 +4,9 @@
 //! Invariants:
 //! - an origin has at most [`CREDIT`] messages here, each no longer than [`LONGEST`];
 //! - nothing of an origin overtakes its own request for a lock;
+//! - an operation other than a long put waits until the long puts of its origin before it have
+//!   arrived. The standard asks for that at a flush alone, but programs get what they have put after
+//!   a local flush;
 //! - the answer to a flush leaves once every operation before it is applied;
 //! - returned data leave once their operation is applied, so they answer for it.
 
@@ -184,7 +187,13 @@ impl Window {
                 }
                 self.answer(ports, from, &Answer::Synced(processed));
             }
-            _ => {
+            kind => {
+                if kind != Kind::LongPut && !origin.arriving.is_empty() {
+                    origin.end_transfers(ports);
+                    if !origin.arriving.is_empty() {
+                        return Ok(false);
+                    }
+                }
                 if head.flags & SAME_TYPE == 0 {
                     let ty = Type::described(description).ok_or_else(unreadable)?;
                     origin.last_type = Some(ty);

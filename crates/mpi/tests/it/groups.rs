@@ -151,6 +151,32 @@ fn handles_know_null_empty_and_freed() {
     }
 }
 
+/// More answers than there are handles: programs forget to free what they ask for at each access.
+#[test]
+fn the_group_of_an_object_has_one_handle() {
+    let mut groups = Groups::new(1);
+    let object = Members::from(vec![3, 1, 0]);
+    let handle = groups.of_object(&object).unwrap();
+    let made = groups.add(object.clone()).unwrap();
+    assert_ne!(made, handle);
+    for _ in 0..1 << 21 {
+        assert_eq!(groups.of_object(&object).unwrap(), handle);
+    }
+    let equal = groups.of_object(&Members::from(vec![3, 1, 0])).unwrap();
+    assert_ne!(equal, handle);
+    assert_eq!(groups.compare(equal, handle).unwrap(), Comparison::Ident);
+    for _ in 0..=1 << 21 {
+        assert_eq!(groups.get(handle).unwrap().rank, Some(1));
+        groups.free(handle).unwrap();
+    }
+    assert_eq!(groups.free(handle).unwrap_err().class, Class::GROUP);
+    assert_eq!(groups.get(made).unwrap().rank, Some(1));
+    let again = groups.of_object(&object).unwrap();
+    assert_ne!(again, handle);
+    assert_eq!(groups.of_object(&Members::All(0)).unwrap(), EMPTY);
+    groups.free(again).unwrap();
+}
+
 /// A hundred thousand ranks: an operation in quadratic time would not end.
 #[test]
 fn large_groups_are_no_trouble() {
