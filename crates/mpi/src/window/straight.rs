@@ -132,8 +132,8 @@ impl Window {
     }
 }
 
-/// Moves runs of bytes, `at` bytes from the start of a peer's part, from a buffer or into it. False:
-/// the buffer cannot be used for that.
+/// Moves runs of bytes, `at` bytes from the start of a peer's part, from a buffer or into it.
+/// False: the buffer cannot be used for that.
 fn move_runs(
     ports: &mut Ports,
     (peer, key): (usize, &RemoteKey),
