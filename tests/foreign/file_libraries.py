@@ -43,8 +43,8 @@ PEER = harness.ROOT / "build/peers/mpich"
 SCRATCH = "/dev/shm"
 # For one program; on a quiet machine the longest takes a tenth of it, MPICH's with more ranks than cores excepted.
 SECONDS = 900
-# For one program over MPICH's library, whose ranks poll: where they are more than the cores, some take minutes for what takes us a
-# second. A program that has no end by then is told as cut off.
+# For one program over MPICH's library, whose ranks poll: where they are more than the cores, some
+# take minutes for what takes us a second. One that has no end by then is told as cut off.
 PEER_SECONDS = 600
 
 

@@ -5,8 +5,8 @@
 //! - an origin has at most [`CREDIT`] messages here, each no longer than [`LONGEST`];
 //! - nothing of an origin overtakes its own request for a lock;
 //! - an operation other than a long put waits until the long puts of its origin before it have
-//!   arrived. The standard asks for that at a flush alone, but programs get what they have put after
-//!   a local flush;
+//!   arrived. By the standard a flush alone must do so, but programs get what they have put
+//!   after a local flush;
 //! - the answer to a flush leaves once every operation before it is applied;
 //! - returned data leave once their operation is applied, so they answer for it.
 
