@@ -11,8 +11,11 @@ pub(crate) trait Visit {
     /// One run of `len` bytes.
     fn run(&mut self, address: usize, len: usize) -> Flow;
 
-    /// `count` whole blocks, `stride` apart.
+    /// `count` whole blocks, `stride` apart. Blocks without gaps are one run.
     fn strided(&mut self, address: usize, stride: isize, block: usize, count: usize) -> Flow {
+        if stride == block as isize {
+            return self.run(address, block * count);
+        }
         let mut address = address;
         for _ in 0..count {
             self.run(address, block)?;

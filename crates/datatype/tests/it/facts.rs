@@ -573,3 +573,15 @@ fn deep_nesting_ends_in_an_error() {
     };
     assert!(matches!(error, Error::Nesting { .. }));
 }
+
+/// A walk that visits each element would not end.
+#[test]
+fn elements_without_gaps_are_one_run_in_one_step() {
+    const COUNT: usize = 1 << 56;
+    assert_eq!(CHAR.runs(COUNT, 2), [(0, COUNT)]);
+    let pair = Type::contiguous(2, &INT).unwrap();
+    assert_eq!(pair.runs(COUNT / 8, 2), [(0, COUNT)]);
+    // With gaps the walk ends when the list is full.
+    let spread = Type::resized(0, 16, &DOUBLE).unwrap();
+    assert_eq!(spread.runs(COUNT / 16, 2), [(0, 8), (16, 8)]);
+}
