@@ -9,6 +9,7 @@ other, and the table has the medians. It is a measurement and belongs to no suit
 
 import argparse
 import json
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -127,15 +128,15 @@ def lines(table: Table) -> list[str]:
     return found
 
 
-HEAD = """# Figures of one-sided accesses between hosts
+HEADINGS = {"modelled": f"## On the modelled machine `{MACHINE}`", "tcp": "## Over TCP between two network namespaces"}
 
-*By `python3 tests/one_sided/figures.py --rounds {rounds} --page docs/one-sided-figures.md`. `put` and `get` are the time of an access with its flush, `put-bw`
-and `get-bw` the bandwidth of windows of 64 accesses with one flush (`fishplate bench`). "messages": the same bytes by messages, there and back (`latency`, twice)
-or in windows (`bw`). "device": `fishplate perf` of the device: for `put` twice `write-lat`, for `get` `read-lat`, for bandwidths `write-bw` and `read-bw`. The
-ratio is above 1 where the access is slower than the device.*
-"""
-PARTS = {"modelled": f"## On the modelled machine `{MACHINE}`\n\nVirtual time: each figure is exact.\n",
-         "tcp": "## Over TCP between two network namespaces\n\nMedians of the rounds.\n"}
+
+def with_table(page: str, heading: str, table: str) -> str:
+    """The page with another table in the section of this heading, whose words stay."""
+    before, section = page.split(f"{heading}\n", 1)
+    first = section.index("\n|") + 1
+    end = re.search(r"^(?!\|)", section[first:], re.M).start() + first
+    return f"{before}{heading}\n{section[:first]}{table}{section[end:]}"
 
 
 def main() -> int:
@@ -143,14 +144,14 @@ def main() -> int:
     harness.add_prefix_option(parser)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="time of one figure over TCP")
-    parser.add_argument("--only", default=",".join(PARTS), metavar="PART,PART", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="writes the tables as a page")
+    parser.add_argument("--only", default=",".join(HEADINGS), metavar="PART,PART", help=f"of {', '.join(HEADINGS)}")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="puts the tables into this page, in the place of those there")
     options = parser.parse_args()
     prefix = harness.checked_prefix(options.prefix)
     parts = options.only.split(",")
-    if unknown := set(parts) - set(PARTS):
+    if unknown := set(parts) - set(HEADINGS):
         parser.error(f"no part {', '.join(sorted(unknown))}")
-    page = [HEAD.format(rounds=options.rounds)]
+    sections = {}
     for part in parts:
         table = Table()
         if part == "tcp":
@@ -161,10 +162,12 @@ def main() -> int:
             over_tcp(prefix, table, options.rounds, options.seconds)
         else:
             modelled(prefix, table)
-        page += [PARTS[part], *lines(table), ""]
-    text = "\n".join(page).rstrip() + "\n"
-    print(text)
+        sections[part] = "\n".join(lines(table)) + "\n"
+        print(f"{HEADINGS[part]}\n\n{sections[part]}", flush=True)
     if options.page:
+        text = options.page.read_text()
+        for part, found in sections.items():
+            text = with_table(text, HEADINGS[part], found)
         options.page.write_text(text)
     return 0
 

@@ -83,7 +83,7 @@ impl Window {
                 false => Way::Started(started),
             });
         }
-        // What has started uses the program's memory until it ends.
+        // Transfers that have started use the program's memory until they end.
         if !started.is_empty() {
             self.keep_straight(target, started, None);
         }
