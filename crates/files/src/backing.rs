@@ -168,18 +168,13 @@ pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> Result<T>) -> Result<T>
     }
 }
 
-/// The most bytes of a write. The system lets one process at a time write a file, and others have
-/// a turn after so many.
-const LONGEST_WRITE: usize = 4 << 20;
-
 /// Writes all bytes of a slice.
 ///
 /// # Errors
 /// Those of the writes; a device that takes no bytes is full.
 pub fn write_all(file: &dyn Backing, mut offset: u64, mut from: &[u8]) -> Result<()> {
     while !from.is_empty() {
-        let count =
-            uninterrupted(|| file.write_at(offset, &from[..from.len().min(LONGEST_WRITE)]))?;
+        let count = uninterrupted(|| file.write_at(offset, from))?;
         if count == 0 {
             return Err(Error::from_raw_os_error(libc::ENOSPC));
         }
