@@ -53,7 +53,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
                      move || unsafe {{ *{flag} != 0 }}"
                 ),
             ),
-            None => ("announced", used_memory(procedure)),
+            None => ("announced", telling(procedure) + &used_memory(procedure)),
         };
         writeln!(
             text,
@@ -76,6 +76,32 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
         .unwrap();
     }
     text.push('\n');
+}
+
+/// The arguments that tell a call from others of its procedure, as an argument of its guard.
+fn telling(procedure: &Procedure) -> String {
+    let single = || {
+        let all = procedure.parameters.iter();
+        all.filter(|p| p.access == Access::In && p.length == Length::One)
+    };
+    let of = |word: &str| single().find(|p| p.kind.word() == word);
+    let mut uses = Vec::new();
+    uses.extend(of("comm").map(|p| format!("Argument::Comm({})", p.name)));
+    uses.extend(procedure.first_length().map(|[count, datatype]| {
+        let [count, datatype] = [count, datatype].map(|p| &p.name);
+        format!("Argument::Length({count} as i64, {datatype})")
+    }));
+    let peer = [("dest", "Peer"), ("source", "Peer"), ("root", "Root")];
+    let peer = peer
+        .into_iter()
+        .find_map(|(word, variant)| Some((of(word)?, variant)));
+    uses.extend(peer.map(|(p, variant)| format!("Argument::{variant}({})", p.name)));
+    uses.extend(
+        procedure
+            .constructs()
+            .then(|| "Argument::Constructs".into()),
+    );
+    format!(",\n    &[{}]", uses.join(", "))
 }
 
 /// The memory that a call uses, as further arguments of its guard.

@@ -98,6 +98,25 @@ impl Procedure {
         has(&["errhandler"], Access::In) && has(&["comm", "session"], Access::Out)
     }
 
+    /// Count and datatype of the first buffer.
+    pub(crate) fn first_length(&self) -> Option<[&Parameter; 2]> {
+        let is = |p: &Parameter, word: &str| p.kind.word() == word && p.length == Length::One;
+        let mut pairs = self.parameters.windows(2);
+        let found = pairs.find(|two| is(&two[0], "count") && is(&two[1], "datatype"))?;
+        Some([&found[0], &found[1]])
+    }
+
+    /// Whether it makes or frees a communicator, a window or a file.
+    pub(crate) fn constructs(&self) -> bool {
+        let is_shared = |p: &Parameter| {
+            ["comm", "win", "file"].contains(&p.kind.word()) && p.length == Length::One
+        };
+        let is_changed = |p: &Parameter| matches!(p.access, Access::Out | Access::InOut);
+        self.parameters
+            .iter()
+            .any(|p| is_shared(p) && is_changed(p))
+    }
+
     /// The memory of the program that a call uses until it returns, or until its request ends: the
     /// places of address, count and datatype among the parameters, and whether it is written. Only
     /// messages and operations on windows say so.

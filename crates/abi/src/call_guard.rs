@@ -7,6 +7,7 @@
 //! and the library is built to abort (`raise::on_panic` prints the message).
 
 use crate::buffer::UserBuffer;
+use crate::call_key::Argument;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, Errhandler, File, Session, Win};
@@ -173,14 +174,16 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 }
 
 /// Repeats a call that found no rank, after announcing it to the trace. Without a trace, MPI is not
-/// running, which is a fatal error. `used`: memory of the program, and whether the call writes it.
+/// running, which is a fatal error. `uses`: arguments that tell the call from others of its procedure.
+/// `used`: memory of the program, and whether the call writes it.
 #[inline(always)]
 pub fn announced(
     procedure: &'static str,
     again: impl FnOnce() -> c_int,
+    uses: &[Argument],
     used: &[(UserBuffer, bool)],
 ) -> c_int {
-    if !LIBRARY.enter(procedure, CallKind::Operation) {
+    if !LIBRARY.enter(procedure, CallKind::Operation, uses) {
         return not_running(procedure);
     }
     let is_noted = note_use(used);
@@ -217,7 +220,7 @@ pub fn announced_poll(
     again: impl FnOnce() -> c_int,
     has_result: impl FnOnce() -> bool,
 ) -> c_int {
-    if !LIBRARY.enter(procedure, CallKind::Poll) {
+    if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
         return not_running(procedure);
     }
     let code = again();

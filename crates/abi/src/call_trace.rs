@@ -8,6 +8,7 @@
 //! Where several threads call at the same time, the pointer stays while one of them is in an
 //! announced call, and calls of others that begin meanwhile are not announced.
 
+use crate::call_key::{Argument, constructs, key_of};
 use crate::call_profile::CallProfile;
 use crate::compute_clock::ComputeClock;
 use crate::error::Error;
@@ -17,6 +18,7 @@ use crate::state::Rank;
 use fabric::System;
 use model::check_cores;
 use model::compute_trace::{CallKind, Replay};
+use mpi::{CallKey, ProgramCall};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The trace of this rank's calls.
@@ -72,9 +74,16 @@ impl Watch {
         !matches!(self.lock().time, Time::None)
     }
 
-    /// A call begins. `publish` lets the library find the rank.
-    pub fn enter(&self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
-        self.lock().begin(rank, call, kind, publish);
+    /// A call begins, whose arguments are `uses`. `publish` lets the library find the rank.
+    pub fn enter(
+        &self,
+        rank: &Rank,
+        call: &'static str,
+        kind: CallKind,
+        uses: &[Argument],
+        publish: impl FnOnce(),
+    ) {
+        self.lock().begin(rank, call, kind, uses, publish);
     }
 
     /// A call begins, unless the trace is being changed: a signal handler must not wait for that.
@@ -90,7 +99,7 @@ impl Watch {
             Err(TryLockError::Poisoned(inner)) => inner.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        inner.begin(rank, call, kind, publish);
+        inner.begin(rank, call, kind, &[], publish);
         Some(())
     }
 
@@ -118,6 +127,7 @@ impl Watch {
         if let Some(profile) = &inner.profile {
             profile.begin(rank);
         }
+        inner.begin_steps(rank);
         inner.computes();
     }
 
@@ -139,15 +149,22 @@ impl Watch {
 }
 
 impl Inner {
-    fn begin(&mut self, rank: &Rank, call: &'static str, kind: CallKind, publish: impl FnOnce()) {
+    fn begin(
+        &mut self,
+        rank: &Rank,
+        call: &'static str,
+        kind: CallKind,
+        uses: &[Argument],
+        publish: impl FnOnce(),
+    ) {
         self.depth += 1;
         if self.depth == 1 {
-            self.enter(rank, call, kind);
+            self.enter(rank, call, kind, uses);
             publish();
         }
     }
 
-    fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind) {
+    fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind, uses: &[Argument]) {
         let computed = match &mut self.time {
             Time::None => 0,
             Time::Measured(scale) => {
@@ -158,9 +175,20 @@ impl Inner {
                 .enter(call, kind)
                 .unwrap_or_else(|why| another_run(rank, call, &why)),
         };
+        let key = match self.time {
+            Time::Measured(_) => key_of(rank, uses),
+            _ => CallKey {
+                constructs: constructs(uses),
+                ..CallKey::default()
+            },
+        };
         self.say_threads(rank, call);
         if rank.in_virtual_time {
-            rank.mpi.enter(call, computed);
+            rank.mpi.enter(ProgramCall {
+                name: call,
+                computed,
+                key,
+            });
         }
         if let Some(profile) = &self.profile {
             profile.enter(rank, call);
@@ -176,10 +204,18 @@ impl Inner {
         if rank.in_virtual_time {
             rank.mpi.leave(has_result);
         }
+        self.begin_steps(rank);
         if let Some(profile) = &self.profile {
             profile.leave(rank);
         }
         self.computes();
+    }
+
+    /// Begins the steps that the replayed trace marks here.
+    fn begin_steps(&mut self, rank: &Rank) {
+        if let Time::Replayed(replay) = &mut self.time {
+            (0..replay.take_steps()).for_each(|_| rank.mpi.begin_step());
+        }
     }
 
     /// The program computes from now on.

@@ -6,6 +6,7 @@
 use crate::args::{self, Flag};
 use crate::buffer::UserBuffer;
 use crate::call_guard::{self, Object};
+use crate::call_key::Argument;
 use crate::callback;
 use crate::constants::*;
 use crate::handle::*;

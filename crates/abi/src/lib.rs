@@ -27,6 +27,7 @@ pub mod args;
 mod bootstrap;
 pub mod buffer;
 pub mod call_guard;
+pub mod call_key;
 mod call_profile;
 mod call_trace;
 pub mod callback;

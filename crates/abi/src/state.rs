@@ -5,6 +5,7 @@
 //! only the procedures marked `e` in the table.
 
 use crate::call_guard::Object;
+use crate::call_key::Argument;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::fortran::Fortran;
@@ -94,14 +95,15 @@ impl Library {
         unsafe { self.outside.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Announces a call of a traced program. False if no program is traced, so MPI is not running.
+    /// Announces a call of a traced program, with its arguments. False if no program is traced, so
+    /// MPI is not running.
     #[cold]
-    pub fn enter(&self, call: &'static str, kind: CallKind) -> bool {
+    pub fn enter(&self, call: &'static str, kind: CallKind, uses: &[Argument]) -> bool {
         let Some(rank) = self.rank_outside() else {
             return false;
         };
         if let Some(watch) = &rank.watch {
-            watch.enter(rank, call, kind, || {
+            watch.enter(rank, call, kind, uses, || {
                 let rank = ptr::from_ref(rank).cast_mut();
                 self.rank.store(rank, Ordering::Release);
             });

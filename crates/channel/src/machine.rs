@@ -1,6 +1,6 @@
 //! The machine on which a rank lives, and its time: virtual on a modelled one.
 
-use device::{Effort, Note, VirtualTime};
+use device::{Effort, Note, ProgramCall, VirtualTime};
 
 use crate::rdma::Rdma;
 use crate::{Result, Router};
@@ -17,11 +17,18 @@ impl Router {
 }
 
 impl Machine<'_> {
-    /// The program enters a call of the library, after `computed` nanoseconds of computing. Only
-    /// virtual time needs this.
-    pub fn enter(&mut self, call: &'static str, computed: u64) {
+    /// The program enters a call of the library, after computing. Only virtual time needs this.
+    pub fn enter(&mut self, call: ProgramCall) {
         if let Some(rdma) = &mut self.0 {
-            rdma.node().enter(call, computed);
+            rdma.node().enter(call);
+        }
+    }
+
+    /// A step of the program begins now, see [`Accounting::begin_step`](device::Accounting).
+    pub fn begin_step(&mut self) {
+        let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
+        if let Some(accounting) = accounting {
+            accounting.begin_step();
         }
     }
 

@@ -5,7 +5,7 @@
 //! `None`. Callers on a hot path ask once, through [`Charges::of`]: with a real device each later
 //! charge is a predictable branch, not a virtual call.
 
-use crate::{Node, Result};
+use crate::{Node, ProgramCall, Result};
 
 /// Work that the library does with the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum Effort {
 ///             self.0 += bytes;
 ///         }
 ///     }
-///     fn enter(&mut self, _call: &'static str, _computed: u64) {}
+///     fn enter(&mut self, _call: device::ProgramCall) {}
 ///     fn begin_computing(&mut self, _nanos: u64) {}
 ///     fn compute(&mut self, _nanos: u64) -> device::Result<bool> {
 ///         Ok(false)
@@ -60,9 +60,11 @@ pub trait Accounting {
     /// Charges the rank's processor for `effort`.
     fn charge(&mut self, effort: Effort);
 
-    /// The program enters the library in `call`, after computing for `computed` nanoseconds since
-    /// its last call returned.
-    fn enter(&mut self, call: &'static str, computed: u64);
+    /// The program enters the library in `call`, after computing since its last call returned.
+    fn enter(&mut self, call: ProgramCall);
+
+    /// A step of the program begins at the rank's present time, which the machine keeps.
+    fn begin_step(&mut self) {}
 
     /// The program begins to compute for `nanos` nanoseconds, which [`compute`](Self::compute) lets
     /// pass before [`enter`](Self::enter): that one then takes no more time for them.
@@ -152,9 +154,9 @@ impl dyn Node + '_ {
     }
 
     /// Reports to a virtual clock that the program enters the library, see [`Accounting::enter`].
-    pub fn enter(&mut self, call: &'static str, computed: u64) {
+    pub fn enter(&mut self, call: ProgramCall) {
         if let Some(accounting) = self.accounting() {
-            accounting.enter(call, computed);
+            accounting.enter(call);
         }
     }
 

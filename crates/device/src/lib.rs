@@ -13,6 +13,7 @@ mod costs;
 mod delegate;
 mod host;
 mod immediates;
+mod program_call;
 mod signs;
 mod types;
 pub mod wr_table;
@@ -23,6 +24,7 @@ pub use accounting::{Accounting, Charges, Effort, Note, VirtualTime};
 pub use costs::{HostCosts, RequestCosts, StoreCosts};
 pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
 pub use immediates::with_immediates;
+pub use program_call::{CallKey, ProgramCall};
 pub use signs::Signs;
 pub use types::*;
 

@@ -60,6 +60,11 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
     compute: ComputeOption,
 
+    /// Make the start of the program's work free: connections, registrations, and the making and
+    /// freeing of communicators, windows and files. The difference is what they cost
+    #[arg(long, requires = "fabric")]
+    free_start: bool,
+
     /// Leave the system's clocks real: `clock_gettime`, `gettimeofday` and `time` show no virtual
     /// time, and sleeps and deadlines follow the computer's clock
     #[arg(long, requires = "fabric")]
@@ -168,6 +173,8 @@ pub(crate) struct ModelledJob {
     record: Option<(Output, String)>,
     /// Conflicts of accesses to windows are reported.
     checks_windows: bool,
+    /// The compute trace that is replayed marks steps.
+    has_steps: bool,
     ranks: usize,
     /// The planned faults of ports.
     faults: Vec<PortFault>,
@@ -226,7 +233,7 @@ impl ModelledArguments {
             let checked = model::check_cores(&scene.system, per_host.min(ranks), 1);
             checked.map_err(|why| format!("--fabric {word}: {why}"))?;
         }
-        let (mut computed, mut record) = (None, None);
+        let (mut computed, mut record, mut has_steps) = (None, None, false);
         scene.compute = match &self.compute {
             ComputeOption::None => Compute::Ignored,
             ComputeOption::Measured(scale) => {
@@ -241,7 +248,9 @@ impl ModelledArguments {
                 Compute::Recorded
             }
             ComputeOption::Replay(file) => {
-                computed = Some(replayed(file, &program, ranks)?.pack());
+                let trace = replayed(file, &program, ranks)?;
+                has_steps = trace.has_steps();
+                computed = Some(trace.pack());
                 Compute::Replayed
             }
         };
@@ -252,6 +261,7 @@ impl ModelledArguments {
         scene.traced = trace.is_some();
         let checks_windows = self.check == Some(Check::Rma);
         scene.keeps_notes = checks_windows;
+        scene.free_start = self.free_start;
         let world = sim::memory::Memory::create()
             .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
         Ok(ModelledJob {
@@ -267,6 +277,7 @@ impl ModelledArguments {
             trace,
             record,
             checks_windows,
+            has_steps,
             ranks,
             faults: scene.faults.ports.as_slice().to_vec(),
         })
@@ -343,6 +354,18 @@ impl ModelledJob {
             return Ok(Vec::new());
         };
         Usage::read(&File::from(stage.world.try_clone()?))
+    }
+
+    /// The virtual times at which each rank began the marked steps of a replay, in seconds; empty
+    /// without marks.
+    pub(crate) fn steps(&self) -> io::Result<Vec<Vec<f64>>> {
+        let Some(stage) = self.launched.as_ref().filter(|_| self.has_steps) else {
+            return Ok(Vec::new());
+        };
+        let world = File::from(stage.world.try_clone()?);
+        let seconds = |times: Vec<u64>| times.into_iter().map(|time| time as f64 * 1e-12);
+        let steps = model::steps(&world, self.ranks)?.into_iter();
+        Ok(steps.map(|times| seconds(times).collect()).collect())
     }
 
     /// Whether ports have planned faults, of which the end of the job shows whether they happened.

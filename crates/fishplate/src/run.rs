@@ -342,7 +342,7 @@ impl PreparedJob {
                 if code == 0 { 1 } else { code }
             }
         };
-        let summary = summary.sum_up(|| modelled.usage());
+        let summary = summary.sum_up(&modelled);
         let end = summary
             .as_ref()
             .ok()

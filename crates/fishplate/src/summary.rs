@@ -16,6 +16,7 @@ use clap::Args;
 use model::{ProcessorWork, Resource, Usage};
 use profile::{JobFacts, ResourceUse, Summary};
 
+use crate::modelled::ModelledJob;
 use crate::output::Output;
 
 /// The most resources in a summary.
@@ -123,28 +124,26 @@ impl WantedSummary {
         self.0.as_ref().map(|wanted| wanted.counts.clone())
     }
 
-    /// Sums up the job, which has just ended. `usage` has the resources of a modelled machine.
-    pub(crate) fn sum_up(
-        self,
-        usage: impl FnOnce() -> io::Result<Vec<Usage>>,
-    ) -> Result<ReadySummary, String> {
+    /// Sums up the job, which has just ended.
+    pub(crate) fn sum_up(self, modelled: &ModelledJob) -> Result<ReadySummary, String> {
         let Some(wanted) = self.0 else {
             return Ok(ReadySummary(None));
         };
-        let summary = wanted.sum_up(usage);
+        let summary = wanted.sum_up(modelled);
         let summary = summary.map_err(|why| format!("the job's profile cannot be read: {why}"))?;
         Ok(ReadySummary(Some((wanted, summary))))
     }
 }
 
 impl Wanted {
-    fn sum_up(&self, usage: impl FnOnce() -> io::Result<Vec<Usage>>) -> io::Result<Summary> {
+    fn sum_up(&self, modelled: &ModelledJob) -> io::Result<Summary> {
         let wall_s = self.start.elapsed().as_secs_f64();
         let records = profile::read(&File::from(self.counts.try_clone()?), self.ranks)?;
         let end = records.iter().map(|record| record.time).max().unwrap_or(0);
         let facts = JobFacts {
             wall_s,
-            resources: resources(&usage()?, end),
+            resources: resources(&modelled.usage()?, end),
+            steps: modelled.steps()?,
             ..self.facts.clone()
         };
         Ok(Summary::of(facts, &records))

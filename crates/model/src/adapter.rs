@@ -303,6 +303,7 @@ impl MachineModel {
         packet: u32,
     ) -> Time {
         let doing = Activity::Write.packet(len.into(), message, packet);
+        self.heed(message);
         let piece = self.timing(adapter).piece(len);
         let bus = self.up(adapter).take(at, piece.write);
         self.note_rail(adapter, HcaPart::BusUp, bus, piece.write, doing);
@@ -320,6 +321,7 @@ impl MachineModel {
         latency: Time,
         doing: Doing,
     ) -> Time {
+        self.heed(doing.message);
         let time = self.timing(from).wire(doing.bytes.into());
         let starts = self.adapters[from as usize].link.free.max(at);
         let time = self.slowed(from, starts, time);
@@ -347,8 +349,10 @@ impl MachineModel {
     fn cross(&mut self, from: u32, to: u32, at: Time, bytes: u32) -> Time {
         let number = self.adapters[from as usize].network as usize;
         match self.inner_links[number].network {
-            Some(network) => self.cross_network(number, network, (from, to), at, bytes),
-            None => 0,
+            Some(network) if !self.is_free() => {
+                self.cross_network(number, network, (from, to), at, bytes)
+            }
+            _ => 0,
         }
     }
 
@@ -434,6 +438,12 @@ impl MachineModel {
                 clock.at(paced, Event::Paced { stream });
                 continue;
             }
+            let qp = &self.qps[stream as usize / 2];
+            self.heed(if stream % 2 == 0 {
+                qp.to_send
+            } else {
+                qp.answer
+            });
             self.qps[stream as usize / 2].paced = now + self.timing(adapter).pace(len);
             let end = self.read(adapter, now, len, stream);
             self.adapters[adapter as usize].reading = stream;

@@ -1,23 +1,42 @@
 //! Compute traces: the time that ranks compute between their MPI calls, as a file. For every call
-//! with a result it has the call's name and the nanoseconds before it. Polls that found nothing and
-//! readings of the clock have lines of their own, one for equal calls in a row, because their
-//! number depends on the machine. A run with a trace is deterministic. Several traces of one
-//! program combine to one that a disturbance of one run does not spoil ([`ComputeTrace::middle`]).
+//! with a result it has the call's name, the nanoseconds before it, and its key ([`CallKey`]), by
+//! which equal steps are found. Polls that found nothing and readings of the clock have lines of
+//! their own, one for equal calls in a row, because their number depends on the machine. A run with
+//! a trace is deterministic. Several traces of one program combine to one that a disturbance of one
+//! run does not spoil ([`ComputeTrace::middle`]).
+//!
+//! A trace for a replay has no keys, and may mark where steps begin
+//! ([`ComputeTrace::with_steps`]): the machine keeps the times at which ranks get there.
 //!
 //! Invariant: a file is used only if its version, program, number of ranks and the name of each
 //! call with a result match.
 
+mod key;
 mod replay;
 
+use std::fmt::Write;
 use std::fs::File;
+
+use device::CallKey;
 
 use crate::run_log::computed;
 pub use replay::{CallKind, Replay};
 
 const TITLE: &str = "# fishplate: what each rank computed before each of its calls, in nanoseconds";
-const VERSION: &str = "version 2";
-const OLD_VERSION: &str = "version 1";
+const VERSION: &str = "version 3";
+const OLD_VERSIONS: [(&str, &str); 2] = [
+    (
+        "version 1",
+        "does not tell polls without a result from other calls",
+    ),
+    (
+        "version 2",
+        "does not tell calls of one procedure apart, by which loops are found",
+    ),
+];
 const END: &str = "end";
+/// The line before the first call of a step.
+const STEP: &str = "step";
 
 /// A compute trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +67,7 @@ impl ComputeTrace {
                 name: &call.name,
                 nanos: call.nanos,
                 times: call.times,
+                key: &key::text(call.key),
             };
             entry.write(lines);
         }
@@ -92,10 +112,9 @@ impl ComputeTrace {
         };
         for wanted in [TITLE, VERSION] {
             let (at, line) = next(wanted)?;
-            if line == OLD_VERSION {
+            if let Some((old, lack)) = OLD_VERSIONS.iter().find(|old| old.0 == line) {
                 return Err(format!(
-                    "line {at}: it is of {OLD_VERSION}, which does not tell polls without a result from other calls; record it \
-                     again"
+                    "line {at}: it is of {old}, which {lack}; record it again"
                 ));
             }
             if line != wanted {
@@ -120,7 +139,8 @@ impl ComputeTrace {
             let mut own = String::new();
             for call in 0..calls {
                 let (at, line) = next(&format!("call {} of rank {rank}", call + 1))?;
-                if Entry::read(line).is_none() {
+                let is_known = |entry: Entry| key::parse(entry.key).is_some();
+                if line != STEP && !Entry::read(line).is_some_and(is_known) {
                     return wrong(at, "a call's name and nanoseconds", line);
                 }
                 own.push_str(line);
@@ -166,9 +186,14 @@ impl ComputeTrace {
         };
         let ranks = self.ranks.iter().map(|lines| {
             let mut text = String::new();
-            for entry in lines.lines().filter_map(Entry::read) {
-                let nanos = scaled(entry);
-                Entry { nanos, ..entry }.write(&mut text);
+            for line in lines.lines() {
+                match Entry::read(line) {
+                    Some(entry) => {
+                        let nanos = scaled(entry);
+                        Entry { nanos, ..entry }.write(&mut text);
+                    }
+                    None => step(&mut text),
+                }
             }
             text
         });
@@ -176,6 +201,53 @@ impl ComputeTrace {
             program: self.program.clone(),
             ranks: ranks.collect(),
         }
+    }
+
+    /// The calls with a result of a rank, in order: name, key, and the nanoseconds of computing
+    /// since the last such call.
+    pub fn calls(&self, rank: usize) -> impl Iterator<Item = (&str, CallKey, u64)> {
+        let lines = self.ranks.get(rank).map_or("", String::as_str).lines();
+        let mut before = 0u64;
+        lines.filter_map(Entry::read).filter_map(move |entry| {
+            before = before.saturating_add(entry.nanos);
+            if entry.times > 0 {
+                return None;
+            }
+            let key = key::parse(entry.key).unwrap_or_default();
+            Some((entry.name, key, std::mem::take(&mut before)))
+        })
+    }
+
+    /// The trace for a replay, with a mark where steps begin: of each rank the numbers of the calls
+    /// with a result that are the first of a step, in order. A step begins where the call before
+    /// it returns.
+    pub fn with_steps(&self, begins: &[Vec<usize>]) -> ComputeTrace {
+        let ranks = self.ranks.iter().enumerate().map(|(rank, lines)| {
+            let mut begins = begins.get(rank).into_iter().flatten().peekable();
+            let mut text = String::with_capacity(lines.len());
+            let (mut calls, mut is_first) = (0, true);
+            for entry in lines.lines().filter_map(Entry::read) {
+                // Polls before a call belong to its step.
+                while is_first && begins.next_if(|begin| **begin <= calls).is_some() {
+                    step(&mut text);
+                }
+                Entry { key: "", ..entry }.write(&mut text);
+                is_first = entry.times == 0;
+                calls += usize::from(is_first);
+            }
+            begins.for_each(|_| step(&mut text));
+            text
+        });
+        ComputeTrace {
+            program: self.program.clone(),
+            ranks: ranks.collect(),
+        }
+    }
+
+    /// Whether steps are marked.
+    pub fn has_steps(&self) -> bool {
+        let mut lines = self.ranks.iter().flat_map(|lines| lines.lines());
+        lines.any(|line| line == STEP)
     }
 
     /// One trace of several of the same program: the median of each call's time. `None` if not all
@@ -195,7 +267,7 @@ impl ComputeTrace {
                 nanos.push(entry.nanos);
                 for others in &mut lines[1..] {
                     let other = others.next()??;
-                    if (other.name, other.times) != (entry.name, entry.times) {
+                    if !other.is_of(&entry) {
                         return None;
                     }
                     nanos.push(other.nanos);
@@ -251,8 +323,13 @@ fn number(line: &str, before: &str) -> Option<usize> {
     line.strip_prefix(before)?.parse().ok()
 }
 
-/// One line of a rank: a call with a result, or equal calls in a row without one. The latter end in
-/// their number, as in `MPI_Test 730 x12`.
+fn step(text: &mut String) {
+    text.push_str(STEP);
+    text.push('\n');
+}
+
+/// One line of a rank: a call with a result, or equal calls in a row without one. The latter have
+/// their number, as in `MPI_Test 730 x12`. A key follows, as in `MPI_Send 12 c257,s4,p-1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry<'a> {
     name: &'a str,
@@ -260,28 +337,51 @@ struct Entry<'a> {
     nanos: u64,
     /// 0 for a call with a result, else the number of calls.
     times: u64,
+    /// The key as text; empty without one.
+    key: &'a str,
 }
 
 impl<'a> Entry<'a> {
     fn read(line: &'a str) -> Option<Entry<'a>> {
-        let (name, numbers) = line.split_once(' ')?;
-        let (nanos, times) = match numbers.split_once(" x") {
-            Some((nanos, times)) => (nanos, times.parse().ok().filter(|times| *times > 0)?),
-            None => (numbers, 0),
-        };
+        let mut words = line.split(' ');
+        let (name, nanos) = (words.next()?, words.next()?);
+        let (mut times, mut key) = (0, "");
+        for word in words {
+            match word.strip_prefix('x') {
+                Some(number) => times = number.parse().ok().filter(|times| *times > 0)?,
+                None if key.is_empty() && !word.is_empty() => key = word,
+                None => return None,
+            }
+        }
         Some(Entry {
             name,
             nanos: nanos.parse().ok()?,
             times,
+            key,
         })
     }
 
+    /// Whether both are of the same call.
+    fn is_of(&self, other: &Entry) -> bool {
+        (self.name, self.times, self.key) == (other.name, other.times, other.key)
+    }
+
     fn write(&self, text: &mut String) {
-        let Entry { name, nanos, times } = self;
-        text.push_str(&match times {
-            0 => format!("{name} {nanos}\n"),
-            _ => format!("{name} {nanos} x{times}\n"),
-        });
+        let Entry {
+            name,
+            nanos,
+            times,
+            key,
+        } = self;
+        // A String takes every text.
+        let _ = write!(text, "{name} {nanos}");
+        if *times > 0 {
+            let _ = write!(text, " x{times}");
+        }
+        if !key.is_empty() {
+            let _ = write!(text, " {key}");
+        }
+        text.push('\n');
     }
 }
 
@@ -365,13 +465,60 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_older_version_is_refused_with_the_remedy() {
-        let why = ComputeTrace::parse(&computing().text().replace(VERSION, OLD_VERSION));
-        let why = why.unwrap_err();
-        assert!(
-            why.starts_with("line 2: it is of version 1") && why.ends_with("record it again"),
-            "{why}"
+    fn a_file_of_an_older_version_is_refused_with_the_remedy() {
+        for (old, _) in OLD_VERSIONS {
+            let why = ComputeTrace::parse(&computing().text().replace(VERSION, old)).unwrap_err();
+            assert!(
+                why.starts_with(&format!("line 2: it is of {old}"))
+                    && why.ends_with("record it again"),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn calls_have_their_keys_and_the_computing_since_the_last_one() {
+        let trace =
+            of(&["MPI_Send 5 c257,s4,p-1\nMPI_Test 7 x2\nMPI_Wait 1\nMPI_Win_create 0 n\n"]);
+        let text = trace.text();
+        assert_eq!(ComputeTrace::parse(&text), Ok(trace.clone()));
+        let send = CallKey {
+            comm: Some(257),
+            size: Some(4),
+            peer: Some(-1),
+            constructs: false,
+        };
+        let made = CallKey {
+            constructs: true,
+            ..CallKey::default()
+        };
+        let calls: Vec<_> = trace.calls(0).collect();
+        let wait = ("MPI_Wait", CallKey::default(), 8);
+        assert_eq!(
+            calls,
+            [("MPI_Send", send, 5), wait, ("MPI_Win_create", made, 0)]
         );
+        assert_eq!(trace.calls(1).count(), 0);
+        let other =
+            of(&["MPI_Send 5 c257,s5,p-1\nMPI_Test 7 x2\nMPI_Wait 1\nMPI_Win_create 0 n\n"]);
+        assert_eq!(ComputeTrace::median(&[&trace, &other]), None);
+        let why = ComputeTrace::parse(&text.replace("c257,", "q7,")).unwrap_err();
+        assert!(why.contains("wanted is a call's name"), "{why}");
+    }
+
+    #[test]
+    fn steps_are_marked_where_the_call_before_returns() {
+        let trace = of(&[
+            "MPI_Send 1 p1\nMPI_Test 7 x2\nMPI_Wait 1\nMPI_Send 2 p1\n",
+            "",
+        ]);
+        let marked = trace.with_steps(&[vec![1, 2, 3], Vec::new()]);
+        let wanted = "MPI_Send 1\nstep\nMPI_Test 7 x2\nMPI_Wait 1\nstep\nMPI_Send 2\nstep\n";
+        assert_eq!(marked, of(&[wanted, ""]));
+        assert_eq!(ComputeTrace::parse(&marked.text()), Ok(marked.clone()));
+        assert!(marked.has_steps() && !trace.has_steps());
+        assert_eq!(marked.scaled(1000), marked);
+        assert_eq!(marked.total(), trace.total());
     }
 
     #[test]

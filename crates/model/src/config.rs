@@ -22,6 +22,8 @@ pub struct MachineConfig {
     pub traced: bool,
     /// The notes of ranks are kept.
     pub keeps_notes: bool,
+    /// Connections, registrations, communicators, windows and files are made for nothing.
+    pub free_start: bool,
     /// The virtual time of the program's own computing.
     pub compute: Compute,
 }
@@ -88,6 +90,7 @@ impl MachineConfig {
             intra_host: IntraHost::default(),
             traced: false,
             keeps_notes: false,
+            free_start: false,
             compute: Compute::Ignored,
         })
     }
@@ -101,7 +104,9 @@ impl MachineConfig {
             by_hca,
             self.hosts.len() as u64,
             system.len() as u64,
-            u64::from(self.traced) | u64::from(self.keeps_notes) << 1,
+            u64::from(self.traced)
+                | u64::from(self.keeps_notes) << 1
+                | u64::from(self.free_start) << 2,
             self.compute.encode(),
         ];
         let words = head.into_iter().chain(fault_words(&self.faults));
@@ -154,6 +159,7 @@ impl MachineConfig {
                 },
                 traced: kept & 1 == 1,
                 keeps_notes: kept >> 1 & 1 == 1,
+                free_start: kept >> 2 & 1 == 1,
                 compute: Compute::decode(compute),
             }),
         }
@@ -291,6 +297,7 @@ mod tests {
         config.faults.no_immediates = true;
         config.traced = true;
         config.keeps_notes = true;
+        config.free_start = true;
         config.compute = Compute::Measured(1500);
         let kinds = [
             PortFaultKind::Down,

@@ -109,7 +109,8 @@ impl Device for ModelDevice {
             let region = net
                 .regions
                 .register(place, address as u64, len as u64, access)?;
-            Ok((region, net.pin(place, len as u64)))
+            let time = net.pin(place, len as u64);
+            Ok((region, if net.free_start.is_wanted { 0 } else { time }))
         })?;
         if time > 0 {
             keep_busy(&self.turn, time, Activity::Register.alone(len));

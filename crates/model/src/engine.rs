@@ -23,7 +23,8 @@ const ATOMIC: u64 = 28;
 impl MachineModel {
     /// Handles the arrival of the processor's store.
     pub(super) fn doorbell(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        let adapter = self.qps[q as usize].adapter;
+        let (adapter, number) = (self.qps[q as usize].adapter, self.qps[q as usize].to_begin);
+        self.heed(number);
         if self.timing(adapter).one_by_one {
             let qp = &mut self.qps[q as usize];
             if qp.occupied {
@@ -37,7 +38,8 @@ impl MachineModel {
 
     /// Takes up a request, which the processor has pushed or which the HCA fetches.
     fn take_up(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        let adapter = self.qps[q as usize].adapter;
+        let (adapter, number) = (self.qps[q as usize].adapter, self.qps[q as usize].to_begin);
+        self.heed(number);
         if self.timing(adapter).blueflame {
             return self.fetched(q, clock);
         }
@@ -56,7 +58,8 @@ impl MachineModel {
 
     /// Starts the fetch of a work request over the bus.
     pub(super) fn fetch(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        let adapter = self.qps[q as usize].adapter;
+        let (adapter, number) = (self.qps[q as usize].adapter, self.qps[q as usize].to_begin);
+        self.heed(number);
         let time = self.timing(adapter).fetch(inlined);
         let end = self.down(adapter).take(clock.now(), time);
         let doing = Activity::WorkRequest.alone(inlined as usize);
@@ -103,19 +106,22 @@ impl MachineModel {
         if qp.engine > now {
             return self.ask_begin(q, clock);
         }
-        let message = &mut self.messages[number];
-        let is_fetched = message.is_fetched();
-        let adapter = qp.adapter;
-        let timing = &self.timings[self.adapters[adapter as usize].timing as usize];
-        let waits = match message.kind.is_answered() {
-            true => qp.reads >= timing.reads,
-            false => is_fetched && (qp.ahead >= AHEAD || qp.fetching >= timing.prefetch),
+        let (adapter, reads, fetching, ahead) = (qp.adapter, qp.reads, qp.fetching, qp.ahead);
+        let (kind, is_fetched) = {
+            let message = &self.messages[number];
+            (message.kind, message.is_fetched())
+        };
+        self.heed(number);
+        let timing = self.timing(adapter);
+        let waits = match kind.is_answered() {
+            true => reads >= timing.reads,
+            false => is_fetched && (ahead >= AHEAD || fetching >= timing.prefetch),
         };
         if waits {
             // The event that ends the obstacle schedules this again.
             return;
         }
-        let engine = timing.engine_of(message.kind);
+        let engine = timing.engine_of(kind);
         if !granted {
             let start = self.take_chip(adapter, now);
             if start > now {
@@ -268,6 +274,7 @@ impl MachineModel {
         let (to, mut latency) = (message.to, message.latency);
         let is_send = message.kind == RequestKind::Send;
         self.qps[q as usize].ahead = self.qps[q as usize].ahead.saturating_sub(fetched);
+        self.heed(number);
         let timing = self.timing(adapter);
         latency += timing.send + if is_send { timing.matching } else { 0 };
         let target = match to {

@@ -26,6 +26,7 @@ pub mod explain;
 #[cfg(feature = "toml")]
 pub mod fault_file;
 mod faults;
+mod free_start;
 pub mod library;
 mod lookahead;
 mod message;
@@ -69,7 +70,7 @@ pub use cores::check_cores;
 pub use faults::Faults;
 pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
 pub use port_faults::{MOST_PORT_FAULTS, PortFault, PortFaultKind, PortFaults};
-pub use run_log::Notes;
+pub use run_log::{Notes, steps};
 pub use traffic::Traffic;
 pub use usage::{ProcessorWork, Resource, Usage};
 
@@ -105,6 +106,7 @@ pub struct MachineModel {
     qps: Vec<QueuePair>,
     messages: Messages,
     record: record::Record,
+    free_start: free_start::FreeStart,
     /// None: ranks run in lockstep.
     lookahead: Option<lookahead::Lookahead>,
     sums: usage::Sums,
@@ -153,6 +155,7 @@ impl MachineModel {
             qps: Vec::new_in(memory),
             messages: Messages::new(memory),
             record: record::Record::new(memory),
+            free_start: free_start::FreeStart::default(),
             lookahead: None,
             sums: usage::Sums::new(memory),
             traffic: Traffic::default(),
@@ -190,6 +193,9 @@ impl MachineModel {
         };
         if config.keeps_notes {
             net = net.keeping_notes();
+        }
+        if config.free_start {
+            return net.with_free_start();
         }
         net.look_ahead();
         net
@@ -231,10 +237,6 @@ impl MachineModel {
             }
         };
         self.qps[q as usize].probing
-    }
-
-    fn timing(&mut self, adapter: u32) -> &mut Timing {
-        &mut self.timings[self.adapters[adapter as usize].timing as usize]
     }
 
     /// The timing of messages within a host.

@@ -78,6 +78,8 @@ pub(super) struct Message {
     pub answers: u32,
     /// The latency of chips, cables and switches.
     pub latency: Time,
+    /// It occupies nothing: its rank makes or frees an object where that is free.
+    pub is_free: bool,
     pub slices: Vec<Slice>,
     pub payload: Vec<u8>,
 }
@@ -208,6 +210,7 @@ impl Messages {
             answers_sent: 0,
             answers: 0,
             latency: 0,
+            is_free: false,
             slices: Vec::new_in(self.memory),
             payload: Vec::new_in(self.memory),
         });

@@ -8,8 +8,8 @@ use sim::{Deadlock, Time, Turn};
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
 use device::{
-    Accounting, Device, Effort, Error, HostCosts, Node, Note, PortEvent, Result, Signs, StoreCosts,
-    VirtualTime,
+    Accounting, CallKey, Device, Effort, Error, HostCosts, Node, Note, PortEvent, ProgramCall,
+    Result, Signs, StoreCosts, VirtualTime,
 };
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
@@ -72,17 +72,14 @@ pub struct ModelNode {
 
 /// A call of the program.
 struct Current {
-    name: &'static str,
+    call: ProgramCall,
     start: Time,
-    /// The computing time before it, in nanoseconds.
-    computed: u64,
 }
 
 /// Equal calls in a row that returned without a result: polls, and readings of the clock.
 struct Unsuccessful {
-    name: &'static str,
-    /// The computing time before them, in nanoseconds.
-    computed: u64,
+    /// One of them, with the computing time before all of them.
+    call: ProgramCall,
     times: u64,
 }
 
@@ -229,9 +226,13 @@ pub(super) fn copy(turn: &Turn<MachineModel>, len: usize) {
             let bytes = Bytes(part as u64);
             let costs = &net.timings[0].costs;
             let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
-            let host = &mut net.hosts[net.ranks[rank as usize].host as usize];
+            let place = &net.ranks[rank as usize];
+            let host = &mut net.hosts[place.host as usize];
             let before = host.moved;
-            host.moved += traffic.picos();
+            host.moved += match place.is_free {
+                true => 0,
+                false => traffic.picos(),
+            };
             (before, net.cpu(rank, own.picos()))
         });
         keep_busy(turn, time, Activity::Copy.alone(part));
@@ -250,10 +251,11 @@ impl MachineModel {
     /// The time of a rank's processor for work that takes `time` on a normal one.
     #[inline]
     pub(super) fn cpu(&self, rank: u32, time: Time) -> Time {
-        match self.ranks[rank as usize].slowness {
+        let time = match self.ranks[rank as usize].slowness {
             100 => time,
             percent => time * u64::from(percent) / 100,
-        }
+        };
+        self.unless_free(rank, time)
     }
 }
 
@@ -375,7 +377,7 @@ impl Node for ModelNode {
         self.turn.stay().map_err(deadlock)?;
         let from = self.turn.rank();
         self.turn
-            .with(|net, clock| net.oob_send(from, peer, words, OOB_LATENCY, clock))
+            .with(|net, clock| net.oob_send(from, peer, words, net.oob_latency(), clock))
     }
 
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
@@ -434,18 +436,25 @@ impl Accounting for ModelNode {
         Ok(true)
     }
 
-    fn enter(&mut self, call: &'static str, computed: u64) {
+    fn begin_step(&mut self) {
+        let rank = self.turn.rank();
+        self.turn
+            .with(|net, clock| net.keep_step(rank, clock.of(rank)));
+    }
+
+    fn enter(&mut self, call: ProgramCall) {
         let rank = self.turn.rank();
         let left = self.computing.take();
         let time = left.unwrap_or_else(|| {
-            let time = computed.saturating_mul(1000);
+            let time = call.computed.saturating_mul(1000);
             self.turn.with(|net, _| net.cpu(rank, time))
         });
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
+        self.turn
+            .with(|net, _| net.constructs(rank, call.key.constructs));
         self.call = Some(Current {
-            name: call,
             start: self.turn.now(),
-            computed,
+            call,
         });
     }
 
@@ -455,11 +464,12 @@ impl Accounting for ModelNode {
         };
         let rank = self.turn.rank();
         self.turn.with(|net, clock| {
+            net.constructs(rank, false);
             if net.is_recording() {
-                net.note_call(rank, call.start, clock.of(rank), call.name);
+                net.note_call(rank, call.start, clock.of(rank), call.call.name);
             }
         });
-        self.keep_computed(&call, has_result);
+        self.keep_computed(&call.call, has_result);
     }
 
     fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
@@ -486,7 +496,7 @@ impl Accounting for ModelNode {
 
     fn note(&mut self, note: Note) {
         let (rank, call) = (self.turn.rank(), self.call.as_ref());
-        let call = call.map_or("", |call| call.name);
+        let call = call.map_or("", |call| call.call.name);
         self.turn
             .with(|net, clock| net.keep_note(clock.of(rank), call, note));
     }
@@ -495,11 +505,11 @@ impl Accounting for ModelNode {
 impl ModelNode {
     /// Records the computing time before a call that returns. Equal calls in a row without a result
     /// are one entry, so that a program may poll for as long as it likes.
-    fn keep_computed(&mut self, call: &Current, has_result: bool) {
+    fn keep_computed(&mut self, call: &ProgramCall, has_result: bool) {
         if let (false, Some(before)) = (has_result, &mut self.unsuccessful)
-            && before.name == call.name
+            && before.call.name == call.name
         {
-            before.computed += call.computed;
+            before.call.computed += call.computed;
             before.times += 1;
             return;
         }
@@ -507,18 +517,19 @@ impl ModelNode {
         let before = self.unsuccessful.take();
         self.turn.with(|net, _| {
             if let Some(before) = before {
-                net.keep_computed(rank, before.name, before.computed, before.times);
+                net.keep_computed(rank, &before.call, before.times);
             }
             if has_result {
-                net.keep_computed(rank, call.name, call.computed, 0);
+                net.keep_computed(rank, call, 0);
             }
         });
         if !has_result {
-            self.unsuccessful = Some(Unsuccessful {
-                name: call.name,
-                computed: call.computed,
-                times: 1,
-            });
+            let call = ProgramCall {
+                // Which of its requests a poll asks about changes nothing.
+                key: CallKey::default(),
+                ..*call
+            };
+            self.unsuccessful = Some(Unsuccessful { call, times: 1 });
         }
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Rank {
     pub gone: bool,
     /// The time that its processor takes, in percent of a normal one's.
     pub slowness: u32,
+    /// Its work and its messages cost nothing: it makes or frees an object where that is free.
+    pub is_free: bool,
     news: Vec<News>,
     /// The place of the oldest entry.
     first: usize,
@@ -75,6 +77,7 @@ impl Rank {
             host,
             gone: false,
             slowness,
+            is_free: false,
             news: Vec::new_in(memory),
             first: 0,
             written: false,

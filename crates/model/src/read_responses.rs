@@ -21,6 +21,7 @@ impl MachineModel {
         }
         to.last_answer = number;
         let (adapter, visible) = (to.adapter, to.visible);
+        self.heed(number);
         let latency = match self.messages[number].len {
             0 => 0,
             _ => self.timing(adapter).read_latency,

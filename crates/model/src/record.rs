@@ -5,6 +5,7 @@
 //! Spans are kept in a log of the world, so that the launcher can read them after the ranks have
 //! ended.
 
+use device::ProgramCall;
 use sim::Time;
 use sim::log::Log;
 use sim::memory::{Vec, WorldMemory};
@@ -17,6 +18,9 @@ pub const MOST: u64 = 4 << 20;
 /// The most calls for which the preceding computing time is kept.
 pub(crate) const MOST_CALLS: u64 = 16 << 20;
 
+/// The most beginnings of steps that are kept.
+pub(crate) const MOST_STEPS: u64 = 4 << 20;
+
 /// The most notes of ranks that are kept.
 pub(crate) const MOST_NOTES: u64 = 4 << 20;
 
@@ -28,10 +32,13 @@ pub(super) const SPANS: usize = 0;
 pub(super) const NAMES: usize = 1;
 pub(super) const COMPUTED: usize = 2;
 pub(super) const NOTES: usize = 3;
+pub(super) const STEPS: usize = 4;
 /// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;
-pub(super) const CALL: usize = 3;
+pub(super) const CALL: usize = 4;
+/// Rank and time.
+pub(super) const STEP: usize = 2;
 /// Time and call, and the words of the rank.
 pub(super) const NOTE: usize = 8;
 
@@ -283,6 +290,7 @@ pub(super) struct Record {
     listed: Log<NAME>,
     keeps_computing: bool,
     computed: Log<CALL>,
+    steps: Log<STEP>,
     keeps_notes: bool,
     notes: Log<NOTE>,
 }
@@ -298,6 +306,7 @@ impl Record {
             listed: Log::new(memory, NAMES, MOST_NAMES),
             keeps_computing: false,
             computed: Log::new(memory, COMPUTED, MOST_CALLS),
+            steps: Log::new(memory, STEPS, MOST_STEPS),
             keeps_notes: false,
             notes: Log::new(memory, NOTES, MOST_NOTES),
         }
@@ -483,14 +492,20 @@ impl MachineModel {
         });
     }
 
-    /// Records the computing time of a rank before a call, in nanoseconds; `times` is 0 for a call
-    /// with a result, else the number of equal calls without one.
-    pub(super) fn keep_computed(&mut self, rank: u32, call: &str, nanos: u64, times: u64) {
+    /// Records a call of a rank with the computing time before it; `times` is 0 for a call with a
+    /// result, else the number of equal calls without one.
+    pub(super) fn keep_computed(&mut self, rank: u32, call: &ProgramCall, times: u64) {
         if self.record.keeps_computing {
-            let name = self.name(call);
-            let entry = [u64::from(rank) << 32 | u64::from(name), nanos, times];
+            let name = self.name(call.name);
+            let who = u64::from(rank) << 32 | u64::from(name);
+            let entry = [who, call.computed, times, call.key.pack()];
             self.record.computed.push(entry);
         }
+    }
+
+    /// Keeps the time at which a rank begins a step.
+    pub(super) fn keep_step(&mut self, rank: u32, time: Time) {
+        self.record.steps.push([rank.into(), time]);
     }
 
     /// The number of a call's name.

@@ -33,6 +33,10 @@ impl MachineModel {
         }
         let number = self.messages.take();
         let qp = &mut self.qps[q as usize];
+        let is_free = self.ranks[qp.rank as usize].is_free;
+        if is_free {
+            latency = 0;
+        }
         let message = &mut self.messages[number];
         message.inline = work.inline;
         message.signaled = work.signaled;
@@ -43,6 +47,7 @@ impl MachineModel {
         (message.from, message.to, message.latency) = (q, to, latency);
         (message.life, message.sequence) = (qp.life, qp.posted);
         message.id = work.id;
+        message.is_free = is_free;
         self.record.posted += 1;
         message.number = self.record.posted;
         message.immediate = None;
@@ -81,6 +86,7 @@ impl MachineModel {
         if self.is_within(q) && self.messages[number].is_fetched() {
             self.messages[number].inline = self.capture(q, number);
         }
+        self.heed(number);
         let there = at + self.timing(adapter).mmio(inlined);
         let qp = &mut self.qps[q as usize];
         qp.last_doorbell = qp.last_doorbell.max(there);
@@ -136,6 +142,7 @@ impl MachineModel {
         let Some(number) = self.take_first(q) else {
             return;
         };
+        self.heed(number);
         let message = &self.messages[number];
         if message.signaled || status != Status::Success {
             let of = match message.kind {

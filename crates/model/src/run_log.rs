@@ -5,11 +5,12 @@
 use std::fs::File;
 use std::io;
 
+use device::CallKey;
 use sim::log;
 
 use super::record::{
-    CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, MOST_NOTES, NAME, NAMES, NOTE, NOTES, SPAN,
-    SPANS, Span,
+    CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, MOST_NOTES, MOST_STEPS, NAME, NAMES, NOTE, NOTES,
+    SPAN, SPANS, STEP, STEPS, Span,
 };
 use super::trace::Record;
 
@@ -43,6 +44,7 @@ pub(crate) struct Call {
     pub nanos: u64,
     /// 0 for a call with a result, else the number of equal calls without one.
     pub times: u64,
+    pub key: CallKey,
 }
 
 pub(crate) struct Computed {
@@ -54,16 +56,30 @@ pub(crate) struct Computed {
 pub(crate) fn computed(world: &File) -> io::Result<Computed> {
     let names = names(world)?;
     let kept = log::read::<CALL>(world, COMPUTED, MOST_CALLS)?;
-    let entry = |[who, nanos, times]: [u64; CALL]| Call {
+    let entry = |[who, nanos, times, key]: [u64; CALL]| Call {
         rank: (who >> 32) as u32,
         name: names.get(who as u32 as usize).cloned().unwrap_or_default(),
         nanos,
         times,
+        key: CallKey::unpack(key),
     };
     Ok(Computed {
         entries: kept.entries.into_iter().map(entry).collect(),
         lost: kept.lost,
     })
+}
+
+/// The virtual times at which each of `ranks` ranks began the steps that its compute trace marks,
+/// in picoseconds.
+pub fn steps(world: &File, ranks: usize) -> io::Result<Vec<Vec<u64>>> {
+    let kept = log::read::<STEP>(world, STEPS, MOST_STEPS)?;
+    let mut times = vec![Vec::new(); ranks];
+    for [rank, time] in kept.entries {
+        if let Some(times) = times.get_mut(rank as usize) {
+            times.push(time);
+        }
+    }
+    Ok(times)
 }
 
 /// The notes of all ranks of a run.

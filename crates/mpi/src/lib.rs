@@ -70,6 +70,7 @@ pub mod window;
 pub use bootstrap::{NewPeer, Wiring};
 pub use calls::{Claimed, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type};
 pub use channel::lock::Misuse;
+pub use channel::{CallKey, ProgramCall};
 pub use dims::dims_create;
 pub use drive::Completion;
 pub use error::{Class, Error, Result};

@@ -28,7 +28,7 @@ use crate::request::{Finished, Mode, RequestId, Waiting};
 use crate::task::Tasks;
 use crate::types::Types;
 use crate::window::Windows;
-use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, Status};
+use crate::{ANY_SOURCE, ANY_TAG, Class, Error, ProgramCall, Result, Status};
 
 /// A rank of a job. Threads of the process share it; its [`State`] is behind a lock.
 ///
@@ -173,13 +173,18 @@ impl Rank {
         self.waiter.now(|| self.lock().router.machine().now())
     }
 
-    /// Begins a call of the program, after `computed` nanoseconds of computing.
-    pub fn enter(&self, call: &'static str, computed: u64) {
+    /// Begins a call of the program, after its computing.
+    pub fn enter(&self, call: ProgramCall) {
         let mut state = self.lock();
-        if computed > 0 && state.windows.has_modelled_thread() {
-            state.compute_beside_thread(computed);
+        if call.computed > 0 && state.windows.has_modelled_thread() {
+            state.compute_beside_thread(call.computed);
         }
-        state.router.machine().enter(call, computed);
+        state.router.machine().enter(call);
+    }
+
+    /// A step of the program begins, between two of its calls.
+    pub fn begin_step(&self) {
+        self.lock().router.machine().begin_step();
     }
 
     /// Ends a call of the program. `has_result` is false for a poll that found nothing and for a

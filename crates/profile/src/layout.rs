@@ -38,6 +38,8 @@ pub(crate) mod head {
     /// The number of involuntary switches in the computing of a rank, plus one, or 0 if nobody
     /// times it; its time in picoseconds; and the most threads side by side.
     pub(crate) const SWITCHES: usize = 12;
+    /// The time at which MPI_Init returned, in picoseconds.
+    pub(crate) const STARTED: usize = 15;
     /// Connections of strangers to each rail.
     pub(crate) const STRANGERS: usize = 16;
 }

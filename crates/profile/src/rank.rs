@@ -101,6 +101,7 @@ impl RankProfile {
     pub fn begin(&self, procedure: &'static str, now: u64) {
         self.enter(procedure, 0);
         self.leave(now, None);
+        self.set(head::STARTED, now);
         self.set(head::STATE, RUNNING);
     }
 

@@ -72,6 +72,8 @@ pub struct RankRecord {
     pub state: State,
     /// The time of its last change, in picoseconds since the rank's start.
     pub time: u64,
+    /// The time at which MPI_Init returned, in picoseconds since the rank's start.
+    pub started: u64,
     /// The time in MPI procedures that have returned, in picoseconds.
     pub in_mpi: u64,
     /// The idle part of it, if that is known.
@@ -145,6 +147,7 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
     Ok(RankRecord {
         state,
         time: first[head::TIME],
+        started: first[head::STARTED],
         in_mpi: first[head::IN_MPI],
         waited: first[head::WAITED].checked_sub(1),
         current: current.map(|procedure| procedure.name.clone()),

@@ -21,6 +21,12 @@ pub struct Summary {
     pub fabric: Option<String>,
     /// The time of the job on the modelled machine, in seconds.
     pub virtual_s: Option<f64>,
+    /// The time at which the last rank returned from MPI_Init, in seconds; of a modelled machine.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub started_s: Option<f64>,
     /// The time of the job on this machine, in seconds.
     pub wall_s: f64,
     /// A rank has not called MPI_Finalize, so its last call and what came after it are missing.
@@ -49,6 +55,13 @@ pub struct Summary {
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
     pub computed: Vec<RankComputing>,
+    /// The virtual times at which each rank began the marked steps of a replay, in seconds; empty
+    /// without marks.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub steps: Vec<Vec<f64>>,
 }
 
 /// The computing of a rank, where it is timed.
@@ -203,6 +216,8 @@ pub struct JobFacts {
     pub wall_s: f64,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
+    /// The times at which each rank began the marked steps of a replay, in seconds.
+    pub steps: Vec<Vec<f64>>,
 }
 
 impl Summary {
@@ -221,6 +236,10 @@ impl Summary {
             virtual_s: end
                 .filter(|_| facts.fabric.is_some())
                 .map(|end| end as f64 / SECOND),
+            started_s: began()
+                .map(|(_, record)| record.started as f64 / SECOND)
+                .reduce(f64::max)
+                .filter(|_| facts.fabric.is_some()),
             fabric: facts.fabric,
             wall_s: facts.wall_s,
             partial: began().any(|(_, record)| record.state != State::Finished)
@@ -234,6 +253,7 @@ impl Summary {
             strangers: strangers(records),
             outages: outages(records),
             computed: computed(records),
+            steps: facts.steps,
         }
     }
 

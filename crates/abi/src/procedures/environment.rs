@@ -3,11 +3,13 @@
 use super::Done;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::{Call, Running};
+use crate::call_key::Argument;
 use crate::compute_clock::processor_time;
 use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::info::host_name;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
+use mpi::ProgramCall;
 use pmi::Notice;
 use std::ffi::c_int;
 
@@ -93,11 +95,11 @@ pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) 
     let is_announced = LIBRARY.rank_in_call().is_some();
     if slept > 0 && (!is_announced || rank.watch.is_none()) {
         // No call ends this: the replay of a program sleeps too, so that a trace does not count it.
-        rank.enter(call, slept);
+        rank.enter(ProgramCall::after(slept, call));
     }
     let announced = match (is_announced, may_wait) {
         (true, _) => false,
-        (false, true) => LIBRARY.enter(call, CallKind::Clock),
+        (false, true) => LIBRARY.enter(call, CallKind::Clock, &[]),
         (false, false) => LIBRARY.try_enter(call, CallKind::Clock)?,
     };
     let now = rank.now();
@@ -125,7 +127,18 @@ fn seconds(ask: impl FnOnce(&mut libc::timespec) -> c_int) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Without effect: the library has no profiling; tools define their own `MPI_Pcontrol`.
-pub fn pcontrol(_: &Call, _level: c_int) -> Done {
+/// A mark in the trace of a program's calls (MPI 5.0, chapter 15), and otherwise without effect:
+/// tools define their own `MPI_Pcontrol`.
+pub fn pcontrol(call: &Call, level: c_int) -> Done {
+    let is_outside = LIBRARY.rank_in_call().is_none();
+    if is_outside
+        && LIBRARY.enter(
+            call.procedure,
+            CallKind::Operation,
+            &[Argument::Level(level)],
+        )
+    {
+        LIBRARY.leave(call.procedure, CallKind::Operation, true);
+    }
     Ok(())
 }

@@ -137,7 +137,7 @@ fn a_panic_ends_the_process_and_says_what_happened() {
         call_guard::running(
             "MPI_Send",
             Object::None,
-            || call_guard::announced("MPI_Send", || unreachable!(), &[]),
+            || call_guard::announced("MPI_Send", || unreachable!(), &[], &[]),
             || Ok(()),
             |_, ()| panic!("slot {} is lost", 7),
         )
@@ -171,7 +171,7 @@ fn the_face_can_say_whose_handler_is_to_hear() {
             call_guard::running(
                 "MPI_Wait",
                 Object::None,
-                || call_guard::announced("MPI_Wait", || unreachable!(), &[]),
+                || call_guard::announced("MPI_Wait", || unreachable!(), &[], &[]),
                 || Ok(()),
                 |call, ()| {
                     call.raise_on(Object::Comm(MPI_COMM_WORLD));

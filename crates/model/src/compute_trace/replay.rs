@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::Entry;
+use super::{Entry, STEP};
 
 /// The most lines among which a call without a result is searched.
 const AHEAD: usize = 64;
@@ -38,6 +38,8 @@ pub struct Replay {
     carried: u64,
     /// The number of calls with a result so far.
     calls: u64,
+    /// The marked steps that have begun since they were last taken.
+    begun: u32,
 }
 
 impl Replay {
@@ -57,13 +59,32 @@ impl Replay {
     }
 
     fn of(lines: String) -> Replay {
-        Replay {
+        let mut replay = Replay {
             lines,
             at: 0,
             used: 0,
             paid: false,
             carried: 0,
             calls: 0,
+            begun: 0,
+        };
+        replay.pass_marks();
+        replay
+    }
+
+    /// The number of marked steps that begin now: after the call that has just returned, or before
+    /// the first one.
+    pub fn take_steps(&mut self) -> u32 {
+        std::mem::take(&mut self.begun)
+    }
+
+    /// Passes the marks of steps at the present line.
+    fn pass_marks(&mut self) {
+        while let Some(rest) = self.lines[self.at..].strip_prefix(STEP)
+            && rest.starts_with('\n')
+        {
+            self.at += STEP.len() + 1;
+            self.begun += 1;
         }
     }
 
@@ -163,6 +184,7 @@ impl Replay {
         }
         self.at += line.len() + 1;
         (self.used, self.paid) = (0, false);
+        self.pass_marks();
     }
 }
 
@@ -221,6 +243,18 @@ mod tests {
             why,
             "its call 1 is MPI_Test, and MPI_Send was recorded there"
         );
+    }
+
+    #[test]
+    fn a_marked_step_begins_with_the_return_of_the_call_before_it() {
+        let mut marked = replay("MPI_Send 3\nstep\nMPI_Test 9 x1\nMPI_Test 4\nstep\nMPI_Recv 1\n");
+        assert_eq!(marked.take_steps(), 0);
+        assert_eq!(marked.enter("MPI_Send", Operation), Ok(3));
+        assert_eq!([marked.take_steps(), marked.take_steps()], [1, 0]);
+        assert_eq!(poll(&mut marked, 1), [9, 4]);
+        assert_eq!(marked.take_steps(), 1);
+        assert_eq!(marked.enter("MPI_Recv", Operation), Ok(1));
+        assert_eq!(replay("step\nMPI_Send 3\n").take_steps(), 1);
     }
 
     #[test]

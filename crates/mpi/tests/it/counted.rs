@@ -132,7 +132,7 @@ fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
                     && pair.asleep[other].load(Ordering::SeqCst)
             };
             // In virtual time the receiver waits once this time has passed.
-            rank.enter("computing", LONG);
+            rank.enter(mpi::ProgramCall::after(LONG, "computing"));
             rank.leave(true);
             while !rank.is_virtual() && !is_asleep() {
                 std::thread::yield_now();

@@ -415,7 +415,7 @@ fn the_loss_of_a_new_peer_is_contained() {
         let all = all_ranks(rank, 3);
         random_program::play_on(rank, all, 3);
         assert!(rank.now() < BREAKS, "{}", rank.now());
-        rank.enter("MPI_Wtime", 2 * BREAKS);
+        rank.enter(mpi::ProgramCall::after(2 * BREAKS, "MPI_Wtime"));
         rank.leave(true);
         let peers: &[i32] = match rank.rank() {
             2 => &[0, 1],

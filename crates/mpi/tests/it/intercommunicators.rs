@@ -548,7 +548,7 @@ fn a_lost_rank_of_the_remote_group() {
     let run = play_to_end(machine(Some(SECOND)), settings, Keep::Nothing, |rank| {
         let (group, inter) = halves(rank, 2);
         talk(rank, inter);
-        rank.enter("MPI_Wtime", SECOND);
+        rank.enter(mpi::ProgramCall::after(SECOND, "MPI_Wtime"));
         rank.leave(true);
         let mut memory = [0];
         let mut receive = |source, tag| {

@@ -332,7 +332,7 @@ fn program(rank: &Arc<Rank>, seed: u64, course: Course) {
         };
         for _ in 0..pauses {
             let time = own.below(4) * own.below(COMPUTING / 3) / 1000;
-            rank.enter("MPI_Barrier", time);
+            rank.enter(mpi::ProgramCall::after(time, "MPI_Barrier"));
             rank.leave(true);
             rank.collective("MPI_Barrier", &Work::Barrier, WORLD)
                 .unwrap();

@@ -105,7 +105,7 @@ fn a_nonblocking_access_goes_on_beside_computing() {
                     false => rank.start_file_access(file, Write, own(rank), data),
                     true => rank.start_file_collective(file, Write, own(rank), Ok(data)),
                 };
-                rank.enter("compute", computed);
+                rank.enter(mpi::ProgramCall::after(computed, "compute"));
                 rank.leave(true);
                 let status = rank.wait("MPI_Wait", request.unwrap()).unwrap();
                 assert_eq!(status.bytes, BYTES as u64);

@@ -95,7 +95,7 @@ impl<'a> Player<'a> {
 
     /// Computes, without calls of MPI.
     pub(super) fn compute(&self, nanos: u64) {
-        self.rank.enter("MPI_Wtime", nanos);
+        self.rank.enter(mpi::ProgramCall::after(nanos, "MPI_Wtime"));
         self.rank.leave(true);
     }
 

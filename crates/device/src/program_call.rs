@@ -1,0 +1,93 @@
+//! A call of the program, as a machine in virtual time hears of it.
+
+/// A call of the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramCall {
+    /// The procedure's full name.
+    pub name: &'static str,
+    /// The program's computing before it, in nanoseconds.
+    pub computed: u64,
+    /// What tells the call from other calls of its procedure.
+    pub key: CallKey,
+}
+
+impl ProgramCall {
+    /// A call of `name` after `computed` nanoseconds of computing, of which nothing else is known.
+    pub fn after(computed: u64, name: &'static str) -> ProgramCall {
+        ProgramCall {
+            name,
+            computed,
+            ..ProgramCall::default()
+        }
+    }
+}
+
+/// What tells a call from other calls of its procedure. Equal steps of a program have equal keys,
+/// also on ranks with other neighbours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallKey {
+    /// The number of its communicator: the rank's handle, which other ranks may number otherwise.
+    pub comm: Option<u32>,
+    /// The class of its length: the number of bits of the number of bytes.
+    pub size: Option<u8>,
+    /// The peer's rank less that of the caller; of an operation with a root the root; of
+    /// MPI_Pcontrol the level.
+    pub peer: Option<i32>,
+    /// The call makes or frees a communicator, a window or a file.
+    pub constructs: bool,
+}
+
+/// The greatest number of a communicator that a key tells from others.
+const MOST_COMMS: u32 = (1 << 24) - 2;
+
+impl CallKey {
+    /// The key of a call that moves `bytes` bytes.
+    pub fn size_of(bytes: u64) -> u8 {
+        (u64::BITS - bytes.leading_zeros()) as u8
+    }
+
+    /// The key as a word.
+    pub fn pack(self) -> u64 {
+        let comm = self.comm.map_or(0, |comm| comm.min(MOST_COMMS) + 1);
+        let size = self.size.map_or(0, |size| size.min(64) + 1);
+        let peer = self.peer.unwrap_or(i32::MIN) as u32;
+        let low = u32::from(self.constructs) << 31 | u32::from(size) << 24 | comm;
+        u64::from(peer) << 32 | u64::from(low)
+    }
+
+    /// The key of a word.
+    pub fn unpack(word: u64) -> CallKey {
+        let peer = (word >> 32) as u32 as i32;
+        CallKey {
+            comm: (word as u32 & (MOST_COMMS + 1)).checked_sub(1),
+            size: ((word >> 24) as u8 & 127).checked_sub(1),
+            peer: Some(peer).filter(|peer| *peer != i32::MIN),
+            constructs: word >> 31 & 1 == 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_comes_back_from_its_word() {
+        for comm in [None, Some(0), Some(257), Some(MOST_COMMS)] {
+            for size in [None, Some(0), Some(64)] {
+                for peer in [None, Some(-5), Some(0), Some(i32::MAX)] {
+                    for constructs in [false, true] {
+                        let key = CallKey {
+                            comm,
+                            size,
+                            peer,
+                            constructs,
+                        };
+                        assert_eq!(CallKey::unpack(key.pack()), key);
+                    }
+                }
+            }
+        }
+        assert_eq!([0, 1, 8, u64::MAX].map(CallKey::size_of), [0, 1, 4, 64]);
+    }
+}
