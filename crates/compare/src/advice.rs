@@ -54,10 +54,10 @@ pub fn ratio_errors() -> [f64; 2] {
 /// A row's time if the network is slower by the error of ratios: what a message costs, in delays
 /// and in work, by that of latencies, and the rest by that of bandwidths. Computing stays.
 fn slower(row: &Row) -> Option<f64> {
-    let [_, _, latency, bandwidth, rate, _] = row.bounds?.shares;
+    let [latency, bandwidth, rate] = row.bounds?.network();
     let [of_latencies, of_bandwidths] = ratio_errors();
     let more = (latency + rate) * (of_latencies - 1.0) + bandwidth * (of_bandwidths - 1.0);
-    Some(row.time()? * (1.0 + more))
+    Some(row.value? * (1.0 + more))
 }
 
 /// The value that decides for each machine, the least first; the user's order between equal ones.
@@ -84,7 +84,7 @@ impl Advice {
                 .all(|two| two[0].currency() == two[1].currency());
         let value = match by_money {
             true => Row::money,
-            false => Row::time,
+            false => |row: &Row| row.value,
         };
         let sweep = results::table::distinct(rows.iter().map(|row| row.ranks));
         let best_of = |ranks: &usize| {
@@ -129,7 +129,9 @@ impl Advice {
             ranks,
             rival: order.get(number).map(|rival| rival.1),
             by_money,
-            fastest: ordered(&here, Row::time).first().map(|fastest| fastest.1),
+            fastest: ordered(&here, |row| row.value)
+                .first()
+                .map(|fastest| fastest.1),
             lead: over_best(number),
             spread: over_best(number.saturating_sub(1)),
             counts: counts.collect(),
@@ -162,7 +164,7 @@ impl Advice {
                 return None;
             }
             let (best, rival) = (row(best)?, row(rival)?);
-            let worse = value(best)? * slower(best)? / best.time()?;
+            let worse = value(best)? * slower(best)? / best.value?;
             Some(worse > self.margin() * value(rival)?)
         };
         decides().unwrap_or(false)
@@ -380,7 +382,7 @@ fn recordings(
     let value = |machine: usize, at: usize| {
         let row = rows.iter().find(|row| row.machine == machine)?;
         let usual = order.iter().find(|of| of.1 == machine)?.0;
-        Some(usual * row.without.get(at)? / row.time()?)
+        Some(usual * row.without.get(at)? / row.value?)
     };
     let least = |machines: &mut dyn Iterator<Item = usize>, at: usize| {
         machines
@@ -421,8 +423,11 @@ mod tests {
             ranks,
             outcome: Outcome::Ran(Box::new(summary)),
             bounds: Some(Bounds {
-                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0],
+                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0],
             }),
+            start: Some(0.0),
+            prediction: None,
+            value: Some(seconds),
             price: Err(PriceGap::Missing(vec!["host"])),
             without: vec![seconds; 3],
         }

@@ -1,10 +1,12 @@
-//! The bound of a program on a machine: the greatest of six shares of its time.
+//! The bound of a program on a machine: the greatest share of its time, but for the start.
 //!
-//! The time of a run falls into three parts: the mean computing of the ranks; the time beyond it
-//! that remains on a machine without any cost of communication, which is *imbalance* (uneven
-//! computing, and ranks that wait for each other's computing); and the rest, which the network
-//! and the storage cost. The rest is divided in proportion to the time that disappears if one kind
-//! of cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
+//! The time of a run falls into: the *start* (what disappears where launch, connections,
+//! registrations, communicators, windows and files are free); the mean computing of the ranks; the
+//! time beyond it that remains on a machine without any cost of communication, which is
+//! *imbalance* (uneven computing, and ranks that wait for each other's computing) and *noise*
+//! (ranks with equal calls whose computing differs by chance); and the rest, which the network and
+//! the storage cost. The rest is divided in proportion to the time that disappears if one kind of
+//! cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
 //! switches), *bandwidth* (all rates in bytes), *message rate* (work for each message, one after
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
 //! machine with a storage).
@@ -105,34 +107,52 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The shares of [`Bounds::NAMES`].
-    pub shares: [f64; 6],
+    pub shares: [f64; 8],
+}
+
+/// The replays that divide the time of a run, all of them with a free start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Replays {
+    /// Seconds on the machine.
+    pub free: f64,
+    /// Seconds on a machine without any cost of communication.
+    pub everything: f64,
+    /// Seconds without each of [`Ideal::SINGLE`].
+    pub single: [f64; 4],
 }
 
 impl Bounds {
     /// The names of the shares.
-    pub const NAMES: [&str; 6] = [
+    pub const NAMES: [&str; 8] = [
         "computing",
         "imbalance",
         "latency",
         "bandwidth",
         "message rate",
         "storage",
+        "start",
+        "noise",
     ];
+    const STORAGE: usize = 5;
+    const START: usize = 6;
+    const NOISE: usize = 7;
+    /// The shares in the order of tables.
+    const ORDER: [usize; 8] = [Bounds::START, 0, 1, Bounds::NOISE, 2, 3, 4, Bounds::STORAGE];
 
-    /// The shares of a run. `everything` is its time on a machine without cost of communication;
-    /// `single` its times without each of [`Ideal::SINGLE`].
-    pub fn of(summary: &Summary, everything: f64, single: [f64; 4]) -> Bounds {
+    /// The shares of a run. `noise`: the part of the waiting for computing that is chance.
+    pub fn of(summary: &Summary, replays: &Replays, noise: f64) -> Bounds {
         let time = summary.virtual_s.unwrap_or(0.0);
         if time <= 0.0 {
-            return Bounds { shares: [0.0; 6] };
+            return Bounds { shares: [0.0; 8] };
         }
         let computed: f64 = summary.per_rank.iter().map(|rank| rank.compute_s).sum();
         let mean = (computed / summary.ranks.max(1) as f64).min(time);
+        let free = replays.free.clamp(mean, time);
         // A replay without costs may take a little longer where it takes another path.
-        let everything = everything.clamp(mean, time);
-        let saved = single.map(|without| (time - without).max(0.0));
+        let everything = replays.everything.clamp(mean, free);
+        let saved = replays.single.map(|without| (free - without).max(0.0));
         let sum: f64 = saved.iter().sum();
-        let costs = time - everything;
+        let costs = free - everything;
         let [latency, bandwidth, rate, storage] = match sum > 0.0 {
             true => saved.map(|saved| costs * saved / sum / time),
             // Nothing shows whose costs they are: they are the network's.
@@ -141,36 +161,60 @@ impl Bounds {
                 [third, third, third, 0.0]
             }
         };
+        let waiting = everything - mean;
         Bounds {
             shares: [
                 mean / time,
-                (everything - mean) / time,
+                waiting * (1.0 - noise) / time,
                 latency,
                 bandwidth,
                 rate,
                 storage,
+                (time - free) / time,
+                waiting * noise / time,
             ],
         }
     }
 
-    /// The names of the shares that some of these rows have: storage only where a machine has one.
-    pub fn names<'a>(rows: impl IntoIterator<Item = &'a Row>) -> &'static [&'static str] {
-        let storage = |row: &Row| row.bounds.is_some_and(|bounds| bounds.shares[5] > 0.0);
-        match rows.into_iter().any(storage) {
-            true => &Bounds::NAMES,
-            false => &Bounds::NAMES[..5],
-        }
+    /// The numbers of the shares that tables of these rows show, in their order: storage where a
+    /// machine has one, noise where there is some.
+    pub fn shown<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<usize> {
+        const LEAST: f64 = 0.005;
+        let some = |share: usize, least: f64| {
+            let mut bounds = rows.clone().into_iter().filter_map(|row| row.bounds);
+            bounds.any(|bounds| bounds.shares[share] > least)
+        };
+        let is_shown = |share: &usize| match *share {
+            Bounds::STORAGE => some(Bounds::STORAGE, 0.0),
+            Bounds::NOISE => some(Bounds::NOISE, LEAST),
+            _ => true,
+        };
+        Bounds::ORDER.into_iter().filter(is_shown).collect()
     }
 
-    /// The name of the greatest share; the first of equal ones.
+    /// The name of the greatest share but the start; the first of equal ones.
     pub fn name(&self) -> &'static str {
         let mut best = 0;
         for at in 1..self.shares.len() {
-            if self.shares[at] > self.shares[best] {
+            if at != Bounds::START && self.shares[at] > self.shares[best] {
                 best = at;
             }
         }
         Bounds::NAMES[best]
+    }
+
+    /// The shares of latency, bandwidth and message rate in the time without the start.
+    pub fn network(&self) -> [f64; 3] {
+        let rest = 1.0 - self.start();
+        [2, 3, 4].map(|at| match rest > 0.0 {
+            true => self.shares[at] / rest,
+            false => 0.0,
+        })
+    }
+
+    /// The share of the start.
+    pub fn start(&self) -> f64 {
+        self.shares[Bounds::START]
     }
 }
 
@@ -197,6 +241,21 @@ mod tests {
         }
     }
 
+    fn bounds(
+        time: f64,
+        computed: [f64; 2],
+        free: f64,
+        everything: f64,
+        single: [f64; 4],
+    ) -> Bounds {
+        let replays = Replays {
+            free,
+            everything,
+            single,
+        };
+        Bounds::of(&summary(time, computed), &replays, 0.0)
+    }
+
     #[test]
     fn the_greatest_share_is_the_bound() {
         for (time, computed, everything, single, name) in [
@@ -208,7 +267,7 @@ mod tests {
             (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 3.0, 10.0], "message rate"),
             (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 7.0, 2.0], "storage"),
         ] {
-            let bounds = Bounds::of(&summary(time, computed), everything, single);
+            let bounds = bounds(time, computed, time, everything, single);
             assert_eq!(bounds.name(), name, "{bounds:?}");
             let sum: f64 = bounds.shares.iter().sum();
             assert!((sum - 1.0).abs() < 1e-9, "{bounds:?}");
@@ -216,9 +275,35 @@ mod tests {
     }
 
     #[test]
+    fn the_start_is_a_share_and_no_bound() {
+        // Of ten seconds six are the start; a second of the rest is latency.
+        let bounds = bounds(10.0, [3.0, 3.0], 4.0, 3.0, [3.0, 4.0, 4.0, 4.0]);
+        let sum: f64 = bounds.shares.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{bounds:?}");
+        assert!((bounds.start() - 0.6).abs() < 1e-9, "{bounds:?}");
+        assert!((bounds.shares[2] - 0.1).abs() < 1e-9, "{bounds:?}");
+        assert_eq!(bounds.name(), "computing");
+    }
+
+    #[test]
+    fn noise_is_the_part_of_the_waiting_that_is_chance() {
+        let replays = Replays {
+            free: 10.0,
+            everything: 9.0,
+            single: [9.0, 10.0, 10.0, 10.0],
+        };
+        let bounds = Bounds::of(&summary(10.0, [5.0, 5.0]), &replays, 0.75);
+        let [_, imbalance, .., noise] = bounds.shares;
+        assert!(
+            (imbalance - 0.1).abs() < 1e-9 && (noise - 0.3).abs() < 1e-9,
+            "{bounds:?}"
+        );
+    }
+
+    #[test]
     fn a_replay_that_takes_longer_without_costs_counts_as_no_saving() {
-        let bounds = Bounds::of(&summary(10.0, [9.0, 9.0]), 10.5, [11.0, 9.9, 10.0, 10.0]);
-        assert_eq!(bounds.shares[2..], [0.0; 4]);
+        let bounds = bounds(10.0, [9.0, 9.0], 10.0, 10.5, [11.0, 9.9, 10.0, 10.0]);
+        assert_eq!(bounds.shares[2..6], [0.0; 4]);
     }
 
     #[test]

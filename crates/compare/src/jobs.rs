@@ -24,7 +24,7 @@ use crate::bounds::Ideal;
 use crate::machine::{Change, Machine};
 use crate::record::{Record, Recording, is_disturbed};
 use crate::surroundings::Input;
-use crate::{Request, RunFolder};
+use crate::{Request, RunFolder, work};
 
 /// Replays that run at once.
 const AT_ONCE: usize = 2;
@@ -65,6 +65,8 @@ pub(crate) struct Task {
     pub(crate) ideal: Option<Ideal>,
     /// The number of the recording that is left out.
     pub(crate) without: Option<usize>,
+    /// The start of the program is free.
+    pub(crate) is_free: bool,
     changes: Vec<Change>,
 }
 
@@ -81,6 +83,7 @@ impl Task {
             ranks,
             ideal: None,
             without: None,
+            is_free: false,
             changes,
         }
     }
@@ -93,13 +96,22 @@ impl Task {
         }
     }
 
-    /// A replay on the machine with a part idealised.
+    /// A replay on the machine as it is, with a free start.
+    pub(crate) fn free(machine: usize, ranks: usize) -> Task {
+        Task {
+            is_free: true,
+            ..Task::plain(machine, ranks)
+        }
+    }
+
+    /// A replay on the machine with a part idealised, and a free start.
     pub(crate) fn ideal(request: &Request, machine: usize, ranks: usize, ideal: Ideal) -> Task {
         Task {
             machine,
             ranks,
             ideal: Some(ideal),
             without: None,
+            is_free: true,
             changes: ideal.changes(&request.machines[machine]),
         }
     }
@@ -235,12 +247,14 @@ impl Runner {
         for task in &new {
             let played = task.played(request);
             if let Entry::Vacant(place) = self.replayed.entry(played) {
-                let trace = record
-                    .of(played.ranks)
-                    .and_then(|of| of.middle(played.without));
+                let of = record.of(played.ranks);
+                let of = of.context("there is no record of so many ranks")?;
+                let trace = work::played(of, played.without, &request.wanted);
                 let trace = trace.context("there is no record of so many ranks")?;
+                let marks = of.marks(played.without, &request.wanted);
+                let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
                 let file = MemoryFile::new()?;
-                let text = trace.scaled(played.scale).text();
+                let text = trace.scaled(played.scale).with_steps(&marks).text();
                 let written = (&file.0).write_all(text.as_bytes());
                 written.context("cannot write a record for the replays")?;
                 place.insert(file);
@@ -298,6 +312,9 @@ impl Jobs<'_> {
         let trace = trace.context("there is no record of so many ranks")?;
         let mut run = self.command(machine, task.ranks, &task.changes)?;
         run.arg("--summary").arg(word("json=", &summary.path()));
+        if task.is_free {
+            run.arg("--free-start");
+        }
         run.arg("--compute");
         run.arg(word("replay:", &trace.path()));
         run.arg("--").args(&self.request.program);

@@ -9,32 +9,39 @@
 
 pub mod advice;
 pub mod bounds;
+pub mod even;
 mod jobs;
 pub mod machine;
+pub mod main_loop;
+mod measured;
 mod page;
+pub mod prediction;
 pub mod record;
 pub mod report;
 pub mod sensitivity;
 mod show;
 mod surroundings;
+pub mod work;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use profile::Summary;
 
 use advice::Advice;
-use bounds::{Bounds, Ideal};
+use bounds::{Bounds, Ideal, Replays};
 pub use jobs::Runner;
 use jobs::Task;
 pub use machine::Machine;
+use main_loop::NoLoop;
 pub use page::{page, picture};
 use record::{Collection, Record, Recordings};
 pub use report::Comparison;
-use report::{Outcome, Recorded, Row};
+use report::{LoopFacts, Outcome, Recorded, Row};
 pub use show::{json, text};
 use surroundings::FolderState;
+use work::{Marks, Measure, Wanted};
 
 /// The comparison that a user asks for.
 #[derive(Clone, Debug)]
@@ -53,6 +60,8 @@ pub struct Request {
     pub keep: Option<PathBuf>,
     /// The file with a record from before.
     pub reuse: Option<PathBuf>,
+    /// The part of the program that is compared.
+    pub wanted: Wanted,
     /// The number of recordings with each number of ranks. `None`: as many as are needed.
     pub recordings: Option<usize>,
     /// The folder in which the program runs.
@@ -88,10 +97,10 @@ impl Request {
     /// certainty. `recorded`: the recordings with each number of ranks, if they exist already.
     fn runs(&self, recorded: Option<&Record>) -> usize {
         let runs = |recordings: usize| {
-            // The machine itself, each kind of cost ideal, and each recording left out; the ideal
-            // machine once.
+            // The machine itself, with a free start too, each kind of cost ideal, and each recording
+            // left out; the ideal machine once.
             let left_out = if recordings > 1 { recordings } else { 0 };
-            let runs = |machine| 1 + Ideal::of(machine).count() + left_out;
+            let runs = |machine| 2 + Ideal::of(machine).count() + left_out;
             self.machines.iter().map(runs).sum::<usize>() + 1
         };
         match recorded {
@@ -145,11 +154,12 @@ impl Request {
 pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let before = FolderState::of(Path::new("."));
     runner.read_input()?;
-    let record = record(request, runner)?;
-    let mut rows = replay(request, &record, runner)?;
-    find_bounds(request, &record, runner, &mut rows)?;
-    find_spread(request, &record, runner, &mut rows)?;
-    let advice = advise(request, &record, runner, &rows)?;
+    let mut record = record(request, runner)?;
+    let (mut rows, free) = replay(request, &record, runner)?;
+    let measure = divide(request, &mut record, &mut rows, &free);
+    find_bounds(request, &record, runner, &mut rows, &free)?;
+    find_spread(request, &record, runner, &mut rows, measure)?;
+    let advice = advise(request, &record, runner, &rows, measure)?;
     if request.folder == RunFolder::Scratch {
         say_changed(request, &before, runner);
     }
@@ -158,6 +168,7 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
         per_host: request.per_host,
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
+        measure,
         recorded: record.counts.iter().map(recorded).collect(),
         advice,
     })
@@ -177,17 +188,27 @@ fn say_changed(request: &Request, before: &FolderState, runner: &mut Runner) {
 
 fn recorded(of: &Recordings) -> Recorded {
     let total = of.middle(None).map_or(0, |trace| trace.total());
+    let few = NoLoop::FewCalls { most: 0 };
+    let work = of.work.as_ref();
+    let found = work.map_or(Err(few), |work| {
+        let marks = work.found.as_ref();
+        marks
+            .map(|marks| LoopFacts::of(&marks.found))
+            .map_err(|why| *why)
+    });
     Recorded {
         ranks: of.ranks,
         recordings: of.traces.len(),
         aligned: of.are_aligned(),
         computing: total as f64 * 1e-9,
+        found,
+        unevenness: work.and_then(|work| work.unevenness),
     }
 }
 
 /// Reads the record, or makes one on the first machine.
 fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
-    let record = match &request.reuse {
+    let mut record = match &request.reuse {
         Some(file) => {
             let record = Record::read(file, &request.program, &request.ranks)?;
             runner.say(&request.announced(Some(&record)));
@@ -200,6 +221,9 @@ fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     };
     if let Some(file) = &request.keep {
         record.write(file)?;
+    }
+    for of in &mut record.counts {
+        of.find_work(&request.wanted)?;
     }
     for of in &record.counts {
         for machine in &request.machines {
@@ -223,6 +247,14 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
         record.counts.push(made.of(*ranks));
         collections.push(made);
     }
+    let find_work = |record: &mut Record| {
+        let mut counts = record.counts.iter_mut();
+        counts.all(|of| of.find_work(&request.wanted).is_ok())
+    };
+    if !find_work(&mut record) {
+        // The recordings are kept before the reason is reported.
+        return Ok(record);
+    }
     for (at, made) in collections.iter_mut().enumerate() {
         let ranks = record.counts[at].ranks;
         while made.made() < most && is_unsettled(request, &record, at, runner)? {
@@ -232,6 +264,7 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
             made.fill(wanted, most, || runner.record(request, first, ranks))?;
             record.counts[at] = made.of(ranks);
             runner.forget(ranks);
+            find_work(&mut record);
         }
         if let Some(remark) = made.remark(ranks) {
             runner.say(&remark);
@@ -254,7 +287,12 @@ fn is_unsettled(
     let phase = format!("replaying each recording of {ranks} ranks left out in turn");
     runner.phase(&phase, Some(tasks.len()));
     let outcomes = runner.replay(request, record, &tasks)?;
-    let times = outcomes.into_iter().map(|outcome| outcome.ok()?.virtual_s);
+    let times = tasks.iter().zip(outcomes).map(|(task, outcome)| {
+        let marks = record.of(task.ranks)?.marks(task.without, &request.wanted);
+        let seconds = |measure: Measure, summary| measure.seconds(marks.as_ref(), summary, 0.0);
+        let summary = outcome.ok()?;
+        seconds(Measure::Loop, &summary).or_else(|| seconds(Measure::Rest, &summary))
+    });
     let Some(times) = times.collect::<Option<Vec<f64>>>() else {
         return Ok(false);
     };
@@ -262,18 +300,27 @@ fn is_unsettled(
     Ok(spread.is_some_and(|spread| spread > SETTLED))
 }
 
-/// Replays the record on every machine.
-fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec<Row>> {
+/// Replays the record on every machine, and with a free start: the rows, and for each the summary
+/// of the run with a free start.
+fn replay(
+    request: &Request,
+    record: &Record,
+    runner: &mut Runner,
+) -> Result<(Vec<Row>, Vec<Option<Summary>>)> {
     let mut tasks = Vec::new();
     for Recordings { ranks, .. } in &record.counts {
         tasks.extend((0..request.machines.len()).map(|machine| Task::plain(machine, *ranks)));
     }
+    let number = tasks.len();
+    let free = |task: &Task| Task::free(task.machine, task.ranks);
+    tasks.extend(tasks.iter().map(free).collect::<Vec<_>>());
     let machines = match request.machines.len() {
         1 => "1 machine".to_owned(),
         many => format!("{many} machines"),
     };
     runner.phase(&format!("replaying on {machines}"), Some(tasks.len()));
-    let outcomes = runner.replay(request, record, &tasks)?;
+    let mut outcomes = runner.replay(request, record, &tasks)?;
+    let free = outcomes.split_off(number).into_iter().map(Result::ok);
     let rows: Vec<Row> = tasks
         .iter()
         .zip(outcomes)
@@ -283,7 +330,52 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
     if let (false, Outcome::Refused(why)) = (has_run, &rows[0].outcome) {
         bail!("the program cannot be replayed on any of the machines: {why}");
     }
-    Ok(rows)
+    Ok((rows, free.collect()))
+}
+
+/// Divides the time of each row into start, iterations and rest, and chooses what decides.
+fn divide(
+    request: &Request,
+    record: &mut Record,
+    rows: &mut [Row],
+    free: &[Option<Summary>],
+) -> Measure {
+    for (row, free) in rows.iter_mut().zip(free) {
+        let (Some(summary), Some(free)) = (row.summary(), free) else {
+            continue;
+        };
+        let start = |summary: &Summary| Some(summary.virtual_s? - summary.started_s?);
+        let saved = start(summary)
+            .zip(start(free))
+            .map(|(run, free)| run - free);
+        let start = saved.map(|saved| saved.max(0.0) + summary.started_s.unwrap_or(0.0));
+        if let Some(marks) = marks(record, row.ranks) {
+            marks.skip_start(summary, free);
+        }
+        row.start = start;
+    }
+    for row in &mut *rows {
+        let (start, marks) = (row.start.unwrap_or(0.0), marks(record, row.ranks));
+        let summary = row.summary();
+        row.prediction = summary
+            .zip(marks)
+            .and_then(|(run, marks)| marks.prediction(run, start));
+    }
+    let is_known = |row: &Row| matches!(row.prediction, Some(Ok(_))) || row.summary().is_none();
+    let measure = Measure::of(&request.wanted, rows.iter().all(is_known));
+    for row in rows {
+        row.value = row.summary().and_then(|summary| {
+            let marks = marks(record, row.ranks);
+            measure.seconds(marks.as_deref(), summary, row.start.unwrap_or(0.0))
+        });
+    }
+    measure
+}
+
+/// The loop in the recordings with a number of ranks.
+fn marks(record: &mut Record, ranks: usize) -> Option<&mut Marks> {
+    let of = record.counts.iter_mut().find(|of| of.ranks == ranks)?;
+    of.work.as_mut()?.found.as_mut().ok()
 }
 
 /// Runs idealised machines, for the bound of each row.
@@ -292,6 +384,7 @@ fn find_bounds(
     record: &Record,
     runner: &mut Runner,
     rows: &mut [Row],
+    free: &[Option<Summary>],
 ) -> Result<()> {
     let mut tasks = Vec::new();
     for Recordings { ranks, .. } in &record.counts {
@@ -313,21 +406,33 @@ fn find_bounds(
             .ok()
             .and_then(|summary| summary.virtual_s)
     };
-    for row in rows {
+    for (row, free) in rows.iter_mut().zip(free) {
         let Outcome::Ran(summary) = &row.outcome else {
             continue;
         };
+        let free = free.as_ref().and_then(|free| free.virtual_s);
         let has = |ideal| Ideal::of(&request.machines[row.machine]).any(|other| other == ideal);
         let single = Ideal::SINGLE.map(|ideal| match has(ideal) {
             true => time(row.machine, row.ranks, ideal),
-            false => summary.virtual_s,
+            false => free,
         });
         let everything = time(0, row.ranks, Ideal::Everything);
-        if let (Some(everything), [Some(latency), Some(bandwidth), Some(rate), Some(storage)]) =
-            (everything, single)
+        let noise = record
+            .of(row.ranks)
+            .and_then(|of| of.work.as_ref()?.unevenness);
+        if let (
+            Some(free),
+            Some(everything),
+            [Some(latency), Some(bandwidth), Some(rate), Some(storage)],
+        ) = (free, everything, single)
         {
-            let single = [latency, bandwidth, rate, storage];
-            row.bounds = Some(Bounds::of(summary, everything, single));
+            let replays = Replays {
+                free,
+                everything,
+                single: [latency, bandwidth, rate, storage],
+            };
+            let noise = noise.map_or(0.0, |uneven| uneven.share_of_noise());
+            row.bounds = Some(Bounds::of(summary, &replays, noise));
         }
     }
     Ok(())
@@ -339,6 +444,7 @@ fn find_spread(
     record: &Record,
     runner: &mut Runner,
     rows: &mut [Row],
+    measure: Measure,
 ) -> Result<()> {
     let several = record.counts.iter().filter(|of| of.traces.len() > 1);
     let numbered = several.flat_map(|of| (0..of.traces.len()).map(move |at| (of.ranks, at)));
@@ -354,15 +460,25 @@ fn find_spread(
     for (task, outcome) in tasks.iter().zip(runner.replay(request, record, &tasks)?) {
         let of = |row: &&mut Row| (row.machine, row.ranks) == (task.machine, task.ranks);
         let row = rows.iter_mut().find(of);
-        if let (Some(row), Some(time)) = (row, outcome.ok().and_then(|summary| summary.virtual_s)) {
-            row.without.push(time);
+        let marks = record.of(task.ranks);
+        let marks = marks.and_then(|of| of.marks(task.without, &request.wanted));
+        if let (Some(row), Ok(summary)) = (row, outcome) {
+            let start = row.start.unwrap_or(0.0);
+            let seconds = measure.seconds(marks.as_ref(), &summary, start);
+            row.without.extend(seconds);
         }
     }
     Ok(())
 }
 
 /// Finds the best machine and number of ranks, and how sure that is.
-fn advise(request: &Request, record: &Record, runner: &mut Runner, rows: &[Row]) -> Result<Advice> {
+fn advise(
+    request: &Request,
+    record: &Record,
+    runner: &mut Runner,
+    rows: &[Row],
+    measure: Measure,
+) -> Result<Advice> {
     let mut advice = Advice::of(rows, &request.machines);
     let (Some(best), Some(rival)) = (advice.best(), advice.challenger()) else {
         return Ok(advice);
@@ -382,15 +498,19 @@ fn advise(request: &Request, record: &Record, runner: &mut Runner, rows: &[Row])
             tasks.push(Task::changed(rival, ranks, of_rival.clone()));
         }
         let outcomes = runner.replay(request, record, &tasks)?;
-        let times: Result<Vec<f64>> = outcomes.into_iter().map(time).collect();
+        let marks = record
+            .of(ranks)
+            .and_then(|of| of.marks(None, &request.wanted));
+        let seconds = |(task, outcome): (&Task, Result<Summary, String>)| {
+            let summary = outcome.map_err(anyhow::Error::msg)?;
+            let is_of = |row: &&Row| (row.machine, row.ranks) == (task.machine, task.ranks);
+            let start = rows.iter().find(is_of).and_then(|row| row.start);
+            let seconds = measure.seconds(marks.as_ref(), &summary, start.unwrap_or(0.0));
+            seconds.context("a replay with a changed value has no time that can be compared")
+        };
+        let times: Result<Vec<f64>> = tasks.iter().zip(outcomes).map(seconds).collect();
         Ok(times?.chunks(2).map(|pair| [pair[0], pair[1]]).collect())
     })?;
     advice.sensitivity = Some(found);
     Ok(advice)
-}
-
-fn time(outcome: Result<Summary, String>) -> Result<f64> {
-    let summary = outcome.map_err(anyhow::Error::msg)?;
-    let time = summary.virtual_s;
-    time.ok_or_else(|| anyhow::anyhow!("a summary has no virtual time"))
 }

@@ -8,12 +8,14 @@ use results::table::{Table, significant};
 
 use crate::bounds::Bounds;
 use crate::machine::Hardware;
+use crate::measured;
 use crate::report::{Comparison, Outcome, Row};
 use crate::show;
 
 /// The page of a comparison. `uncertain` has the inferred and assumed values of each machine.
 pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]) -> Page {
     let mut results = vec![Block::from(picture(comparison))];
+    results.push(Block::Text(measured::sentences(comparison).join(" ")));
     results.extend(scaling(comparison).map(Block::from));
     results.push(show::times(comparison).into());
     let refused = comparison
@@ -80,21 +82,22 @@ pub fn picture(comparison: &Comparison) -> Plot {
         }
     });
     let unit = Unit::of(rows.iter().filter_map(|row| row.time()));
-    let series = Bounds::names(rows.iter().copied())
-        .iter()
-        .enumerate()
-        .map(|(bound, name)| {
+    let series = Bounds::shown(rows.iter().copied())
+        .into_iter()
+        .map(|bound| {
+            let name = Bounds::NAMES[bound];
             let part = |row: &Row| {
-                let shares = row
+                // Without shares all of it counts as computing.
+                let share = row
                     .bounds
-                    .map_or([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], |of| of.shares);
-                shares[bound] * row.time().unwrap_or(0.0) * unit.per_second
+                    .map_or(f64::from(bound == 0), |of| of.shares[bound]);
+                share * row.time().unwrap_or(0.0) * unit.per_second
             };
             let points = rows
                 .iter()
                 .enumerate()
                 .map(|(at, row)| (at as f64, part(row)));
-            Series::stacked(*name, points.collect())
+            Series::stacked(name, points.collect())
         });
     let (title, across) = match comparison.sweep()[..] {
         [ranks] => (
@@ -167,7 +170,7 @@ fn terms() -> Block {
     )
 }
 
-const TERMS: [(&str, &str); 11] = [
+const TERMS: [(&str, &str); 14] = [
     (
         "time",
         "virtual time from the start of the first rank to the end of the last one",
@@ -177,8 +180,16 @@ const TERMS: [(&str, &str); 11] = [
         "difference of the longest and the shortest time if one recording is left out, as a share of the time",
     ),
     (
+        "start",
+        "time that goes if launch, connections, registrations, communicators, windows and files are free",
+    ),
+    (
+        "iteration",
+        "time of an iteration of the program's loop, once the start is over",
+    ),
+    (
         "speed-up",
-        "time of the first machine over that of this one, with as many ranks",
+        "time that decides (of the loop, or without the start) on the first machine over that on this one, with as many ranks",
     ),
     (
         "eff.",
@@ -192,6 +203,10 @@ const TERMS: [(&str, &str); 11] = [
     (
         "imbalance",
         "time that would remain on a network without any cost, beyond computing: ranks wait for the work of others",
+    ),
+    (
+        "noise",
+        "part of that waiting that is chance: ranks with equal calls were disturbed while they were recorded",
     ),
     (
         "latency",

@@ -12,6 +12,8 @@ use anyhow::{Context, Result, anyhow};
 use model::compute_trace::ComputeTrace;
 use profile::RankComputing;
 
+use crate::work::{Marks, Wanted, Work};
+
 /// The recordings of one program.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Record {
@@ -28,6 +30,8 @@ pub struct Recordings {
     pub traces: Vec<ComputeTrace>,
     /// The most threads of a rank that computed side by side.
     pub threads: usize,
+    /// The work that they show, once it has been looked for.
+    pub work: Option<Work>,
 }
 
 /// Begins a line at the end of a file: the threads of a rank, where there are several.
@@ -110,6 +114,7 @@ impl Collection {
             ranks,
             traces: self.traces.clone(),
             threads: self.threads.max(1),
+            work: None,
         }
     }
 
@@ -139,6 +144,7 @@ impl Recordings {
             ranks,
             traces: Vec::new(),
             threads: 1,
+            work: None,
         }
     }
 
@@ -148,6 +154,27 @@ impl Recordings {
         let others = numbered.filter(|(number, _)| Some(*number) != without);
         let others: Vec<&ComputeTrace> = others.map(|(_, trace)| trace).collect();
         ComputeTrace::middle(&others)
+    }
+
+    /// Looks for the work that the recordings show.
+    pub(crate) fn find_work(&mut self, wanted: &Wanted) -> Result<()> {
+        let trace = self.middle(None).context("there is no recording")?;
+        let found = Work::of(&trace, wanted).map_err(|why| {
+            let ranks = self.ranks;
+            anyhow!("the part to compare, with {ranks} ranks: {why}")
+        })?;
+        self.work = Some(found);
+        Ok(())
+    }
+
+    /// The loop in the trace of all recordings, or of all but one. `None`: it has none.
+    pub(crate) fn marks(&self, without: Option<usize>, wanted: &Wanted) -> Option<Marks> {
+        let found = |work: &Work| work.found.as_ref().ok().cloned();
+        if without.is_none() || self.are_aligned() {
+            return found(self.work.as_ref()?);
+        }
+        // Another recording is in the middle, with other calls.
+        found(&Work::of(&self.middle(without)?, wanted).ok()?)
     }
 
     /// Whether all recordings have the same calls, so that each call has a median.
@@ -225,7 +252,7 @@ impl Record {
             None => self.counts.push(Recordings {
                 ranks,
                 traces: vec![trace],
-                threads: 1,
+                ..Recordings::new(ranks)
             }),
         }
     }

@@ -6,7 +6,11 @@ use profile::Summary;
 use crate::Request;
 use crate::advice::Advice;
 use crate::bounds::Bounds;
+use crate::even::Unevenness;
 use crate::machine::Facts;
+use crate::main_loop::{By, Loop, NoLoop};
+use crate::prediction::{NoPrediction, Prediction};
+use crate::work::Measure;
 
 /// A comparison of machines for one program.
 #[derive(Clone, Debug)]
@@ -19,6 +23,8 @@ pub struct Comparison {
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.
     pub rows: Vec<Row>,
+    /// What decides between machines.
+    pub measure: Measure,
     /// The recordings, by number of ranks.
     pub recorded: Vec<Recorded>,
     /// The answer.
@@ -26,7 +32,7 @@ pub struct Comparison {
 }
 
 /// The recordings with one number of ranks.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// The number of ranks.
     pub ranks: usize,
@@ -37,6 +43,45 @@ pub struct Recorded {
     pub aligned: bool,
     /// The computing of all ranks together, in seconds.
     pub computing: f64,
+    /// The loop that was found, or the reason why there is none.
+    pub found: Result<LoopFacts, NoLoop>,
+    /// The differences of computing between ranks with equal calls.
+    pub unevenness: Option<Unevenness>,
+}
+
+/// The loop of a program, as a user reads of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopFacts {
+    /// How it was chosen.
+    pub by: By,
+    /// The number of its iterations.
+    pub iterations: usize,
+    /// The first iteration that counts: connections and the like are made before.
+    pub counted: usize,
+    /// The kinds of iterations, by their calls: the number of iterations of each.
+    pub kinds: Vec<usize>,
+    /// The fewest and the most calls of an iteration on any rank.
+    pub calls: (usize, usize),
+}
+
+impl LoopFacts {
+    pub(crate) fn of(found: &Loop) -> LoopFacts {
+        let ranks = 0..found.boundaries.len();
+        let calls = ranks.flat_map(|rank| {
+            let iterations = 0..found.iterations();
+            iterations.map(move |iteration| found.calls(rank, iteration))
+        });
+        let bounds = calls.fold((usize::MAX, 0), |(least, most), calls| {
+            (least.min(calls), most.max(calls))
+        });
+        LoopFacts {
+            by: found.by.clone(),
+            iterations: found.iterations(),
+            counted: found.counted,
+            kinds: found.classes.iter().map(|class| class.iterations).collect(),
+            calls: bounds,
+        }
+    }
 }
 
 /// The program on one machine with one number of ranks.
@@ -52,7 +97,13 @@ pub struct Row {
     pub bounds: Option<Bounds>,
     /// The price of the hosts and their network.
     pub price: Result<Price, PriceGap>,
-    /// The times in seconds without each of the recordings; empty where there is one recording.
+    /// The seconds of the start. `None`: nobody knows.
+    pub start: Option<f64>,
+    /// The time divided into start, iterations and rest; `None` without a loop.
+    pub prediction: Option<Result<Prediction, NoPrediction>>,
+    /// The seconds that decide.
+    pub value: Option<f64>,
+    /// The seconds that decide without each of the recordings; empty where there is one recording.
     pub without: Vec<f64>,
 }
 
@@ -80,6 +131,9 @@ impl Row {
                 Err(why) => Outcome::Refused(why),
             },
             bounds: None,
+            start: None,
+            prediction: None,
+            value: None,
             without: Vec::new(),
             price: request.machines[machine].price(ranks, request.per_host),
         }
@@ -98,16 +152,21 @@ impl Row {
         self.summary()?.virtual_s
     }
 
-    /// The difference of the longest and the shortest time without one of the recordings, as a
-    /// share of the time. `None`: nobody knows, because there is one recording.
+    /// The difference of the longest and the shortest time that decides without one of the
+    /// recordings, as a share of that time. `None`: nobody knows, because there is one recording.
     pub fn spread(&self) -> Option<f64> {
-        spread(&self.without, self.time()?)
+        spread(&self.without, self.value?)
     }
 
-    /// Price times time, in units of money times seconds.
+    /// Price times the time that decides, in units of money times seconds.
     pub fn money(&self) -> Option<f64> {
         let price = self.price.as_ref().ok()?;
-        Some(price.amount() * self.time()?)
+        Some(price.amount() * self.value?)
+    }
+
+    /// The seconds of an iteration of the loop.
+    pub fn iteration(&self) -> Option<f64> {
+        Some(self.prediction?.ok()?.iteration)
     }
 }
 
@@ -132,13 +191,13 @@ impl Comparison {
 
     /// The speed relative to the first machine with as many ranks.
     pub fn speed_up(&self, row: &Row) -> Option<f64> {
-        Some(self.row(0, row.ranks)?.time()? / row.time()?)
+        Some(self.row(0, row.ranks)?.value? / row.value?)
     }
 
     /// The parallel efficiency compared with the fewest ranks on this machine.
     pub fn efficiency(&self, row: &Row) -> Option<f64> {
         let fewest = self.sweep().into_iter().min()?;
-        let first = self.row(row.machine, fewest)?.time()?;
-        Some(first * fewest as f64 / (row.time()? * row.ranks as f64))
+        let first = self.row(row.machine, fewest)?.value?;
+        Some(first * fewest as f64 / (row.value? * row.ranks as f64))
     }
 }

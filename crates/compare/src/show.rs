@@ -6,7 +6,9 @@ use results::table::{Table, significant};
 use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
+use crate::measured;
 use crate::report::{Comparison, Outcome, Row};
+use crate::work::Measure;
 
 /// The comparison as text, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
@@ -21,6 +23,10 @@ pub fn text(comparison: &Comparison) -> String {
         }
     );
     text += &times(comparison).text();
+    text += &format!(
+        "\n{}\n",
+        wrapped(&measured::sentences(comparison).join(" "))
+    );
     text += &refused(comparison);
     for remark in remarks(comparison) {
         text += &format!("\n{}\n", wrapped(&remark));
@@ -167,23 +173,40 @@ fn busiest(summary: &Summary) -> Option<String> {
 /// The table of times.
 pub(crate) fn times(comparison: &Comparison) -> Table {
     let sweeps = comparison.sweep().len() > 1;
-    let mut header = vec!["machine", "ranks", "time", "spread", "speed-up"];
+    let has_loop = comparison.measure != Measure::Rest;
+    let wanted = match comparison.measure {
+        Measure::Iterations(number) => Some(format!("{number} iterations")),
+        _ => None,
+    };
+    let mut header = vec!["machine", "ranks", "time", "start"];
+    if has_loop {
+        header.push("iteration");
+    }
+    header.extend(wanted.as_deref());
+    header.extend(["speed-up", "spread"]);
     if sweeps {
         header.push("eff.");
     }
-    header.extend(["in MPI", "bound by", "busiest resource"]);
+    header.extend(["in MPI", "bound by"]);
     let rows = comparison.rows.iter().map(|row| {
         let summary = row.summary();
         let mut cells = vec![
             comparison.machines[row.machine].name.clone(),
             row.ranks.to_string(),
             or_dash(row.time().map(time)),
-            or_dash(
-                row.spread()
-                    .map(|spread| format!("{:.1} %", spread * 100.0)),
-            ),
-            ratio(comparison.speed_up(row)),
+            or_dash(row.start.map(time)),
         ];
+        if has_loop {
+            cells.push(or_dash(row.iteration().map(time)));
+        }
+        if wanted.is_some() {
+            cells.push(or_dash(row.value.map(time)));
+        }
+        let spread = row.spread();
+        cells.push(ratio(comparison.speed_up(row)));
+        cells.push(or_dash(
+            spread.map(|spread| format!("{:.1} %", spread * 100.0)),
+        ));
         if sweeps {
             cells.push(or_dash(comparison.efficiency(row).map(percent)));
         }
@@ -191,12 +214,11 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
             summary.map(|summary| percent(summary.mpi_share.median)),
         ));
         cells.push(or_dash(row.bounds.map(|bounds| bounds.name().into())));
-        cells.push(or_dash(summary.and_then(busiest)));
         cells
     });
-    let last = 6 + usize::from(sweeps);
     let header: Vec<String> = header.into_iter().map(String::from).collect();
-    let is_left = |column: &usize| [0, last, last + 1].contains(column);
+    let last = header.len() - 1;
+    let is_left = |column: &usize| [0, last].contains(column);
     Table {
         right_aligned: (0..header.len())
             .filter(|column| !is_left(column))
@@ -263,23 +285,26 @@ fn refused(comparison: &Comparison) -> String {
 
 /// The table of the shares of the time.
 pub(crate) fn shares(comparison: &Comparison) -> Table {
-    let names = Bounds::names(&comparison.rows);
+    let shown = Bounds::shown(&comparison.rows);
+    let names = shown.iter().map(|share| &Bounds::NAMES[*share]);
     let header = ["machine", "ranks"].iter().chain(names);
+    let header: Vec<String> = header
+        .chain(&["busiest resource"])
+        .map(|name| name.to_string())
+        .collect();
     let rows = comparison.rows.iter().filter_map(|row| {
         let bounds = row.bounds?;
         let name = comparison.machines[row.machine].name.clone();
         let cells = [name, row.ranks.to_string()].into_iter();
-        Some(
-            cells
-                .chain(bounds.shares[..names.len()].iter().copied().map(percent))
-                .collect(),
-        )
+        let parts = shown.iter().map(|share| percent(bounds.shares[*share]));
+        let busiest = or_dash(row.summary().and_then(busiest));
+        Some(cells.chain(parts).chain([busiest]).collect())
     });
-    Table::new(
-        header.map(|name| name.to_string()).collect(),
-        rows.collect(),
-        1,
-    )
+    Table {
+        right_aligned: (1..header.len() - 1).collect(),
+        header,
+        rows: rows.collect(),
+    }
 }
 
 /// The widest bar of the histogram, in columns.
@@ -396,7 +421,11 @@ pub fn json(comparison: &Comparison) -> Value {
             "number": of.recordings,
             "aligned": of.aligned,
             "computing_seconds": of.computing,
+            "loop": measured::loop_json(of),
+            "imbalance": of.unevenness.map(|uneven| uneven.imbalance),
+            "noise": of.unevenness.map(|uneven| uneven.noise),
         })).collect::<Vec<_>>(),
+        "decides": measured::measure_json(comparison.measure),
         "remarks": remarks(comparison),
         "rows": rows.collect::<Vec<_>>(),
         "advice": {
@@ -448,8 +477,11 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
             "price_times_seconds": row.money(),
         }),
     };
-    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
-        object.extend(more);
+    let parts = measured::row_json(row);
+    for more in [parts, more] {
+        if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+            object.extend(more);
+        }
     }
     object
 }
@@ -492,6 +524,9 @@ mod tests {
                 ..Summary::default()
             })),
             bounds: None,
+            start: Some(0.0),
+            prediction: None,
+            value: Some(seconds),
             price: Err(fabric::PriceGap::Missing(vec!["host"])),
             without: Vec::new(),
         };
@@ -500,6 +535,8 @@ mod tests {
             recordings: 3,
             aligned: true,
             computing,
+            found: Err(crate::main_loop::NoLoop::RanksDiffer),
+            unevenness: None,
         };
         let rows = vec![row(8, 2.0), row(16, seconds)];
         Comparison {
@@ -507,6 +544,7 @@ mod tests {
             per_host: 1,
             machines: Vec::new(),
             advice: crate::advice::Advice::of(&rows, &[]),
+            measure: Measure::Rest,
             rows,
             recorded: vec![recorded(8, 10.0), recorded(16, computing)],
         }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ::compare::work::Wanted;
 use ::compare::{Comparison, Machine, Request, RunFolder, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, report_failure, whole_number};
@@ -40,6 +41,22 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "COUNT", default_value_t = 1,
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
     ppn: usize,
+
+    /// Say what a run of COUNT iterations of the program's loop takes: start, rest, and COUNT times
+    /// an iteration
+    #[arg(long, value_name = "COUNT",
+        value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
+    iterations: Option<usize>,
+
+    /// Compare what follows the N-th call of this collective procedure on each rank, such as
+    /// MPI_Barrier:2. MPI_Pcontrol(1) and MPI_Pcontrol(0) in the program do the same
+    #[arg(long, value_name = "CALL[:N]", value_parser = after)]
+    after: Option<(String, usize)>,
+
+    /// Give ranks with equal calls the mean of their computing, which removes noise, and imbalance
+    /// too
+    #[arg(long)]
+    even: bool,
 
     /// Speed of a machine's processors in computing, over this computer's: 1.5 for half as fast
     /// again. Without NAME for all machines; may be repeated
@@ -98,6 +115,7 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 ./heat 512 100
   fishplate compare --fabrics qdr,mine.toml -n 16 --record heat.computing ./heat
   fishplate compare --fabrics qdr,fdr -n 16 --replay heat.computing --json ./heat
+  fishplate compare --fabrics qdr,edr -n 16 --iterations 100000 ./heat 512 100
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt";
 
 /// The value of `--speed`.
@@ -118,6 +136,18 @@ fn speed(word: &str) -> Result<Speed, String> {
         _ => Err(format!(
             "'{number}' is not a speed; valid are 0.01 to 100, and MACHINE=0.01 to MACHINE=100"
         )),
+    }
+}
+
+/// The value of `--after`.
+fn after(word: &str) -> Result<(String, usize), String> {
+    let (call, number) = match word.split_once(':') {
+        Some((call, number)) => (call, whole_number::<usize>(number, POSITIVE)?),
+        None => (word, 1),
+    };
+    match call.is_empty() {
+        true => Err("it needs the name of a call, such as MPI_Barrier or MPI_Bcast:2".into()),
+        false => Ok((call.to_owned(), number)),
     }
 }
 
@@ -238,6 +268,11 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
         program: arguments.program,
         keep: arguments.record,
         reuse: arguments.replay,
+        wanted: Wanted {
+            after: arguments.after,
+            iterations: arguments.iterations,
+            even: arguments.even,
+        },
         recordings: arguments.recordings,
         folder: match arguments.folder {
             Some(folder) => RunFolder::Here(folder),

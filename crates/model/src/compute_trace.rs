@@ -17,7 +17,7 @@ mod replay;
 use std::fmt::Write;
 use std::fs::File;
 
-use device::CallKey;
+pub use device::CallKey;
 
 use crate::run_log::computed;
 pub use replay::{CallKind, Replay};
@@ -236,6 +236,27 @@ impl ComputeTrace {
                 calls += usize::from(is_first);
             }
             begins.for_each(|_| step(&mut text));
+            text
+        });
+        ComputeTrace {
+            program: self.program.clone(),
+            ranks: ranks.collect(),
+        }
+    }
+
+    /// The trace in which each call with a result has these nanoseconds of computing before it, as
+    /// [`calls`](ComputeTrace::calls) numbers them, and polls and readings of the clock have none.
+    pub fn with_computing(&self, nanos: &[Vec<u64>]) -> ComputeTrace {
+        let ranks = self.ranks.iter().enumerate().map(|(rank, lines)| {
+            let mut nanos = nanos.get(rank).into_iter().flatten();
+            let mut text = String::with_capacity(lines.len());
+            for entry in lines.lines().filter_map(Entry::read) {
+                let nanos = match entry.times {
+                    0 => *nanos.next().unwrap_or(&entry.nanos),
+                    _ => 0,
+                };
+                Entry { nanos, ..entry }.write(&mut text);
+            }
             text
         });
         ComputeTrace {
@@ -504,6 +525,16 @@ mod tests {
         assert_eq!(ComputeTrace::median(&[&trace, &other]), None);
         let why = ComputeTrace::parse(&text.replace("c257,", "q7,")).unwrap_err();
         assert!(why.contains("wanted is a call's name"), "{why}");
+    }
+
+    #[test]
+    fn computing_can_be_replaced_call_by_call() {
+        let trace = of(&["MPI_Send 1 p1\nMPI_Test 7 x2\nMPI_Wait 1\n", ""]);
+        let other = trace.with_computing(&[vec![5, 6], Vec::new()]);
+        assert_eq!(
+            other,
+            of(&["MPI_Send 5 p1\nMPI_Test 0 x2\nMPI_Wait 6\n", ""])
+        );
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(super) const SPANS: usize = 0;
 pub(super) const NAMES: usize = 1;
 pub(super) const COMPUTED: usize = 2;
 pub(super) const NOTES: usize = 3;
-pub(super) const STEPS: usize = 4;
+pub(super) const USES: usize = 4;
+pub(super) const STEPS: usize = 5;
 /// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;

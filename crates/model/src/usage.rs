@@ -12,10 +12,8 @@ use sim::log::{self, Log};
 use sim::memory::{Vec, WorldMemory};
 
 use super::MachineModel;
-use super::record::{Activity, HcaPart};
+use super::record::{Activity, HcaPart, USES};
 
-/// The number of the log.
-const USES: usize = 4;
 /// The length of an entry, in words.
 const USE: usize = 3;
 /// The most entries.

@@ -1,0 +1,369 @@
+//! The time of a loop's iteration on a machine, and the time of a run with any number of them.
+//!
+//! An iteration has begun when its last rank has begun it: the run ends with its last rank, and the
+//! times from one such moment to the next add up to the time of the loop. (The mean of the ranks
+//! would count the filling of a pipeline as a part of each iteration.)
+//!
+//! Iterations of one class count with a *median of means*: of consecutive blocks of them, the
+//! median of the blocks' means. A single event, such as a connection that is made late, disturbs
+//! one block only; and where two protocols alternate, each block has both, while a plain median
+//! would be either. Classes count as often as they come, so rare steps that take longer are in the
+//! time of an iteration.
+//!
+//! There is no prediction where the first and the last third of the iterations differ: the time of
+//! further ones is unknown.
+
+use std::fmt;
+
+use results::stats::median;
+
+use crate::main_loop::Loop;
+
+/// The fewest iterations that have a time.
+pub const LEAST_COUNTED: usize = 3;
+/// The first and the last third of the iterations differ by at most this share.
+const STEADY: f64 = 0.05;
+
+/// The moments at which iterations begin on a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// The numbers of iterations, ascending; the number of all for the end of the last. Some may be
+    /// left out, but then rare kinds of iterations have no time of their own.
+    pub iterations: Vec<usize>,
+    /// For each rank, the virtual time at which each of these begins, in seconds.
+    pub ranks: Vec<Vec<f64>>,
+}
+
+/// The time of a run, divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Seconds of the start.
+    pub start: f64,
+    /// Seconds of an iteration.
+    pub iteration: f64,
+    /// Seconds of the whole without the start and without the iterations.
+    pub rest: f64,
+    /// The number of iterations that were counted.
+    pub counted: usize,
+}
+
+/// The reason why there is no prediction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NoPrediction {
+    /// Too few iterations count.
+    TooFew {
+        /// Their number.
+        counted: usize,
+    },
+    /// The iterations get longer or shorter.
+    Drift {
+        /// Seconds of an iteration in the first third.
+        first: f64,
+        /// Seconds of an iteration in the last third.
+        last: f64,
+    },
+}
+
+impl fmt::Display for NoPrediction {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            NoPrediction::TooFew { counted } => write!(
+                f,
+                "only {counted} iterations count, and a prediction needs {LEAST_COUNTED}; give the program more"
+            ),
+            NoPrediction::Drift { first, last } => {
+                let change = (last / first - 1.0) * 100.0;
+                let direction = if change > 0.0 { "longer" } else { "shorter" };
+                write!(
+                    f,
+                    "iterations in the last third take {:.0} % {direction} than in the first, so the time of further ones is unknown",
+                    change.abs()
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoPrediction {}
+
+impl Prediction {
+    /// The time of a run of `whole` seconds on the machine, of which `start` are its start.
+    pub fn of(
+        found: &Loop,
+        moments: &Moments,
+        start: f64,
+        whole: f64,
+    ) -> Result<Prediction, NoPrediction> {
+        let steps = steps(found, moments);
+        let counted = steps.iter().map(|step| step.iterations).sum();
+        if counted < LEAST_COUNTED || steps.len() < LEAST_COUNTED {
+            return Err(NoPrediction::TooFew { counted });
+        }
+        let shares = shares(found);
+        check_drift(&steps, &shares)?;
+        let iteration = expected(&steps, &shares);
+        Ok(Prediction {
+            start,
+            iteration,
+            rest: whole - start - iteration * found.iterations() as f64,
+            counted,
+        })
+    }
+
+    /// Seconds of a run with this number of iterations. With the number of the recording it is the
+    /// whole time again.
+    pub fn total(&self, iterations: usize) -> f64 {
+        self.start + self.rest + self.iteration * iterations as f64
+    }
+}
+
+/// From one moment to the next.
+#[derive(Clone, Copy)]
+struct Step {
+    /// The class of its iteration; 0 where it has several.
+    class: usize,
+    iterations: usize,
+    /// Seconds of an iteration.
+    time: f64,
+}
+
+/// The steps that count.
+fn steps(found: &Loop, moments: &Moments) -> Vec<Step> {
+    let begins = moments
+        .iterations
+        .iter()
+        .enumerate()
+        .map(|(at, iteration)| {
+            let of_ranks = moments.ranks.iter().map(|times| times[at]);
+            (*iteration, of_ranks.fold(f64::NEG_INFINITY, f64::max))
+        });
+    let begins: Vec<(usize, f64)> = begins
+        .filter(|(iteration, _)| *iteration >= found.counted)
+        .collect();
+    let is_each = begins.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
+    let step = |pair: &[(usize, f64)]| {
+        let iterations = pair[1].0 - pair[0].0;
+        Step {
+            class: if is_each {
+                found.class_of[pair[0].0]
+            } else {
+                0
+            },
+            iterations,
+            time: (pair[1].1 - pair[0].1) / iterations as f64,
+        }
+    };
+    begins.windows(2).map(step).collect()
+}
+
+/// The share of each class among the iterations.
+fn shares(found: &Loop) -> Vec<f64> {
+    let all = found.iterations() as f64;
+    let classes = found.classes.iter();
+    classes.map(|class| class.iterations as f64 / all).collect()
+}
+
+/// The expected time of an iteration: that of each class in these steps, as often as it comes.
+fn expected(steps: &[Step], shares: &[f64]) -> f64 {
+    weighted(&times_of_classes(steps, shares.len()), shares)
+}
+
+/// The mean of the classes that have a time.
+fn weighted(times: &[Option<f64>], shares: &[f64]) -> f64 {
+    let known = || {
+        times
+            .iter()
+            .zip(shares)
+            .filter_map(|(time, share)| Some(((*time)?, share)))
+    };
+    let sum: f64 = known().map(|(time, share)| time * share).sum();
+    sum / known().map(|(_, share)| share).sum::<f64>()
+}
+
+/// The time of each class; `None` for one that does not come.
+fn times_of_classes(steps: &[Step], classes: usize) -> Vec<Option<f64>> {
+    let mut times = vec![Vec::new(); classes];
+    for step in steps {
+        times[step.class].push(step.time);
+    }
+    times.iter().map(|times| median_of_means(times)).collect()
+}
+
+/// The median of the means of consecutive blocks, about as many blocks as each has values.
+fn median_of_means(times: &[f64]) -> Option<f64> {
+    let size = times.len().isqrt();
+    let mut blocks = times.chunks_exact(size.max(1));
+    let mean = |block: &[f64]| block.iter().sum::<f64>() / block.len() as f64;
+    let mut means: Vec<f64> = blocks.by_ref().map(mean).collect();
+    if means.len() < 3 && !blocks.remainder().is_empty() {
+        means.push(mean(blocks.remainder()));
+    }
+    (!means.is_empty()).then(|| median(&means))
+}
+
+/// Compares the first third of the steps with the last: the time of each class, and how often
+/// classes come.
+fn check_drift(steps: &[Step], shares: &[f64]) -> Result<(), NoPrediction> {
+    let third = steps.len() / 3;
+    let thirds = [&steps[..third], &steps[steps.len() - third..]];
+    let mut times = thirds.map(|steps| times_of_classes(steps, shares.len()));
+    for class in 0..shares.len() {
+        if times.iter().any(|times| times[class].is_none()) {
+            times.iter_mut().for_each(|times| times[class] = None);
+        }
+    }
+    let of_times = times.map(|times| weighted(&times, shares));
+    let is_steady = |[first, last]: [f64; 2]| !((last / first - 1.0).abs() > STEADY);
+    if !is_steady(of_times) {
+        let [first, last] = of_times;
+        return Err(NoPrediction::Drift { first, last });
+    }
+    // One more or less of a rare kind is chance: the longest step of a third is left out.
+    let mean = |steps: &[Step]| {
+        let times = steps.iter().map(|step| step.time);
+        let longest = times.clone().fold(0.0, f64::max);
+        let shorter = times.clone().sum::<f64>() - longest;
+        shorter / (times.len() - 1) as f64
+    };
+    let of_classes = thirds.map(mean);
+    match shares.len() > 1 && third > 1 && !is_steady(of_classes) {
+        true => {
+            let [first, last] = of_classes;
+            Err(NoPrediction::Drift { first, last })
+        }
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::main_loop::{By, Class};
+
+    /// A loop whose iterations have these classes.
+    fn of_classes(class_of: Vec<usize>) -> Loop {
+        let most = class_of.iter().max().map_or(0, |most| most + 1);
+        let class = |number| Class {
+            representative: class_of.iter().position(|class| *class == number).unwrap(),
+            iterations: class_of.iter().filter(|class| **class == number).count(),
+        };
+        Loop {
+            by: By::Calls { any_size: false },
+            boundaries: Vec::new(),
+            counted: 1,
+            classes: (0..most).map(class).collect(),
+            class_of,
+        }
+    }
+
+    /// The moments of two ranks, of which the second is always later.
+    fn moments(times: &[f64]) -> Moments {
+        let mut begin = 0.25;
+        let mut begins = vec![begin];
+        for time in times {
+            begin += time;
+            begins.push(begin);
+        }
+        let early = begins.iter().map(|begin| begin * 0.9).collect();
+        Moments {
+            iterations: (0..begins.len()).collect(),
+            ranks: vec![early, begins],
+        }
+    }
+
+    fn predicted(class_of: Vec<usize>, times: &[f64]) -> Result<Prediction, NoPrediction> {
+        let whole = 0.25 + times.iter().sum::<f64>() + 0.125;
+        Prediction::of(&of_classes(class_of), &moments(times), 0.2, whole)
+    }
+
+    fn is_about(value: f64, wanted: f64) -> bool {
+        (value / wanted - 1.0).abs() < 1e-9
+    }
+
+    #[test]
+    fn a_run_is_its_start_its_iterations_and_the_rest() {
+        // The first iteration takes longer, and belongs to the rest.
+        let mut times = vec![0.01; 100];
+        times[0] = 0.03;
+        let found = predicted(vec![0; 100], &times).unwrap();
+        assert!(
+            is_about(found.iteration, 0.01) && found.counted == 99,
+            "{found:?}"
+        );
+        assert!(is_about(found.rest, 0.25 + 0.02 + 0.125 - 0.2), "{found:?}");
+        assert!(is_about(found.total(100), 0.25 + 1.02 + 0.125));
+        assert!(is_about(found.total(2000), 0.25 + 20.02 + 0.125));
+    }
+
+    #[test]
+    fn rare_steps_count_as_often_as_they_come() {
+        let class_of: Vec<usize> = (0..200).map(|step| usize::from(step % 20 == 19)).collect();
+        let times: Vec<f64> = class_of.iter().map(|class| [0.01, 0.05][*class]).collect();
+        let found = predicted(class_of, &times).unwrap();
+        assert!(is_about(found.iteration, 0.012), "{found:?}");
+    }
+
+    #[test]
+    fn alternating_steps_count_with_their_mean_and_one_event_does_not_count() {
+        let mut times: Vec<f64> = (0..201).map(|step| [0.01, 0.03][step % 2]).collect();
+        times[120] = 2.0;
+        let found = predicted(vec![0; 201], &times).unwrap();
+        assert!(is_about(found.iteration, 0.02), "{found:?}");
+    }
+
+    #[test]
+    fn shrinking_steps_have_no_prediction() {
+        // The work of a factorization by panels.
+        let times: Vec<f64> = (0..60).map(|step| f64::from(60 - step).powi(2)).collect();
+        let why = predicted(vec![0; 60], &times).unwrap_err();
+        let text = why.to_string();
+        assert!(matches!(why, NoPrediction::Drift { first, last } if first > 10.0 * last));
+        assert!(text.contains("% shorter than in the first"), "{text}");
+        let slightly: Vec<f64> = (0..60).map(|step| 1.0 + 0.0005 * f64::from(step)).collect();
+        assert!(predicted(vec![0; 60], &slightly).is_ok());
+        let more: Vec<f64> = (0..60).map(|step| 1.0 + 0.0015 * f64::from(step)).collect();
+        assert!(predicted(vec![0; 60], &more).is_err());
+    }
+
+    #[test]
+    fn long_steps_that_get_more_frequent_are_a_drift() {
+        let is_long = |step: usize| usize::from(step % (20 - step / 20) == 0);
+        let class_of: Vec<usize> = (0..300).map(is_long).collect();
+        let times: Vec<f64> = class_of.iter().map(|class| [0.01, 0.1][*class]).collect();
+        assert!(matches!(
+            predicted(class_of, &times),
+            Err(NoPrediction::Drift { .. })
+        ));
+        // One more or less is chance.
+        let class_of: Vec<usize> = (0..100).map(|step| usize::from(step % 19 == 4)).collect();
+        let times: Vec<f64> = class_of.iter().map(|class| [0.01, 0.05][*class]).collect();
+        assert!(predicted(class_of, &times).is_ok());
+    }
+
+    #[test]
+    fn few_iterations_have_no_prediction() {
+        let why = predicted(vec![0; 3], &[1.0; 3]).unwrap_err();
+        assert_eq!(why, NoPrediction::TooFew { counted: 2 });
+        assert_eq!(
+            why.to_string(),
+            "only 2 iterations count, and a prediction needs 3; give the program more"
+        );
+        assert!(predicted(vec![0; 4], &[1.0; 4]).is_ok());
+    }
+
+    #[test]
+    fn some_moments_may_be_left_out() {
+        let times: Vec<f64> = (0..200)
+            .map(|step| [0.01, 0.03][usize::from(step % 10 == 9)])
+            .collect();
+        let class_of = (0..200).map(|step| usize::from(step % 10 == 9)).collect();
+        let all = moments(&times);
+        let some = |all: &[f64]| all.iter().step_by(10).copied().collect::<Vec<f64>>();
+        let some = Moments {
+            iterations: (0..=200).step_by(10).collect(),
+            ranks: all.ranks.iter().map(|times| some(times)).collect(),
+        };
+        let found = Prediction::of(&of_classes(class_of), &some, 0.0, 3.0).unwrap();
+        assert!(is_about(found.iteration, 0.012), "{found:?}");
+    }
+}

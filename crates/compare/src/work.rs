@@ -1,0 +1,220 @@
+//! The work of a program apart from its start, and what of it decides between machines.
+//!
+//! A comparison runs a short version of a program whose production run takes hours. So its start
+//! (launch, MPI_Init, connections, registrations, communicators, windows, files) is set apart, and
+//! where the program has a loop, the time of its iterations decides.
+
+use std::collections::HashMap;
+
+use model::compute_trace::{CallKey, ComputeTrace};
+use profile::Summary;
+
+use crate::even::{Unevenness, even, unevenness};
+use crate::main_loop::{self, Call, Calls, Control, Loop, NoLoop, Symbol, Unusable};
+use crate::prediction::{Moments, NoPrediction, Prediction};
+use crate::record::Recordings;
+
+/// The handle of `MPI_COMM_WORLD` (MPI 5.0, appendix A).
+const WORLD: u32 = 257;
+/// The most marks of a replay: each is a number in its summary.
+const MOST_MARKS: usize = 1 << 16;
+
+/// The loop that the user wants to be compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// Within what follows the call with this name and number on each rank.
+    pub after: Option<(String, usize)>,
+    /// The number of iterations of the run that matters.
+    pub iterations: Option<usize>,
+    /// Ranks with equal calls compute for their mean.
+    pub even: bool,
+}
+
+/// The work that recordings with one number of ranks show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// The loop, or the reason why there is none.
+    pub found: Result<Marks, NoLoop>,
+    /// The differences of computing between ranks with equal calls.
+    pub unevenness: Option<Unevenness>,
+}
+
+/// A loop with the iterations whose beginnings replays report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marks {
+    /// The loop.
+    pub found: Loop,
+    iterations: Vec<usize>,
+}
+
+impl Work {
+    /// The work in a trace.
+    pub fn of(trace: &ComputeTrace, wanted: &Wanted) -> Result<Work, Unusable> {
+        let calls = calls(trace);
+        let found = match &wanted.after {
+            Some((call, number)) => Ok(main_loop::after(&calls, call, *number)?),
+            None => match main_loop::controlled(&calls)? {
+                Some(controlled) => Ok(controlled),
+                None => main_loop::find(&calls),
+            },
+        };
+        let unevenness = unevenness(&calls, found.as_ref().ok());
+        Ok(Work {
+            found: found.map(Marks::of),
+            unevenness,
+        })
+    }
+}
+
+impl Marks {
+    fn of(found: Loop) -> Marks {
+        let most = (MOST_MARKS / found.boundaries.len().max(1)).max(4);
+        let stride = found.iterations().div_ceil(most).max(1);
+        // The end of the last iteration is a mark of its own.
+        let mut iterations: Vec<usize> = (0..found.iterations()).step_by(stride).collect();
+        iterations.push(found.iterations());
+        Marks { found, iterations }
+    }
+
+    /// The calls before which each rank is at a mark.
+    pub fn calls(&self) -> Vec<Vec<usize>> {
+        let of_rank = |boundaries: &Vec<usize>| {
+            let marks = self.iterations.iter();
+            marks.map(|iteration| boundaries[*iteration]).collect()
+        };
+        self.found.boundaries.iter().map(of_rank).collect()
+    }
+
+    /// The time of a run divided, of which `start` seconds are its start. `None`: the run has not
+    /// reported all marks.
+    pub fn prediction(
+        &self,
+        summary: &Summary,
+        start: f64,
+    ) -> Option<Result<Prediction, NoPrediction>> {
+        let moments = self.moments(summary)?;
+        let whole = summary.virtual_s?;
+        Some(Prediction::of(&self.found, &moments, start, whole))
+    }
+
+    fn moments(&self, summary: &Summary) -> Option<Moments> {
+        let all = self.iterations.len();
+        let is_whole = summary.steps.iter().all(|times| times.len() == all);
+        (is_whole && summary.steps.len() == self.found.boundaries.len()).then(|| Moments {
+            iterations: self.iterations.clone(),
+            ranks: summary.steps.clone(),
+        })
+    }
+
+    /// Lets iterations count only once the start is over: from where on a run and the one with a
+    /// free start go at the same pace.
+    pub fn skip_start(&mut self, run: &Summary, free: &Summary) {
+        const OVER: f64 = 0.99;
+        let (Some(run), Some(free)) = (self.moments(run), self.moments(free)) else {
+            return;
+        };
+        let last = |times: &Moments, mark: usize| {
+            let of_ranks = times.ranks.iter().map(|times| times[mark]);
+            of_ranks.fold(f64::NEG_INFINITY, f64::max)
+        };
+        let behind = |mark: usize| last(&run, mark) - last(&free, mark);
+        let all = self.iterations.len();
+        let whole = behind(all - 1);
+        let over = (0..all).find(|mark| behind(*mark) >= OVER * whole);
+        // What is made in every iteration belongs to the loop.
+        if let Some(mark) = over.filter(|mark| *mark <= all / 2) {
+            self.found.counted = self.found.counted.max(self.iterations[mark]);
+        }
+    }
+}
+
+/// The trace of all recordings, or of all but one, as it is replayed: even, if that is wanted.
+pub fn played(of: &Recordings, without: Option<usize>, wanted: &Wanted) -> Option<ComputeTrace> {
+    let trace = of.middle(without)?;
+    Some(match wanted.even {
+        true => trace.with_computing(&even(&calls(&trace))),
+        false => trace,
+    })
+}
+
+/// The calls of a trace, as the search for a loop reads them.
+fn calls(trace: &ComputeTrace) -> Calls {
+    let mut numbers = HashMap::new();
+    let mut symbols = Vec::new();
+    let ranks = (0..trace.ranks()).map(|rank| {
+        let own = trace.calls(rank).map(|(name, key, nanos)| {
+            let number = *numbers.entry((name, key)).or_insert_with(|| {
+                symbols.push(symbol(name, key));
+                symbols.len() as u32 - 1
+            });
+            Call {
+                symbol: number,
+                nanos,
+            }
+        });
+        own.collect()
+    });
+    let ranks = ranks.collect();
+    Calls { symbols, ranks }
+}
+
+fn symbol(name: &str, key: CallKey) -> Symbol {
+    let control = (name == "MPI_Pcontrol").then(|| Control {
+        level: key.peer.unwrap_or(1),
+        region: None,
+    });
+    let is_boundary = ["MPI_Init", "MPI_Finalize"].contains(&name);
+    Symbol {
+        name: name.into(),
+        communicator: key.comm,
+        size: key.size.map(u32::from),
+        peer: key.peer.filter(|_| control.is_none()),
+        constructs: key.constructs || is_boundary,
+        everywhere: key.comm == Some(WORLD) && is_collective(name),
+        control,
+    }
+}
+
+/// Whether all ranks of a communicator take part in a call of this procedure.
+fn is_collective(name: &str) -> bool {
+    const PARTS: [&str; 7] = [
+        "barrier", "bcast", "gather", "scatter", "reduce", "alltoall", "scan",
+    ];
+    let name = name.to_ascii_lowercase();
+    !name.contains("neighbor") && PARTS.iter().any(|part| name.contains(part))
+}
+
+/// What decides between machines: seconds of one run on each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measure {
+    /// The iterations of the loop.
+    Loop,
+    /// The run without its start.
+    Rest,
+    /// A run with this number of iterations, start and rest included.
+    Iterations(usize),
+}
+
+impl Measure {
+    /// What decides if the loop has a time on all machines, or not.
+    pub fn of(wanted: &Wanted, has_loop: bool) -> Measure {
+        match (has_loop, wanted.iterations) {
+            (true, Some(iterations)) => Measure::Iterations(iterations),
+            (true, None) => Measure::Loop,
+            (false, _) => Measure::Rest,
+        }
+    }
+
+    /// The seconds of a run that decide. `start`: the seconds of its start.
+    pub fn seconds(self, marks: Option<&Marks>, summary: &Summary, start: f64) -> Option<f64> {
+        let divided = || marks?.prediction(summary, start)?.ok();
+        match self {
+            Measure::Rest => Some((summary.virtual_s? - start).max(0.0)),
+            Measure::Loop => {
+                let iterations = marks?.found.iterations() as f64;
+                Some(divided()?.iteration * iterations)
+            }
+            Measure::Iterations(number) => Some(divided()?.total(number)),
+        }
+    }
+}
