@@ -427,6 +427,7 @@ mod tests {
             }),
             start: Some(0.0),
             prediction: None,
+            iteration: None,
             value: Some(seconds),
             price: Err(PriceGap::Missing(vec!["host"])),
             without: vec![seconds; 3],

@@ -291,7 +291,10 @@ fn is_unsettled(
         let marks = record.of(task.ranks)?.marks(task.without, &request.wanted);
         let seconds = |measure: Measure, summary| measure.seconds(marks.as_ref(), summary, 0.0);
         let summary = outcome.ok()?;
-        seconds(Measure::Loop, &summary).or_else(|| seconds(Measure::Rest, &summary))
+        let measures = [Measure::Loop, Measure::WholeLoop, Measure::Rest];
+        measures
+            .into_iter()
+            .find_map(|measure| seconds(measure, &summary))
     });
     let Some(times) = times.collect::<Option<Vec<f64>>>() else {
         return Ok(false);
@@ -361,13 +364,21 @@ fn divide(
             .zip(marks)
             .and_then(|(run, marks)| marks.prediction(run, start));
     }
-    let is_known = |row: &Row| matches!(row.prediction, Some(Ok(_))) || row.summary().is_none();
-    let measure = Measure::of(&request.wanted, rows.iter().all(is_known));
+    let mut ran = rows.iter().filter(|row| row.summary().is_some());
+    let has_loop = ran.clone().all(|row| row.prediction.is_some());
+    let is_steady = ran.all(|row| matches!(row.prediction, Some(Ok(_))));
+    let measure = Measure::of(&request.wanted, has_loop, is_steady);
     for row in rows {
-        row.value = row.summary().and_then(|summary| {
-            let marks = marks(record, row.ranks);
-            measure.seconds(marks.as_deref(), summary, row.start.unwrap_or(0.0))
-        });
+        let marks = marks(record, row.ranks);
+        let marks = marks.as_deref();
+        let start = row.start.unwrap_or(0.0);
+        let Some(summary) = row.summary() else {
+            continue;
+        };
+        let usual = row.prediction.and_then(Result::ok);
+        let usual = usual.map(|usual| usual.iteration);
+        let iteration = usual.or_else(|| marks?.mean_iteration(summary));
+        (row.value, row.iteration) = (measure.seconds(marks, summary, start), iteration);
     }
     measure
 }

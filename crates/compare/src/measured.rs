@@ -65,18 +65,27 @@ fn decides(comparison: &Comparison) -> String {
         Measure::Iterations(number) => {
             format!("Speed-up and advice are about a run of {number} iterations.")
         }
-        Measure::Rest => {
-            let why = comparison.rows.iter().find_map(|row| match row.prediction {
-                Some(Err(why)) => {
-                    let name = &comparison.machines[row.machine].name;
-                    Some(format!("{why} ({name}, {} ranks). ", row.ranks))
-                }
-                _ => None,
-            });
-            let why = why.map_or(String::new(), |why| format!("No prediction: {why}"));
-            format!("{why}Speed-up, bound and advice are about the run without its start.")
-        }
+        Measure::WholeLoop => format!(
+            "{}Speed-up, bound and advice are about the loop as it ran.",
+            no_prediction(comparison)
+        ),
+        Measure::Rest => "Speed-up, bound and advice are about the run without its start.".into(),
     }
+}
+
+/// The reason why the time of further iterations is unknown.
+fn no_prediction(comparison: &Comparison) -> String {
+    let why = comparison.rows.iter().find_map(|row| match row.prediction {
+        Some(Err(why)) => {
+            let name = &comparison.machines[row.machine].name;
+            Some(format!(
+                "No prediction with {} ranks: on {name} {why}. ",
+                row.ranks
+            ))
+        }
+        _ => None,
+    });
+    why.unwrap_or_default()
 }
 
 /// What of the recorded computing is chance.
@@ -113,6 +122,7 @@ pub(crate) fn loop_json(of: &Recorded) -> Value {
 pub(crate) fn measure_json(measure: Measure) -> Value {
     match measure {
         Measure::Loop => json!("loop"),
+        Measure::WholeLoop => json!("whole loop"),
         Measure::Rest => json!("without start"),
         Measure::Iterations(number) => json!({ "iterations": number }),
     }
@@ -123,7 +133,7 @@ pub(crate) fn row_json(row: &Row) -> Value {
     let known = row.prediction.and_then(Result::ok);
     json!({
         "start_seconds": row.start,
-        "iteration_seconds": known.map(|known| known.iteration),
+        "iteration_seconds": row.iteration,
         "rest_seconds": known.map(|known| known.rest),
         "no_prediction": row.prediction.and_then(Result::err).map(|why| why.to_string()),
         "deciding_seconds": row.value,

@@ -101,6 +101,8 @@ pub struct Row {
     pub start: Option<f64>,
     /// The time divided into start, iterations and rest; `None` without a loop.
     pub prediction: Option<Result<Prediction, NoPrediction>>,
+    /// The seconds of an iteration of the loop: the usual ones, or the mean where they change.
+    pub iteration: Option<f64>,
     /// The seconds that decide.
     pub value: Option<f64>,
     /// The seconds that decide without each of the recordings; empty where there is one recording.
@@ -133,6 +135,7 @@ impl Row {
             bounds: None,
             start: None,
             prediction: None,
+            iteration: None,
             value: None,
             without: Vec::new(),
             price: request.machines[machine].price(ranks, request.per_host),
@@ -162,11 +165,6 @@ impl Row {
     pub fn money(&self) -> Option<f64> {
         let price = self.price.as_ref().ok()?;
         Some(price.amount() * self.value?)
-    }
-
-    /// The seconds of an iteration of the loop.
-    pub fn iteration(&self) -> Option<f64> {
-        Some(self.prediction?.ok()?.iteration)
     }
 }
 

@@ -197,7 +197,7 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
             or_dash(row.start.map(time)),
         ];
         if has_loop {
-            cells.push(or_dash(row.iteration().map(time)));
+            cells.push(or_dash(row.iteration.map(time)));
         }
         if wanted.is_some() {
             cells.push(or_dash(row.value.map(time)));
@@ -526,6 +526,7 @@ mod tests {
             bounds: None,
             start: Some(0.0),
             prediction: None,
+            iteration: None,
             value: Some(seconds),
             price: Err(fabric::PriceGap::Missing(vec!["host"])),
             without: Vec::new(),

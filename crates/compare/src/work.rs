@@ -97,6 +97,23 @@ impl Marks {
         Some(Prediction::of(&self.found, &moments, start, whole))
     }
 
+    /// The seconds from the first iteration that counts to the end of the last, and the number of
+    /// these iterations.
+    fn counted(&self, summary: &Summary) -> Option<(f64, usize)> {
+        let moments = self.moments(summary)?;
+        let begins = self.iterations.iter().enumerate();
+        let (from, begin) = { begins }.find(|(_, one)| **one >= self.found.counted)?;
+        let seconds = last(&moments, self.iterations.len() - 1) - last(&moments, from);
+        let number = self.found.iterations() - begin;
+        (number > 0).then_some((seconds, number))
+    }
+
+    /// The seconds of an iteration on average, of those that count.
+    pub fn mean_iteration(&self, summary: &Summary) -> Option<f64> {
+        let (seconds, number) = self.counted(summary)?;
+        Some(seconds / number as f64)
+    }
+
     fn moments(&self, summary: &Summary) -> Option<Moments> {
         let all = self.iterations.len();
         let is_whole = summary.steps.iter().all(|times| times.len() == all);
@@ -109,13 +126,9 @@ impl Marks {
     /// Lets iterations count only once the start is over: from where on a run and the one with a
     /// free start go at the same pace.
     pub fn skip_start(&mut self, run: &Summary, free: &Summary) {
-        const OVER: f64 = 0.99;
+        const OVER: f64 = 0.95;
         let (Some(run), Some(free)) = (self.moments(run), self.moments(free)) else {
             return;
-        };
-        let last = |times: &Moments, mark: usize| {
-            let of_ranks = times.ranks.iter().map(|times| times[mark]);
-            of_ranks.fold(f64::NEG_INFINITY, f64::max)
         };
         let behind = |mark: usize| last(&run, mark) - last(&free, mark);
         let all = self.iterations.len();
@@ -126,6 +139,12 @@ impl Marks {
             self.found.counted = self.found.counted.max(self.iterations[mark]);
         }
     }
+}
+
+/// The time at which the last rank gets to a mark.
+fn last(times: &Moments, mark: usize) -> f64 {
+    let of_ranks = times.ranks.iter().map(|times| times[mark]);
+    of_ranks.fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// The trace of all recordings, or of all but one, as it is replayed: even, if that is wanted.
@@ -187,8 +206,10 @@ fn is_collective(name: &str) -> bool {
 /// What decides between machines: seconds of one run on each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
-    /// The iterations of the loop.
+    /// The iterations of the loop, each with its usual time.
     Loop,
+    /// The loop as it was, whose iterations get longer or shorter.
+    WholeLoop,
     /// The run without its start.
     Rest,
     /// A run with this number of iterations, start and rest included.
@@ -196,12 +217,14 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What decides if the loop has a time on all machines, or not.
-    pub fn of(wanted: &Wanted, has_loop: bool) -> Measure {
-        match (has_loop, wanted.iterations) {
-            (true, Some(iterations)) => Measure::Iterations(iterations),
-            (true, None) => Measure::Loop,
-            (false, _) => Measure::Rest,
+    /// What decides, if all runs have gone through a loop or not, and if the usual time of an
+    /// iteration is known on all machines.
+    pub fn of(wanted: &Wanted, has_loop: bool, is_steady: bool) -> Measure {
+        match (has_loop, is_steady, wanted.iterations) {
+            (true, true, Some(iterations)) => Measure::Iterations(iterations),
+            (true, true, None) => Measure::Loop,
+            (true, false, _) => Measure::WholeLoop,
+            (false, ..) => Measure::Rest,
         }
     }
 
@@ -214,6 +237,7 @@ impl Measure {
                 let iterations = marks?.found.iterations() as f64;
                 Some(divided()?.iteration * iterations)
             }
+            Measure::WholeLoop => Some(marks?.counted(summary)?.0),
             Measure::Iterations(number) => Some(divided()?.total(number)),
         }
     }

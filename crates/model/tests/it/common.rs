@@ -20,6 +20,18 @@ pub(crate) fn play<R: 'static>(
     seed: u64,
     body: impl Fn(ModelNode, u32) -> R + 'static,
 ) -> Vec<R> {
+    play_on(system, hosts, faults, seed, |machine| machine, body)
+}
+
+/// Runs a rank on each of these hosts of a machine that `change` makes of the usual one.
+pub(crate) fn play_on<R: 'static>(
+    system: &System,
+    hosts: &[u32],
+    faults: Faults,
+    seed: u64,
+    change: impl Fn(MachineModel) -> MachineModel + 'static,
+    body: impl Fn(ModelNode, u32) -> R + 'static,
+) -> Vec<R> {
     let plan = Plan {
         ranks: hosts.len() as u32,
         seed,
@@ -28,7 +40,7 @@ pub(crate) fn play<R: 'static>(
     let (system, hosts) = (*system, hosts.to_vec());
     let (answers, _) = run(
         plan,
-        move |memory| MachineModel::new(memory, &system, &hosts, faults),
+        move |memory| change(MachineModel::new(memory, &system, &hosts, faults)),
         move |turn| {
             let rank = turn.rank();
             body(ModelNode::new(turn), rank)

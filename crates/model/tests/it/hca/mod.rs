@@ -2,6 +2,7 @@
 //! specification.
 
 mod faults;
+mod free_start;
 mod port_faults;
 mod processes;
 mod rails;
