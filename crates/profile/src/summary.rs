@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::left_out::LeftOut;
 use crate::read::{Procedure, RankRecord, SizeClass, State};
 
 /// Picoseconds of a second.
@@ -49,6 +50,12 @@ pub struct Summary {
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
     pub computed: Vec<RankComputing>,
+    /// What the modelled machine leaves out of this run.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "LeftOut::is_empty")
+    )]
+    pub left_out: LeftOut,
 }
 
 /// The computing of a rank, where it is timed.
@@ -203,6 +210,8 @@ pub struct JobFacts {
     pub wall_s: f64,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
+    /// The reason why the program's own clocks show this computer's time.
+    pub real_clocks: Option<String>,
 }
 
 impl Summary {
@@ -234,6 +243,7 @@ impl Summary {
             strangers: strangers(records),
             outages: outages(records),
             computed: computed(records),
+            left_out: LeftOut::of(records, facts.real_clocks),
         }
     }
 
