@@ -11,9 +11,9 @@ include mk/test.mk
 .PHONY: help demo clean
 
 help:
-	@echo 'make demo                build, run an MPI program on this machine, show its latency and bandwidth; a study on a modelled machine'
-	@echo 'make test                a first check of this machine, some minutes after make demo'
-	@echo 'make test-ci             what protects the main branch, 15 minutes at rest; make test-all: every suite in full'
+	@echo 'make demo                build what is needed, and ask for an example: which of four interconnects pays for it?'
+	@echo 'make test                a first check of this machine, 6 to 10 minutes; it installs what it needs'
+	@echo 'make test-ci             what protects the main branch, 22 to 24 minutes at rest; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make applications        build FFTW, HYPRE, PT-SCOTCH, MUMPS and Quantum ESPRESSO from Debian and run their own checks'
 	@echo 'make fortran-applications  the last two of these'
@@ -34,12 +34,9 @@ help:
 demo:
 	@scripts/needs.sh cc
 	@if [ -e $(BUILT)/command/fishplate ]; then $(MAKE) --no-print-directory tree; else \
-	    echo 'The first build compiles some 190 crates, 3 to 6 minutes on two cores; the first figures come after 2 to 4 of them.'; \
-	    $(MAKE) --no-print-directory first-tree; fi
-	@scripts/demo.sh here
-	@$(MAKE) --no-print-directory stage
-	@scripts/demo.sh fortran
-	@scripts/demo.sh study
+	    echo 'The first build takes 2 to 4 minutes on two cores; the demonstration follows, half a minute.'; \
+	    $(MAKE) --no-print-directory -j2 first-tree; fi
+	@scripts/demo.sh
 
 clean:
 	$(CARGO) clean

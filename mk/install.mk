@@ -59,19 +59,23 @@ fortran = $(INSTALL) -m 755 $(1)/libmpifort_abi.so $(2)/lib/libmpifort_abi.so.1 
 # would drop them with those names. Without objcopy there are the symbols alone.
 for_debuggers := --rename-section .mpir_info=.debug_info --rename-section .mpir_abbrev=.debug_abbrev
 
-.PHONY: stage tree first-tree files library command first-command
+.PHONY: stage tree first-tree files first-files library first-library command first-command
 
-library:
-	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
+library: first-library
 	$(CARGO) build --profile lib $(OTHER_LIBRARIES)
+
+# The library of MPI and that of clocks: all that a program in C needs.
+first-library:
+	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
+	$(CARGO) build --profile lib -p clocks
 
 command:
 	$(CARGO) build --profile command -p fishplate
 
-# The command without its feature `whole`. Cargo is told of the packages that it leaves out, because theirs are features of shared
-# crates: then `command` compiles none of these again.
+# The command with `compare` and without its feature `whole`. Cargo is told of the packages that it leaves out, because theirs are
+# features of shared crates: then `command` compiles none of these again.
 first-command:
-	$(CARGO) build --profile command -p fishplate $(addprefix -p ,compare perf study) --no-default-features --bin fishplate
+	$(CARGO) build --profile command -p fishplate -p perf -p study --no-default-features --features fishplate/compare --bin fishplate
 
 ROOT = $(CURDIR)/build
 
@@ -81,12 +85,22 @@ stage: tree
 tree: library command
 	@$(MAKE) --no-print-directory files
 
-# What `make demo` needs for its first figures: `fishplate` has no study, compare, perf.
-first-tree: library first-command
-	@$(MAKE) --no-print-directory files
+# What `make demo` needs: no libraries of Fortran and of older ABIs, and a `fishplate` without study and perf.
+first-tree: first-library first-command
+	@$(MAKE) --no-print-directory first-files
 
 # What is built, as a tree.
-files:
+files: first-files
+	@for name in mpifort mpif90 mpif77 mpifort_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
+	@$(call fortran,$(BUILT)/lib,$(ROOT))
+	@$(call old_abis,$(BUILT)/lib,$(ROOT))
+	@$(call further_names,$(CC),$(ROOT))
+	@$(if $(FORTRAN_COMPILER),$(call modules_ahead,$(ROOT)))
+	@for package in mpi-fort=$(STANDARD) mpifort_abi=$(VERSION); do \
+	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" scripts/pkgconfig-fortran.in \
+	        > $(ROOT)/lib/pkgconfig/$${package%=*}.pc || exit 1; done
+
+first-files:
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
 	@objcopy $(for_debuggers) $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new 2>/dev/null || \
 	    $(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new
@@ -94,21 +108,14 @@ files:
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
 	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc
-	@for name in mpicxx mpic++ mpifort mpif90 mpif77 mpicc_abi mpicxx_abi mpifort_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
+	@for name in mpicxx mpic++ mpicc_abi mpicxx_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
 	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
-	@$(call fortran,$(BUILT)/lib,$(ROOT))
-	@$(call old_abis,$(BUILT)/lib,$(ROOT))
-	@$(call further_names,$(CC),$(ROOT))
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
-	@$(if $(FORTRAN_COMPILER),$(call modules_ahead,$(ROOT)))
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))
 	@names=; [ ! -e $(ROOT)/lib/libfishplate_names.a ] || names='-lfishplate_names '; \
 	for package in mpi=$(STANDARD) mpi_abi=$(VERSION) fishplate=$(VERSION); do \
 	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" -e "s/@NAMES@/$$names/" scripts/pkgconfig.in \
-	        > $(ROOT)/lib/pkgconfig/$${package%=*}.pc || exit 1; done
-	@for package in mpi-fort=$(STANDARD) mpifort_abi=$(VERSION); do \
-	    sed -e "s/@NAME@/$${package%=*}/" -e "s/@VERSION@/$${package#*=}/" scripts/pkgconfig-fortran.in \
 	        > $(ROOT)/lib/pkgconfig/$${package%=*}.pc || exit 1; done

@@ -5,6 +5,7 @@
 # A user's first check: programs, launcher, wrappers, documents, figures of modelled machines.
 test:
 	@scripts/needs.sh cc c++ python3
+	@scripts/needs.sh gfortran || true
 	@python3 tests/all.py --first
 
 # What protects the main branch (.ci/run): the first check, lints, unit tests, suites of others, a real verbs stack in an emulated machine.

@@ -1,41 +1,31 @@
 #!/usr/bin/env bash
-# The demonstration of `make demo`: `demo.sh here`, which needs no study, then `demo.sh fortran`, and `demo.sh study`, which needs the
-# whole command.
+# The demonstration of `make demo`: the question that Fishplate answers, a program, and the answer for it. A reader of its output alone
+# learns what Fishplate is for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=build/bin
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-[ -t 1 ] || say() { printf '\n%s\n' "$*"; }
+say() { printf '\n\033[1m%s\033[0m\n' "$1"; printf '%s\n' "${@:2}"; }
+[ -t 1 ] || say() { printf '\n'; printf '%s\n' "$@"; }
+# A command as its reader would type it, and its output.
+show() { printf '\n$ %s\n' "$*"; "$@"; }
 
-here() {
-  say 'An MPI program, compiled by mpicc, on 4 ranks: examples/pi.c'
-  $bin/mpicc -O2 examples/pi.c -o build/pi -lm
-  $bin/fishplate run -n 4 build/pi
+say 'Which interconnect pays for my MPI program?' \
+  'Fishplate answers this before you buy one. It runs your program, as it is, on modelled machines, in virtual time.'
 
-  say 'Latency between two ranks'
-  $bin/fishplate bench latency -m 1:1048576 --plot build/latency.svg
+say 'The program: heat in a plate of 256 x 256 points, 100 steps, on 4 ranks of this computer'
+show $bin/mpicc -O2 examples/heat.c -o build/heat -lm
+show $bin/mpiexec -n 4 build/heat 256 100
 
-  say 'Bandwidth between two ranks'
-  $bin/fishplate bench bw -m 1:1048576 --plot build/bandwidth.svg
+say 'The question: QDR, two rails of QDR, FDR or EDR InfiniBand, with 8 or 16 hosts?' \
+  'Its computing is timed here, three times or more. Then it runs on each modelled machine. This takes about half a minute.'
+show $bin/fishplate compare --quiet --fabrics qdr,2xqdr,fdr,edr -n 8,16 --report build/demo.html build/heat 256 100
 
-  say 'The same program on a modelled machine, in virtual time'
-  $bin/fishplate run -n 4 --fabric qdr build/pi
-}
+say 'The answer is the last paragraph above. The same as a page with pictures:' \
+  "file://$PWD/build/demo.html"
 
-# A first compiler has the modules built for it, which takes some seconds.
-fortran() {
-  $bin/mpifort -modules >/dev/null || return 0
-  say 'A Fortran program on 4 ranks, with sections of arrays: examples/heat.f90'
-  $bin/mpifort -O2 examples/heat.f90 -o build/heat-fortran
-  $bin/fishplate run -n 4 build/heat-fortran 512 100
-}
-
-study() {
-  say 'A study: four designs of an RDMA channel on the cluster of 2003 (some 20 seconds)'
-  $bin/fishplate study rdma-channel --out build/plots
-
-  say "Pictures: $PWD/build/latency.svg, $PWD/build/bandwidth.svg, and those above"
-}
-
-"$1"
+say 'What next?' \
+  'your program:            build/bin/fishplate compare --fabrics NAME,NAME -n RANKS ./program' \
+  'machines:                build/bin/fishplate fabric list' \
+  'this computer:           build/bin/fishplate bench latency' \
+  'published comparisons:   make stage && build/bin/fishplate study dual-rail'

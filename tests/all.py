@@ -13,6 +13,7 @@ suite does not stop the others. The table is kept in build/test-times.json, the 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -236,6 +237,8 @@ def main() -> int:
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(step.name for step in known)}")
     harness.NOT_RUN_FILE.parent.mkdir(parents=True, exist_ok=True)
     harness.NOT_RUN_FILE.write_text("")
+    if not any(map(shutil.which, harness.FORTRAN_COMPILERS)):
+        harness.not_run("Fortran", "no Fortran compiler here, so cases of Fortran are skipped: apt-get install gfortran")
     # The settings of a `make` around this script are not for those inside.
     for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
         os.environ.pop(name, None)

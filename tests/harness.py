@@ -31,6 +31,8 @@ RESULTS = ROOT / "build" / "tests" / "results"
 NOT_RUN_FILE = ROOT / "build" / "not-run"
 # Exit status of a suite that could not be run here.
 NOT_RUN = 3
+# Fortran compilers, by the names that mpifort looks for.
+FORTRAN_COMPILERS = ("gfortran", "flang", "flang-new", "ifx", "nvfortran", "nagfor", "crayftn")
 POLL_SECONDS = 0.02
 # Lines of a failed command's output that are shown.
 SHOWN_LINES = 40

@@ -4,8 +4,8 @@
     tests/docs/run.py [--only TEXT] [--list] [--long] [FILE...]
 
 A command is a line of a ```sh block in README.md or docs/*.md, run from the repository's root. Other suites run some of them: commands
-in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies and the longest calibration run with `--long`. `make demo` and
-`make test` are left out: both stage the tree that is under test, and `make test` runs this script. Commands about Fortran are skipped
+in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies and the longest calibration run with `--long`. `make demo`,
+`make stage` and `make test` are left out: they stage the tree that is under test, and `make test` runs this script. Commands about Fortran are skipped
 where no Fortran compiler is. The last line is
 `N passed, N failed, N skipped`.
 """
@@ -19,15 +19,19 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
+import prose  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
 MACHINE = "scripts/verbs-vm -- "
-ELSEWHERE = ("make demo", "make test", MACHINE)
+ELSEWHERE = ("make demo", "make stage", "make test", MACHINE)
 # Minutes of work: with --long only. Two of the studies are among the figures (tests/modelled).
 LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --from examples/measured/osu.txt")
-# Commands with this need a Fortran compiler, by one of the names that mpifort looks for.
+# Documents whose sentences are measured: what a newcomer reads first.
+PLAIN = ("README.md",)
+# The words for the time of `make test-ci` at rest; they are the same wherever it is named.
+REST = r"(\d+ to \d+) minutes (?:on two cores )?at rest"
+# Commands with this need a Fortran compiler.
 FORTRAN = ("mpifort", "heat-fortran")
-FORTRAN_COMPILERS = ("gfortran", "flang", "flang-new", "ifx", "nvfortran", "nagfor", "crayftn")
 # Time limits of a command and of a study; HPL alone takes minutes.
 SECONDS, LONG_SECONDS = 600, 3000
 
@@ -48,13 +52,28 @@ def in_the_machine() -> list[str]:
 
 def runs(command: str):
     def test(_world) -> None:
-        if any(word in command for word in FORTRAN) and not any(map(shutil.which, FORTRAN_COMPILERS)):
+        if any(word in command for word in FORTRAN) and not any(map(shutil.which, harness.FORTRAN_COMPILERS)):
             raise Skip("no Fortran compiler here")
         seconds = LONG_SECONDS if command.startswith(LONG) else SECONDS
         done = harness.run(["bash", "-c", command], seconds=seconds, cwd=harness.ROOT)
         if done.code != 0:
             raise Problem(f"exit status {done.code}{harness.output(done.out + done.err)}")
     return test
+
+
+def reads_well(document: Path):
+    """Its sentences are short."""
+    def test(_world) -> None:
+        if why := prose.problem(document):
+            raise Problem(why)
+    return test
+
+
+def names_one_time(_world) -> None:
+    """README, CONTRIBUTING and `make help` name the same time of `make test-ci`."""
+    named = {file: re.findall(REST, (harness.ROOT / file).read_text()) for file in ("README.md", "CONTRIBUTING.md", "Makefile")}
+    if len({time for times in named.values() for time in times}) != 1 or not all(named.values()):
+        raise Problem(f"times of make test-ci at rest: {named}")
 
 
 def main() -> int:
@@ -66,6 +85,9 @@ def main() -> int:
     left_out = ELSEWHERE if options.long else ELSEWHERE + LONG
     cases = [Case(f"{document.name}: {command}", runs(command)) for document in options.files or documents()
              for command in commands(document) if not command.startswith(left_out)]
+    cases += [Case(f"{document.name}: its sentences are short", reads_well(document)) for document in options.files or documents()
+              if document.name in PLAIN]
+    cases += [] if options.files else [Case("the time of make test-ci", names_one_time)]
     cases = [case for case in cases if case.wanted(options)]
     if options.list:
         print("\n".join(case.name for case in cases))

@@ -52,6 +52,11 @@ impl CallProfile {
         self.profile.computed(switches, nanos, threads);
     }
 
+    /// The program asked for MPI_THREAD_MULTIPLE, and gets less.
+    pub fn lacks_threads(&self) {
+        self.profile.lacks_threads();
+    }
+
     /// Picoseconds since the rank's start, and the idle part of them if it is known.
     fn time(&self, rank: &Rank) -> (u64, Option<u64>) {
         let time = rank.in_virtual_time.then(|| rank.mpi.virtual_time());

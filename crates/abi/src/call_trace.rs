@@ -121,6 +121,13 @@ impl Watch {
         }
     }
 
+    /// The program asked for MPI_THREAD_MULTIPLE, and gets less.
+    pub fn lacks_threads(&self) {
+        if let Some(profile) = &self.lock().profile {
+            profile.lacks_threads();
+        }
+    }
+
     /// MPI has started, and the program computes from now on.
     pub fn begin(&self, rank: &Rank) {
         let mut inner = self.lock();

@@ -205,7 +205,7 @@ impl Advice {
     }
 
     /// The names of the equal machines, joined by commas and `last`.
-    fn equal_names(&self, last: &str) -> String {
+    pub(crate) fn equal_names(&self, last: &str) -> String {
         let names: Vec<&str> = self.equals.iter().map(|at| self.name(Some(*at))).collect();
         match names.as_slice() {
             [] => String::new(),
@@ -306,7 +306,7 @@ impl Advice {
     }
 
     /// The certainty of the answer.
-    fn certainty(&self) -> String {
+    pub(crate) fn certainty(&self) -> String {
         let best = self.name(self.best());
         let recordings = match self.recordings {
             (0, 0 | 1) => ", beside one recording, whose spread nobody knows",
@@ -318,7 +318,7 @@ impl Advice {
             }
         };
         let Some(found) = &self.sensitivity else {
-            return "nothing is known about its assumptions".into();
+            return "nothing is known about how sure this is (--quick)".into();
         };
         let count = found.assumptions;
         let matters = match self.rival {
@@ -469,8 +469,15 @@ mod tests {
             "{}",
             safe.sentence()
         );
+        assert_eq!(safe.headline(), "Take edr with 8 ranks");
+        assert_eq!(
+            [&close, &safe].map(Advice::certainty_word),
+            ["unsure", "sure"]
+        );
         // Equal machines, of whose time the network has all.
-        let equal = advice(&[row(0, 8, 1.001, 1.0), row(1, 8, 1.0, 1.0)]).sentence();
+        let equal = advice(&[row(0, 8, 1.001, 1.0), row(1, 8, 1.0, 1.0)]);
+        assert_eq!(equal.headline(), "With 8 ranks the choice hardly matters");
+        let equal = equal.sentence();
         assert!(
             equal.contains("hardly matters")
                 && equal.contains("it would matter, by more than 4 %, if the model"),

@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
@@ -21,13 +21,15 @@ use results::console::Console;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::bounds::Ideal;
+use crate::estimate::{self, RunCost};
 use crate::machine::{Change, Machine};
-use crate::record::{Record, Recording, is_disturbed};
+use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 use crate::{Request, RunFolder, work};
 
-/// Replays that run at once.
-const AT_ONCE: usize = 2;
+/// The most lines of the program's output that are shown whole, and the last lines of a longer one.
+const WHOLE_OUTPUT: usize = 8;
+const LAST_LINES: usize = 4;
 
 /// Starts jobs, shows their progress, and remembers their outcomes.
 pub struct Runner {
@@ -36,11 +38,13 @@ pub struct Runner {
     replayed: HashMap<Played, MemoryFile>,
     console: Console,
     known: HashMap<Task, Outcome>,
-    /// The longest time of a recording run.
-    recorded_in: Duration,
+    /// The first recording has been made.
+    has_recorded: bool,
     input: Input,
     /// Remarks of recording runs that the user has seen.
     said: HashSet<String>,
+    /// Neither phases nor output of the program are printed.
+    is_quiet: bool,
 }
 
 /// A trace to replay: what the recordings with a number of ranks give, for one processor.
@@ -133,10 +137,16 @@ impl Runner {
             replayed: HashMap::new(),
             console: Console::new(0),
             known: HashMap::new(),
-            recorded_in: Duration::ZERO,
+            has_recorded: false,
             input: Input::default(),
             said: HashSet::new(),
+            is_quiet: false,
         }
+    }
+
+    /// The runner, which prints neither phases nor output of the program if `is_quiet`.
+    pub fn quiet(self, is_quiet: bool) -> Runner {
+        Runner { is_quiet, ..self }
     }
 
     /// Reads standard input, which every run gets.
@@ -153,24 +163,28 @@ impl Runner {
         self.console.say(line);
     }
 
+    /// Prints a line that a quiet user does not want.
+    pub(crate) fn announce(&mut self, line: &str) {
+        if !self.is_quiet {
+            self.console.say(line);
+        }
+    }
+
     /// Shows that a phase begins, of `runs` runs or of a number that nobody knows.
     pub(crate) fn phase(&mut self, what: &str, runs: Option<usize>) {
+        if self.is_quiet {
+            return;
+        }
         let runs_shown = match runs {
             Some(1) => "1 run".to_owned(),
             Some(runs) => format!("{runs} runs"),
             None => "2 runs or more".to_owned(),
         };
-        let took = match self.recorded_in {
-            Duration::ZERO => String::new(),
-            took => format!(
-                ", {AT_ONCE} at once; a recording took {:.1} s",
-                took.as_secs_f64()
-            ),
-        };
-        self.console.phase(what, runs, &(runs_shown + &took));
+        self.console.phase(what, runs, &runs_shown);
     }
 
-    /// Records the computing of the program on a machine. Its output goes to standard error.
+    /// Records the computing of the program on a machine. The first run's output goes to standard
+    /// error, and a line says how long the comparison will take.
     pub(crate) fn record(
         &mut self,
         request: &Request,
@@ -186,6 +200,7 @@ impl Runner {
         };
         let activity = format!("recording {ranks} ranks on {}", machine.name);
         let (start, moment) = (Instant::now(), Moment::now());
+        let used = estimate::processor_time_of_children();
         let mut run = jobs.command(machine, ranks, &[])?;
         run.arg("--summary").arg(word("json=", &summary.path()));
         run.arg("--compute");
@@ -197,8 +212,22 @@ impl Runner {
             bail!("{activity} failed: {}", last_words(&ended));
         }
         let disturbances = Moment::now().since(&moment);
-        self.recorded_in = self.recorded_in.max(start.elapsed());
-        self.console.print(&String::from_utf8_lossy(&ended.stdout));
+        let cost = RunCost {
+            wall: start.elapsed(),
+            processor: estimate::processor_time_of_children().saturating_sub(used),
+        };
+        let summary: Summary = serde_json::from_str(&summary.text()?)
+            .with_context(|| format!("{activity}: its summary is damaged"))?;
+        if summary.is_empty() {
+            bail!(
+                "`{}` made no MPI call, so there is nothing to compare: a comparison needs a program whose ranks call MPI_Init",
+                record::words(&request.program)
+            );
+        }
+        if !std::mem::replace(&mut self.has_recorded, true) && !self.is_quiet {
+            self.show_output(&String::from_utf8_lossy(&ended.stdout));
+            self.console.say(&request.estimate(cost));
+        }
         let remarks = String::from_utf8_lossy(&ended.stderr);
         for remark in remarks
             .lines()
@@ -211,18 +240,30 @@ impl Runner {
         self.console.step();
         let trace = ComputeTrace::parse(&file.text()?)
             .map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))?;
-        let summary: Summary = serde_json::from_str(&summary.text()?)
-            .with_context(|| format!("{activity}: its summary is damaged"))?;
+        let threads = summary.computed.iter().map(|rank| rank.threads as usize);
         Ok(Recording {
             trace,
             disturbed: is_disturbed(disturbances.stolen, &summary.computed),
-            threads: summary
-                .computed
-                .iter()
-                .map(|rank| rank.threads as usize)
-                .max()
-                .unwrap_or(1),
+            threads: threads.max().unwrap_or(1),
         })
+    }
+
+    /// Shows the program's output, of a long one the last lines.
+    fn show_output(&mut self, output: &str) {
+        let lines: Vec<&str> = output.lines().collect();
+        let left_out = match lines.len() {
+            all if all <= WHOLE_OUTPUT => 0,
+            all => all - LAST_LINES,
+        };
+        if left_out > 0 {
+            let line = format!("the program's output, without its first {left_out} lines:");
+            self.console.say(&line);
+        }
+        let shown: String = lines[left_out..]
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect();
+        self.console.print(&shown);
     }
 
     /// Forgets the replays with a number of ranks, of which there is another recording now.
@@ -238,8 +279,15 @@ impl Runner {
         record: &Record,
         tasks: &[Task],
     ) -> Result<Vec<Outcome>> {
+        let same = |task: &Task| Task {
+            without: record
+                .of(task.ranks)
+                .and_then(|of| of.same_without(task.without)),
+            ..task.clone()
+        };
+        let tasks: Vec<Task> = tasks.iter().map(same).collect();
         let mut new: Vec<&Task> = Vec::new();
-        for task in tasks {
+        for task in &tasks {
             if !self.known.contains_key(task) && !new.contains(&task) {
                 new.push(task);
             }
@@ -268,10 +316,7 @@ impl Runner {
             input: &self.input,
             request,
         };
-        let at_once = match request.folder {
-            RunFolder::Scratch => AT_ONCE,
-            RunFolder::Here(_) => 1,
-        };
+        let at_once = request.at_once();
         let (new, next, jobs) = (&new, &next, &jobs);
         thread::scope(|scope| -> Result<()> {
             for _ in 0..at_once {

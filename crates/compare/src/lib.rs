@@ -9,17 +9,22 @@
 
 pub mod advice;
 pub mod bounds;
+mod estimate;
 pub mod even;
+mod headline;
 mod jobs;
 pub mod machine;
 pub mod main_loop;
 mod measured;
 mod page;
+mod plan;
 pub mod prediction;
 pub mod record;
+mod remarks;
 pub mod report;
 pub mod sensitivity;
 mod show;
+mod spread;
 mod surroundings;
 pub mod work;
 
@@ -36,6 +41,7 @@ use jobs::Task;
 pub use machine::Machine;
 use main_loop::NoLoop;
 pub use page::{page, picture};
+pub use plan::Divided;
 use record::{Collection, Record, Recordings};
 pub use report::Comparison;
 use report::{LoopFacts, Outcome, Recorded, Row};
@@ -64,6 +70,10 @@ pub struct Request {
     pub wanted: Wanted,
     /// The number of recordings with each number of ranks. `None`: as many as are needed.
     pub recordings: Option<usize>,
+    /// The times alone, by one recording: the certainty is not searched.
+    pub quick: bool,
+    /// The rows whose time is divided into its shares. Quickly it is that of the answer.
+    pub divided: Divided,
     /// The folder in which the program runs.
     pub folder: RunFolder,
 }
@@ -77,78 +87,14 @@ pub enum RunFolder {
     Here(PathBuf),
 }
 
+/// Replays that run at once.
+const AT_ONCE: usize = 2;
 /// The recordings with which one number of ranks begins: the least that have a median.
 const FIRST: usize = 3;
 /// The most recordings with one number of ranks.
 pub const MOST_RECORDINGS: usize = 9;
 /// The recordings are enough once the time without any of them differs by at most this share.
 const SETTLED: f64 = 0.02;
-
-impl Request {
-    /// The number of recordings with each number of ranks: the first ones and the most.
-    fn recordings(&self) -> (usize, usize) {
-        match self.recordings {
-            Some(number) => (number, number),
-            None => (FIRST, MOST_RECORDINGS),
-        }
-    }
-
-    /// The number of runs of the program without further recordings and the search of the
-    /// certainty. `recorded`: the recordings with each number of ranks, if they exist already.
-    fn runs(&self, recorded: Option<&Record>) -> usize {
-        let runs = |recordings: usize| {
-            // The machine itself, with a free start too, each kind of cost ideal, and each recording
-            // left out; the ideal machine once.
-            let left_out = if recordings > 1 { recordings } else { 0 };
-            let runs = |machine| 2 + Ideal::of(machine).count() + left_out;
-            self.machines.iter().map(runs).sum::<usize>() + 1
-        };
-        match recorded {
-            Some(record) => record.counts.iter().map(|of| runs(of.traces.len())).sum(),
-            None => {
-                let (first, _) = self.recordings();
-                self.ranks.len() * (first + runs(first))
-            }
-        }
-    }
-
-    /// The number of runs, for a user who wants to know it before any.
-    pub fn dry_run(&self) -> Result<String> {
-        let record = self.reuse.as_deref();
-        let record = record.map(|file| Record::read(file, &self.program, &self.ranks));
-        Ok(self.announced(record.transpose()?.as_ref()))
-    }
-
-    /// The number of runs for the user, before the first.
-    fn announced(&self, recorded: Option<&Record>) -> String {
-        let program = record::words(&self.program[..1]);
-        let mut more = match self.machines.len() {
-            1 => String::new(),
-            _ => ", then usually 2 to 40 times to find how sure the answer is".into(),
-        };
-        let (first, most) = self.recordings();
-        if recorded.is_none() && first < most {
-            // Two recordings more, each left out on each machine once, and all on the first machine
-            // again.
-            let each = 2 * (1 + self.machines.len()) + first;
-            more += &format!(
-                ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ; a disturbed recording is made again, with at most {most} in all"
-            );
-        }
-        let files = match &self.folder {
-            RunFolder::Scratch => {
-                "each run has a folder of its own, which is removed (--in)".into()
-            }
-            RunFolder::Here(folder) => {
-                format!("each run writes its files to {} again", folder.display())
-            }
-        };
-        format!(
-            "{program} runs {} times{more}; {files}",
-            self.runs(recorded)
-        )
-    }
-}
 
 /// Compares. `runner` starts the jobs.
 pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
@@ -157,8 +103,8 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let mut record = record(request, runner)?;
     let (mut rows, free) = replay(request, &record, runner)?;
     let measure = divide(request, &mut record, &mut rows, &free);
-    find_bounds(request, &record, runner, &mut rows, &free)?;
-    find_spread(request, &record, runner, &mut rows, measure)?;
+    find_bounds(request, runner, &record, &mut rows)?;
+    spread::find(request, &record, runner, &mut rows, measure)?;
     let advice = advise(request, &record, runner, &rows, measure)?;
     if request.folder == RunFolder::Scratch {
         say_changed(request, &before, runner);
@@ -211,11 +157,11 @@ fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     let mut record = match &request.reuse {
         Some(file) => {
             let record = Record::read(file, &request.program, &request.ranks)?;
-            runner.say(&request.announced(Some(&record)));
+            runner.announce(&request.announced(Some(&record)));
             record
         }
         None => {
-            runner.say(&request.announced(None));
+            runner.announce(&request.announced(None));
             make_record(request, runner)?
         }
     };
@@ -389,21 +335,27 @@ fn marks(record: &mut Record, ranks: usize) -> Option<&mut Marks> {
     of.work.as_mut()?.found.as_mut().ok()
 }
 
-/// Runs idealised machines, for the bound of each row.
+/// Runs idealised machines, for the shares of the rows that have some.
 fn find_bounds(
     request: &Request,
-    record: &Record,
     runner: &mut Runner,
+    record: &Record,
     rows: &mut [Row],
-    free: &[Option<Summary>],
 ) -> Result<()> {
+    let answer = Advice::of(rows, &request.machines);
+    let is_wanted = |row: &Row| match request.divided() {
+        Divided::Best => (Some(row.machine), row.ranks) == (answer.best(), answer.ranks),
+        Divided::BestRanks => row.ranks == answer.ranks,
+        Divided::All => true,
+    };
     let mut tasks = Vec::new();
-    for Recordings { ranks, .. } in &record.counts {
-        tasks.push(Task::ideal(request, 0, *ranks, Ideal::Everything));
-        for machine in 0..request.machines.len() {
-            for ideal in Ideal::of(&request.machines[machine]) {
-                tasks.push(Task::ideal(request, machine, *ranks, ideal));
-            }
+    for row in rows.iter().filter(|row| is_wanted(row)) {
+        let whole = Task::ideal(request, 0, row.ranks, Ideal::Everything);
+        if !tasks.contains(&whole) {
+            tasks.push(whole);
+        }
+        for ideal in Ideal::of(&request.machines[row.machine]) {
+            tasks.push(Task::ideal(request, row.machine, row.ranks, ideal));
         }
     }
     runner.phase("replaying on ideal machines", Some(tasks.len()));
@@ -417,11 +369,11 @@ fn find_bounds(
             .ok()
             .and_then(|summary| summary.virtual_s)
     };
-    for (row, free) in rows.iter_mut().zip(free) {
+    for row in rows.iter_mut().filter(|row| is_wanted(row)) {
         let Outcome::Ran(summary) = &row.outcome else {
             continue;
         };
-        let free = free.as_ref().and_then(|free| free.virtual_s);
+        let free = row.time().zip(row.start).map(|(time, start)| time - start);
         let has = |ideal| Ideal::of(&request.machines[row.machine]).any(|other| other == ideal);
         let single = Ideal::SINGLE.map(|ideal| match has(ideal) {
             true => time(row.machine, row.ranks, ideal),
@@ -449,39 +401,6 @@ fn find_bounds(
     Ok(())
 }
 
-/// Leaves each recording out in turn: the spread of each row.
-fn find_spread(
-    request: &Request,
-    record: &Record,
-    runner: &mut Runner,
-    rows: &mut [Row],
-    measure: Measure,
-) -> Result<()> {
-    let several = record.counts.iter().filter(|of| of.traces.len() > 1);
-    let numbered = several.flat_map(|of| (0..of.traces.len()).map(move |at| (of.ranks, at)));
-    let machines = 0..request.machines.len();
-    let tasks: Vec<Task> = numbered
-        .flat_map(|(ranks, at)| machines.clone().map(move |of| Task::without(of, ranks, at)))
-        .collect();
-    if tasks.is_empty() {
-        return Ok(());
-    }
-    let phase = "replaying each recording left out in turn";
-    runner.phase(phase, Some(tasks.len()));
-    for (task, outcome) in tasks.iter().zip(runner.replay(request, record, &tasks)?) {
-        let of = |row: &&mut Row| (row.machine, row.ranks) == (task.machine, task.ranks);
-        let row = rows.iter_mut().find(of);
-        let marks = record.of(task.ranks);
-        let marks = marks.and_then(|of| of.marks(task.without, &request.wanted));
-        if let (Some(row), Ok(summary)) = (row, outcome) {
-            let start = row.start.unwrap_or(0.0);
-            let seconds = measure.seconds(marks.as_ref(), &summary, start);
-            row.without.extend(seconds);
-        }
-    }
-    Ok(())
-}
-
 /// Finds the best machine and number of ranks, and how sure that is.
 fn advise(
     request: &Request,
@@ -494,6 +413,9 @@ fn advise(
     let (Some(best), Some(rival)) = (advice.best(), advice.challenger()) else {
         return Ok(advice);
     };
+    if request.quick {
+        return Ok(advice);
+    }
     let ranks = advice.ranks;
     let duel = sensitivity::Duel {
         best: &request.machines[best],

@@ -2,9 +2,10 @@
 
 use anyhow::{Result, anyhow};
 use fabric::catalogue::Sheet;
+use fabric::components::Part;
 use fabric::figures::Figures;
 use fabric::quantity::Raw;
-use fabric::{Price, PriceGap, System};
+use fabric::{Price, PriceGap, Storage, System};
 use model::check_cores;
 use model::config::MachineConfig;
 
@@ -70,6 +71,8 @@ pub struct Hardware {
     pub software: String,
     /// The price of one host with its share of the network.
     pub price: Option<Price>,
+    /// Files take time.
+    pub has_storage: bool,
 }
 
 /// Facts of a machine that the comparison shows.
@@ -104,6 +107,9 @@ pub struct StandIn {
     pub reason: String,
 }
 
+/// The time of computing on this computer, in thousandths.
+const THIS_SPEED: u64 = 1000;
+
 impl Machine {
     /// The machine that `word` names, with its values.
     pub fn new(word: &str, sheet: Sheet) -> Result<Machine> {
@@ -114,7 +120,7 @@ impl Machine {
             name: file.replace(".toml", ""),
             system: system.map_err(|why| anyhow!("{word}: {why}"))?,
             sheet,
-            compute_scale: 1000,
+            compute_scale: THIS_SPEED,
         })
     }
 
@@ -184,6 +190,7 @@ impl Machine {
             host: part("host"),
             software: part("software"),
             price: self.system.price(1).ok(),
+            has_storage: self.sheet.part(Storage::KIND).is_some(),
         }
     }
 

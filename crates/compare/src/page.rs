@@ -32,10 +32,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
             vec![show::shares(comparison).into(), terms()],
         ),
     ];
-    sections.extend(show::sizes(comparison).map(|(title, table)| {
-        let plot = messages(comparison).map(Block::from);
-        Section::new(title, plot.into_iter().chain([table.into()]).collect())
-    }));
+    sections.extend(messages(comparison));
     sections.extend(show::deciding(comparison).map(|table| {
         let text = "Each inferred or assumed value of the two best machines was changed by 20 % in both directions. These values alone change \
                     the answer:";
@@ -48,6 +45,8 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
             comparison.program,
             comparison.machines.len()
         ),
+        answer: comparison.advice.headline(),
+        certainty: comparison.advice.certainty_word().into(),
         lead: comparison.advice.sentence(),
         sections,
         made: Some(Made::here()),
@@ -87,10 +86,7 @@ pub fn picture(comparison: &Comparison) -> Plot {
         .map(|bound| {
             let name = Bounds::NAMES[bound];
             let part = |row: &Row| {
-                // Without shares all of it counts as computing.
-                let share = row
-                    .bounds
-                    .map_or(f64::from(bound == 0), |of| of.shares[bound]);
+                let share = row.bounds.map_or(0.0, |of| of.shares[bound]);
                 share * row.time().unwrap_or(0.0) * unit.per_second
             };
             let points = rows
@@ -99,6 +95,23 @@ pub fn picture(comparison: &Comparison) -> Plot {
                 .map(|(at, row)| (at as f64, part(row)));
             Series::stacked(name, points.collect())
         });
+    let mut series: Vec<Series> = series.collect();
+    if rows.iter().any(|row| row.bounds.is_none()) {
+        let whole = |row: &Row| match row.bounds {
+            None => row.time().unwrap_or(0.0) * unit.per_second,
+            Some(_) => 0.0,
+        };
+        let points = rows.iter().enumerate();
+        let points = points.map(|(at, row)| (at as f64, whole(row)));
+        series.push(Series::stacked("not divided", points.collect()));
+    }
+    let spreads = rows.iter().enumerate().filter_map(|(at, row)| {
+        let least = row.without.iter().copied().reduce(f64::min)?;
+        let most = row.without.iter().copied().reduce(f64::max)?;
+        Some((at as f64, least * unit.per_second, most * unit.per_second))
+    });
+    // The last part ends where the whole bar does.
+    series.last_mut().expect("there are five parts").band = Some(spreads.collect());
     let (title, across) = match comparison.sweep()[..] {
         [ranks] => (
             format!("Time of {ranks} ranks, by what it is spent on"),
@@ -110,14 +123,14 @@ pub fn picture(comparison: &Comparison) -> Plot {
         title,
         x: Axis::named(across, names.collect()),
         y: Axis::linear("time", unit.name),
-        series: series.collect(),
+        series,
         caption: CAPTION.into(),
         ..Plot::default()
     }
 }
 
-const CAPTION: &str =
-    "Virtual time on modelled machines, with computing that one computer has recorded.";
+const CAPTION: &str = "Virtual time on modelled machines, with computing that one computer has recorded. A thin line at the end of a bar is the spread of \
+     the recordings.";
 
 /// The unit of a plot of times.
 struct Unit {
@@ -282,8 +295,12 @@ fn machines(comparison: &Comparison) -> Section {
     Section::new("The machines", vec![table.into(), Block::Text(text.into())])
 }
 
-/// The number of messages by size.
-fn messages(comparison: &Comparison) -> Option<Plot> {
+/// The number of messages by size: a plot, and its numbers in a closed table.
+fn messages(comparison: &Comparison) -> Option<Section> {
+    let (title, mut table) = show::sizes(comparison)?;
+    // The plot has the bars.
+    table.header.pop();
+    table.rows.iter_mut().for_each(|row| drop(row.pop()));
     let ranks = comparison.advice.ranks;
     let mut rows = comparison.rows.iter().filter(|row| row.ranks == ranks);
     let Summary { messages, .. } = rows.find_map(|row| row.summary())?;
@@ -294,11 +311,13 @@ fn messages(comparison: &Comparison) -> Option<Plot> {
         .iter()
         .enumerate()
         .map(|(at, class)| (at as f64, class.count as f64));
-    Some(Plot {
+    let plot = Plot {
         title: "Messages by size".into(),
         x: Axis::named("size, up to", names.collect()),
         y: Axis::linear("messages", ""),
         series: vec![Series::bars("messages", points.collect())],
         ..Plot::default()
-    })
+    };
+    let numbers = Block::Folded("Their numbers and bytes".into(), table);
+    Some(Section::new(title, vec![plot.into(), numbers]))
 }

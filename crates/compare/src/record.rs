@@ -170,11 +170,30 @@ impl Recordings {
     /// The loop in the trace of all recordings, or of all but one. `None`: it has none.
     pub(crate) fn marks(&self, without: Option<usize>, wanted: &Wanted) -> Option<Marks> {
         let found = |work: &Work| work.found.as_ref().ok().cloned();
-        if without.is_none() || self.are_aligned() {
-            return found(self.work.as_ref()?);
+        match self.same_without(without) {
+            // Another recording is in the middle, with other calls.
+            Some(other) if !self.are_aligned() => {
+                found(&Work::of(&self.middle(Some(other))?, wanted).ok()?)
+            }
+            _ => found(self.work.as_ref()?),
         }
-        // Another recording is in the middle, with other calls.
-        found(&Work::of(&self.middle(without)?, wanted).ok()?)
+    }
+
+    /// The first recording to leave out that gives the same trace; `None` if that of all recordings
+    /// is the same. Where calls have no median, one recording counts as a whole, and most of the
+    /// others can go without a change.
+    pub(crate) fn same_without(&self, without: Option<usize>) -> Option<usize> {
+        let left_out = without?;
+        if self.are_aligned() {
+            return without;
+        }
+        let wanted = self.middle(without);
+        match self.middle(None) == wanted {
+            true => None,
+            false => (0..left_out)
+                .find(|other| self.middle(Some(*other)) == wanted)
+                .or(without),
+        }
     }
 
     /// Whether all recordings have the same calls, so that each call has a median.
@@ -348,6 +367,24 @@ mod tests {
         let total = |without| of.middle(without).unwrap().total();
         assert_eq!([None, Some(0), Some(1)].map(total), [7, 453, 6]);
         assert_eq!(Recordings::new(3).middle(None), None);
+    }
+
+    #[test]
+    fn recordings_without_a_median_are_replayed_once() {
+        let with = |call: &str| trace(1).replace("MPI_Finalize 5", call);
+        let text: String = [
+            "MPI_Finalize 5",
+            "MPI_Send 7\nMPI_Finalize 2",
+            "MPI_Finalize 8",
+        ]
+        .map(with)
+        .concat()
+        .replace("calls 1\nMPI_Send", "calls 2\nMPI_Send");
+        let record = Record::parse(&text, "./a 1").unwrap();
+        let of = record.of(1).unwrap();
+        assert!(!of.are_aligned());
+        let same = [None, Some(0), Some(1), Some(2)].map(|without| of.same_without(without));
+        assert_eq!(same, [None, None, Some(1), Some(1)]);
     }
 
     #[test]

@@ -32,7 +32,11 @@ pub fn text(comparison: &Comparison) -> String {
         text += &format!("\n{}\n", wrapped(&remark));
     }
     text += &money(comparison);
-    text += &format!("\nShares of the time:\n\n{}", shares(comparison).text());
+    text += &format!(
+        "\n{}:\n\n{}",
+        shares_of(comparison),
+        shares(comparison).text()
+    );
     if let Some((title, table)) = sizes(comparison) {
         text += &format!("\n{title}:\n\n{}", table.text());
     }
@@ -118,6 +122,7 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
             "The efficiency of {ranks} ranks is above 100 %: {why}."
         ));
     }
+    remarks.extend(crate::remarks::left_out(comparison));
     remarks
 }
 
@@ -281,6 +286,20 @@ fn refused(comparison: &Comparison) -> String {
         }
     }
     text
+}
+
+/// The title of the table of shares.
+pub(crate) fn shares_of(comparison: &Comparison) -> String {
+    let has_shares = |row: &&Row| row.bounds.is_some();
+    let ranks = comparison
+        .rows
+        .iter()
+        .filter(has_shares)
+        .map(|row| row.ranks);
+    match results::table::distinct(ranks).as_slice() {
+        [one] if comparison.sweep().len() > 1 => format!("Shares of the time with {one} ranks"),
+        _ => "Shares of the time".into(),
+    }
 }
 
 /// The table of the shares of the time.

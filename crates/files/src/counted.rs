@@ -12,19 +12,34 @@ use crate::backing::{Backing, Lock, OpenMode, Storage, Token};
 #[derive(Default)]
 pub struct Requests {
     count: AtomicU64,
-    bytes: AtomicU64,
+    read: AtomicU64,
+    written: AtomicU64,
+}
+
+/// Requests that were made, and the bytes that they have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// The number of requests.
+    pub requests: u64,
+    /// The bytes that were read.
+    pub read: u64,
+    /// The bytes that were written.
+    pub written: u64,
 }
 
 impl Requests {
-    /// The numbers of requests and bytes since the last call.
-    pub fn take(&self) -> (u64, u64) {
-        let [count, bytes] = [&self.count, &self.bytes].map(|all| all.swap(0, Ordering::Relaxed));
-        (count, bytes)
+    /// The requests since the last call.
+    pub fn take(&self) -> Moved {
+        let take = |all: &AtomicU64| all.swap(0, Ordering::Relaxed);
+        Moved {
+            requests: take(&self.count),
+            read: take(&self.read),
+            written: take(&self.written),
+        }
     }
 
-    fn add(&self, bytes: usize) {
+    fn add(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
@@ -54,13 +69,13 @@ impl Storage for CountedStorage {
         if path.starts_with("/proc") {
             return Ok(file);
         }
-        self.requests.add(0);
+        self.requests.add();
         let requests = self.requests.clone();
         Ok(Box::new(CountedFile { file, requests }))
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        self.requests.add(0);
+        self.requests.add();
         self.storage.remove(path)
     }
 
@@ -72,48 +87,51 @@ impl Storage for CountedStorage {
 impl Backing for CountedFile {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         let read = self.file.read_at(offset, into)?;
-        self.requests.add(read);
+        self.requests.add();
+        self.requests.read.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 
     fn write_at(&self, offset: u64, from: &[u8]) -> Result<usize> {
         let written = self.file.write_at(offset, from)?;
-        self.requests.add(written);
+        self.requests.add();
+        let all = &self.requests.written;
+        all.fetch_add(written as u64, Ordering::Relaxed);
         Ok(written)
     }
 
     fn size(&self) -> Result<u64> {
-        self.requests.add(0);
+        self.requests.add();
         self.file.size()
     }
 
     fn set_size(&self, size: u64) -> Result<()> {
-        self.requests.add(0);
+        self.requests.add();
         self.file.set_size(size)
     }
 
     fn allocate(&self, size: u64) -> Result<()> {
-        self.requests.add(0);
+        self.requests.add();
         self.file.allocate(size)
     }
 
     fn sync(&self) -> Result<()> {
-        self.requests.add(0);
+        self.requests.add();
         self.file.sync()
     }
 
     fn finish(&self) -> Result<()> {
-        self.requests.add(0);
+        self.requests.add();
         self.file.finish()
     }
 
     fn lock(&self, range: Range<u64>, lock: Lock) -> Result<()> {
-        self.requests.add(0);
+        self.requests.add();
         self.file.lock(range, lock)
     }
 
     fn unlock(&self, range: Range<u64>) -> Result<()> {
-        self.requests.add(0);
+        self.requests.add();
         self.file.unlock(range)
     }
 }
@@ -125,6 +143,11 @@ mod tests {
 
     #[test]
     fn requests_and_bytes_are_counted_until_they_are_taken() {
+        let moved = |requests, read, written| Moved {
+            requests,
+            read,
+            written,
+        };
         let folder = tempfile::tempdir().unwrap();
         let requests = Arc::new(Requests::default());
         let storage = CountedStorage::new(Arc::new(RealStorage), requests.clone());
@@ -136,14 +159,14 @@ mod tests {
         };
         let path = folder.path().join("file");
         let file = storage.open(&path, mode).unwrap();
-        assert_eq!(requests.take(), (1, 0));
+        assert_eq!(requests.take(), moved(1, 0, 0));
         write_all(&*file, 0, &[1; 100]).unwrap();
         // The end of the file takes a request of its own.
         assert_eq!(read_full(&*file, 60, &mut [0; 100]).unwrap(), 40);
-        assert_eq!(requests.take(), (3, 140));
+        assert_eq!(requests.take(), moved(3, 40, 100));
         file.sync().unwrap();
         storage.remove(&path).unwrap();
-        assert_eq!(requests.take(), (2, 0));
-        assert_eq!(requests.take(), (0, 0));
+        assert_eq!(requests.take(), moved(2, 0, 0));
+        assert_eq!(requests.take(), Moved::default());
     }
 }

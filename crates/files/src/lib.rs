@@ -37,7 +37,7 @@ mod worker;
 pub use backing::{
     Access, Backing, Lock, OpenMode, Storage, Token, described, read_full, write_all,
 };
-pub use counted::{CountedStorage, Requests};
+pub use counted::{CountedStorage, Moved, Requests};
 pub use counter::Counter;
 pub use domains::{Domains, joined};
 #[cfg(any(test, feature = "faults"))]

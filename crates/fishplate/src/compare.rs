@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::work::Wanted;
-use ::compare::{Comparison, Machine, Request, RunFolder, Runner};
+use ::compare::{Comparison, Divided, Machine, Request, RunFolder, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, report_failure, whole_number};
 use results::output::OutputFile;
@@ -67,6 +67,14 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "COUNT", conflicts_with = "replay",
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
     recordings: Option<usize>,
+
+    /// One recording and one run on each machine: the times, with no word on how sure the answer is
+    #[arg(long, conflicts_with = "recordings")]
+    quick: bool,
+
+    /// Print the answer alone: no output of the program, no phases
+    #[arg(short, long)]
+    quiet: bool,
 
     /// Run the program in FOLDER, one run at a time, instead of in a temporary folder for each run
     /// with links to what is in the current one and the three above it
@@ -157,7 +165,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
         report: arguments.report.clone(),
         plot: arguments.plot.clone(),
     };
-    let dry = arguments.dry_run;
+    let (dry, quiet) = (arguments.dry_run, arguments.quiet);
     let request = match request(arguments) {
         Ok(request) => request,
         Err(why) => return refuse(&why),
@@ -171,7 +179,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
             Err(why) => report_failure(&why),
         };
     }
-    let compared = compared(&request, &files);
+    let compared = compared(&request, &files, quiet);
     match compared {
         Ok(comparison) => {
             match json {
@@ -194,14 +202,14 @@ struct Files {
 }
 
 /// Compares, and writes page and picture if their files are named.
-fn compared(request: &Request, files: &Files) -> anyhow::Result<Comparison> {
+fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Comparison> {
     // A name that cannot be written is refused before minutes of measuring.
     let plot = files.plot.as_deref().map(PlotFile::create).transpose()?;
     let report = files.report.as_deref();
     let report = report.map(|file| OutputFile::open("--report", file));
     let report = report.transpose().map_err(|why| anyhow::anyhow!(why))?;
     let command = std::env::current_exe()?;
-    let mut runner = Runner::new(&command);
+    let mut runner = Runner::new(&command).quiet(quiet);
     let comparison = ::compare::run(request, &mut runner)?;
     if let Some(file) = report {
         let machines = request.machines.iter();
@@ -274,6 +282,11 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
             even: arguments.even,
         },
         recordings: arguments.recordings,
+        quick: arguments.quick,
+        divided: match arguments.json || arguments.report.is_some() || arguments.plot.is_some() {
+            true => Divided::All,
+            false => Divided::BestRanks,
+        },
         folder: match arguments.folder {
             Some(folder) => RunFolder::Here(folder),
             None => RunFolder::Scratch,

@@ -20,7 +20,7 @@ macro_rules! tell {
 
 mod bench;
 mod binding;
-#[cfg(feature = "whole")]
+#[cfg(feature = "compare")]
 mod compare;
 #[cfg(feature = "whole")]
 mod completions;
@@ -63,7 +63,7 @@ enum Command {
     #[cfg(feature = "whole")]
     Perf(perf::PerfArguments),
     Fabric(fabric::FabricArguments),
-    #[cfg(feature = "whole")]
+    #[cfg(feature = "compare")]
     Compare(compare::CompareArguments),
     #[cfg(feature = "whole")]
     Study(study::StudyArguments),
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "whole")]
         Command::Perf(arguments) => perf::main(&arguments),
         Command::Fabric(arguments) => fabric::main(arguments),
-        #[cfg(feature = "whole")]
+        #[cfg(feature = "compare")]
         Command::Compare(arguments) => compare::main(arguments),
         #[cfg(feature = "whole")]
         Command::Study(arguments) => study::main(&arguments),

@@ -348,6 +348,18 @@ impl ModelledJob {
             .collect()
     }
 
+    /// The reason why the clocks of one of these programs show this computer's time although they
+    /// should show virtual time.
+    pub(crate) fn real_clocks(&self, programs: &[launch::Program]) -> Option<String> {
+        self.launched
+            .as_ref()
+            .filter(|stage| stage.virtual_clocks)?;
+        programs
+            .iter()
+            .find_map(launch::real_clocks)
+            .map(String::from)
+    }
+
     /// The use of the modelled machine's resources, busiest first.
     pub(crate) fn usage(&self) -> io::Result<Vec<Usage>> {
         let Some(stage) = &self.launched else {

@@ -399,6 +399,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
         fabric: modelled.fabric().map(str::to_string),
+        real_clocks: modelled_job.real_clocks(&programs),
         ..JobFacts::default()
     };
     let times = modelled_job.has_port_faults();

@@ -53,7 +53,7 @@ pub use hosts::{HostList, JobHost, Places, place};
 pub use inspection::{Inspection, inspect};
 pub use job::{JobEnd, run};
 pub use library::library_directory;
-pub use needs::{Abi, MpiNeed, MpiNeeds, defined_names};
+pub use needs::{Abi, MpiNeed, MpiNeeds, defined_names, real_clocks};
 pub use output::OutputOptions;
 pub use output_file::OutputFile;
 pub use pmi::MOST_RANKS;

@@ -38,10 +38,14 @@ pub(crate) mod head {
     /// The number of involuntary switches in the computing of a rank, plus one, or 0 if nobody
     /// times it; its time in picoseconds; and the most threads side by side.
     pub(crate) const SWITCHES: usize = 12;
+    /// Bytes that were read from files and written to them in no virtual time.
+    pub(crate) const FREE_FILES: usize = 15;
+    /// 1 if the rank asked for MPI_THREAD_MULTIPLE and did not get it.
+    pub(crate) const LACKS_THREADS: usize = 17;
     /// The time at which MPI_Init returned, in picoseconds.
-    pub(crate) const STARTED: usize = 15;
+    pub(crate) const STARTED: usize = 18;
     /// Connections of strangers to each rail.
-    pub(crate) const STRANGERS: usize = 16;
+    pub(crate) const STRANGERS: usize = 19;
 }
 
 /// The values of [`head::STATE`].

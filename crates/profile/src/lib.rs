@@ -11,12 +11,14 @@
 //! - the file belonged to arbitrary programs, so its reader trusts nothing in it.
 
 mod layout;
+mod left_out;
 mod rank;
 mod read;
 mod summary;
 mod transfer;
 
 pub use layout::{MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, create};
+pub use left_out::LeftOut;
 pub use rank::RankProfile;
 pub use read::{Counted, PeerTraffic, Procedure, RankRecord, SizeClass, State, read};
 pub use summary::{

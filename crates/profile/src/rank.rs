@@ -178,6 +178,17 @@ impl RankProfile {
         self.set(head::SWITCHES + 2, threads as u64);
     }
 
+    /// So many bytes were read from files and written to them, and took no virtual time.
+    pub fn free_files(&self, read: u64, written: u64) {
+        self.add(head::FREE_FILES, read);
+        self.add(head::FREE_FILES + 1, written);
+    }
+
+    /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
+    pub fn lacks_threads(&self) {
+        self.set(head::LACKS_THREADS, 1);
+    }
+
     /// The place of the running procedure.
     fn current(&self) -> Option<usize> {
         let number = self.get(head::CURRENT).checked_sub(1)?;

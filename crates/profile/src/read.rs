@@ -95,6 +95,10 @@ pub struct RankRecord {
     /// The number of involuntary switches in the computing of a rank, its time in picoseconds, and
     /// the most threads side by side; `None` if nobody times it.
     pub computed: Option<(u64, u64, u64)>,
+    /// Bytes that were read from files and written to them in no virtual time.
+    pub free_files: (u64, u64),
+    /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
+    pub lacks_threads: bool,
 }
 
 /// Reads the profile of a job of `ranks` ranks. No rank may be running.
@@ -160,6 +164,8 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
             let [time, threads] = [1, 2].map(|at| first[head::SWITCHES + at]);
             (switches, time, threads)
         }),
+        free_files: (first[head::FREE_FILES], first[head::FREE_FILES + 1]),
+        lacks_threads: first[head::LACKS_THREADS] != 0,
         procedures,
     })
 }
@@ -195,6 +201,9 @@ mod tests {
         rank.strangers(MOST_RAILS, 9);
         rank.outages(2, 3_000);
         rank.computed(0, 7_000, 2);
+        rank.free_files(5, 40);
+        rank.free_files(0, 2);
+        rank.lacks_threads();
         assert!(RankProfile::open(&file, 3).is_err());
         let file = File::from(file);
         let records = read(&file, 3).unwrap();
@@ -206,6 +215,7 @@ mod tests {
         assert_eq!(seen.strangers, [0, 7, 0, 0, 0, 0, 0, 0]);
         assert_eq!(seen.outages, (2, 3_000_000));
         assert_eq!(seen.computed, Some((0, 7_000_000, 2)));
+        assert_eq!((seen.free_files, seen.lacks_threads), ((5, 42), true));
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));
         let sends = &seen.procedures[1];
         assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::left_out::LeftOut;
 use crate::read::{Procedure, RankRecord, SizeClass, State};
 
 /// Picoseconds of a second.
@@ -62,6 +63,12 @@ pub struct Summary {
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
     pub steps: Vec<Vec<f64>>,
+    /// What the modelled machine leaves out of this run.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "LeftOut::is_empty")
+    )]
+    pub left_out: LeftOut,
 }
 
 /// The computing of a rank, where it is timed.
@@ -218,6 +225,8 @@ pub struct JobFacts {
     pub resources: Vec<ResourceUse>,
     /// The times at which each rank began the marked steps of a replay, in seconds.
     pub steps: Vec<Vec<f64>>,
+    /// The reason why the program's own clocks show this computer's time.
+    pub real_clocks: Option<String>,
 }
 
 impl Summary {
@@ -254,6 +263,7 @@ impl Summary {
             outages: outages(records),
             computed: computed(records),
             steps: facts.steps,
+            left_out: LeftOut::of(records, facts.real_clocks),
         }
     }
 

@@ -199,8 +199,24 @@ impl Figure<'_> {
         }
     }
 
+    /// The range of values at the end of each bar of series `at`.
+    fn ranges_of_bars(&self, out: &mut Markup, at: usize, series: &Series) {
+        for (x, least, most) in self.plot.placed_band(series) {
+            let (from, to) = self.plot.bar(at, x);
+            let middle = self.left((from + to) / 2.0);
+            let [low, high] = [least, most].map(|value| self.top(self.upward.place(value)));
+            out.raw("<line class=\"range\" x1=\"").percent(middle);
+            out.raw("\" x2=\"").percent(middle);
+            out.raw("\" y1=\"").percent(low);
+            out.raw("\" y2=\"").percent(high).raw("\"/>\n");
+        }
+    }
+
     /// The range of values of a series, as an area.
     fn band(&self, out: &mut Markup, at: usize, series: &Series) {
+        if series.kind.is_bars() {
+            return;
+        }
         let band = self.plot.placed_band(series);
         let there = band.iter().map(|&(x, least, _)| (x, least));
         let back = band.iter().rev().map(|&(x, _, most)| (x, most));
@@ -222,6 +238,7 @@ impl Figure<'_> {
                 for point in points {
                     self.bar(out, at, point);
                 }
+                self.ranges_of_bars(out, at, series);
             }
             SeriesKind::Marks => group(out, at, "points"),
             SeriesKind::Line => {

@@ -58,6 +58,13 @@ impl Page {
     fn header(&self, out: &mut Markup) {
         out.raw("<header>\n<button id=\"theme\" type=\"button\" hidden></button>\n<h1>");
         out.text(&self.title).raw("</h1>\n");
+        if !self.answer.is_empty() {
+            out.raw("<p class=\"answer\">").text(&self.answer);
+            if !self.certainty.is_empty() {
+                out.raw(" <span>").text(&self.certainty).raw("</span>");
+            }
+            out.raw("</p>\n");
+        }
         if !self.lead.is_empty() {
             out.raw("<p class=\"lead\">").text(&self.lead).raw("</p>\n");
         }
@@ -172,6 +179,8 @@ mod tests {
         ];
         Page {
             title: EVIL.into(),
+            answer: EVIL.into(),
+            certainty: EVIL.into(),
             lead: EVIL.into(),
             sections: vec![Section::new(EVIL, blocks)],
             made: Some(Made {
@@ -188,10 +197,10 @@ mod tests {
         let html = page().html();
         assert!(!html.contains("<script>alert"), "markup of a user");
         assert_eq!(html.matches("</script>").count(), 1, "the page's own");
-        // Eight outside the plot; the plot's title twice and both axes, the series in legend and
+        // Ten outside the plot; the plot's title twice and both axes, the series in legend and
         // marks, the unit in marks, the shade twice, the caption; four of the origin.
         let text = "&lt;/script&gt;&lt;script&gt;alert(&#39;a&amp;b&#39;)&lt;/script&gt;";
-        assert_eq!(html.matches(text).count(), 24);
+        assert_eq!(html.matches(text).count(), 26);
     }
 
     #[test]

@@ -14,7 +14,11 @@ use crate::strip::Strips;
 pub struct Page {
     /// The heading of the page, and its title in a browser.
     pub title: String,
-    /// The paragraph below the heading: the answer in short.
+    /// The answer in a few words, which stands large below the heading; empty if there is none.
+    pub answer: String,
+    /// The certainty of the answer in a word or two, which stands beside it; empty if there is none.
+    pub certainty: String,
+    /// The paragraph below the heading: the answer in short, or what belongs to it.
     pub lead: String,
     /// The sections, in order.
     pub sections: Vec<Section>,

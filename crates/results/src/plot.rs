@@ -128,7 +128,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// The drawing of the points.
     pub kind: SeriesKind,
-    /// The range of the values at each position: position, least, greatest.
+    /// The range of the values at each position: position, least, greatest. An area behind a line,
+    /// a thin line at the end of a bar.
     pub band: Option<Vec<(f64, f64, f64)>>,
     /// The name of another series, whose colour this one has too.
     pub colour_of: Option<String>,

@@ -32,6 +32,7 @@ pub(crate) fn page(results: &Results) -> Page {
         lead: lead(results),
         sections,
         made: Some(Made::here()),
+        ..Page::default()
     }
 }
 

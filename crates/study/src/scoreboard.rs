@@ -244,6 +244,7 @@ impl Scoreboard {
             ),
             sections,
             made: Some(Made::here()),
+            ..Page::default()
         }
     }
 

@@ -83,6 +83,10 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     let provided = thread_level(required, in_virtual_time);
     if provided == MPI_THREAD_MULTIPLE {
         rank.allow_threads();
+    } else if required == MPI_THREAD_MULTIPLE
+        && let Some(watch) = &watch
+    {
+        watch.lacks_threads();
     }
     PROVIDED.store(provided, Ordering::Relaxed);
     crate::raise::on_panic(Arc::clone(&rank.lock().bootstrap));

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::refuse;
 use explain::{Explained, Request};
-#[cfg(feature = "whole")]
+#[cfg(feature = "compare")]
 pub(crate) use files::sheet;
 pub(crate) use files::{ValueChange, changed_system, system};
 use files::{in_catalogue, read};

@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 
 use profile::{Pair, ProcedureUse, RankTimes, ResourceUse, Summary};
 use results::table::significant;
+use results::terminal;
 
+/// The width of the text, in columns.
+const WIDTH: usize = 80;
 /// The width of the labels, in columns.
 const LABEL: usize = 15;
 /// The most procedures, pairs and resources.
@@ -57,6 +60,11 @@ pub(super) fn summary(summary: &Summary) -> String {
     if let Some(counts) = strangers(summary) {
         lines.push(labelled("strangers", &counts));
     }
+    let left_out = summary.left_out.sentences("the machine has no storage");
+    lines.extend(left_out.iter().map(|sentence| {
+        let label = format!("  {:LABEL$}", "left out");
+        terminal::beside(&label, label.len(), sentence, Some(WIDTH))
+    }));
     lines.join("\n") + "\n"
 }
 

@@ -146,6 +146,18 @@ fn read_dynamic<'data>(
     Some(())
 }
 
+/// Whether an opened file has a section of this name.
+pub(crate) fn has_section(file: &File, name: &[u8]) -> bool {
+    fn found<'data>(bytes: impl ReadRef<'data>, name: &[u8]) -> object::Result<bool> {
+        let bytes = Bounded(bytes);
+        let head = Head::parse(bytes)?;
+        let endian = head.endian()?;
+        let sections = head.sections(endian, bytes)?;
+        Ok(sections.section_by_name(endian, name).is_some())
+    }
+    found(&ReadCache::new(file), name).unwrap_or(false)
+}
+
 /// The names in an opened file's symbol tables that `is_wanted` takes.
 pub(crate) fn symbols_in(file: &File, is_wanted: impl Fn(&[u8]) -> bool) -> Symbols {
     symbols(&ReadCache::new(file), is_wanted)
@@ -239,6 +251,13 @@ mod tests {
             defined: vec!["main".into()],
         };
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_section_is_found_by_its_name() {
+        let file = File::open(std::env::current_exe().unwrap()).unwrap();
+        let has = |name: &[u8]| has_section(&file, name);
+        assert!(has(b".text") && !has(b".go.buildinfo"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! interpreter starts later is not known here.
 
 mod cache;
+mod clocks;
 pub(crate) mod elf;
 mod families;
 #[cfg(feature = "fuzzing")]
@@ -14,6 +15,7 @@ pub(crate) mod made_up;
 mod script;
 mod search;
 
+pub use clocks::real_clocks;
 pub use families::Abi;
 pub(crate) use families::{Family, family};
 

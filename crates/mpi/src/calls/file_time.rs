@@ -1,8 +1,8 @@
-//! The virtual time of files on a modelled machine that has a storage.
+//! The virtual time of files on a modelled machine.
 //!
 //! Accesses touch real files at once. Then they hand the number of their requests and bytes to the
-//! storage, which all ranks share, and wait until it has moved them. A machine without a storage
-//! keeps nothing here, and file calls take no time.
+//! storage, which all ranks share, and wait until it has moved them. On a machine without a storage
+//! file calls take no time, and the rank's profile has their bytes.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -37,11 +37,10 @@ impl Drop for Moment<'_> {
 }
 
 impl State {
-    /// The storage that files are opened in. On a machine with a storage it counts requests.
+    /// The storage that files are opened in. On a modelled machine it counts requests.
     pub(super) fn storage(&mut self) -> Arc<dyn Storage> {
         let storage = self.files.storage();
-        // Nothing is handed over, so this asks only whether there is one.
-        if self.router.machine().store(0, 0).is_none() {
+        if self.router.machine().virtual_time().is_none() {
             return storage;
         }
         let requests: &Arc<Requests> = self.files.requests.get_or_insert_default();
@@ -51,11 +50,16 @@ impl State {
     /// Hands requests that have been made to the machine's storage. The result is the time of
     /// their end.
     fn hand_over_requests(&mut self) -> Option<u64> {
-        let (count, bytes) = self.files.requests.as_ref()?.take();
-        match count {
-            0 => None,
-            _ => self.router.machine().store(count, bytes),
+        let moved = self.files.requests.as_ref()?.take();
+        if moved.requests == 0 {
+            return None;
         }
+        let bytes = moved.read + moved.written;
+        let end = self.router.machine().store(moved.requests, bytes);
+        if end.is_none() {
+            self.messages.count_free_files(moved.read, moved.written);
+        }
+        end
     }
 }
 

@@ -191,6 +191,13 @@ impl Messages {
         }
     }
 
+    /// Counts bytes of files that took no virtual time, if the rank has a profile.
+    pub fn count_free_files(&self, read: u64, written: u64) {
+        if let Some(profile) = &self.profile {
+            profile.free_files(read, written);
+        }
+    }
+
     /// Counts messages in `profile` from now on.
     pub fn count_in(&mut self, profile: Arc<RankProfile>) {
         self.profile = Some(profile);

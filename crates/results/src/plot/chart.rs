@@ -168,8 +168,24 @@ impl Drawing<'_> {
         (self.scales[0].place(x), self.scales[1].place(y))
     }
 
+    /// Draws the range of values at the end of each bar.
+    fn ranges_of_bars<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
+        let style = BLACK.stroke_width(self.pen.scale);
+        for (x, least, most) in self.plot.placed_band(series) {
+            let (left, right) = self.plot.bar(self.at, x);
+            let middle = (left + right) / 2.0;
+            let ends = [least, most].map(|value| (middle, self.place((x, value)).1));
+            let line = PathElement::new(ends.to_vec(), style);
+            chart.plotting_area().draw(&line)?;
+        }
+        Ok(())
+    }
+
     /// Draws the range of values as an area.
     fn band<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
+        if series.kind.is_bars() {
+            return Ok(());
+        }
         let band = self.plot.placed_band(series);
         let there = band.iter().map(|&(x, least, _)| (x, least));
         let back = band.iter().rev().map(|&(x, _, most)| (x, most));
@@ -186,7 +202,8 @@ impl Drawing<'_> {
     fn series<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
         let points = self.plot.placed(series);
         if series.kind.is_bars() {
-            return self.bars(chart, &points);
+            self.bars(chart, &points)?;
+            return self.ranges_of_bars(chart, series);
         }
         let places: Vec<_> = points.iter().map(|&point| self.place(point)).collect();
         if series.kind == SeriesKind::Line {

@@ -1,0 +1,148 @@
+//! The time that a comparison will take, by its first recording.
+
+use std::time::Duration;
+
+/// The cost of one run of the program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RunCost {
+    /// The time from its start to its end.
+    pub(crate) wall: Duration,
+    /// The processor time of all its processes.
+    pub(crate) processor: Duration,
+}
+
+/// Runs of the program, as far as they are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Runs {
+    /// Recordings, which run alone.
+    pub(crate) recordings: usize,
+    /// Replays, of which several run at once.
+    pub(crate) replays: usize,
+}
+
+/// The replays that usually show how sure an answer is: there are 2 to 40 of them.
+pub(crate) const USUAL_SEARCH: usize = 8;
+/// The field of /proc/self/stat behind the name that has the user time of children; the system's
+/// follows.
+const USER_OF_CHILDREN: usize = 13;
+/// A time for which the user gets its reason, and a shorter way.
+const LONG: Duration = Duration::from_secs(120);
+
+/// The line for the user. `at_once` replays share `cores` cores. `shorter` is the number of runs of
+/// the shorter way, if there is one.
+pub(crate) fn line(
+    cost: RunCost,
+    left: Runs,
+    at_once: usize,
+    cores: usize,
+    shorter: Option<usize>,
+) -> String {
+    let replay = (cost.wall / at_once as u32).max(cost.processor / cores.max(1) as u32);
+    let time = cost.wall * left.recordings as u32 + replay * left.replays as u32;
+    let mut line = format!("this takes about {}", rounded(time));
+    if time < LONG {
+        return line;
+    }
+    let runs = left.recordings + left.replays;
+    line += &format!(
+        ": the first run took {}, and some {runs} follow",
+        rounded(cost.wall)
+    );
+    if let Some(shorter) = shorter {
+        let time = rounded(replay * shorter as u32);
+        line += &format!("; --quick takes about {time}, with no word on how sure the answer is");
+    }
+    line
+}
+
+/// The processor time of all processes that this one has started and awaited, and of theirs.
+pub(crate) fn processor_time_of_children() -> Duration {
+    let ticks = || {
+        let line = std::fs::read_to_string("/proc/self/stat").ok()?;
+        // The name of the program, in parentheses, may have blanks.
+        let (_, fields) = line.rsplit_once(')')?;
+        let numbers = fields.split_whitespace().skip(USER_OF_CHILDREN).take(2);
+        numbers
+            .map(|word| word.parse::<u64>().ok())
+            .sum::<Option<u64>>()
+    };
+    let second = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis(ticks().unwrap_or(0) * 1000 / second)
+}
+
+/// A time with one significant digit, or two where the first is 1.
+fn rounded(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let (number, unit) = match seconds {
+        s if s < 90.0 => (s, "second"),
+        s if s < 5400.0 => (s / 60.0, "minute"),
+        s => (s / 3600.0, "hour"),
+    };
+    let step = match number {
+        n if n < 20.0 => 1.0,
+        n if n < 50.0 => 5.0,
+        _ => 10.0,
+    };
+    let number = ((number / step).round() * step).max(1.0);
+    match number {
+        1.0 => format!("1 {unit}"),
+        many => format!("{many} {unit}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(wall: f64, processor: f64) -> RunCost {
+        RunCost {
+            wall: Duration::from_secs_f64(wall),
+            processor: Duration::from_secs_f64(processor),
+        }
+    }
+
+    #[test]
+    fn times_are_rounded_to_what_is_known_of_them() {
+        let of = |seconds| rounded(Duration::from_secs_f64(seconds));
+        let shown = [0.1, 1.4, 17.2, 43.0, 77.0, 100.0, 250.0, 5000.0, 9000.0].map(of);
+        assert_eq!(
+            shown,
+            [
+                "1 second",
+                "1 second",
+                "17 seconds",
+                "45 seconds",
+                "80 seconds",
+                "2 minutes",
+                "4 minutes",
+                "80 minutes",
+                "3 hours"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_short_comparison_has_its_time_alone() {
+        let left = Runs {
+            recordings: 5,
+            replays: 60,
+        };
+        let line = line(cost(0.1, 0.1), left, 2, 2, Some(12));
+        assert_eq!(line, "this takes about 4 seconds");
+    }
+
+    #[test]
+    fn a_long_comparison_has_the_reason_and_a_shorter_way() {
+        let left = Runs {
+            recordings: 5,
+            replays: 60,
+        };
+        // Two replays at once need the processors for as long as one after the other.
+        let line = line(cost(4.0, 8.0), left, 2, 2, Some(12));
+        assert_eq!(
+            line,
+            "this takes about 4 minutes: the first run took 4 seconds, and some 65 follow; --quick takes about 50 seconds, \
+             with no word on how sure the answer is"
+        );
+    }
+}

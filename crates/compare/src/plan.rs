@@ -1,0 +1,127 @@
+//! The runs that a comparison makes: how many there are, and how long they take.
+
+use anyhow::Result;
+
+use crate::bounds::Ideal;
+use crate::estimate::{self, RunCost, Runs, USUAL_SEARCH};
+use crate::record::{self, Record};
+use crate::{AT_ONCE, FIRST, MOST_RECORDINGS, Request, RunFolder};
+
+/// The rows whose time is divided into its shares, by replays on ideal machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divided {
+    /// That of the best machine with the best number of ranks.
+    Best,
+    /// All machines with the best number of ranks.
+    BestRanks,
+    /// All.
+    All,
+}
+
+impl Request {
+    /// The number of recordings with each number of ranks: the first ones and the most.
+    pub(crate) fn recordings(&self) -> (usize, usize) {
+        match self.recordings {
+            Some(number) => (number, number),
+            None if self.quick => (1, 1),
+            None => (FIRST, MOST_RECORDINGS),
+        }
+    }
+
+    /// The runs without further recordings and the search of the certainty. `recorded`: the
+    /// recordings with each number of ranks, if they exist already.
+    fn runs(&self, recorded: Option<&Record>) -> Runs {
+        let (first, _) = self.recordings();
+        let (made, numbers): (usize, Vec<usize>) = match recorded {
+            Some(record) => (0, record.counts.iter().map(|of| of.traces.len()).collect()),
+            None => (first * self.ranks.len(), vec![first; self.ranks.len()]),
+        };
+        // On each machine, and with a free start.
+        let plain = 2 * numbers.len() * self.machines.len();
+        let several = numbers.iter().filter(|number| **number > 1 && !self.quick);
+        let ideal = |machine| Ideal::of(machine).count();
+        let all_ideal = 1 + self.machines.iter().map(ideal).sum::<usize>();
+        let ideals = match self.divided() {
+            Divided::Best => 1 + self.machines.iter().map(ideal).max().unwrap_or(0),
+            Divided::BestRanks => all_ideal,
+            Divided::All => numbers.len() * all_ideal,
+        };
+        Runs {
+            recordings: made,
+            replays: plain + several.sum::<usize>() + ideals,
+        }
+    }
+
+    /// The rows whose time is divided.
+    pub(crate) fn divided(&self) -> Divided {
+        match self.quick {
+            true => Divided::Best,
+            false => self.divided,
+        }
+    }
+
+    /// The number of runs, for a user who wants to know it before any.
+    pub fn dry_run(&self) -> Result<String> {
+        let record = self.reuse.as_deref();
+        let record = record.map(|file| Record::read(file, &self.program, &self.ranks));
+        Ok(self.announced(record.transpose()?.as_ref()))
+    }
+
+    /// The number of runs for the user, before the first.
+    pub(crate) fn announced(&self, recorded: Option<&Record>) -> String {
+        let program = record::words(&self.program[..1]);
+        let mut more = match self.has_search() {
+            false => String::new(),
+            true => ", then usually 2 to 40 times to find how sure the answer is".into(),
+        };
+        let (first, most) = self.recordings();
+        if recorded.is_none() && first < most {
+            // Two recordings, each left out once, and the replays of the others on the first
+            // machine again.
+            let each = 2 * 2 + 1 + first;
+            more += &format!(
+                ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ; a disturbed recording is made again, with at most {most} in all"
+            );
+        }
+        let files = match &self.folder {
+            RunFolder::Scratch => {
+                "each run has a folder of its own, which is removed (--in)".into()
+            }
+            RunFolder::Here(folder) => {
+                format!("each run writes its files to {} again", folder.display())
+            }
+        };
+        let runs = self.runs(recorded);
+        let runs = runs.recordings + runs.replays;
+        format!("{program} runs {runs} times{more}; {files}")
+    }
+
+    /// Whether replays show how sure the answer is.
+    fn has_search(&self) -> bool {
+        self.machines.len() > 1 && !self.quick
+    }
+
+    /// The line that says how long the comparison takes, after the first recording.
+    pub(crate) fn estimate(&self, cost: RunCost) -> String {
+        let mut left = self.runs(None);
+        left.recordings = left.recordings.saturating_sub(1);
+        left.replays += if self.has_search() { USUAL_SEARCH } else { 0 };
+        let quick = Request {
+            quick: true,
+            recordings: None,
+            ..self.clone()
+        };
+        let quick = quick.runs(None);
+        let shorter = (!self.quick).then_some(quick.recordings + quick.replays);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        estimate::line(cost, left, self.at_once(), cores, shorter)
+    }
+
+    /// The number of replays that run at once.
+    pub(crate) fn at_once(&self) -> usize {
+        match self.folder {
+            RunFolder::Scratch => AT_ONCE,
+            RunFolder::Here(_) => 1,
+        }
+    }
+}
