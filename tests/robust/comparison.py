@@ -317,6 +317,45 @@ def branching_is_reported(world):
         raise Problem(f"it says {says}")
 
 
+def hosts_and_networks(world):
+    """A lead is divided between network and hosts where these differ, and in one host there is nothing to divide."""
+    file = world.work / "hosts.computing"
+    out, _ = compare(world, "--fabrics", "qdr,edr", "-n", 4, "--record", file, "--json")
+    found = json.loads(out)
+    own = {row["machine"]: row["seconds"] for row in found["rows"]}
+    advice = found["advice"]
+    exchange = advice["exchange"]
+    if [(hosts["of"], hosts["host"]) for hosts in exchange["hosts"]] != [("edr", "haswell"), ("qdr", "nehalem")]:
+        raise Problem(f"hosts are {exchange}")
+    # The replays with exchanged parts are those of a machine whose hosts are named.
+    in_one = {}
+    for host, hosts in zip(("Haswell", "qdr"), exchange["hosts"]):
+        out, _ = compare(world, "--fabrics", "qdr,edr", "--host", host, "-n", 4, "--replay", file, "--json")
+        one = json.loads(out)
+        in_one[hosts["of"]] = {row["machine"]: row["seconds"] for row in one["rows"]}
+        if in_one[hosts["of"]] != {"edr": hosts["best_network"], "qdr": hosts["rival_network"]}:
+            raise Problem(f"with --host {host} {in_one}, exchanged {exchange}")
+        if one["advice"]["exchange"] is not None or [machine["host"] for machine in one["machines"]] != [hosts["host"]] * 2:
+            raise Problem(f"with --host {host}: {one['machines']}, {one['advice']}")
+    if in_one["edr"]["edr"] != own["edr"] or in_one["qdr"]["qdr"] != own["qdr"]:
+        raise Problem(f"a machine in its own hosts changes: {own}, {in_one}")
+    if not 1 < in_one["edr"]["qdr"] / own["edr"] < own["qdr"] / own["edr"]:
+        raise Problem(f"the network has all of the lead: {own}, {in_one}")
+    if not re.search("The network of edr alone gives [0-9]+ % in the hosts of qdr .*; the rest is host and library", advice["sentence"]):
+        raise Problem(f"the sentence is {advice['sentence']}")
+    # One system from another has its hosts, and a changed value of a host parts them.
+    out, _ = compare(world, "--fabrics", "qdr,2xqdr", "-n", 4, "--replay", file, "--json")
+    if json.loads(out)["advice"]["exchange"] is not None:
+        raise Problem("2xqdr has other hosts than qdr")
+    out, _ = compare(world, "--fabrics", "qdr,2xqdr", "--set", "2xqdr=host.poll=900ns", "--set", "cable.length=3m", "-n", 4,
+                     "--replay", file, "--json")
+    changed = json.loads(out)
+    if [machine["set"] for machine in changed["machines"]] != [["cable.length=3m"], ["host.poll=900ns", "cable.length=3m"]]:
+        raise Problem(f"changed values are {changed['machines']}")
+    if changed["advice"]["exchange"] is None or not changed["rows"][1]["seconds"] > changed["rows"][0]["seconds"]:
+        raise Problem(f"slow hosts of 2xqdr: {changed['advice']}")
+
+
 def refused(what, *words, says, code=2, **how):
     def test(world):
         _, errors = compare(world, *words, code=code, **how)
@@ -352,6 +391,7 @@ def tests() -> list:
         ("a comparison is the same again", same_record_same_bytes),
         ("a comparison with files and a storage", files_on_a_storage),
         ("a comparison with prices", prices_count),
+        ("a lead is that of network and hosts", hosts_and_networks),
         ("threads are charged once", threads_count_once),
         ("more threads than cores are refused", too_few_cores),
         ("every run has its input and its folder", input_and_folders),
@@ -362,6 +402,10 @@ def tests() -> list:
         ("a comparison refuses other records", other_records),
         ("a comparison refuses a price without a currency", price_without_currency),
         refused("a machine that there is not", "--fabrics", "qdr,fdrr", says="did you mean fdr"),
+        refused("a host that there is not", "--fabrics", "qdr", "--host", "haswel", says="--host haswel: .* did you mean haswell"),
+        refused("a machine that does not fit a host", "--fabrics", "qdr,mpich2-2003", "--host", "haswell",
+                says="mpich2-2003 cannot have haswell hosts: .*PCI-X"),
+        refused("a changed value that there is not", "--fabrics", "qdr", "--set", "hca.sned=1us", says="did you mean send"),
         refused("a machine named twice", "--fabrics", "qdr,qdr", says="qdr is named twice"),
         refused("more ranks than a machine has room for", "--fabrics", "r610-qdr", "-n", 4, says="back to back"),
         refused("a program that there is not", "--fabrics", "qdr", program="nowhere", says="nowhere", code=1),

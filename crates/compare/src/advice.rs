@@ -1,10 +1,11 @@
 //! The answer: how many ranks, which machines, and how sure that is.
 //!
-//! Machines that are equally good are named together, the cheapest first, or the user's first where
+//! Machines that are equally good are named together, the cheapest first, or the simplest first where
 //! nobody knows prices: a buyer takes the old machine if it does the work.
 
 use fabric::accuracy::FigureKind;
 
+use crate::hosts::Exchange;
 use crate::machine::{Machine, StandIn};
 use crate::report::Row;
 use crate::sensitivity::Sensitivity;
@@ -20,7 +21,7 @@ pub struct Advice {
     /// The machines that are equally good with so many ranks, the first of them to be taken. Empty
     /// if the program ran on none.
     pub equals: Vec<usize>,
-    /// The best of the other machines.
+    /// The first of the best other machines, which are equally good among themselves.
     pub rival: Option<usize>,
     /// Price times time decides; otherwise time alone.
     pub by_money: bool,
@@ -28,6 +29,8 @@ pub struct Advice {
     pub fastest: Option<usize>,
     /// The rival's time, or price times time, over that of the very best.
     pub lead: f64,
+    /// The least time, or price times time, of the other machines over that of the rival: at most 1.
+    closest: f64,
     /// The last equal machine's time, or price times time, over that of the very best.
     pub spread: f64,
     /// The other numbers of ranks, each with its best time, or price times time, over that of
@@ -40,6 +43,8 @@ pub struct Advice {
     pub sensitivity: Option<Sensitivity>,
     /// The model's error of ratios between machines, as published, changes the answer.
     pub model_decides: bool,
+    /// The networks of the best machine and its challenger in each other's hosts, if these differ.
+    pub exchange: Option<Exchange>,
     names: Vec<String>,
     stand_ins: Vec<Vec<StandIn>>,
 }
@@ -58,6 +63,14 @@ fn slower(row: &Row) -> Option<f64> {
     let [of_latencies, of_bandwidths] = ratio_errors();
     let more = (latency + rate) * (of_latencies - 1.0) + bandwidth * (of_bandwidths - 1.0);
     Some(row.value? * (1.0 + more))
+}
+
+/// The value of a row that decides: its seconds that decide, or the price times these.
+fn deciding(by_money: bool) -> fn(&Row) -> Option<f64> {
+    match by_money {
+        true => Row::money,
+        false => |row| row.value,
+    }
 }
 
 /// The value that decides for each machine, the least first; the user's order between equal ones.
@@ -82,10 +95,7 @@ impl Advice {
             && prices
                 .windows(2)
                 .all(|two| two[0].currency() == two[1].currency());
-        let value = match by_money {
-            true => Row::money,
-            false => |row: &Row| row.value,
-        };
+        let value = deciding(by_money);
         let sweep = results::table::distinct(rows.iter().map(|row| row.ranks));
         let best_of = |ranks: &usize| {
             let values = rows
@@ -109,36 +119,42 @@ impl Advice {
         let counts = others.map(|best| (best.0, best.1 / value_there));
         let here: Vec<&Row> = rows.iter().filter(|row| row.ranks == ranks).collect();
         let order = ordered(&here, value);
-        let is_equal = |of: &(f64, usize)| of.0 < order[0].0 * (1.0 + EQUAL);
-        let number = order.iter().take_while(|of| is_equal(of)).count();
-        let over_best = |at: usize| order.get(at).map_or(1.0, |other| other.0 / order[0].0);
-        let mut equals: Vec<usize> = order[..number].iter().map(|of| of.1).collect();
-        equals.sort_unstable();
-        let price = |machine: &usize| {
-            let row = here.iter().find(|row| row.machine == *machine)?;
-            row.price.as_ref().ok().map(|price| price.amount())
+        // The machines from a place of the order on that are as good as the one there.
+        let equals_from = |first: usize| {
+            let least = order.get(first).map_or(0.0, |of| of.0);
+            let others = order.iter().skip(first);
+            let equal = others.take_while(|of| of.0 < least * (1.0 + EQUAL));
+            let mut equal: Vec<usize> = equal.map(|of| of.1).collect();
+            equal.sort_by_key(|at| (machines.get(*at).map(Machine::simplicity), *at));
+            if by_money {
+                equal.sort_by(|one, other| price(&here, *one).total_cmp(&price(&here, *other)));
+            }
+            equal
         };
-        if by_money {
-            equals.sort_by(|one, other| {
-                price(one)
-                    .partial_cmp(&price(other))
-                    .unwrap_or(std::cmp::Ordering::Equal)
-            });
-        }
+        let equals = equals_from(0);
+        let number = equals.len();
+        let rival = equals_from(number).first().copied();
+        let over = |least: usize, machine: Option<usize>| {
+            let of = order.iter().find(|of| Some(of.1) == machine);
+            of.map_or(1.0, |of| of.0 / order[least].0)
+        };
+        let last = order.get(number.saturating_sub(1)).map(|of| of.1);
         let mut advice = Advice {
             ranks,
-            rival: order.get(number).map(|rival| rival.1),
+            rival,
             by_money,
             fastest: ordered(&here, |row| row.value)
                 .first()
                 .map(|fastest| fastest.1),
-            lead: over_best(number),
-            spread: over_best(number.saturating_sub(1)),
+            lead: over(0, rival),
+            closest: rival.map_or(1.0, |_| 1.0 / over(number, rival)),
+            spread: over(0, last),
             counts: counts.collect(),
             recordings: recordings(&here, &order, &equals, number),
             equals,
             sensitivity: None,
             model_decides: false,
+            exchange: None,
             names: machines
                 .iter()
                 .map(|machine| machine.name.clone())
@@ -170,6 +186,11 @@ impl Advice {
         decides().unwrap_or(false)
     }
 
+    /// The value of a row that decides: its seconds that decide, or the price times these.
+    pub fn value(&self, row: &Row) -> Option<f64> {
+        deciding(self.by_money)(row)
+    }
+
     /// The machine to take.
     pub fn best(&self) -> Option<usize> {
         self.equals.first().copied()
@@ -185,10 +206,11 @@ impl Advice {
     }
 
     /// The answer stays while the taken machine's time is at most this many times the challenger's:
-    /// where all machines are equal, a small difference changes nothing.
+    /// another machine, as good as the challenger, may be a little faster, and where all machines
+    /// are equal a small difference changes nothing.
     pub fn margin(&self) -> f64 {
         match self.rival {
-            Some(_) => 1.0,
+            Some(_) => self.closest,
             None => 1.0 + 2.0 * EQUAL,
         }
     }
@@ -234,7 +256,7 @@ impl Advice {
                 (self.spread - 1.0) * 100.0,
                 match self.by_money {
                     true => "the cheapest",
-                    false => "the first, unless another costs less",
+                    false => "the simplest, unless another costs less",
                 }
             ),
             ([_], Some(rival)) => format!(
@@ -258,11 +280,19 @@ impl Advice {
             sentence += &format!(" (the fastest is {})", self.name(self.fastest));
         }
         format!(
-            "{}{sentence}; {}.{}",
+            "{}{sentence}; {}.{}{}",
             self.counts_sentence(),
             self.certainty(),
+            self.exchange_sentence(),
             self.stand_ins_sentence()
         )
+    }
+
+    /// What the network gives, and what the hosts give; empty if the hosts are the same.
+    fn exchange_sentence(&self) -> String {
+        let said = self.exchange.as_ref().map(Exchange::sentence);
+        said.filter(|said| !said.is_empty())
+            .map_or(String::new(), |said| format!(" {said}."))
     }
 
     /// The assumed hosts and libraries of the machines that the answer names; empty if there are
@@ -369,6 +399,13 @@ impl Advice {
     }
 }
 
+/// The price of a machine; without end if it has none.
+fn price(rows: &[&Row], machine: usize) -> f64 {
+    let row = rows.iter().find(|row| row.machine == machine);
+    row.and_then(|row| row.price.as_ref().ok())
+        .map_or(f64::INFINITY, |price| price.amount())
+}
+
 /// The number of recordings without which a machine that is not among the equal ones is better than
 /// all of these, and the number of all recordings.
 fn recordings(
@@ -404,6 +441,7 @@ mod tests {
     use crate::report::Outcome;
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
+    use fabric::quantity::{Quantity, Raw};
     use fabric::{PriceGap, System};
     use profile::Summary;
 
@@ -499,5 +537,62 @@ mod tests {
         let wanted = "Stand-ins, which are assumed: hosts (haswell for edr, nehalem for qdr); costs of the MPI library (haswell \
                       for edr, nehalem for qdr).";
         assert!(says.ends_with(wanted), "{says}");
+    }
+
+    #[test]
+    fn of_equal_machines_the_simplest_comes_first() {
+        // As good as the dual rail, whose time is less by half a percent.
+        let equal = [row(0, 8, 1.0, 0.5), row(1, 8, 1.005, 0.5)];
+        let machines = [machine("2xqdr"), machine("qdr")];
+        let advice = Advice::of(&equal, &machines);
+        assert_eq!((&advice.equals, advice.rival), (&vec![1, 0], None));
+        assert!((advice.spread - 1.005).abs() < 1e-12);
+        let says = advice.sentence();
+        assert!(
+            says.contains("qdr and 2xqdr are within") && says.contains("take qdr, the simplest"),
+            "{says}"
+        );
+        // Behind another one.
+        let behind = [equal[0].clone(), equal[1].clone(), row(2, 8, 0.9, 0.5)];
+        let machines = [machine("2xqdr"), machine("qdr"), machine("edr")];
+        let mut advice = Advice::of(&behind, &machines);
+        assert_eq!((&advice.equals, advice.rival), (&vec![2], Some(1)));
+        assert!((advice.lead - 1.005 / 0.9).abs() < 1e-12);
+        // The certainty is that beside the fastest of those that are as good as the rival.
+        assert!((advice.margin() - 1.0 / 1.005).abs() < 1e-12);
+        assert!(
+            advice
+                .sentence()
+                .contains("qdr, the next best, needs 12 % more time")
+        );
+        // Prices decide where there are some.
+        let euro = |row: &Row, amount: &str| {
+            let price = <Option<fabric::Price>>::read(&Raw::Text(format!("{amount} EUR")));
+            Row {
+                price: Ok(price.flatten().unwrap()),
+                ..row.clone()
+            }
+        };
+        let priced = [euro(&equal[0], "100"), euro(&equal[1], "100.10")];
+        let of_money = Advice::of(&priced, &machines);
+        assert_eq!((of_money.by_money, &of_money.equals), (true, &vec![0, 1]));
+        // Systems with as many rails of one rate by the year of their card, else in the user's order.
+        let twins = [machine("r620-qdr"), machine("qdr"), machine("r610-qdr")];
+        let rows = [0, 1, 2].map(|at| row(at, 2, 1.0, 0.5));
+        assert_eq!(Advice::of(&rows, &twins).equals, [1, 2, 0]);
+        advice.exchange = Some(Exchange {
+            names: ["edr", "qdr"].map(String::from),
+            hosts: ["haswell", "nehalem"].map(String::from),
+            values: [[1.0, 1.28], [1.15, 1.41]],
+        });
+        let says = advice.sentence();
+        assert!(
+            says.contains(". The network of edr alone gives 10 % in the hosts of qdr"),
+            "{says}"
+        );
+        assert!(
+            says.contains("; the rest is host and library. Stand-ins"),
+            "{says}"
+        );
     }
 }

@@ -63,8 +63,10 @@ pub(crate) type Outcome = Result<Summary, String>;
 /// One replay.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Task {
-    /// The number of the machine in the request.
+    /// The number of the machine in the request, which gives the network.
     pub(crate) machine: usize,
+    /// The number of the machine that gives the hosts and the speed of their processors.
+    pub(crate) hosts_of: usize,
     pub(crate) ranks: usize,
     pub(crate) ideal: Option<Ideal>,
     /// The number of the recording that is left out.
@@ -84,11 +86,20 @@ impl Task {
     pub(crate) fn changed(machine: usize, ranks: usize, changes: Vec<Change>) -> Task {
         Task {
             machine,
+            hosts_of: machine,
             ranks,
             ideal: None,
             without: None,
             is_free: false,
             changes,
+        }
+    }
+
+    /// A replay on the network of one machine with the hosts of another.
+    pub(crate) fn in_hosts(machine: usize, hosts_of: usize, ranks: usize) -> Task {
+        Task {
+            hosts_of,
+            ..Task::plain(machine, ranks)
         }
     }
 
@@ -100,23 +111,21 @@ impl Task {
         }
     }
 
-    /// A replay on the machine as it is, with a free start.
-    pub(crate) fn free(machine: usize, ranks: usize) -> Task {
+    /// This replay with a free start.
+    pub(crate) fn with_free_start(self) -> Task {
         Task {
             is_free: true,
-            ..Task::plain(machine, ranks)
+            ..self
         }
     }
 
     /// A replay on the machine with a part idealised, and a free start.
     pub(crate) fn ideal(request: &Request, machine: usize, ranks: usize, ideal: Ideal) -> Task {
         Task {
-            machine,
-            ranks,
             ideal: Some(ideal),
-            without: None,
             is_free: true,
             changes: ideal.changes(&request.machines[machine]),
+            ..Task::plain(machine, ranks)
         }
     }
 
@@ -124,7 +133,7 @@ impl Task {
         Played {
             ranks: self.ranks,
             without: self.without,
-            scale: request.machines[self.machine].compute_scale,
+            scale: request.machines[self.hosts_of].compute_scale,
         }
     }
 }
@@ -201,7 +210,7 @@ impl Runner {
         let activity = format!("recording {ranks} ranks on {}", machine.name);
         let (start, moment) = (Instant::now(), Moment::now());
         let used = estimate::processor_time_of_children();
-        let mut run = jobs.command(machine, ranks, &[])?;
+        let mut run = jobs.command([machine, machine], ranks, &[])?;
         run.arg("--summary").arg(word("json=", &summary.path()));
         run.arg("--compute");
         run.arg(word("record:", &file.path()))
@@ -351,11 +360,11 @@ struct Jobs<'a> {
 
 impl Jobs<'_> {
     fn replay(&self, task: &Task) -> Result<Outcome> {
-        let machine = &self.request.machines[task.machine];
+        let machines = [task.machine, task.hosts_of].map(|at| &self.request.machines[at]);
         let summary = MemoryFile::new()?;
         let trace = self.replayed.get(&task.played(self.request));
         let trace = trace.context("there is no record of so many ranks")?;
-        let mut run = self.command(machine, task.ranks, &task.changes)?;
+        let mut run = self.command(machines, task.ranks, &task.changes)?;
         run.arg("--summary").arg(word("json=", &summary.path()));
         if task.is_free {
             run.arg("--free-start");
@@ -372,15 +381,27 @@ impl Jobs<'_> {
         Ok(Ok(summary))
     }
 
-    fn command(&self, machine: &Machine, ranks: usize, changes: &[Change]) -> Result<Command> {
+    /// A run on the network of the first machine with the hosts of the second.
+    fn command(
+        &self,
+        [network, hosts]: [&Machine; 2],
+        ranks: usize,
+        changes: &[Change],
+    ) -> Result<Command> {
         let request = self.request;
         let mut run = Command::new(self.command);
         run.stdin(self.input.stdio()?);
         run.args(["run", "-n", &ranks.to_string()]);
         run.args(["--ppn", &request.per_host.to_string()]);
-        run.args(["--fabric", &machine.word]).args(&request.options);
-        for Change { path, value } in changes {
-            run.args(["--set", &format!("{path}={value}")]);
+        run.args(["--fabric", &network.word]).args(&request.options);
+        let others = (network.word != hosts.word).then_some(&hosts.word);
+        if let Some(word) = hosts.host.as_ref().or(others) {
+            run.args(["--fabric-host", word]);
+        }
+        let of_network = network.changes.iter().filter(|one| !one.is_of_hosts());
+        let of_hosts = hosts.changes.iter().filter(|one| one.is_of_hosts());
+        for change in of_network.chain(of_hosts).chain(changes) {
+            run.args(["--set", &change.to_string()]);
         }
         match &request.folder {
             RunFolder::Scratch => run.arg("--scratch"),

@@ -12,6 +12,7 @@ pub mod bounds;
 mod estimate;
 pub mod even;
 mod headline;
+pub mod hosts;
 mod jobs;
 pub mod machine;
 pub mod main_loop;
@@ -261,8 +262,8 @@ fn replay(
         tasks.extend((0..request.machines.len()).map(|machine| Task::plain(machine, *ranks)));
     }
     let number = tasks.len();
-    let free = |task: &Task| Task::free(task.machine, task.ranks);
-    tasks.extend(tasks.iter().map(free).collect::<Vec<_>>());
+    let free = tasks.iter().cloned().map(Task::with_free_start);
+    tasks.extend(free.collect::<Vec<_>>());
     let machines = match request.machines.len() {
         1 => "1 machine".to_owned(),
         many => format!("{many} machines"),
@@ -293,11 +294,7 @@ fn divide(
         let (Some(summary), Some(free)) = (row.summary(), free) else {
             continue;
         };
-        let start = |summary: &Summary| Some(summary.virtual_s? - summary.started_s?);
-        let saved = start(summary)
-            .zip(start(free))
-            .map(|(run, free)| run - free);
-        let start = saved.map(|saved| saved.max(0.0) + summary.started_s.unwrap_or(0.0));
+        let start = start(summary, free);
         if let Some(marks) = marks(record, row.ranks) {
             marks.skip_start(summary, free);
         }
@@ -327,6 +324,13 @@ fn divide(
         (row.value, row.iteration) = (measure.seconds(marks, summary, start), iteration);
     }
     measure
+}
+
+/// The seconds of a run's start, by the run with a free start on the same machine.
+fn start(run: &Summary, free: &Summary) -> Option<f64> {
+    let behind = |summary: &Summary| Some(summary.virtual_s? - summary.started_s?);
+    let saved = behind(run)? - behind(free)?;
+    Some(saved.max(0.0) + run.started_s?)
 }
 
 /// The loop in the recordings with a number of ranks.
@@ -445,5 +449,6 @@ fn advise(
         Ok(times?.chunks(2).map(|pair| [pair[0], pair[1]]).collect())
     })?;
     advice.sensitivity = Some(found);
+    advice.exchange = hosts::exchange(request, record, runner, rows, measure, &advice)?;
     Ok(advice)
 }

@@ -1,11 +1,11 @@
 //! A machine of the comparison: its name on the command line, its values, and its price.
 
 use anyhow::{Result, anyhow};
-use fabric::catalogue::Sheet;
+use fabric::catalogue::{HOST_KEYS, Sheet};
 use fabric::components::Part;
 use fabric::figures::Figures;
 use fabric::quantity::Raw;
-use fabric::{Price, PriceGap, Storage, System};
+use fabric::{Host, Price, PriceGap, Software, Storage, System};
 use model::check_cores;
 use model::config::MachineConfig;
 
@@ -16,7 +16,11 @@ pub struct Machine {
     pub word: String,
     /// Its name in tables: the word without folders and suffix.
     pub name: String,
-    /// All its values.
+    /// The word that names its hosts to `fishplate run --fabric-host`. `None`: its own hosts.
+    pub host: Option<String>,
+    /// The values that the user has changed.
+    pub changes: Vec<Change>,
+    /// All its values, in its hosts and with its changes.
     pub sheet: Sheet,
     /// The time of computing on its processor over that on this computer, in thousandths.
     pub compute_scale: u64,
@@ -47,12 +51,19 @@ impl Change {
 
     /// The value as `fishplate run --set` reads it.
     fn raw(&self) -> Raw {
-        match (self.value.as_str(), self.value.parse()) {
-            ("true", _) => Raw::Boolean(true),
-            ("false", _) => Raw::Boolean(false),
-            (_, Ok(number)) => Raw::Integer(number),
-            _ => Raw::Text(self.value.clone()),
-        }
+        Raw::of_word(&self.value)
+    }
+
+    /// Whether it changes a value of a machine's hosts, rather than of its network.
+    pub(crate) fn is_of_hosts(&self) -> bool {
+        let first = self.path.split('.').next();
+        first.is_some_and(|key| HOST_KEYS.contains(&key))
+    }
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}={}", self.path, self.value)
     }
 }
 
@@ -88,6 +99,10 @@ pub struct Facts {
     pub values: usize,
     /// The time of computing on its processor over that on this computer.
     pub compute_scale: f64,
+    /// The word that names its hosts, where the user has chosen them.
+    pub host: Option<String>,
+    /// The values that the user has changed.
+    pub changes: Vec<Change>,
     /// Its parts.
     pub hardware: Hardware,
     /// Its host and its MPI library, where these are assumed or inferred.
@@ -111,17 +126,37 @@ pub struct StandIn {
 const THIS_SPEED: u64 = 1000;
 
 impl Machine {
-    /// The machine that `word` names, with its values.
+    /// The machine that `word` names, with the values that it has in its hosts.
     pub fn new(word: &str, sheet: Sheet) -> Result<Machine> {
         let system = sheet.build::<System>();
         let file = word.rsplit('/').next().unwrap_or(word);
         Ok(Machine {
             word: word.into(),
             name: file.replace(".toml", ""),
+            host: None,
+            changes: Vec::new(),
             system: system.map_err(|why| anyhow!("{word}: {why}"))?,
             sheet,
             compute_scale: THIS_SPEED,
         })
+    }
+
+    /// The machine whose hosts, which its values have already, `word` names.
+    pub fn in_hosts(mut self, word: &str) -> Machine {
+        self.host = Some(word.to_owned());
+        self
+    }
+
+    /// The machine with values that the user changes.
+    pub fn with_changes(mut self, changes: Vec<Change>) -> Result<Machine> {
+        for change in &changes {
+            let set = self.sheet.set(&change.path, change.raw(), "--set");
+            set.map_err(|why| anyhow!("{}: {}", self.word, why.what))?;
+        }
+        let system = self.sheet.build();
+        self.system = system.map_err(|why| anyhow!("{}: {}", self.word, why.what))?;
+        self.changes = changes;
+        Ok(self)
     }
 
     /// The machine with processors that compute `speed` times as fast as this computer's.
@@ -144,13 +179,27 @@ impl Machine {
 
     /// The price of the hosts that the ranks need.
     pub fn price(&self, ranks: usize, per_host: usize) -> Result<Price, PriceGap> {
-        self.system.price(ranks.div_ceil(per_host.max(1)) as u32)
+        self.system.price(hosts(ranks, per_host))
+    }
+
+    /// The price of the hosts of another machine with the network of this one.
+    pub fn price_in(
+        &self,
+        hosts_of: &Machine,
+        ranks: usize,
+        per_host: usize,
+    ) -> Result<Price, PriceGap> {
+        let system = System {
+            host: hosts_of.system.host,
+            ..self.system
+        };
+        system.price(hosts(ranks, per_host))
     }
 
     /// The price with changed values, if it has one.
     pub fn price_with(&self, changes: &[Change], ranks: usize, per_host: usize) -> Option<Price> {
-        let hosts = ranks.div_ceil(per_host.max(1)) as u32;
-        self.changed(changes)?.price(hosts).ok()
+        let system = self.changed(changes)?;
+        system.price(hosts(ranks, per_host)).ok()
     }
 
     /// Whether the machine exists with these changes.
@@ -176,6 +225,8 @@ impl Machine {
             uncertain: uncertain.count(),
             values: values.len(),
             compute_scale: self.compute_scale as f64 / 1000.0,
+            host: self.host.clone(),
+            changes: self.changes.clone(),
             hardware: self.hardware(),
             stand_ins: self.stand_ins(),
         }
@@ -208,6 +259,30 @@ impl Machine {
             .collect()
     }
 
+    /// Whether a program finds the same hosts: all that takes time there, with the MPI library and
+    /// the speed of the processors. A system that starts from another and names a card, a cable, a
+    /// switch or rails alone has the hosts of the other.
+    pub fn has_hosts_of(&self, other: &Machine) -> bool {
+        let hosts = |machine: &Machine| -> (Host, Software, u64) {
+            let timed = Host {
+                cores: None,
+                price: None,
+                ..machine.system.host
+            };
+            let software = machine.system.software.costs_alone();
+            (timed, software, machine.compute_scale)
+        };
+        hosts(self) == hosts(other)
+    }
+
+    /// What a buyer pays more for, the less the simpler: the number of rails, then the rate of the
+    /// link of the first in bits per second, then the year of its card.
+    pub(crate) fn simplicity(&self) -> (u32, u64, u32) {
+        let rail = self.system.rail(0);
+        let rate = rail.link_rate().bits_per_sec();
+        (self.system.rails.count(), rate, rail.hca.year)
+    }
+
     /// Whether both machines have the same values, so that only their processors may differ.
     pub fn equals(&self, other: &Machine) -> bool {
         let values = |machine: &Machine| -> Vec<(String, Raw)> {
@@ -218,8 +293,118 @@ impl Machine {
     }
 }
 
+/// The number of hosts that ranks need.
+fn hosts(ranks: usize, per_host: usize) -> u32 {
+    ranks.div_ceil(per_host.max(1)) as u32
+}
+
 /// Whether a source is an assumption or an inference.
 pub(crate) fn is_uncertain(source: &str) -> bool {
     let standing = source.split(':').next().unwrap_or_default().trim();
     ["assumed", "inferred"].contains(&standing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::catalogue::Catalogue;
+    use fabric::components::Part;
+
+    /// A machine of the catalogue, or of this text.
+    fn machine(name: &str, text: &str) -> Machine {
+        let mut catalogue = Catalogue::builtin();
+        catalogue.add("test.toml", text).unwrap();
+        let sheet = catalogue.sheet(System::KIND, name).unwrap();
+        Machine::new(name, sheet).unwrap()
+    }
+
+    fn set(machine: Machine, path: &str, value: &str) -> Result<Machine> {
+        let change = Change {
+            path: path.into(),
+            value: value.into(),
+        };
+        machine.with_changes(vec![change])
+    }
+
+    #[test]
+    fn systems_that_differ_in_the_network_alone_have_the_same_hosts() {
+        let text = "[system.mine]\nfrom = \"qdr\"\nhca = \"connectx-4\"\ncable = \"fibre\"\nswitch = \"sb7790\"\n\
+                    source = \"assumed: a test\"\n";
+        let qdr = machine("qdr", text);
+        for other in ["mine", "2xqdr", "qdr-2port", "2x1-qdr"] {
+            assert!(machine(other, text).has_hosts_of(&qdr), "{other}");
+        }
+        for other in ["edr", "fdr", "blog-qdr", "8xqdr"] {
+            assert!(!machine(other, text).has_hosts_of(&qdr), "{other}");
+        }
+        assert!(!machine("qdr", text).with_speed(2.0).has_hosts_of(&qdr));
+        assert!(
+            !set(machine("qdr", text), "host.poll", "1us")
+                .unwrap()
+                .has_hosts_of(&qdr)
+        );
+        assert!(
+            !set(machine("qdr", text), "software.send", "1us")
+                .unwrap()
+                .has_hosts_of(&qdr)
+        );
+        // What no time depends on.
+        assert!(
+            set(machine("qdr", text), "host.cores", "4")
+                .unwrap()
+                .has_hosts_of(&qdr)
+        );
+        assert!(
+            set(machine("qdr", text), "hca.send", "1us")
+                .unwrap()
+                .has_hosts_of(&qdr)
+        );
+    }
+
+    #[test]
+    fn wrong_changes_are_explained() {
+        for (path, value, says) in [
+            (
+                "hca.sned",
+                "1us",
+                "qdr: hca.connectx-2: there is no sned; did you mean send?",
+            ),
+            (
+                "hca.send",
+                "soon",
+                "qdr: hca.connectx-2.send: \"soon\" is not valid",
+            ),
+            ("rails.1.hca.send", "1us", "a value has no 1.hca.send"),
+            ("hca", "1us", "it is a part"),
+        ] {
+            let why = set(machine("qdr", ""), path, value)
+                .unwrap_err()
+                .to_string();
+            assert!(why.contains(says), "{path}={value}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_machine_in_other_hosts_costs_what_those_hosts_cost() {
+        let priced = |name: &str, host: &str| {
+            format!(
+                "[system.{name}]\nfrom = \"qdr\"\nsource = \"assumed: a test\"\nhost = {{ price = \"{host}\" }}\n\
+                 hca = {{ price = \"10 EUR\" }}\ncable = {{ price = \"1 EUR\" }}\nswitch = {{ price = \"100 EUR\" }}\n"
+            )
+        };
+        let text = priced("one", "1000 EUR") + &priced("other", "3000 EUR");
+        let (one, other) = (machine("one", &text), machine("other", &text));
+        let own = one.price(4, 2).unwrap().amount();
+        let in_others = one.price_in(&other, 4, 2).unwrap().amount();
+        assert_eq!((own, in_others), (2122.0, 6122.0));
+    }
+
+    #[test]
+    fn fewer_rails_and_slower_links_are_simpler() {
+        let mut order = ["2xqdr", "edr", "qdr-2port", "fdr", "r620-qdr", "qdr"]
+            .map(|name| (machine(name, "").simplicity(), name));
+        order.sort();
+        let names = order.map(|(_, name)| name);
+        assert_eq!(names[..4], ["qdr", "r620-qdr", "fdr", "edr"]);
+    }
 }

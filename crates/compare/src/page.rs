@@ -38,6 +38,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
                     the answer:";
         Section::new("How sure the answer is", vec![Block::Text(text.into()), table.into()])
     }));
+    sections.extend(show::exchange(comparison).map(hosts));
     sections.push(assumptions(uncertain));
     Page {
         title: format!(
@@ -51,6 +52,17 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
         sections,
         made: Some(Made::here()),
     }
+}
+
+/// What the network gives, and what the hosts give.
+fn hosts(table: Table) -> Section {
+    let text = "The network of a machine is its cards, rails, cables and switches. Each was replayed in the hosts of both machines, with their \
+                slots, their MPI library and their processors. The values are relative to the best machine; those of one column differ by \
+                the network alone.";
+    Section::new(
+        "Host and network",
+        vec![table.into(), Block::Text(text.into())],
+    )
 }
 
 fn refusal(comparison: &Comparison, row: &Row) -> Option<Block> {

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::bounds::Ideal;
 use crate::estimate::{self, RunCost, Runs, USUAL_SEARCH};
 use crate::record::{self, Record};
-use crate::{AT_ONCE, FIRST, MOST_RECORDINGS, Request, RunFolder};
+use crate::{AT_ONCE, FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
 
 /// The rows whose time is divided into its shares, by replays on ideal machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,9 @@ impl Request {
             false => String::new(),
             true => ", then usually 2 to 40 times to find how sure the answer is".into(),
         };
+        if hosts::differ(self) {
+            more += ", and 4 times with the networks of two machines in each other's hosts";
+        }
         let (first, most) = self.recordings();
         if recorded.is_none() && first < most {
             // Two recordings, each left out once, and the replays of the others on the first

@@ -6,6 +6,8 @@ use results::table::{Table, significant};
 use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
+use crate::hosts::Exchange;
+use crate::machine::Hardware;
 use crate::measured;
 use crate::report::{Comparison, Outcome, Row};
 use crate::work::Measure;
@@ -95,6 +97,8 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
             scaled.join(", on ")
         ));
     }
+    remarks.extend(chosen_hosts(comparison));
+    remarks.extend(changed_values(comparison));
     let fewest = comparison.sweep().into_iter().min().unwrap_or(1);
     let computing = |ranks: usize| {
         let of = comparison.recorded.iter().find(|of| of.ranks == ranks)?;
@@ -124,6 +128,45 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
     }
     remarks.extend(crate::remarks::left_out(comparison));
     remarks
+}
+
+/// The hosts that the user has chosen for all machines.
+fn chosen_hosts(comparison: &Comparison) -> Option<String> {
+    let first = comparison.machines.first()?;
+    let word = first.host.as_ref()?;
+    let Hardware { host, software, .. } = &first.hardware;
+    Some(format!(
+        "All machines have {host} hosts, with the costs of the MPI library of {software} (--host {word})."
+    ))
+}
+
+/// The values that the user has changed.
+fn changed_values(comparison: &Comparison) -> Option<String> {
+    let machines = comparison.machines.iter();
+    let changed = machines.filter(|machine| !machine.changes.is_empty());
+    let changed: Vec<String> = changed
+        .map(|machine| {
+            let changes = machine.changes.iter().map(ToString::to_string);
+            let changes: Vec<String> = changes.collect();
+            format!("{} of {}", changes.join(", "), machine.name)
+        })
+        .collect();
+    let all = changed.join("; ");
+    (!all.is_empty()).then(|| format!("Changed values (--set): {all}."))
+}
+
+/// The networks of the best machine and its challenger, each in the hosts of both: the values over
+/// that of the best machine.
+pub(crate) fn exchange(comparison: &Comparison) -> Option<Table> {
+    let of = comparison.advice.exchange.as_ref()?;
+    let named = of.names.iter().zip(&of.hosts);
+    let header = named.map(|(name, host)| format!("in the hosts of {name} ({host})"));
+    let rows = of.names.iter().zip(of.values).map(|(name, values)| {
+        let values = values.map(|value| format!("{:.2}", value / of.values[0][0]));
+        std::iter::once(name.clone()).chain(values).collect()
+    });
+    let header = std::iter::once("network of".to_owned()).chain(header);
+    Some(Table::new(header.collect(), rows.collect(), 1))
 }
 
 /// The widest line of running text, in columns.
@@ -429,6 +472,9 @@ pub fn json(comparison: &Comparison) -> Value {
             "values": machine.values,
             "assumed_or_inferred": machine.uncertain,
             "compute_scale": machine.compute_scale,
+            "host": machine.hardware.host,
+            "library": machine.hardware.software,
+            "set": machine.changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "stand_ins": machine.stand_ins.iter().map(|one| json!({
                 "key": one.key,
                 "part": one.part,
@@ -462,9 +508,25 @@ pub fn json(comparison: &Comparison) -> Value {
             "lead": advice.lead,
             "model_error_changes_it": advice.model_decides,
             "sensitivity": sensitivity,
+            "exchange": advice.exchange.as_ref().map(exchange_json),
             "sentence": advice.sentence(),
         },
     })
+}
+
+fn exchange_json(of: &Exchange) -> Value {
+    let share = |hosts: usize| of.shares().map(|shares| shares[hosts]);
+    let hosts = [0, 1].map(|hosts| {
+        json!({
+            "of": of.names[hosts],
+            "host": of.hosts[hosts],
+            "best_network": of.values[0][hosts],
+            "rival_network": of.values[1][hosts],
+            "lead_of_network": of.of_network()[hosts],
+            "share_of_lead": share(hosts),
+        })
+    });
+    json!({ "best": of.names[0], "rival": of.names[1], "lead": of.lead(), "hosts": hosts })
 }
 
 fn row_json(comparison: &Comparison, row: &Row) -> Value {

@@ -38,6 +38,18 @@ pub enum Raw {
     Other(String),
 }
 
+impl Raw {
+    /// The value of a word of the command line: `true` or `false`, a whole number, or text.
+    pub fn of_word(word: &str) -> Raw {
+        match (word, word.parse()) {
+            ("true", _) => Raw::Boolean(true),
+            ("false", _) => Raw::Boolean(false),
+            (_, Ok(number)) => Raw::Integer(number),
+            _ => Raw::Text(word.to_owned()),
+        }
+    }
+}
+
 impl std::fmt::Display for Raw {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {

@@ -1,17 +1,20 @@
 //! `fishplate compare`: one program on several modelled machines.
 
+mod machines;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::work::Wanted;
-use ::compare::{Comparison, Divided, Machine, Request, RunFolder, Runner};
+use ::compare::{Comparison, Divided, Request, RunFolder, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, report_failure, whole_number};
 use results::output::OutputFile;
 use results::plot::PlotFile;
 
 use crate::refuse;
+use machines::MachineArguments;
 
 /// Compare modelled machines for an MPI program: its time on each, the part of the machine that
 /// bounds it, price times time, and which machine to take.
@@ -21,15 +24,8 @@ use crate::refuse;
 #[derive(Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct CompareArguments {
-    /// Machines: names from `fishplate fabric list system`, or files; the first is that of the
-    /// recording, and others are compared with it
-    #[arg(
-        long,
-        value_name = "NAME|FILE,...",
-        value_delimiter = ',',
-        required = true
-    )]
-    fabrics: Vec<String>,
+    #[command(flatten)]
+    machines: MachineArguments,
 
     /// Numbers of ranks, such as 8,16,32
     #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "COUNT,...",
@@ -57,11 +53,6 @@ pub(crate) struct CompareArguments {
     /// too
     #[arg(long)]
     even: bool,
-
-    /// Speed of a machine's processors in computing, over this computer's: 1.5 for half as fast
-    /// again. Without NAME for all machines; may be repeated
-    #[arg(long, value_name = "[NAME=]FACTOR", value_parser = speed)]
-    speed: Vec<Speed>,
 
     /// Recordings with each number of ranks [default: 3 to 9, until their spread is known]
     #[arg(long, value_name = "COUNT", conflicts_with = "replay",
@@ -124,28 +115,8 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,mine.toml -n 16 --record heat.computing ./heat
   fishplate compare --fabrics qdr,fdr -n 16 --replay heat.computing --json ./heat
   fishplate compare --fabrics qdr,edr -n 16 --iterations 100000 ./heat 512 100
-  fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt";
-
-/// The value of `--speed`.
-#[derive(Clone)]
-struct Speed {
-    /// `None`: all machines.
-    machine: Option<String>,
-    factor: f64,
-}
-
-fn speed(word: &str) -> Result<Speed, String> {
-    let (machine, number) = match word.rsplit_once('=') {
-        Some((machine, number)) => (Some(machine.to_owned()), number),
-        None => (None, word),
-    };
-    match number.parse::<f64>() {
-        Ok(factor) if (0.01..=100.0).contains(&factor) => Ok(Speed { machine, factor }),
-        _ => Err(format!(
-            "'{number}' is not a speed; valid are 0.01 to 100, and MACHINE=0.01 to MACHINE=100"
-        )),
-    }
-}
+  fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
+  fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S";
 
 /// The value of `--after`.
 fn after(word: &str) -> Result<(String, usize), String> {
@@ -232,34 +203,9 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
 }
 
 fn request(arguments: CompareArguments) -> Result<Request, String> {
-    let mut machines: Vec<Machine> = Vec::new();
-    for word in &arguments.fabrics {
-        if machines.iter().any(|machine| machine.word == *word) {
-            return Err(format!("--fabrics: {word} is named twice"));
-        }
-        let sheet = crate::fabric::sheet(word).map_err(|why| format!("--fabrics: {why}"))?;
-        let machine = Machine::new(word, sheet).map_err(|why| format!("--fabrics: {why}"))?;
-        for ranks in &arguments.ranks {
-            let checked = machine.check(*ranks, arguments.ppn);
-            checked.map_err(|why| format!("--fabrics: {why}"))?;
-        }
-        let own = |speed: &&Speed| speed.machine.as_ref().is_none_or(|name| name == word);
-        // The last one that the user wrote counts.
-        let machine = match arguments.speed.iter().rev().find(own) {
-            Some(speed) => machine.with_speed(speed.factor),
-            None => machine,
-        };
-        machines.push(machine);
-    }
-    let named = arguments
-        .speed
-        .iter()
-        .filter_map(|speed| speed.machine.as_ref());
-    if let Some(name) = { named }.find(|name| !arguments.fabrics.contains(name)) {
-        return Err(format!(
-            "--speed {name}: it is none of the machines of --fabrics"
-        ));
-    }
+    let machines = arguments
+        .machines
+        .machines(&arguments.ranks, arguments.ppn)?;
     let mut ranks = arguments.ranks.clone();
     ranks.sort_unstable();
     ranks.dedup();

@@ -30,6 +30,11 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_enum, value_name = "LIBRARY", default_value_t = Predicted::Own, requires = "fabric")]
     predict: Predicted,
 
+    /// Put the machine into other hosts, with their bus, their costs of an MPI library and their
+    /// kernel: a name from `fishplate fabric list host`, or a system or its file, whose hosts are meant
+    #[arg(long, value_name = "NAME|FILE", requires = "fabric")]
+    fabric_host: Option<String>,
+
     /// Change one value of the machine, by its keys in `fabric show`: `hca.send=120ns`. May be
     /// repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "fabric")]
@@ -210,7 +215,7 @@ impl ModelledArguments {
         if per_host == 0 {
             return Err("--ppn 0: a host needs at least one rank".into());
         }
-        let system = crate::fabric::changed_system(word, &self.set)?;
+        let system = crate::fabric::changed_system(word, self.fabric_host.as_deref(), &self.set)?;
         let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
             .map_err(|why| format!("--fabric {word}: {why}"))?;
         let mut settings = Vec::new();

@@ -8,6 +8,7 @@
 //! parts is an array of such tables; one that inherits replaces the whole list. A source begins
 //! with its standing: one of [`STANDINGS`].
 
+mod hosts;
 mod lists;
 mod problem;
 mod read;
@@ -16,6 +17,7 @@ mod slips;
 mod uncertain;
 mod values;
 
+pub use hosts::{HOST_KEYS, HostParts};
 pub use problem::{Location, Problem, Problems};
 pub use resolve::{Field, FieldValue, Sheet};
 pub use uncertain::UncertainValue;
@@ -182,16 +184,23 @@ impl Catalogue {
 
     /// A part with all its values, their locations and sources.
     pub fn sheet(&self, kind: &'static str, name: &str) -> Result<Sheet, Problem> {
-        match self.parts.iter().position(|part| part.names(kind, name)) {
-            Some(at) => self.part_at(at),
-            None => Err(Problem::anywhere(resolve::unknown_name(
-                self, kind, name, None,
-            ))),
-        }
+        self.part_at(self.position(kind, name)?)
+    }
+
+    /// The number of the part of this kind and name.
+    fn position(&self, kind: &str, name: &str) -> Result<usize, Problem> {
+        let at = self.parts.iter().position(|part| part.names(kind, name));
+        at.ok_or_else(|| Problem::anywhere(resolve::unknown_name(self, kind, name, None)))
     }
 
     fn part_at(&self, at: usize) -> Result<Sheet, Problem> {
+        self.part_with(at, &[])
+    }
+
+    /// A part with these fields in the place of its own.
+    fn part_with(&self, at: usize, fields: &[Field]) -> Result<Sheet, Problem> {
         let mut sheet = resolve::sheet(self, &self.parts[at], &mut Vec::new())?;
+        fields.iter().for_each(|field| sheet.put(field.clone()));
         lists::complete(self, &mut sheet)?;
         Ok(sheet)
     }

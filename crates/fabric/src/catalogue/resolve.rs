@@ -95,6 +95,15 @@ impl Sheet {
         }
     }
 
+    /// Adds a field, in the place of one with its key.
+    pub(super) fn put(&mut self, field: Field) {
+        let mut fields = self.fields.iter_mut();
+        match fields.find(|old| old.key.name == field.key.name) {
+            Some(old) => *old = field,
+            None => self.fields.push(field),
+        }
+    }
+
     /// Puts the fields into the order of the kind's table.
     pub(super) fn sort(&mut self) {
         let keys = keys(self.kind);
@@ -316,20 +325,12 @@ pub(super) fn overlay(
             }
         };
         let source = own.map_or_else(|| format!("file {}", given.location), str::to_owned);
-        let field = Field {
+        sheet.put(Field {
             key: given.key,
             location: given.location.clone(),
             source,
             value,
-        };
-        match sheet
-            .fields
-            .iter_mut()
-            .find(|old| old.key.name == given.key.name)
-        {
-            Some(old) => *old = field,
-            None => sheet.fields.push(field),
-        }
+        });
     }
     sheet.sort();
     Ok(())

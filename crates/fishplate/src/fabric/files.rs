@@ -1,7 +1,7 @@
 //! Arguments that name modelled hardware: a name of the catalogue, or a file.
 
 use ::fabric::System;
-use ::fabric::catalogue::{Catalogue, Sheet};
+use ::fabric::catalogue::{Catalogue, HostParts, Sheet};
 use ::fabric::components::Part;
 use ::fabric::quantity::Raw;
 
@@ -12,23 +12,42 @@ pub(crate) fn system(word: &str) -> Result<System, String> {
     catalogue.system(name).map_err(|why| why.to_string())
 }
 
-/// All values of the system that `word` names.
-pub(crate) fn sheet(word: &str) -> Result<Sheet, String> {
+/// All values of the system that `word` names, in these hosts or in its own.
+pub(crate) fn sheet(word: &str, hosts: Option<&HostParts>) -> Result<Sheet, String> {
     let (catalogue, name) = in_catalogue(word)?;
     let name = name.strip_prefix("system.").unwrap_or(&name);
-    let sheet = catalogue.sheet(System::KIND, name);
+    let sheet = match hosts {
+        Some(hosts) => catalogue.sheet_in(name, hosts),
+        None => catalogue.sheet(System::KIND, name),
+    };
     sheet.map_err(|why| why.to_string())
 }
 
-/// The system that `word` names, with changed values.
-pub(crate) fn changed_system(word: &str, changes: &[ValueChange]) -> Result<System, String> {
-    if changes.is_empty() {
+/// The hosts that `option` names by `word`: a host of the catalogue, or a system or its file, whose
+/// hosts are meant.
+pub(crate) fn hosts(option: &str, word: &str) -> Result<HostParts, String> {
+    let found = in_catalogue(word).and_then(|(catalogue, name)| {
+        let parts = catalogue.host_parts(&name, option);
+        parts.map_err(|why| why.to_string())
+    });
+    found.map_err(|why| format!("{option} {word}: {why}"))
+}
+
+/// The system that `word` names, in the hosts that `host` names, with changed values.
+pub(crate) fn changed_system(
+    word: &str,
+    host: Option<&str>,
+    changes: &[ValueChange],
+) -> Result<System, String> {
+    if host.is_none() && changes.is_empty() {
         return system(word);
     }
-    let mut sheet = sheet(word)?;
+    let hosts = host.map(|word| hosts("--fabric-host", word)).transpose()?;
+    let mut sheet = sheet(word, hosts.as_ref())?;
     let wrong = |why: ::fabric::catalogue::Problem| format!("--set: {}", why.what);
-    for ValueChange { path, raw } in changes {
-        sheet.set(path, raw.clone(), "--set").map_err(wrong)?;
+    for ValueChange { path, value } in changes {
+        let raw = Raw::of_word(value);
+        sheet.set(path, raw, "--set").map_err(wrong)?;
     }
     sheet.build().map_err(wrong)
 }
@@ -36,8 +55,8 @@ pub(crate) fn changed_system(word: &str, changes: &[ValueChange]) -> Result<Syst
 /// A value of a machine that the command line changes: `hca.send=120 ns`.
 #[derive(Clone)]
 pub(crate) struct ValueChange {
-    path: String,
-    raw: Raw,
+    pub(crate) path: String,
+    pub(crate) value: String,
 }
 
 impl std::str::FromStr for ValueChange {
@@ -47,15 +66,9 @@ impl std::str::FromStr for ValueChange {
         let (path, value) = text
             .split_once('=')
             .ok_or("valid is KEY=VALUE, such as hca.send=120ns")?;
-        let raw = match (value, value.parse()) {
-            ("true", _) => Raw::Boolean(true),
-            ("false", _) => Raw::Boolean(false),
-            (_, Ok(number)) => Raw::Integer(number),
-            _ => Raw::Text(value.to_owned()),
-        };
         Ok(ValueChange {
             path: path.to_owned(),
-            raw,
+            value: value.to_owned(),
         })
     }
 }

@@ -17,9 +17,9 @@ use serde_json::{Map, Value, json};
 
 use crate::refuse;
 use explain::{Explained, Request};
-#[cfg(feature = "compare")]
-pub(crate) use files::sheet;
 pub(crate) use files::{ValueChange, changed_system, system};
+#[cfg(feature = "compare")]
+pub(crate) use files::{hosts, sheet};
 use files::{in_catalogue, read};
 
 /// Modelled hardware: list it, show it, check files of it, and explain the time of a message on it.
