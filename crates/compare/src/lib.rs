@@ -9,6 +9,7 @@
 
 pub mod advice;
 pub mod bounds;
+pub mod certainty;
 mod jobs;
 pub mod machine;
 mod page;

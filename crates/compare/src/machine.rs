@@ -1,6 +1,7 @@
 //! A machine of the comparison: its name on the command line, its values, and its price.
 
 use anyhow::{Result, anyhow};
+use fabric::accuracy::{self, Case};
 use fabric::catalogue::Sheet;
 use fabric::figures::Figures;
 use fabric::quantity::Raw;
@@ -199,6 +200,16 @@ impl Machine {
                 reason: one.reason,
             })
             .collect()
+    }
+
+    /// What is known of it, for the errors of its predictions.
+    pub(crate) fn case(&self) -> Case {
+        Case::of(&self.system, accuracy::names_library(&self.sheet))
+    }
+
+    /// Whether hosts and MPI libraries of both machines cost the same.
+    pub(crate) fn has_equal_host(&self, other: &Machine) -> bool {
+        accuracy::have_equal_hosts(&self.sheet, &other.sheet)
     }
 
     /// Whether both machines have the same values, so that only their processors may differ.
