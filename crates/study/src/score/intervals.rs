@@ -8,11 +8,11 @@
 use fabric::accuracy::{Accuracy, Case, FigureKind, HEADER};
 use results::stats::median;
 
+/// The share of figures that intervals are for.
+const COVERED: f64 = 0.9;
 /// The share of other systems' figures that an interval holds. Figures of one system are alike, so a
 /// system that is left out finds fewer of its own inside: with 0.9 it is 80 %, with this share 88 %.
 const SHARE: f64 = 0.94;
-/// The share of figures that the narrowest interval holds, to which widths are compared.
-const COVERED: f64 = 0.9;
 /// No interval is narrower than this, up or down: two runs of one benchmark differ as much.
 const LEAST: f64 = 1.02;
 /// The least and the greatest share that intervals of left-out systems hold.
@@ -79,7 +79,7 @@ pub(super) fn without(
         .iter()
         .filter(|one| (one.case, one.kind) == (case, kind))
         .filter(|one| !one.systems.iter().any(|own| systems.contains(own)));
-    interval(&own.collect::<Vec<_>>(), SHARE)
+    interval(&own.collect::<Vec<_>>())
 }
 
 fn of(all: &[Origin], case: Case, kind: FigureKind) -> Option<KindIntervals> {
@@ -87,7 +87,7 @@ fn of(all: &[Origin], case: Case, kind: FigureKind) -> Option<KindIntervals> {
         .iter()
         .filter(|one| (one.case, one.kind) == (case, kind));
     let own: Vec<&Origin> = own.collect();
-    let [low, high] = interval(&own, SHARE)?;
+    let [low, high] = interval(&own)?;
     let mut groups: Vec<&[String]> = own.iter().map(|one| &one.systems[..]).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -107,7 +107,7 @@ fn of(all: &[Origin], case: Case, kind: FigureKind) -> Option<KindIntervals> {
         .map(|one| (1.0 / one.quotient - 1.0).abs())
         .collect();
     errors.sort_by(f64::total_cmp);
-    let [least, most] = interval(&own, COVERED)?;
+    let [least, most] = narrowest(&own, COVERED)?;
     Some(KindIntervals {
         accuracy: Accuracy {
             kind,
@@ -133,14 +133,27 @@ fn systems(own: &[&Origin]) -> usize {
     all.len()
 }
 
-/// The narrowest interval that holds this share of the errors, and no error at all. That of a ratio
-/// is as wide down as up, because a ratio may be turned over.
-fn interval(own: &[&Origin], share: f64) -> Option<[f64; 2]> {
-    let least = LEAST.ln();
-    if systems(own) < FEWEST {
+/// The interval that is used for errors like these; none: too few systems.
+///
+/// Ratios are of pairs, so few systems make many of them, and none has the error that the next
+/// system brings. The interval of a ratio is as much wider, in logarithms, as one system is of all.
+fn interval(own: &[&Origin]) -> Option<[f64; 2]> {
+    let count = systems(own);
+    if count < FEWEST {
         return None;
     }
-    let is_ratio = own[0].case.is_ratio();
+    if !own[0].case.is_ratio() {
+        return narrowest(own, SHARE);
+    }
+    let wider = 1.0 + 1.0 / count as f64;
+    narrowest(own, COVERED).map(|ends| ends.map(|end| end.powf(wider)))
+}
+
+/// The narrowest interval that holds this share of the errors, and no error at all. That of a ratio
+/// is as wide down as up, because a ratio may be turned over.
+fn narrowest(own: &[&Origin], share: f64) -> Option<[f64; 2]> {
+    let least = LEAST.ln();
+    let is_ratio = own.first()?.case.is_ratio();
     let logarithms = own.iter().map(|one| one.quotient.ln());
     let mut errors: Vec<f64> = match is_ratio {
         true => logarithms.map(f64::abs).collect(),
@@ -228,10 +241,12 @@ mod tests {
             without(&all, Case::RatioNamed, FigureKind::ShortStream, &systems)
         };
         assert_eq!(wide(&["a", "c"]), None);
+        // Of three and of three systems, so a third wider.
+        let wider = |error: f64| error.powf(4.0 / 3.0);
         let [low, high] = wide(&["d"]).unwrap();
-        assert!((low * high - 1.0).abs() < 1e-9 && (high - 2.0).abs() < 1e-9);
+        assert!((low * high - 1.0).abs() < 1e-9 && (high - wider(2.0)).abs() < 1e-9);
         let [_, high] = wide(&["a"]).unwrap();
-        assert!((high - 1.1).abs() < 1e-9);
+        assert!((high - wider(1.1)).abs() < 1e-9);
     }
 
     #[test]

@@ -30,6 +30,7 @@ const FIGURES: &str = include_str!("../../data/published.csv");
 const MACHINES: &str = include_str!("../../data/published.toml");
 
 /// Published figures with their predictions.
+#[derive(Default)]
 pub(crate) struct Scores(Vec<Scored>);
 
 #[derive(Clone)]
@@ -50,6 +51,15 @@ pub(crate) struct ScoreRequest<'a> {
     pub(crate) fabrics: Option<&'a Path>,
     /// Whether to predict this library in place of the one that a machine names.
     pub(crate) own: bool,
+}
+
+impl ScoreRequest<'_> {
+    /// The figures of this project, with this library in place of the one that a machine names.
+    const OWN: ScoreRequest<'static> = ScoreRequest {
+        figures: None,
+        fabrics: None,
+        own: true,
+    };
 }
 
 /// Predicts figures.

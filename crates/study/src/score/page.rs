@@ -32,8 +32,8 @@ pub(crate) const PARTS: [Part; 4] = [Part::Figures, Part::Unseen, Part::Anchors,
 const HEAD: &str = "\
 # Scores
 
-Errors of predictions against published figures. `build/bin/fishplate study scores > docs/scores.md` writes this page, in ten minutes on two
-cores, seven of them for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](studies.md) says what is run and by which rule a
+Errors of predictions against published figures. `build/bin/fishplate study scores > docs/scores.md` writes this page, in a quarter of an
+hour on two cores, seven minutes of it for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](studies.md) says what is run and by which rule a
 statement holds, [the model](model.md) where errors come from. An error is that of the prediction, as a share of the published figure.
 
 ";
@@ -44,10 +44,15 @@ pub(crate) fn page(command: &Path, parts: &[Part]) -> Result<String> {
     if parts == PARTS {
         text += HEAD;
     }
+    let reads_seen = |part: &Part| [Part::Figures, Part::Unseen].contains(part);
+    let seen = match parts.iter().any(reads_seen) {
+        true => Seen::run(command)?,
+        false => Seen::default(),
+    };
     for part in parts {
         text += &match part {
-            Part::Figures => figures(command)?,
-            Part::Unseen => not_seen(command)?,
+            Part::Figures => figures(&seen),
+            Part::Unseen => unseen::run(command, &seen.pairs)?.markdown(&seen.named, &seen.own),
             Part::Anchors => anchored(command)?,
             Part::Statements => statements(command)?,
         };
@@ -70,12 +75,23 @@ fn pairs(command: &Path) -> Result<Scores> {
     )
 }
 
-/// The part with figures that the catalogue has not seen.
-fn not_seen(command: &Path) -> Result<String> {
-    let seen = super::run(command, ScoreRequest::default())?;
-    let seen_assumed = super::run(command, unseen::OWN)?;
-    let found = unseen::run(command, &pairs(command)?)?;
-    Ok(found.markdown(&seen, &seen_assumed))
+/// The predictions of figures of which the catalogue has values.
+#[derive(Default)]
+struct Seen {
+    named: Scores,
+    /// With this library in place of the named one.
+    own: Scores,
+    pairs: Scores,
+}
+
+impl Seen {
+    fn run(command: &Path) -> Result<Seen> {
+        Ok(Seen {
+            named: super::run(command, ScoreRequest::default())?,
+            own: super::run(command, ScoreRequest::OWN)?,
+            pairs: pairs(command)?,
+        })
+    }
 }
 
 /// A table in the form of documents; columns of numbers are aligned to the right.
@@ -121,11 +137,9 @@ fn errors_of(scores: &Scores, wanted: impl Fn(&super::Scored) -> bool) -> Vec<f6
         .collect()
 }
 
-fn figures(command: &Path) -> Result<String> {
-    let named = super::run(command, ScoreRequest::default())?;
-    let own = super::run(command, unseen::OWN)?;
-    let pairs = pairs(command)?;
-    let count = errors_of(&named, |_| true).len();
+fn figures(seen: &Seen) -> String {
+    let Seen { named, own, pairs } = seen;
+    let count = errors_of(named, |_| true).len();
     let mut text = format!(
         "## Published figures\n\n{count} figures of other machines (`crates/study/data/published.csv`), as `fishplate study score` predicts them, with the \
          protocols of the library that a machine names; beside them those of this library (`--own`).\n\n"
@@ -138,8 +152,8 @@ fn figures(command: &Path) -> Result<String> {
             })
         };
         let mut row = vec![class.to_owned()];
-        row.extend(summed(of(&named)));
-        let own = summed(of(&own));
+        row.extend(summed(of(named)));
+        let own = summed(of(own));
         row.push(format!("{}, {}", own[1], own[2]));
         rows.push(row);
     }
@@ -157,7 +171,7 @@ fn figures(command: &Path) -> Result<String> {
     text += "By machine and kind:\n\n";
     let mut rows = Vec::new();
     for (machine, class) in named.machines() {
-        let errors = errors_of(&named, |scored| {
+        let errors = errors_of(named, |scored| {
             scored.figure.model_cfg == machine && scored.figure.class() == class
         });
         let mut row = vec![format!("{machine}, {class}")];
@@ -174,7 +188,7 @@ fn figures(command: &Path) -> Result<String> {
         ],
         &rows,
     );
-    Ok(text + &ratios(&pairs))
+    text + &ratios(pairs)
 }
 
 /// The quotients of machines.

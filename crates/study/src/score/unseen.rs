@@ -14,7 +14,7 @@ use super::intervals::{self, COVERAGE, KindIntervals, Origin, WIDTH};
 use super::machines::FigureMachines;
 use super::orders::{self, Pair, SAID, Words};
 use super::page::{markdown, percent};
-use super::{ScoreRequest, Scored, Scores, figures, predict};
+use super::{Scored, Scores, figures, predict};
 
 const FIGURES: &str = include_str!("../../data/unseen.csv");
 /// The machines of the figures, as their sources describe them.
@@ -282,7 +282,10 @@ fn shown(all: &[KindIntervals]) -> String {
             format!("{figures} of {systems}"),
             format!("{low:.2} to {high:.2}"),
             coverage,
-            format!("{:.2}", one.width / one.narrowest),
+            match one.held {
+                0 => "–".to_owned(),
+                _ => format!("{:.2}", one.width / one.narrowest),
+            },
             verdict.to_owned(),
         ]
     };
@@ -293,7 +296,8 @@ fn shown(all: &[KindIntervals]) -> String {
     format!(
         "## Intervals of nine in ten\n\nA published figure lies between these multiples of its prediction nine times in ten, by what is known of the machine. A *ratio* is \
          that of two machines in one test. *Inside*: figures within the interval that the other systems give; for ratios both systems are left out. Wanted are {:.0} to {:.0} %. \
-         *Width*: the median of these intervals' widths over the narrowest that holds nine in ten of all figures; wanted is at most {WIDTH}. With equal hosts and libraries few systems \
+         *Width*: the median of these intervals' widths over the narrowest that holds nine in ten of all figures; wanted is at most {WIDTH}. Bounds are missed where three or four systems \
+         are all: then no interval of the others tells what the next brings. With equal hosts and libraries few systems \
          are published, so all latencies count for each of their kinds, and all streams. A host that is named gives no narrower interval than one that is assumed: too few are. `study score`, `fabric \
          explain` and `compare` use the table (`crates/fabric/data/accuracy.csv`, written by `fishplate study scores --errors`).\n\n{}In all {inside} of {held} figures are inside, {}.\n\n",
         COVERAGE[0] * 100.0,
@@ -360,10 +364,3 @@ fn words(all: &[(Case, FigureKind, Words)]) -> String {
         verdict(sum.hold()),
     )
 }
-
-/// The request for figures with this project's library in place of the named one.
-pub(super) const OWN: ScoreRequest = ScoreRequest {
-    figures: None,
-    fabrics: None,
-    own: true,
-};
