@@ -3,8 +3,7 @@
 //! Machines that are equally good are named together, the cheapest first, or the simplest first where
 //! nobody knows prices: a buyer takes the old machine if it does the work.
 
-use fabric::accuracy::FigureKind;
-
+use crate::certainty::{ModelWord, of_model};
 use crate::hosts::Exchange;
 use crate::machine::{Machine, StandIn};
 use crate::report::Row;
@@ -41,28 +40,16 @@ pub struct Advice {
     pub recordings: (usize, usize),
     /// The assumptions that decide between the best machine and its challenger.
     pub sensitivity: Option<Sensitivity>,
-    /// The model's error of ratios between machines, as published, changes the answer.
-    pub model_decides: bool,
     /// The networks of the best machine and its challenger in each other's hosts, if these differ.
     pub exchange: Option<Exchange>,
+    /// The model's word for the answer, by its errors on systems that it had not seen; none: it has
+    /// no part in it.
+    pub model: Option<ModelWord>,
+    /// The greater spread of the times of the best machine and the challenger, as a share; none:
+    /// nobody knows.
+    pub times_spread: Option<f64>,
     names: Vec<String>,
     stand_ins: Vec<Vec<StandIn>>,
-}
-
-/// The model's errors of ratios between two machines: of latencies and of bandwidths, each as a
-/// factor that nine in ten published ratios keep. 1 where too few are published.
-pub fn ratio_errors() -> [f64; 2] {
-    [FigureKind::LatencyRatio, FigureKind::BandwidthRatio]
-        .map(|kind| kind.accuracy().map_or(1.0, |accuracy| accuracy.factor))
-}
-
-/// A row's time if the network is slower by the error of ratios: what a message costs, in delays
-/// and in work, by that of latencies, and the rest by that of bandwidths. Computing stays.
-fn slower(row: &Row) -> Option<f64> {
-    let [latency, bandwidth, rate] = row.bounds?.network();
-    let [of_latencies, of_bandwidths] = ratio_errors();
-    let more = (latency + rate) * (of_latencies - 1.0) + bandwidth * (of_bandwidths - 1.0);
-    Some(row.value? * (1.0 + more))
 }
 
 /// The value of a row that decides: its seconds that decide, or the price times these.
@@ -153,37 +140,40 @@ impl Advice {
             recordings: recordings(&here, &order, &equals, number),
             equals,
             sensitivity: None,
-            model_decides: false,
             exchange: None,
+            model: None,
+            times_spread: None,
             names: machines
                 .iter()
                 .map(|machine| machine.name.clone())
                 .collect(),
             stand_ins: machines.iter().map(Machine::stand_ins).collect(),
         };
-        advice.model_decides = advice.depends_on_model(&here, machines, value);
+        advice.judge(&here, machines, value);
         advice
     }
 
-    /// Whether the challenger is better if the ratio of the two machines' networks is off as far as
-    /// nine in ten published ratios.
-    fn depends_on_model(
-        &self,
-        rows: &[&Row],
-        machines: &[Machine],
-        value: impl Fn(&Row) -> Option<f64>,
-    ) -> bool {
-        let row = |machine: usize| rows.iter().find(|row| row.machine == machine);
-        let decides = || {
-            let (best, rival) = (self.best()?, self.challenger()?);
-            if machines[best].equals(&machines[rival]) {
-                return None;
-            }
-            let (best, rival) = (row(best)?, row(rival)?);
-            let worse = value(best)? * slower(best)? / best.value?;
-            Some(worse > self.margin() * value(rival)?)
+    /// Sets the model's word and the spread of the times.
+    fn judge(&mut self, rows: &[&Row], machines: &[Machine], value: impl Fn(&Row) -> Option<f64>) {
+        let (Some(best), Some(rival)) = (self.best(), self.challenger()) else {
+            return;
         };
-        decides().unwrap_or(false)
+        let row = |machine: usize| rows.iter().find(|row| row.machine == machine);
+        let (Some(of_best), Some(of_rival)) = (row(best), row(rival)) else {
+            return;
+        };
+        let spreads = [of_best, of_rival]
+            .into_iter()
+            .filter_map(|row| row.spread());
+        self.times_spread = spreads.reduce(f64::max);
+        if let (Some(one), Some(other)) = (value(of_best), value(of_rival)) {
+            self.model = of_model(
+                [&machines[best], &machines[rival]],
+                [of_best, of_rival],
+                [one, other],
+                self.margin(),
+            );
+        }
     }
 
     /// The value of a row that decides: its seconds that decide, or the price times these.
@@ -215,7 +205,7 @@ impl Advice {
         }
     }
 
-    fn name(&self, machine: Option<usize>) -> &str {
+    pub(crate) fn name(&self, machine: Option<usize>) -> &str {
         machine.map_or("none", |at| &self.names[at])
     }
 
@@ -282,7 +272,7 @@ impl Advice {
         format!(
             "{}{sentence}; {}.{}{}",
             self.counts_sentence(),
-            self.certainty(),
+            self.certainty_sentence(),
             self.exchange_sentence(),
             self.stand_ins_sentence()
         )
@@ -333,69 +323,6 @@ impl Advice {
             others.join(", "),
             self.what()
         )
-    }
-
-    /// The certainty of the answer.
-    pub(crate) fn certainty(&self) -> String {
-        let best = self.name(self.best());
-        let recordings = match self.recordings {
-            (0, 0 | 1) => ", beside one recording, whose spread nobody knows",
-            (0, _) => "",
-            (some, all) => {
-                return format!(
-                    "this is unsure: without one of the recordings the answer is another one ({some} of {all}); record on a quieter computer"
-                );
-            }
-        };
-        let Some(found) = &self.sensitivity else {
-            return "nothing is known about how sure this is (--quick)".into();
-        };
-        let count = found.assumptions;
-        let matters = match self.rival {
-            Some(_) => None,
-            None => Some(2.0 * EQUAL * 100.0),
-        };
-        let [latencies, bandwidths] = ratio_errors().map(|factor| (factor - 1.0) * 100.0);
-        let said = match (found.holds_for_all, found.deciding.as_slice(), matters) {
-            (_, [], None) if self.model_decides => format!(
-                "this is unsure: nine in ten published ratios of two machines are within {latencies:.0} % (latencies) or \
-                 {bandwidths:.0} % (bandwidths) of the model's, and such an error changes it, but none of the {count} assumed or \
-                 inferred values alone"
-            ),
-            (_, [], Some(percent)) if self.model_decides => format!(
-                "it would matter, by more than {percent:.0} %, if the model were off as far as nine in ten published ratios of two \
-                 machines are, {latencies:.0} % (latencies) or {bandwidths:.0} % (bandwidths)"
-            ),
-            (true, _, None) => format!(
-                "this is sure: {best} stays ahead even if all {count} assumed or inferred values are off by 20 % at once"
-            ),
-            (true, _, Some(percent)) => format!(
-                "this is sure: the difference stays below {percent:.0} % even if all {count} assumed or inferred values are off by 20 % at once"
-            ),
-            (false, [], None) => format!(
-                "this is fairly sure: none of the {count} assumed or inferred values changes it by being off by 20 %, but several at once do"
-            ),
-            (false, [], Some(percent)) => format!(
-                "this is fairly sure: none of the {count} assumed or inferred values makes a difference of {percent:.0} % by being off by 20 %, but several at once do"
-            ),
-            (false, [one], None) => format!(
-                "this is unsure: it changes if {} is off by 20 %",
-                one.assumption.name
-            ),
-            (false, many, None) => format!(
-                "this is unsure: it changes if one of {} values is off by 20 %",
-                many.len()
-            ),
-            (false, [one], Some(percent)) => format!(
-                "it would matter, by more than {percent:.0} %, if {} were off by 20 %",
-                one.assumption.name
-            ),
-            (false, many, Some(percent)) => format!(
-                "it would matter, by more than {percent:.0} %, if one of {} values were off by 20 %",
-                many.len()
-            ),
-        };
-        said + recordings
     }
 }
 
@@ -480,55 +407,6 @@ mod tests {
             deciding: Vec::new(),
         });
         advice
-    }
-
-    #[test]
-    fn a_lead_within_the_error_of_published_ratios_is_unsure() {
-        let [latencies, _] = ratio_errors();
-        assert!(latencies > 1.05, "{latencies}");
-        // All of the time is the network's: a lead below the error is none.
-        let close = advice(&[
-            row(0, 8, 1.0 + (latencies - 1.0) / 2.0, 1.0),
-            row(1, 8, 1.0, 1.0),
-        ]);
-        assert!(close.model_decides);
-        let says = close.sentence();
-        assert!(
-            says.contains("Take edr") && says.contains("this is unsure: nine in ten published"),
-            "{says}"
-        );
-        // A tenth of it is: the same lead is safe.
-        let safe = advice(&[
-            row(0, 8, 1.0 + (latencies - 1.0) / 2.0, 0.1),
-            row(1, 8, 1.0, 0.1),
-        ]);
-        assert!(
-            !safe.model_decides && safe.sentence().contains("this is sure"),
-            "{}",
-            safe.sentence()
-        );
-        assert_eq!(safe.headline(), "Take edr with 8 ranks");
-        assert_eq!(
-            [&close, &safe].map(Advice::certainty_word),
-            ["unsure", "sure"]
-        );
-        // Equal machines, of whose time the network has all.
-        let equal = advice(&[row(0, 8, 1.001, 1.0), row(1, 8, 1.0, 1.0)]);
-        assert_eq!(equal.headline(), "With 8 ranks the choice hardly matters");
-        let equal = equal.sentence();
-        assert!(
-            equal.contains("hardly matters")
-                && equal.contains("it would matter, by more than 4 %, if the model"),
-            "{equal}"
-        );
-        assert!(!equal.contains("unsure"), "{equal}");
-    }
-
-    #[test]
-    fn machines_that_differ_in_speed_alone_have_no_error_of_ratios() {
-        let (slow, fast) = (machine("qdr"), machine("qdr").with_speed(1.2));
-        let rows = [row(0, 8, 1.05, 1.0), row(1, 8, 1.0, 1.0)];
-        assert!(!Advice::of(&rows, &[slow, fast]).model_decides);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The answer of a comparison in a few words, for a heading.
 
+use fabric::accuracy::Certainty;
+
 use crate::advice::Advice;
 
 impl Advice {
@@ -15,18 +17,10 @@ impl Advice {
 
     /// The certainty in a word or two; empty where there is nothing to be sure of.
     pub fn certainty_word(&self) -> &'static str {
-        const WORDS: [(&str, &str); 5] = [
-            ("this is sure", "sure"),
-            ("this is fairly sure", "fairly sure"),
-            ("this is unsure", "unsure"),
-            ("it would matter", "unsure"),
-            ("nothing is known", "certainty unknown"),
-        ];
         if self.challenger().is_none() {
             return "";
         }
-        let sentence = self.certainty();
-        let word = WORDS.iter().find(|(start, _)| sentence.starts_with(start));
-        word.map_or("", |(_, word)| word)
+        self.certainty()
+            .map_or("certainty unknown", Certainty::name)
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod advice;
 pub mod bounds;
+pub mod certainty;
 mod estimate;
 pub mod even;
 mod headline;

@@ -1,6 +1,7 @@
 //! A machine of the comparison: its name on the command line, its values, and its price.
 
 use anyhow::{Result, anyhow};
+use fabric::accuracy::{self, Case};
 use fabric::catalogue::{HOST_KEYS, Sheet};
 use fabric::components::Part;
 use fabric::figures::Figures;
@@ -281,6 +282,16 @@ impl Machine {
         let rail = self.system.rail(0);
         let rate = rail.link_rate().bits_per_sec();
         (self.system.rails.count(), rate, rail.hca.year)
+    }
+
+    /// What is known of it, for the errors of its predictions.
+    pub(crate) fn case(&self) -> Case {
+        Case::of(&self.system, accuracy::names_library(&self.sheet))
+    }
+
+    /// Whether hosts and MPI libraries of both machines cost the same.
+    pub(crate) fn has_equal_host(&self, other: &Machine) -> bool {
+        accuracy::have_equal_hosts(&self.sheet, &other.sheet)
     }
 
     /// Whether both machines have the same values, so that only their processors may differ.

@@ -1,5 +1,6 @@
 //! A comparison as tables and as JSON.
 
+use fabric::accuracy::Certainty;
 use profile::Summary;
 use results::sizes::size_label;
 use results::table::{Table, significant};
@@ -506,7 +507,11 @@ pub fn json(comparison: &Comparison) -> Value {
             "fastest": name(advice.fastest),
             "by": if advice.by_money { "price times time" } else { "time" },
             "lead": advice.lead,
-            "model_error_changes_it": advice.model_decides,
+            "certainty": advice.certainty().map(Certainty::name),
+            "model": advice.model.map(|word| json!({
+                "known": word.case.name(),
+                "certainty": word.certainty.name(),
+            })),
             "sensitivity": sensitivity,
             "exchange": advice.exchange.as_ref().map(exchange_json),
             "sentence": advice.sentence(),

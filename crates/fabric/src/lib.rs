@@ -22,11 +22,12 @@
 //! - Nothing here passes time, uses randomness or touches a file.
 //! - Times are whole picoseconds and rates whole bits per second. A system gives the same numbers
 //!   on every machine, and sums are exact.
-//! - The feature `toml` adds the [`catalogue`], in which every value has its source. Without it a
-//!   system arrives compiled ([`System::decode`]).
+//! - The feature `toml` adds the [`catalogue`], in which every value has its source, and the errors
+//!   of predictions ([`accuracy`]). Without it a system arrives compiled ([`System::decode`]).
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "toml")]
 pub mod accuracy;
 pub mod calibrate;
 #[cfg(feature = "toml")]

@@ -211,5 +211,5 @@ mod tests {
         assert_eq!(agreed(&[one, other]), None);
     }
 
-    const _: () = assert!(LEAST > SLACK);
+    const _: () = assert!(crate::main_loop::LEAST > SLACK);
 }

@@ -1,6 +1,6 @@
 //! `fishplate fabric explain`: the breakdown of one message's time, as a table or as JSON.
 
-use ::fabric::accuracy::{Accuracy, FigureKind};
+use ::fabric::accuracy::{Accuracy, Case, FigureKind};
 use ::fabric::explain::{Path, StepCost, explain, total};
 use ::fabric::limits::{Limit, both_ways, limits, one_way};
 use ::fabric::{Bytes, Costs, Operation, Rail, System};
@@ -34,6 +34,8 @@ struct Breakdown {
     /// The name of the operation.
     verb: &'static str,
     hops: u32,
+    /// What is known of the machine, for the errors of its figures.
+    case: Case,
     steps: Vec<StepCost>,
     limits: Vec<Limit>,
     /// All rails of the system, if it has several.
@@ -81,6 +83,8 @@ impl Request<'_> {
         let path = Path::new(&system, self.rail, self.hops)
             .map_err(|wrong| format!("--{}: {}: {}", wrong.key, self.name, wrong.why))?;
         let costs = Costs::of(&system, path.rail);
+        // A message of MPI is one of this library, which stands in for the machine's.
+        let is_of_devices = matches!(self.what, Explained::Device(..));
         let (steps, verb, limits) = match self.what {
             Explained::Device(operation, verb) => {
                 let steps = explain(&costs, self.size, operation, path.hops);
@@ -97,6 +101,7 @@ impl Request<'_> {
         Ok(Breakdown {
             verb,
             hops,
+            case: Case::of(&system, is_of_devices),
             steps,
             limits,
             rails: rails.map(|rail| RailSummary::of(&system, rail)).collect(),
@@ -109,7 +114,8 @@ impl Request<'_> {
             json!({"step": row.step, "busy": row.resource.map(|r| r.name()), "count": row.count,
                 "ns": row.time.as_nanos()})
         });
-        let interval = of_latency(self.size).map(|one| one.interval(sum.as_nanos()));
+        let interval = self.latencies(breakdown);
+        let interval = interval.map(|one| one.interval(sum.as_nanos()));
         let limits = breakdown.limits.iter().map(|limit| {
             json!({"resource": limit.resource.name(),
                 "one_way_mb_per_s": limit.one_way.as_mb_per_sec(),
@@ -150,21 +156,28 @@ impl Request<'_> {
             format!("{sum:.1}"),
         ]);
         print(["step", "occupies", "count", "ns"], rows, 2);
-        if let Some(one) = of_latency(self.size) {
+        if let Some(one) = self.latencies(breakdown) {
             let [low, high] = one.interval(sum);
             tell!(
                 "Nine in ten published latencies of this size are {low:.0} to {high:.0} ns where {sum:.0} ns is predicted."
             );
         }
         show_limits(&breakdown.limits);
-        self.show_bandwidth(&breakdown.limits);
+        self.show_bandwidth(breakdown);
         self.show_rails(&breakdown.rails);
     }
 
+    /// The errors of latencies of this size.
+    fn latencies(&self, breakdown: &Breakdown) -> Option<Accuracy> {
+        FigureKind::latency(self.size.0).accuracy(breakdown.case)
+    }
+
     /// The interval around the bottleneck.
-    fn show_bandwidth(&self, limits: &[Limit]) {
-        let Some(least) = one_way(limits) else { return };
-        let accuracy = FigureKind::bandwidth(self.size.0).accuracy();
+    fn show_bandwidth(&self, breakdown: &Breakdown) {
+        let Some(least) = one_way(&breakdown.limits) else {
+            return;
+        };
+        let accuracy = FigureKind::bandwidth(self.size.0).accuracy(breakdown.case);
         let accuracy = accuracy.filter(|_| self.size >= LONG_STREAM);
         if let Some(one) = accuracy {
             let [low, high] = one.interval(least.one_way.as_mb_per_sec());
@@ -204,11 +217,6 @@ impl Request<'_> {
         ];
         print(header, rows.collect(), 2);
     }
-}
-
-/// The errors of latencies of a size.
-fn of_latency(size: Bytes) -> Option<Accuracy> {
-    FigureKind::latency(size.0).accuracy()
 }
 
 fn show_limits(limits: &[Limit]) {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use csv::StringRecord;
+use fabric::accuracy::FigureKind;
 use results::sizes::parse_bytes;
 use serde::Deserialize;
 
@@ -39,6 +40,9 @@ pub(crate) struct PublishedFigure {
     /// The publication.
     #[serde(default)]
     pub(crate) source: String,
+    /// The installation that the machine stands for, where several machines stand for one.
+    #[serde(default)]
+    pub(crate) system: String,
     /// The part that the figure had in the model, for tables.
     #[serde(default)]
     pub(crate) role: String,
@@ -121,6 +125,32 @@ impl PublishedFigure {
     /// Whether it is of a collective operation.
     pub(crate) fn is_of_many(&self) -> bool {
         self.benchmark().is_some_and(|(of, ..)| of.is_collective())
+    }
+
+    /// The installation that it was measured on.
+    pub(super) fn system(&self) -> &str {
+        match self.system.as_str() {
+            "" => &self.model_cfg,
+            named => named,
+        }
+    }
+
+    /// Whether it is of devices or sockets, without MPI.
+    pub(super) fn is_of_devices(&self) -> bool {
+        let of = self.benchmark();
+        of.is_some_and(|(of, ..)| of.is_of_devices())
+    }
+
+    /// The kind of figure that intervals are known for.
+    pub(super) fn kind(&self) -> Option<FigureKind> {
+        let size = self.size().unwrap_or(8) as u64;
+        match self.unit.as_str() {
+            _ if self.is_of_many() => None,
+            "us" => Some(FigureKind::latency(size)),
+            "x" if self.is_latency() => Some(FigureKind::latency(size)),
+            "x" | "MB/s" | "GB/s" | "Gb/s" => Some(FigureKind::bandwidth(size)),
+            _ => None,
+        }
     }
 
     /// Whether it is a time of a message, or a quotient of such times.
@@ -263,7 +293,7 @@ fn planned(
 
 impl PublishedFigure {
     /// The system below the line of a quotient.
-    fn below(&self) -> Option<&String> {
+    pub(super) fn below(&self) -> Option<&String> {
         self.over.as_ref().filter(|name| !name.is_empty())
     }
 

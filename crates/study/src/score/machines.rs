@@ -3,9 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use fabric::catalogue::Catalogue;
+use fabric::System;
+use fabric::accuracy::{self, Case};
+use fabric::catalogue::{Catalogue, Sheet};
+use fabric::components::Part;
 use tempfile::NamedTempFile;
 
+use super::figures::PublishedFigure;
 use crate::calibrate::Base;
 
 /// Systems by name.
@@ -64,6 +68,32 @@ impl FigureMachines {
             name: system.to_owned(),
             text,
         })
+    }
+
+    /// What is known of the machine of a figure, or of the two of a quotient. `own`: this library is
+    /// predicted in place of the one that the machine names.
+    pub(super) fn case(&self, figure: &PublishedFigure, own: bool) -> Option<Case> {
+        let of = |machine: &Sheet| {
+            let is_named = figure.is_of_devices() || !own && accuracy::names_library(machine);
+            Some(Case::of(&machine.build::<System>().ok()?, is_named))
+        };
+        let machine = self.sheet(&figure.model_cfg)?;
+        let Some(below) = figure.below() else {
+            return of(&machine);
+        };
+        let below = self.sheet(below)?;
+        let are_equal = accuracy::have_equal_hosts(&machine, &below);
+        Some(Case::of_ratio(of(&machine)?, of(&below)?, are_equal))
+    }
+
+    /// Whether hosts and MPI libraries of two systems cost the same.
+    pub(super) fn have_equal_hosts(&self, one: &str, other: &str) -> bool {
+        let both = self.sheet(one).zip(self.sheet(other));
+        both.is_some_and(|(one, other)| accuracy::have_equal_hosts(&one, &other))
+    }
+
+    fn sheet(&self, system: &str) -> Option<Sheet> {
+        self.catalogue.sheet(System::KIND, system).ok()
     }
 
     /// The word that names a system on command lines, or the reason that there is none.
@@ -145,5 +175,6 @@ source = "assumed: ours"
     #[test]
     fn the_machines_of_this_project_are_sound() {
         FigureMachines::read(None, super::super::MACHINES).unwrap();
+        FigureMachines::read(None, super::super::unseen::MACHINES).unwrap();
     }
 }

@@ -6,11 +6,14 @@ mod errors;
 pub(crate) mod figures;
 mod intervals;
 mod machines;
+mod orders;
 pub(crate) mod page;
+mod unseen;
 
 use std::path::Path;
 
 use anyhow::Result;
+use fabric::accuracy::Case;
 use results::Console;
 use results::stats::{median, percentile};
 use results::table::{aligned, significant};
@@ -27,10 +30,14 @@ const FIGURES: &str = include_str!("../../data/published.csv");
 const MACHINES: &str = include_str!("../../data/published.toml");
 
 /// Published figures with their predictions.
+#[derive(Default)]
 pub(crate) struct Scores(Vec<Scored>);
 
+#[derive(Clone)]
 struct Scored {
     figure: PublishedFigure,
+    /// What is known of the machine, or of the two of a quotient; none: there is no such machine.
+    case: Option<Case>,
     /// The prediction in the figure's unit, or the reason that there is none.
     predicted: Result<f64, String>,
 }
@@ -46,17 +53,32 @@ pub(crate) struct ScoreRequest<'a> {
     pub(crate) own: bool,
 }
 
+impl ScoreRequest<'_> {
+    /// The figures of this project, with this library in place of the one that a machine names.
+    const OWN: ScoreRequest<'static> = ScoreRequest {
+        figures: None,
+        fabrics: None,
+        own: true,
+    };
+}
+
 /// Predicts figures.
 pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Scores> {
     let figures = figures::read(request.figures, FIGURES)?;
-    predict(command, figures, request)
+    let machines = FigureMachines::read(request.fabrics, MACHINES)?;
+    predict(command, figures, &machines, request.own)
 }
 
-fn predict(command: &Path, figures: Vec<PublishedFigure>, request: ScoreRequest) -> Result<Scores> {
-    let machines = FigureMachines::read(request.fabrics, MACHINES)?;
+/// Predicts figures. `own`: this library in place of the one that a machine names.
+fn predict(
+    command: &Path,
+    figures: Vec<PublishedFigure>,
+    machines: &FigureMachines,
+    own: bool,
+) -> Result<Scores> {
     let (mut groups, mut refused) = groups(&figures, &|name: &str| machines.word(name));
     for group in &mut groups {
-        group.run.named = !request.own;
+        group.run.named = !own;
     }
     let runs: Vec<Run> = groups.iter().map(|group| group.run.clone()).collect();
     let mut console = Console::without_libraries(runs.len());
@@ -94,15 +116,13 @@ fn predict(command: &Path, figures: Vec<PublishedFigure>, request: ScoreRequest)
             Some(why) => Err(why),
             None => value.ok_or_else(no_other),
         };
-        Scored { figure, predicted }
+        Scored {
+            case: machines.case(&figure, own),
+            figure,
+            predicted,
+        }
     });
     Ok(Scores(scored.collect()))
-}
-
-/// The interval around the prediction of a figure that holds nine in ten published ones; none: too
-/// few of this kind are published.
-fn interval(figure: &PublishedFigure, predicted: f64) -> Option<[f64; 2]> {
-    Some(intervals::kind(figure)?.accuracy()?.interval(predicted))
 }
 
 /// The unit of a quotient of two machines' figures.
@@ -113,6 +133,13 @@ impl Scored {
     fn error(&self) -> Option<f64> {
         let predicted = self.predicted.as_ref().ok()?;
         Some(predicted / self.figure.number()? - 1.0)
+    }
+
+    /// The interval around the prediction that holds nine in ten published figures; none: too few
+    /// of this kind are published.
+    fn interval(&self) -> Option<[f64; 2]> {
+        let accuracy = self.figure.kind()?.accuracy(self.case?)?;
+        Some(accuracy.interval(*self.predicted.as_ref().ok()?))
     }
 }
 
@@ -187,7 +214,7 @@ impl Scores {
                     let published = figure.number().unwrap_or(f64::NAN);
                     row.extend([published, *predicted].map(significant));
                     row.push(figure.unit.clone());
-                    let interval = interval(figure, *predicted);
+                    let interval = scored.interval();
                     let interval = interval.map(|ends| ends.map(significant).join(" to "));
                     row.push(interval.unwrap_or_default());
                     row.push(format!("{:+.1} %", error * 100.0));
@@ -235,7 +262,7 @@ impl Scores {
                     let percent = scored.error().map(|error| (error * 1e4).round() / 100.0);
                     line["error_percent"] = percent.into();
                     line["kind"] = figure.class().into();
-                    let interval = interval(figure, *predicted);
+                    let interval = scored.interval();
                     line["interval_90"] =
                         interval.map(|ends| ends.map(results::stats::digits)).into();
                 }

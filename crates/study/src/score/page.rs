@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use fabric::accuracy::Accuracy;
 use results::stats::{median, percentile};
 
-use super::anchors;
-use super::intervals::{self, COVERAGE, KindIntervals, Origin, WIDTH};
-use super::{ScoreRequest, Scores};
+use super::machines::FigureMachines;
+use super::{ScoreRequest, Scores, anchors, intervals, unseen};
 use crate::experiments::Effort;
 use crate::scoreboard::Scoreboard;
 
@@ -18,8 +16,10 @@ const PAIRS: &str = include_str!("../../data/pairs.csv");
 /// A part of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
-    /// Published figures by kind and by machine, this library's protocols, intervals
+    /// Published figures by kind and by machine, this library's protocols, ratios of machines
     Figures,
+    /// Figures of systems from which no value was inferred, intervals, orders of machines
+    Unseen,
     /// Machines that are calibrated by three and by four figures
     Anchors,
     /// Statements of the five studies
@@ -27,13 +27,13 @@ pub(crate) enum Part {
 }
 
 /// The parts of the page, in its order.
-pub(crate) const PARTS: [Part; 3] = [Part::Figures, Part::Anchors, Part::Statements];
+pub(crate) const PARTS: [Part; 4] = [Part::Figures, Part::Unseen, Part::Anchors, Part::Statements];
 
 const HEAD: &str = "\
 # Scores
 
-Errors of predictions against published figures. `build/bin/fishplate study scores > docs/scores.md` writes this page, in ten minutes on two
-cores, seven of them for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](studies.md) says what is run and by which rule a
+Errors of predictions against published figures. `build/bin/fishplate study scores > docs/scores.md` writes this page, in a quarter of an
+hour on two cores, seven minutes of it for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](studies.md) says what is run and by which rule a
 statement holds, [the model](model.md) where errors come from. An error is that of the prediction, as a share of the published figure.
 
 ";
@@ -44,9 +44,15 @@ pub(crate) fn page(command: &Path, parts: &[Part]) -> Result<String> {
     if parts == PARTS {
         text += HEAD;
     }
+    let reads_seen = |part: &Part| [Part::Figures, Part::Unseen].contains(part);
+    let seen = match parts.iter().any(reads_seen) {
+        true => Seen::run(command)?,
+        false => Seen::default(),
+    };
     for part in parts {
         text += &match part {
-            Part::Figures => figures(command)?,
+            Part::Figures => figures(&seen),
+            Part::Unseen => unseen::run(command, &seen.pairs)?.markdown(&seen.named, &seen.own),
             Part::Anchors => anchored(command)?,
             Part::Statements => statements(command)?,
         };
@@ -56,42 +62,40 @@ pub(crate) fn page(command: &Path, parts: &[Part]) -> Result<String> {
 
 /// The table of errors that crate `fabric` keeps.
 pub(crate) fn accuracy(command: &Path) -> Result<String> {
-    Ok(intervals::table(&all_intervals(
-        &super::run(command, ScoreRequest::default())?,
-        &pairs(command)?,
-    )))
+    let found = unseen::run(command, &pairs(command)?)?;
+    Ok(intervals::table(&intervals::by_kind(&found.origins())))
 }
 
 fn pairs(command: &Path) -> Result<Scores> {
     super::predict(
         command,
         super::figures::parse("pairs.csv", PAIRS)?,
-        ScoreRequest::default(),
+        &FigureMachines::read(None, super::MACHINES)?,
+        false,
     )
 }
 
-fn all_intervals(figures: &Scores, pairs: &Scores) -> Vec<KindIntervals> {
-    let by_machine = origins(figures, |scored| scored.figure.model_cfg.clone());
-    let by_document = origins(pairs, |scored| {
-        let source = &scored.figure.source;
-        source.split(':').next().unwrap_or(source).to_owned()
-    });
-    intervals::by_kind(&[by_machine, by_document].concat())
+/// The predictions of figures of which the catalogue has values.
+#[derive(Default)]
+struct Seen {
+    named: Scores,
+    /// With this library in place of the named one.
+    own: Scores,
+    pairs: Scores,
 }
 
-fn origins(scores: &Scores, source: impl Fn(&super::Scored) -> String) -> Vec<Origin> {
-    let each = scores.0.iter().filter_map(|scored| {
-        Some(Origin {
-            kind: intervals::kind(&scored.figure)?,
-            source: source(scored),
-            quotient: 1.0 / (1.0 + scored.error()?),
+impl Seen {
+    fn run(command: &Path) -> Result<Seen> {
+        Ok(Seen {
+            named: super::run(command, ScoreRequest::default())?,
+            own: super::run(command, ScoreRequest::OWN)?,
+            pairs: pairs(command)?,
         })
-    });
-    each.collect()
+    }
 }
 
 /// A table in the form of documents; columns of numbers are aligned to the right.
-fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = line(header.iter().map(|cell| (*cell).to_owned()).collect());
     let is_number = |column: usize| {
@@ -107,7 +111,7 @@ fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     text + "\n"
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
@@ -133,17 +137,9 @@ fn errors_of(scores: &Scores, wanted: impl Fn(&super::Scored) -> bool) -> Vec<f6
         .collect()
 }
 
-fn figures(command: &Path) -> Result<String> {
-    let named = super::run(command, ScoreRequest::default())?;
-    let own = super::run(
-        command,
-        ScoreRequest {
-            own: true,
-            ..ScoreRequest::default()
-        },
-    )?;
-    let pairs = pairs(command)?;
-    let count = errors_of(&named, |_| true).len();
+fn figures(seen: &Seen) -> String {
+    let Seen { named, own, pairs } = seen;
+    let count = errors_of(named, |_| true).len();
     let mut text = format!(
         "## Published figures\n\n{count} figures of other machines (`crates/study/data/published.csv`), as `fishplate study score` predicts them, with the \
          protocols of the library that a machine names; beside them those of this library (`--own`).\n\n"
@@ -156,8 +152,8 @@ fn figures(command: &Path) -> Result<String> {
             })
         };
         let mut row = vec![class.to_owned()];
-        row.extend(summed(of(&named)));
-        let own = summed(of(&own));
+        row.extend(summed(of(named)));
+        let own = summed(of(own));
         row.push(format!("{}, {}", own[1], own[2]));
         rows.push(row);
     }
@@ -175,7 +171,7 @@ fn figures(command: &Path) -> Result<String> {
     text += "By machine and kind:\n\n";
     let mut rows = Vec::new();
     for (machine, class) in named.machines() {
-        let errors = errors_of(&named, |scored| {
+        let errors = errors_of(named, |scored| {
             scored.figure.model_cfg == machine && scored.figure.class() == class
         });
         let mut row = vec![format!("{machine}, {class}")];
@@ -192,8 +188,7 @@ fn figures(command: &Path) -> Result<String> {
         ],
         &rows,
     );
-    text += &ratios(&pairs);
-    Ok(text + &shown(&all_intervals(&named, &pairs)))
+    text + &ratios(pairs)
 }
 
 /// The quotients of machines.
@@ -229,61 +224,6 @@ fn ratios(pairs: &Scores) -> String {
     format!(
         "## Ratios between machines\n\nWhere one document has a figure of two machines (`crates/study/data/pairs.csv`), the error of their quotient. Role: \
          *calibration* if a value of the catalogue used the figures.\n\n{table}"
-    )
-}
-
-/// The intervals.
-fn shown(all: &[KindIntervals]) -> String {
-    let rows: Vec<Vec<String>> = all
-        .iter()
-        .map(|one| {
-            let Accuracy {
-                kind,
-                figures,
-                sources,
-                factor,
-                ..
-            } = &one.accuracy;
-            vec![
-                kind.name().to_owned(),
-                format!("{figures} of {sources}"),
-                format!("{:.2}", factor),
-                format!("{} of {}", one.inside, one.held),
-                percent(one.width),
-                percent(one.far),
-                if one.is_narrow() { "yes" } else { "**no**" }.to_owned(),
-            ]
-        })
-        .collect();
-    let (inside, held) = all
-        .iter()
-        .fold((0, 0), |sum, one| (sum.0 + one.inside, sum.1 + one.held));
-    let share = inside as f64 / held as f64;
-    let met = if (COVERAGE[0]..=COVERAGE[1]).contains(&share) {
-        "met"
-    } else {
-        "**missed**"
-    };
-    format!(
-        "## Intervals of nine in ten\n\nA figure of a kind lies within the factor of its prediction, up or down, nine times in ten. *Inside*: figures within the \
-         interval that the other machines (for ratios, the other documents) give. *Half-width*: the median of these intervals; wanted is at most {WIDTH} times the \
-         90th percentile of the kind's errors. `study score` and `fabric explain` show the interval beside a prediction (`crates/fabric/data/accuracy.csv`, \
-         written by `fishplate study scores --errors`).\n\n{}In all {inside} of {held} figures are inside, {}; wanted are {:.0} to {:.0} %: {met}.\n\n",
-        markdown(
-            &[
-                "kind",
-                "figures, machines",
-                "factor",
-                "inside",
-                "half-width",
-                "90th percentile",
-                "narrow enough"
-            ],
-            &rows
-        ),
-        percent(share),
-        COVERAGE[0] * 100.0,
-        COVERAGE[1] * 100.0,
     )
 }
 

@@ -1,0 +1,349 @@
+//! How sure an answer is: the weakest of three words.
+//!
+//! - The recordings: an answer that is another one without one of them is unsure, and so is one
+//!   from times that spread by more than [`SPREAD`].
+//! - The model: the errors of ratios of two machines, on systems that it had not seen
+//!   ([`fabric::accuracy`]), for the shares of the time that the network costs.
+//! - The values that are assumed or inferred ([`crate::sensitivity`]).
+
+use fabric::accuracy::{Case, Certainty, FigureKind, Side, certainty};
+
+use crate::advice::{Advice, EQUAL};
+use crate::machine::Machine;
+use crate::report::Row;
+use crate::sensitivity::Sensitivity;
+
+/// The spread of the recordings, as a share of the time, beyond which no answer is sure.
+pub const SPREAD: f64 = 0.10;
+
+/// What the network costs of a time, by the kind of figure that it is like: delays are those of
+/// short messages, work for each message that of streams of short messages, and bytes those of long
+/// ones. With the name of the share.
+const COSTS: [(FigureKind, &str); 3] = [
+    (FigureKind::ShortLatency, "latency"),
+    (FigureKind::ShortStream, "message rate"),
+    (FigureKind::LongBandwidth, "bandwidth"),
+];
+
+/// The model's word for an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModelWord {
+    /// What is known of the two machines.
+    pub case: Case,
+    /// The word.
+    pub certainty: Certainty,
+}
+
+/// The model's word for the order of two machines. `rows` and `values`: those of the best machine
+/// and of the challenger; the value is what decides, a time or price times time. `None`: the
+/// machines are one, or nobody knows what the network costs.
+pub(crate) fn of_model(
+    machines: [&Machine; 2],
+    rows: [&Row; 2],
+    values: [f64; 2],
+    margin: f64,
+) -> Option<ModelWord> {
+    let [best, rival] = machines;
+    if best.equals(rival) {
+        return None;
+    }
+    let case = Case::of_ratio(best.case(), rival.case(), best.has_equal_host(rival));
+    let [of_best, of_rival] = rows.map(costs);
+    let (of_best, of_rival) = (of_best?, of_rival?);
+    let side = |time, shares| Side { time, shares };
+    let certainty = certainty(
+        side(values[0], &of_best),
+        side(values[1], &of_rival),
+        margin,
+        |kind| case.ratio_factor(kind),
+    );
+    Some(ModelWord { case, certainty })
+}
+
+/// The shares of a row's time by [`COSTS`].
+fn costs(row: &Row) -> Option<[(FigureKind, f64); 3]> {
+    let [latency, bandwidth, rate] = row.bounds?.network();
+    let shares = [latency, rate, bandwidth];
+    Some(std::array::from_fn(|at| (COSTS[at].0, shares[at])))
+}
+
+impl ModelWord {
+    /// The machines, and the factor of each cost that nine in ten published ratios keep.
+    fn errors(&self) -> String {
+        let machines = match self.case {
+            Case::RatioEqual => "two machines with equal hosts and libraries",
+            Case::RatioNamed => "two machines whose hosts or libraries differ",
+            Case::RatioTcp => "two machines of which one sends by TCP",
+            _ => "two machines of which one has an assumed library",
+        };
+        let factor = |(kind, name): &(FigureKind, &str)| {
+            let factor = self.case.ratio_factor(*kind);
+            format!("{factor:.2} ({name})")
+        };
+        let [latency, rate, bandwidth] = COSTS.each_ref().map(factor);
+        format!(
+            "nine in ten published ratios of {machines} are within a factor of {latency}, {rate} or {bandwidth} of the model's"
+        )
+    }
+}
+
+impl Sensitivity {
+    fn certainty(&self) -> Certainty {
+        match (self.holds_for_all, self.deciding.as_slice()) {
+            (true, _) => Certainty::Sure,
+            (false, []) => Certainty::FairlySure,
+            (false, _) => Certainty::Unsure,
+        }
+    }
+}
+
+impl Advice {
+    /// The weakest of the three words; none: nothing is known about the assumptions.
+    pub fn certainty(&self) -> Option<Certainty> {
+        let model = self.model.map_or(Certainty::Sure, |word| word.certainty);
+        let assumptions = self.sensitivity.as_ref()?.certainty();
+        match self.recordings.0 > 0 || self.is_spread() {
+            true => Some(Certainty::Unsure),
+            false => Some(model.min(assumptions)),
+        }
+    }
+
+    fn is_spread(&self) -> bool {
+        self.times_spread.is_some_and(|spread| spread > SPREAD)
+    }
+
+    /// The words for the certainty.
+    pub(crate) fn certainty_sentence(&self) -> String {
+        let (changing, all) = self.recordings;
+        if changing > 0 {
+            return format!(
+                "this is unsure: without one of the recordings the answer is another one ({changing} of {all}); record on a quieter computer"
+            );
+        }
+        if let Some(spread) = self.times_spread.filter(|_| self.is_spread()) {
+            return format!(
+                "this is unsure: without one of the recordings the time is up to {:.0} % another one; record on a quieter computer",
+                spread * 100.0
+            );
+        }
+        let Some(found) = &self.sensitivity else {
+            return "nothing is known about how sure this is (--quick)".into();
+        };
+        let one_recording = match all {
+            0 | 1 => ", beside one recording, whose spread nobody knows",
+            _ => "",
+        };
+        let model = self.model.map_or(Certainty::Sure, |word| word.certainty);
+        // Of two equal words, the values that decide say more than the model's error.
+        let said = match self.model.filter(|_| model < found.certainty()) {
+            Some(word) => self.said_of_model(&word, found),
+            None => self.said_of_assumptions(found),
+        };
+        said + one_recording
+    }
+
+    /// The greatest difference, in percent, that still makes all machines equal.
+    fn equal_percent(&self) -> Option<f64> {
+        self.rival.is_none().then_some(2.0 * EQUAL * 100.0)
+    }
+
+    /// The words where the model's error is what makes the answer less than sure.
+    fn said_of_model(&self, word: &ModelWord, found: &Sensitivity) -> String {
+        let errors = word.errors();
+        match (word.certainty, self.equal_percent()) {
+            (Certainty::Unsure, None) => format!(
+                "this is unsure: {errors}, and such an error changes it, but none of the {} assumed or inferred values alone",
+                found.assumptions
+            ),
+            (Certainty::Unsure, Some(percent)) => format!(
+                "it would matter, by more than {percent:.0} %, if the model were off as far as it may be: {errors}"
+            ),
+            (_, None) => {
+                format!(
+                    "this is fairly sure: {errors}; such an error does not change it, but twice the error does"
+                )
+            }
+            (_, Some(percent)) => format!(
+                "this is fairly sure: {errors}; such an error makes no difference of {percent:.0} %, but twice the error does"
+            ),
+        }
+    }
+
+    /// The words where assumed or inferred values make the answer less than sure, or nothing does.
+    fn said_of_assumptions(&self, found: &Sensitivity) -> String {
+        let count = found.assumptions;
+        let best = self.name(self.best());
+        match (
+            found.holds_for_all,
+            found.deciding.as_slice(),
+            self.equal_percent(),
+        ) {
+            (true, _, None) => format!(
+                "this is sure: {best} stays ahead even if all {count} assumed or inferred values are off by 20 % at once"
+            ),
+            (true, _, Some(percent)) => format!(
+                "this is sure: the difference stays below {percent:.0} % even if all {count} assumed or inferred values are off by 20 % at once"
+            ),
+            (false, [], None) => format!(
+                "this is fairly sure: none of the {count} assumed or inferred values changes it by being off by 20 %, but several at once do"
+            ),
+            (false, [], Some(percent)) => format!(
+                "this is fairly sure: none of the {count} assumed or inferred values makes a difference of {percent:.0} % by being off by 20 %, but several at once do"
+            ),
+            (false, [one], None) => format!(
+                "this is unsure: it changes if {} is off by 20 %",
+                one.assumption.name
+            ),
+            (false, many, None) => format!(
+                "this is unsure: it changes if one of {} values is off by 20 %",
+                many.len()
+            ),
+            (false, [one], Some(percent)) => format!(
+                "it would matter, by more than {percent:.0} %, if {} were off by 20 %",
+                one.assumption.name
+            ),
+            (false, many, Some(percent)) => format!(
+                "it would matter, by more than {percent:.0} %, if one of {} values were off by 20 %",
+                many.len()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::Bounds;
+    use crate::report::Outcome;
+    use fabric::catalogue::Catalogue;
+    use fabric::components::Part;
+    use fabric::{PriceGap, System};
+    use profile::Summary;
+
+    fn machine(name: &str) -> Machine {
+        let sheet = Catalogue::builtin().sheet(System::KIND, name).unwrap();
+        Machine::new(name, sheet).unwrap()
+    }
+
+    /// A row of eight ranks with this time, of which the network takes a share by latencies.
+    fn row(machine: usize, seconds: f64, network: f64) -> Row {
+        let summary = Summary {
+            virtual_s: Some(seconds),
+            ..Summary::default()
+        };
+        Row {
+            machine,
+            ranks: 8,
+            outcome: Outcome::Ran(Box::new(summary)),
+            bounds: Some(Bounds {
+                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0],
+            }),
+            start: Some(0.0),
+            prediction: None,
+            iteration: None,
+            value: Some(seconds),
+            price: Err(PriceGap::Missing(vec!["host"])),
+            without: vec![seconds; 3],
+        }
+    }
+
+    fn advice(rows: &[Row], machines: [&str; 2]) -> Advice {
+        let mut advice = Advice::of(rows, &machines.map(machine));
+        advice.sensitivity = Some(Sensitivity {
+            assumptions: 40,
+            holds_for_all: true,
+            deciding: Vec::new(),
+        });
+        advice
+    }
+
+    /// Two rows, the first machine slower by this factor.
+    fn led_by(lead: f64, network: f64, machines: [&str; 2]) -> Advice {
+        advice(&[row(0, lead, network), row(1, 1.0, network)], machines)
+    }
+
+    #[test]
+    fn the_word_follows_the_error_of_ratios_of_such_machines() {
+        const FAR: [&str; 2] = ["qdr", "edr"];
+        let factor = Case::RatioAssumed.ratio_factor(FigureKind::ShortLatency);
+        let word = |lead: f64, network: f64| {
+            let found = led_by(lead, network, FAR);
+            (found.certainty().unwrap(), found.certainty_sentence())
+        };
+        // All of the time is the network's: a lead below the error is none.
+        let (certainty, says) = word(1.0 + (factor - 1.0) / 2.0, 1.0);
+        assert_eq!(certainty, Certainty::Unsure);
+        let wanted = "unsure: nine in ten published ratios of two machines of which one has an assumed library";
+        assert!(says.contains(wanted), "{says}");
+        let (certainty, says) = word(factor * 1.1, 1.0);
+        assert_eq!(certainty, Certainty::FairlySure);
+        assert!(
+            says.contains("fairly sure") && says.contains("but twice the error does"),
+            "{says}"
+        );
+        let (certainty, says) = word(factor * factor * 1.1, 1.0);
+        assert_eq!(certainty, Certainty::Sure);
+        assert!(says.contains("this is sure: edr stays ahead"), "{says}");
+        // A hundredth of it is: a small lead is safe.
+        assert_eq!(word(1.1, 0.01).0, Certainty::Sure);
+    }
+
+    #[test]
+    fn machines_with_equal_hosts_share_the_error_of_these() {
+        let lead = Case::RatioEqual.ratio_factor(FigureKind::ShortLatency) * 1.05;
+        assert!(lead < Case::RatioAssumed.ratio_factor(FigureKind::ShortLatency));
+        let equal = led_by(lead, 1.0, ["qdr", "2xqdr"]);
+        assert_eq!(equal.model.unwrap().case, Case::RatioEqual);
+        assert_eq!(equal.certainty(), Some(Certainty::FairlySure));
+        assert_eq!(
+            led_by(lead, 1.0, ["qdr", "edr"]).certainty(),
+            Some(Certainty::Unsure)
+        );
+    }
+
+    #[test]
+    fn the_weakest_word_counts() {
+        let mut found = led_by(20.0, 0.5, ["qdr", "edr"]);
+        assert_eq!(found.certainty(), Some(Certainty::Sure));
+        found.sensitivity.as_mut().unwrap().holds_for_all = false;
+        assert_eq!(found.certainty(), Some(Certainty::FairlySure));
+        let says = found.certainty_sentence();
+        assert!(
+            says.contains("fairly sure: none of the 40 assumed"),
+            "{says}"
+        );
+        found.sensitivity = None;
+        assert_eq!(found.certainty(), None);
+    }
+
+    #[test]
+    fn times_that_spread_are_unsure() {
+        let mut rows = [row(0, 20.0, 0.5), row(1, 1.0, 0.5)];
+        rows[1].without = vec![0.96, 1.0, 1.05];
+        assert_eq!(
+            advice(&rows, ["qdr", "edr"]).certainty(),
+            Some(Certainty::Sure)
+        );
+        rows[1].without = vec![0.94, 1.0, 1.05];
+        let found = advice(&rows, ["qdr", "edr"]);
+        assert_eq!(found.certainty(), Some(Certainty::Unsure));
+        let says = found.certainty_sentence();
+        assert!(says.contains("up to 11 % another one"), "{says}");
+    }
+
+    #[test]
+    fn equal_machines_may_differ_by_the_error() {
+        let says = led_by(1.001, 1.0, ["qdr", "edr"]).certainty_sentence();
+        assert!(
+            says.starts_with("it would matter, by more than 4 %, if the model"),
+            "{says}"
+        );
+    }
+
+    #[test]
+    fn machines_that_differ_in_speed_alone_have_no_error_of_ratios() {
+        let (slow, fast) = (machine("qdr"), machine("qdr").with_speed(1.2));
+        let rows = [row(0, 1.05, 1.0), row(1, 1.0, 1.0)];
+        assert_eq!(Advice::of(&rows, &[slow, fast]).model, None);
+    }
+}
