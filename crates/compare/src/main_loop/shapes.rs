@@ -97,7 +97,7 @@ fn exact_periods() {
          allreduce/4 bcast",
     ] {
         for steps in [4, 5, 20, 300] {
-            let text = format!("init bcast {} finalize", format!("{body} ").repeat(steps));
+            let text = format!("init scan {} finalize", format!("{body} ").repeat(steps));
             assert_eq!(of_two(&text), Some((2, steps, 1)), "{steps} times {body}");
         }
     }
@@ -185,8 +185,8 @@ fn steps_of_many_kinds_are_about_as_long() {
     ];
     let mut text = String::from("init bcast comm_dup ");
     for step in 0..200usize {
-        text += "irecv@1 isend@1 irecv@2 isend@2 waitall alltoall isend@1 irecv@1 isend@2 irecv@2 waitall/2 ";
-        text += more[(step * step / 3) % 4];
+        text += "irecv@1 isend@1 irecv@2 isend@2 waitall alltoall isend@1 irecv@1 isend@2 irecv@2 waitall ";
+        text += more[(step * step * step / 7 + step / 3) % 4];
     }
     let found = found(&vec![text + "finalize"; 2]).unwrap();
     assert!(
@@ -390,11 +390,12 @@ proptest! {
         let found = found(&[text.clone(), text]).unwrap();
         let all: usize = (0..steps).filter(|step| is_rebuild(*step)).count();
         // Where rebuilding comes regularly, all steps from one to the next are an iteration.
-        let is_cycle = found.classes.len() == 1;
+        // Where rebuilding adds much to a step, folded steps with the rebuilding are an iteration.
+        let is_cycle = all > 0 && (found.classes.len() == 1 || more.len() * 4 > body.len());
         if !is_cycle {
             prop_assert_eq!(found.iterations(), steps);
-            prop_assert_eq!(found.classes[1].iterations, all);
+            prop_assert_eq!(found.classes.get(1).map_or(0, |class| class.iterations), all);
         }
-        prop_assert!(!is_cycle || all * body.len() * 2 >= steps, "{:?}", found.classes);
+        prop_assert!(!is_cycle || all >= LEAST, "{:?}", found.classes);
     }
 }
