@@ -30,7 +30,7 @@ const TIME_PART: u64 = 4;
 pub(super) enum Regularity {
     /// No iteration is the usual one.
     AboutAsLong,
-    /// Most are equal. Others have half of their calls in common with these.
+    /// Three of five and more are equal. Others have nearly half of their calls in common with these.
     Similar,
     /// All are equal apart from a few additional calls; fewer than a loop has may be different.
     Equal,
@@ -218,7 +218,7 @@ impl<'a> Segments<'a> {
     fn regularity(&self, usual: Class) -> Regularity {
         let all = self.classes.len();
         let nanos: u64 = self.distinct.iter().map(|class| class.nanos).sum();
-        let is_most = usual.times * 2 > all && usual.nanos.saturating_mul(TIME_PART) >= nanos;
+        let is_most = usual.times * 5 > all * 3 && usual.nanos.saturating_mul(TIME_PART) >= nanos;
         if !is_most {
             return Regularity::AboutAsLong;
         }
