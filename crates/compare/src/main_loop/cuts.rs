@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::anchors::{Anchors, LENGTHS};
-use super::regularity::{Quality, Segments, longest_run};
+use super::regularity::{Quality, Regularity, Segments, longest_run};
 use super::text::Text;
 use super::{Call, LEAST};
 
@@ -72,16 +72,17 @@ pub(super) fn cuts(calls: &[Call], keys: &[u32]) -> Vec<Cut> {
         times.push(call.nanos.saturating_add(times[times.len() - 1]));
     }
     let mut best = BTreeMap::new();
-    let mut search = |text: &Text| {
-        for cut in cuts_of(text, &times) {
+    let mut search = |text: &Text, least: Regularity| {
+        for cut in cuts_of(text, &times, least) {
             keep(&mut best, cut.iterations(), cut);
         }
     };
-    search(&text);
+    search(&text, Regularity::AboutAsLong);
     for most in LEVELS {
         if let Some(folded) = text.fold(most) {
             text = folded;
-            search(&text);
+            // Of iterations of many kinds, equal neighbours are folded too.
+            search(&text, Regularity::Similar);
         }
     }
     foremost(best.into_values().collect(), |cut| cut.quality)
@@ -128,7 +129,7 @@ fn foremost<T>(mut all: Vec<T>, quality: impl Fn(&T) -> Quality) -> Vec<T> {
 
 /// The cuts of a text. Of equally good ones the last counts, because what looks like the loop may
 /// prepare it.
-fn cuts_of(text: &Text, times: &[u64]) -> Vec<Cut> {
+fn cuts_of(text: &Text, times: &[u64], least: Regularity) -> Vec<Cut> {
     let mut best: BTreeMap<usize, Sketch> = BTreeMap::new();
     let mut is_outer: BTreeMap<(usize, usize), bool> = BTreeMap::new();
     let mut anchors = Anchors::new(&text.symbols);
@@ -141,7 +142,8 @@ fn cuts_of(text: &Text, times: &[u64]) -> Vec<Cut> {
             let segments = Segments::new(text, times, positions);
             let quality = segments.quality();
             let known = best.get(&iterations);
-            if known.is_some_and(|known| quality < known.quality) {
+            let is_worse = known.is_some_and(|known| quality < known.quality);
+            if is_worse || quality.regularity < least {
                 continue;
             }
             let usual = segments.usual();

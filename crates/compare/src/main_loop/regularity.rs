@@ -30,7 +30,7 @@ const TIME_PART: u64 = 4;
 pub(super) enum Regularity {
     /// No iteration is the usual one.
     AboutAsLong,
-    /// Three of five and more are equal. Others have nearly half of their calls in common with these.
+    /// Three of five and more are equal. Others have nearly half of the calls in common with these.
     Similar,
     /// All are equal apart from a few additional calls; fewer than a loop has may be different.
     Equal,

@@ -189,7 +189,8 @@ fn steps_of_many_kinds_are_about_as_long() {
         chance ^= chance << 13;
         chance ^= chance >> 7;
         chance ^= chance << 17;
-        text += "irecv@1 isend@1 irecv@2 isend@2 waitall alltoall isend@1 irecv@1 isend@2 irecv@2 waitall ";
+        text += "irecv@1 isend@1 irecv@2 isend@2 waitall alltoall ";
+        text += "isend@1 irecv@1 isend@2 irecv@2 waitall ";
         text += more[(chance >> 20) as usize % 4];
     }
     let found = found(&vec![text + "finalize"; 2]).unwrap();
@@ -351,7 +352,11 @@ fn words(symbols: &[u32], names: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn a_random_body_is_found_as_often_as_it_comes(

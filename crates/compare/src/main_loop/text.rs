@@ -87,8 +87,8 @@ impl Text {
     }
 
     /// The text in which each immediate repetition of at most this many symbols stands once,
-    /// however often it is repeated. `None` if there is none. The shortest period at the earliest position is taken first, so
-    /// outer loops whose inner numbers differ become equal stretches.
+    /// however often it is repeated. `None` if there is none. The shortest period at the earliest
+    /// position is taken first. So outer loops whose inner numbers differ become equal stretches.
     pub(super) fn fold(&self, most: usize) -> Option<Text> {
         let next = self.next_occurrences();
         let (mut symbols, mut origin, mut folds) = (Vec::new(), Vec::new(), Vec::new());
