@@ -213,22 +213,20 @@ fn check_drift(steps: &[Step], shares: &[f64]) -> Result<(), NoPrediction> {
         }
     }
     let of_times = times.map(|times| weighted(&times, shares));
-    let is_steady = |[first, last]: [f64; 2]| !((last / first - 1.0).abs() > STEADY);
-    if !is_steady(of_times) {
+    let is_known = of_times.iter().all(|time| time.is_finite());
+    let is_steady = |[first, last]: [f64; 2]| (last / first - 1.0).abs() <= STEADY;
+    if is_known && !is_steady(of_times) {
         let [first, last] = of_times;
         return Err(NoPrediction::Drift { first, last });
     }
-    // One more or less of a rare kind is chance: the longest step of a third is left out.
-    let mean = |steps: &[Step]| {
-        let times = steps.iter().map(|step| step.time);
-        let longest = times.clone().fold(0.0, f64::max);
-        let shorter = times.clone().sum::<f64>() - longest;
-        shorter / (times.len() - 1) as f64
-    };
-    let of_classes = thirds.map(mean);
-    match shares.len() > 1 && third > 1 && !is_steady(of_classes) {
+    // One more or less of a rare kind is chance.
+    let sums = thirds.map(|steps| steps.iter().map(|step| step.time).sum::<f64>());
+    let longer = thirds[usize::from(sums[1] > sums[0])].iter();
+    let longest = longer.map(|step| step.time).fold(0.0, f64::max);
+    let more = (sums[1] - sums[0]).abs() - longest;
+    match more > STEADY * sums[0].min(sums[1]) {
         true => {
-            let [first, last] = of_classes;
+            let [first, last] = sums.map(|sum| sum / third as f64);
             Err(NoPrediction::Drift { first, last })
         }
         false => Ok(()),
@@ -327,7 +325,7 @@ mod tests {
 
     #[test]
     fn long_steps_that_get_more_frequent_are_a_drift() {
-        let is_long = |step: usize| usize::from(step % (20 - step / 20) == 0);
+        let is_long = |step: usize| usize::from(step.is_multiple_of(20 - step / 20));
         let class_of: Vec<usize> = (0..300).map(is_long).collect();
         let times: Vec<f64> = class_of.iter().map(|class| [0.01, 0.1][*class]).collect();
         assert!(matches!(

@@ -33,14 +33,18 @@ impl Agreement<'_> {
     }
 
     /// The order of agreements: first how regular; then the shortest iterations, or where these are
-    /// only about equally long, the most equal ones.
-    fn rank(&self) -> (Regularity, usize, usize) {
+    /// only about equally long, the fewest kinds of them.
+    fn rank(&self) -> (Regularity, Reverse<usize>, usize) {
         let qualities = self.cuts.iter().map(|cut| cut.quality);
         let regularity = qualities.clone().map(|quality| quality.regularity).min();
-        let equal = qualities.map(|quality| quality.equal).min().unwrap_or(0);
+        let kinds = qualities.map(|quality| quality.kinds).min();
         match regularity.unwrap_or(Regularity::AboutAsLong) {
-            Regularity::AboutAsLong => (Regularity::AboutAsLong, equal, self.iterations),
-            regular => (regular, self.iterations, equal),
+            Regularity::AboutAsLong => (
+                Regularity::AboutAsLong,
+                kinds.unwrap_or(Reverse(0)),
+                self.iterations,
+            ),
+            regular => (regular, Reverse(0), self.iterations),
         }
     }
 }
@@ -157,6 +161,7 @@ mod tests {
             classes: vec![1; iterations],
             quality: Quality {
                 regularity,
+                kinds: Reverse(1),
                 equal: 1000,
                 covered: iterations * calls,
             },

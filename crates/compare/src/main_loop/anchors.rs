@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// The lengths of anchors: each is twice the one before. Where an iteration repeats one call in
 /// several places, a longer sequence around it occurs once.
-pub(super) const LENGTHS: [usize; 4] = [1, 2, 4, 8];
+pub(super) const LENGTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 /// A sequence that occurs less often is no anchor.
 const LEAST_OCCURRENCES: u32 = 4;
 /// The sequence at a position occurs too rarely.

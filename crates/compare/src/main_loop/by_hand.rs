@@ -264,6 +264,7 @@ fn of_regions(calls: &Calls, of_ranks: &[Vec<Range<usize>>], by: By) -> Loop {
             classes: pairs.map(|pair| text.hash(pair[0]..pair[1])).collect(),
             quality: Quality {
                 regularity: Regularity::AboutAsLong,
+                kinds: std::cmp::Reverse(1),
                 equal: 0,
                 covered: boundaries[boundaries.len() - 1] - boundaries[0],
             },

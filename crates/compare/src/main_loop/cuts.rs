@@ -10,19 +10,20 @@
 use std::collections::BTreeMap;
 
 use super::anchors::{Anchors, LENGTHS};
-use super::regularity::{Quality, Segments, longest_run};
+use super::regularity::{Quality, Regularity, Segments, longest_run};
 use super::text::Text;
 use super::{Call, LEAST};
 
-/// How often repetitions are folded in repetitions.
-const LEVELS: usize = 3;
+/// The most calls of repetitions that are folded, one level after the other: inner loops first,
+/// because outer ones are equal only then.
+const LEVELS: [usize; 4] = [8, 32, 128, 512];
 /// The cuts of a rank that are compared with those of other ranks.
 const MOST: usize = 16;
 /// A cut covers at least this part of what the best one does.
 const PART: usize = 8;
-/// The calls within a folded repetition are at most this part of an iteration. A longer repetition
-/// is the loop itself, and what it is folded with an irregular iteration of it.
-const INNER_PART: usize = 3;
+/// An outer loop has at least this multiple of the calls of an inner iteration outside of the inner
+/// loop. Otherwise the inner one is the loop, and what it is folded with an irregular iteration.
+const OUTER: usize = 2;
 
 /// The calls of a rank, divided into iterations.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,13 +72,17 @@ pub(super) fn cuts(calls: &[Call], keys: &[u32]) -> Vec<Cut> {
         times.push(call.nanos.saturating_add(times[times.len() - 1]));
     }
     let mut best = BTreeMap::new();
-    for level in 0..LEVELS {
-        for cut in cuts_of(&text, &times, level > 0) {
+    let mut search = |text: &Text, least: Regularity| {
+        for cut in cuts_of(text, &times, least) {
             keep(&mut best, cut.iterations(), cut);
         }
-        match text.fold() {
-            Some(folded) => text = folded,
-            None => break,
+    };
+    search(&text, Regularity::AboutAsLong);
+    for most in LEVELS {
+        if let Some(folded) = text.fold(most) {
+            text = folded;
+            // Of iterations of many kinds, equal neighbours are folded too.
+            search(&text, Regularity::Similar);
         }
     }
     foremost(best.into_values().collect(), |cut| cut.quality)
@@ -124,9 +129,9 @@ fn foremost<T>(mut all: Vec<T>, quality: impl Fn(&T) -> Quality) -> Vec<T> {
 
 /// The cuts of a text. Of equally good ones the last counts, because what looks like the loop may
 /// prepare it.
-fn cuts_of(text: &Text, times: &[u64], is_folded: bool) -> Vec<Cut> {
+fn cuts_of(text: &Text, times: &[u64], least: Regularity) -> Vec<Cut> {
     let mut best: BTreeMap<usize, Sketch> = BTreeMap::new();
-    let mut is_allowed: BTreeMap<(usize, usize), bool> = BTreeMap::new();
+    let mut is_outer: BTreeMap<(usize, usize), bool> = BTreeMap::new();
     let mut anchors = Anchors::new(&text.symbols);
     for _ in LENGTHS {
         for positions in anchors.occurrences() {
@@ -137,15 +142,18 @@ fn cuts_of(text: &Text, times: &[u64], is_folded: bool) -> Vec<Cut> {
             let segments = Segments::new(text, times, positions);
             let quality = segments.quality();
             let known = best.get(&iterations);
-            if known.is_some_and(|known| quality < known.quality) {
+            let is_worse = known.is_some_and(|known| quality < known.quality);
+            if is_worse || quality.regularity < least {
                 continue;
             }
             let usual = segments.usual();
             let key = (iterations, usual.len());
-            let is_allowed = is_allowed.entry(key).or_insert_with(|| {
-                !is_folded || text.longest_fold(usual.clone()) * INNER_PART <= usual.len()
+            let is_outer = is_outer.entry(key).or_insert_with(|| {
+                let inner = text.longest_fold(usual.clone());
+                let all = text.origin(usual.end) - text.origin(usual.start);
+                all.saturating_sub(inner.all as usize) >= inner.body as usize * OUTER
             });
-            if *is_allowed {
+            if *is_outer && segments.are_repeated() {
                 let positions = positions.to_vec();
                 best.insert(iterations, Sketch { positions, quality });
             }

@@ -1,23 +1,21 @@
 //! How regular a cut is: whether its iterations are equal, similar, or only about equally long.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
+use super::LEAST;
 use super::text::Text;
 
 /// Iterations are about equally long if they have at most this multiple of the usual number of
 /// calls, and at least its inverse.
 const FACTOR: u64 = 2;
-/// Interruptions of a loop, such as a rare checkpoint, belong to it if there is at most one in this
-/// many iterations.
-const RARE: usize = 50;
-/// Interruptions have at most this part of the calls.
+/// Interruptions of a loop, such as a rare checkpoint, belong to it if they are fewer than the
+/// iterations of a loop, and have at most this part of the calls.
 const INTERRUPTION_PART: u64 = 4;
 /// The shortest run beside an interruption.
 const SHORT_RUN: usize = 8;
-/// Of this many iterations all but one are near to the usual one, if a cut is equal.
-const NEAR_OF: usize = 50;
 /// Of this many iterations all but one have calls in common with the usual one, if a cut is
 /// similar.
 const AKIN_OF: usize = 20;
@@ -32,17 +30,19 @@ const TIME_PART: u64 = 4;
 pub(super) enum Regularity {
     /// No iteration is the usual one.
     AboutAsLong,
-    /// Most are equal. Others have half of their calls in common with these.
+    /// Three of five and more are equal. Others have nearly half of the calls in common with these.
     Similar,
-    /// Nearly all are equal, apart from a few additional calls.
+    /// All are equal apart from a few additional calls; fewer than a loop has may be different.
     Equal,
 }
 
-/// How good a cut is: first how regular, then how many iterations are equal, then how many calls it
-/// covers.
+/// How good a cut is: first how regular, then how few kinds of iterations there are, then how many
+/// iterations are equal, then how many calls it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Quality {
     pub(super) regularity: Regularity,
+    /// The number of different iterations.
+    pub(super) kinds: Reverse<usize>,
     /// Thousandths of the iterations that are the most frequent one.
     pub(super) equal: usize,
     /// The number of calls in iterations.
@@ -53,7 +53,25 @@ pub(super) struct Quality {
 /// ones the last, because what looks like the loop may prepare it. `None` if there are less than
 /// three iterations.
 pub(super) fn longest_run(positions: &[u32]) -> Option<&[u32]> {
-    let usual = usual_distance(positions)?;
+    let runs = usual_distances(positions).into_iter();
+    let runs = runs.filter_map(|usual| run_at(positions, usual));
+    let run = runs.max_by_key(|run| positions[run.end] - positions[run.start])?;
+    (run.len() + 1 >= LEAST).then(|| &positions[run.start..=run.end])
+}
+
+/// For each power of two, the median of the distances from it to the next one, if they are several.
+fn usual_distances(positions: &[u32]) -> Vec<u64> {
+    let mut distances: Vec<u32> = positions.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    distances.sort_unstable();
+    let alike = distances.chunk_by(|one, other| one.ilog2() == other.ilog2());
+    let several = alike.filter(|alike| alike.len() + 1 >= LEAST);
+    several
+        .map(|alike| u64::from(alike[alike.len() / 2]))
+        .collect()
+}
+
+/// The longest run of positions at about the usual distance.
+fn run_at(positions: &[u32], usual: u64) -> Option<Range<usize>> {
     let is_regular = |pair: &[u32]| {
         let distance = u64::from(pair[1] - pair[0]);
         distance * FACTOR >= usual && distance <= usual * FACTOR
@@ -68,40 +86,24 @@ pub(super) fn longest_run(positions: &[u32]) -> Option<&[u32]> {
             _ => runs.push(at..at + 1),
         }
     }
-    let run = with_interruptions(positions, &runs).or_else(|| {
-        let calls = |run: &&Range<usize>| positions[run.end] - positions[run.start];
-        runs.iter().max_by_key(calls).cloned()
-    })?;
-    (run.len() + 1 >= super::LEAST).then(|| &positions[run.start..=run.end])
-}
-
-/// Half of the calls are in iterations that are at most as long.
-fn usual_distance(positions: &[u32]) -> Option<u64> {
-    let mut distances: Vec<u32> = positions.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    distances.sort_unstable();
-    let half = u64::from(positions.last()? - positions.first()?).div_ceil(2);
-    let mut sum = 0;
-    let reaches_half = |distance: &&u32| {
-        sum += u64::from(**distance);
-        sum >= half
-    };
-    let usual = distances.iter().find(reaches_half);
-    usual.map(|distance| u64::from(*distance))
+    with_interruptions(positions, &runs).or_else(|| {
+        let calls = |run: &Range<usize>| positions[run.end] - positions[run.start];
+        runs.into_iter().max_by_key(calls)
+    })
 }
 
 /// One run of all long ones, if few interruptions are between them.
 fn with_interruptions(positions: &[u32], runs: &[Range<usize>]) -> Option<Range<usize>> {
     let longest = runs.iter().map(Range::len).max()?;
-    let is_long = |run: &&Range<usize>| run.len() >= SHORT_RUN.max(longest / 20);
-    let first = runs.iter().position(|run| is_long(&run))?;
-    let last = runs.iter().rposition(|run| is_long(&run))?;
+    let is_long = |run: &Range<usize>| run.len() >= SHORT_RUN.max(longest / 20);
+    let first = runs.iter().position(is_long)?;
+    let last = runs.iter().rposition(is_long)?;
     let whole = runs[first].start..runs[last].end;
     let regular: usize = runs[first..=last].iter().map(Range::len).sum();
     let calls = |run: &Range<usize>| u64::from(positions[run.end] - positions[run.start]);
     let inside: u64 = runs[first..=last].iter().map(calls).sum();
-    let interruptions = whole.len() - regular;
+    let is_rare = whole.len() - regular < LEAST;
     let outside = calls(&whole) - inside;
-    let is_rare = interruptions * RARE <= whole.len();
     (is_rare && outside * INTERRUPTION_PART <= calls(&whole)).then_some(whole)
 }
 
@@ -196,12 +198,18 @@ impl<'a> Segments<'a> {
         self.range(self.most_frequent().first)
     }
 
+    /// Whether iterations are repeated at all: each comes twice on average.
+    pub(super) fn are_repeated(&self) -> bool {
+        self.distinct.len() * 2 <= self.classes.len()
+    }
+
     pub(super) fn quality(&self) -> Quality {
         let usual = self.most_frequent();
         let [first, last] =
             [0, self.positions.len() - 1].map(|at| self.text.origin(self.positions[at] as usize));
         Quality {
             regularity: self.regularity(usual),
+            kinds: Reverse(self.distinct.len()),
             equal: usual.times * 1000 / self.classes.len(),
             covered: last - first,
         }
@@ -210,7 +218,7 @@ impl<'a> Segments<'a> {
     fn regularity(&self, usual: Class) -> Regularity {
         let all = self.classes.len();
         let nanos: u64 = self.distinct.iter().map(|class| class.nanos).sum();
-        let is_most = usual.times * 2 > all && usual.nanos.saturating_mul(TIME_PART) >= nanos;
+        let is_most = usual.times * 5 > all * 3 && usual.nanos.saturating_mul(TIME_PART) >= nanos;
         if !is_most {
             return Regularity::AboutAsLong;
         }
@@ -235,7 +243,7 @@ impl<'a> Segments<'a> {
             };
         }
         match () {
-            () if unlike * NEAR_OF <= all => Regularity::Equal,
+            () if unlike < LEAST => Regularity::Equal,
             () if foreign * AKIN_OF <= all => Regularity::Similar,
             () => Regularity::AboutAsLong,
         }

@@ -97,7 +97,7 @@ fn exact_periods() {
          allreduce/4 bcast",
     ] {
         for steps in [4, 5, 20, 300] {
-            let text = format!("init bcast {} finalize", format!("{body} ").repeat(steps));
+            let text = format!("init scan {} finalize", format!("{body} ").repeat(steps));
             assert_eq!(of_two(&text), Some((2, steps, 1)), "{steps} times {body}");
         }
     }
@@ -184,9 +184,14 @@ fn steps_of_many_kinds_are_about_as_long() {
         "gather bcast allreduce allreduce/2 allreduce/3 ",
     ];
     let mut text = String::from("init bcast comm_dup ");
-    for step in 0..200usize {
-        text += "irecv@1 isend@1 irecv@2 isend@2 waitall alltoall isend@1 irecv@1 isend@2 irecv@2 waitall/2 ";
-        text += more[(step * step / 3) % 4];
+    let mut chance = 1u64;
+    for _ in 0..200 {
+        chance ^= chance << 13;
+        chance ^= chance >> 7;
+        chance ^= chance << 17;
+        text += "irecv@1 isend@1 irecv@2 isend@2 waitall alltoall ";
+        text += "isend@1 irecv@1 isend@2 irecv@2 waitall ";
+        text += more[(chance >> 20) as usize % 4];
     }
     let found = found(&vec![text + "finalize"; 2]).unwrap();
     assert!(
@@ -347,7 +352,11 @@ fn words(symbols: &[u32], names: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn a_random_body_is_found_as_often_as_it_comes(
@@ -371,30 +380,25 @@ proptest! {
 
     #[test]
     fn random_rebuilding_steps_do_not_break_a_loop(
-        body in body(),
-        more in vec(20u32..30, 1..4),
+        body in vec(0u32..6, 8..20),
+        more in vec(20u32..30, 1..3),
         rebuilds in vec(any::<bool>(), 30..80),
         before in vec(0u32..30, 0..40),
     ) {
-        // At most a third of the steps, and never the first.
+        // At most a third of the steps, with at most a quarter more calls.
         let steps = rebuilds.len();
         let is_rebuild = |step: usize| step % 3 == 2 && rebuilds[step];
-        let more = &more[..more.len().min(body.len())];
+        let body = [&body[..], &[99]].concat();
         let mut text = words(&before, "bcast");
         for step in 0..steps {
             text += &words(&body, "send");
             if is_rebuild(step) {
-                text += &words(more, "send");
+                text += &words(&more, "send");
             }
         }
         let found = found(&[text.clone(), text]).unwrap();
         let all: usize = (0..steps).filter(|step| is_rebuild(*step)).count();
-        // Where rebuilding comes regularly, all steps from one to the next are an iteration.
-        let is_cycle = found.classes.len() == 1;
-        if !is_cycle {
-            prop_assert_eq!(found.iterations(), steps);
-            prop_assert_eq!(found.classes[1].iterations, all);
-        }
-        prop_assert!(!is_cycle || all * body.len() * 2 >= steps, "{:?}", found.classes);
+        prop_assert_eq!(found.iterations(), steps);
+        prop_assert_eq!(found.classes.get(1).map_or(0, |class| class.iterations), all);
     }
 }

@@ -15,13 +15,22 @@ const NONE: u32 = u32::MAX;
 /// The periods that are tried at each call. A symbol may occur several times in a period.
 const TRIES: usize = 8;
 
+/// A repetition that has been folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Fold {
+    /// The calls that are repeated, the first time.
+    pub(super) body: u32,
+    /// The calls of all repetitions.
+    pub(super) all: u32,
+}
+
 /// A sequence of symbols.
 pub(super) struct Text {
     pub(super) symbols: Vec<u32>,
     /// For each symbol, the number of its call; then the number of calls.
     origin: Vec<u32>,
-    /// The length of the longest repetition that has been folded at a symbol.
-    folded: Vec<u32>,
+    /// The repetition that has been folded at a symbol.
+    folds: Vec<Fold>,
     /// The hashes of all beginnings.
     hashes: Vec<u64>,
     /// The powers of the base.
@@ -32,11 +41,11 @@ impl Text {
     /// The text of the calls with these symbols.
     pub(super) fn new(symbols: Vec<u32>) -> Text {
         let origin = (0..=symbols.len() as u32).collect();
-        let folded = vec![0; symbols.len()];
-        Text::of(symbols, origin, folded)
+        let folds = vec![Fold::default(); symbols.len()];
+        Text::of(symbols, origin, folds)
     }
 
-    fn of(symbols: Vec<u32>, origin: Vec<u32>, folded: Vec<u32>) -> Text {
+    fn of(symbols: Vec<u32>, origin: Vec<u32>, folds: Vec<Fold>) -> Text {
         let mut hashes = Vec::with_capacity(symbols.len() + 1);
         let mut powers = Vec::with_capacity(symbols.len() + 1);
         let (mut hash, mut power) = (0, 1);
@@ -51,7 +60,7 @@ impl Text {
         Text {
             symbols,
             origin,
-            folded,
+            folds,
             hashes,
             powers,
         }
@@ -72,21 +81,20 @@ impl Text {
         self.origin[at] as usize
     }
 
-    /// The length of the longest repetition that has been folded in a stretch.
-    pub(super) fn longest_fold(&self, range: Range<usize>) -> usize {
-        let longest = self.folded[range].iter().max();
-        longest.map_or(0, |longest| *longest as usize)
+    /// The repetition with the most calls in its body that has been folded in a stretch.
+    pub(super) fn longest_fold(&self, range: Range<usize>) -> Fold {
+        self.folds[range].iter().max().copied().unwrap_or_default()
     }
 
-    /// The text in which each immediate repetition stands once, however often it is repeated.
-    /// `None` if there is none. The shortest period at the earliest position is taken first, so
-    /// outer loops whose inner numbers differ become equal stretches.
-    pub(super) fn fold(&self) -> Option<Text> {
+    /// The text in which each immediate repetition of at most this many symbols stands once,
+    /// however often it is repeated. `None` if there is none. The shortest period at the earliest
+    /// position is taken first. So outer loops whose inner numbers differ become equal stretches.
+    pub(super) fn fold(&self, most: usize) -> Option<Text> {
         let next = self.next_occurrences();
-        let (mut symbols, mut origin, mut folded) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut symbols, mut origin, mut folds) = (Vec::new(), Vec::new(), Vec::new());
         let mut at = 0;
         while at < self.len() {
-            let period = self.period(at, &next);
+            let period = self.period(at, most, &next);
             let (end, after) = match period {
                 Some(period) => (at + period, self.end_of_run(at, period)),
                 None => (at + 1, at + 1),
@@ -94,14 +102,16 @@ impl Text {
             let first = symbols.len();
             symbols.extend_from_slice(&self.symbols[at..end]);
             origin.extend_from_slice(&self.origin[at..end]);
-            folded.extend_from_slice(&self.folded[at..end]);
-            if let Some(period) = period {
-                folded[first] = folded[first].max(period as u32);
+            folds.extend_from_slice(&self.folds[at..end]);
+            if period.is_some() {
+                let calls = |to: usize| self.origin[to] - self.origin[at];
+                let (body, all) = (calls(end), calls(after));
+                folds[first] = folds[first].max(Fold { body, all });
             }
             at = after;
         }
         origin.push(*self.origin.last()?);
-        (symbols.len() < self.len()).then(|| Text::of(symbols, origin, folded))
+        (symbols.len() < self.len()).then(|| Text::of(symbols, origin, folds))
     }
 
     /// For each position, the next one with the same symbol.
@@ -116,7 +126,7 @@ impl Text {
     }
 
     /// The shortest period with which the text is repeated at once.
-    fn period(&self, at: usize, next: &[u32]) -> Option<usize> {
+    fn period(&self, at: usize, most: usize, next: &[u32]) -> Option<usize> {
         let mut other = next[at];
         for _ in 0..TRIES {
             if other == NONE {
@@ -124,7 +134,7 @@ impl Text {
             }
             let period = other as usize - at;
             let end = at + 2 * period;
-            if end > self.len() {
+            if end > self.len() || period > most {
                 return None;
             }
             if self.hash(at..at + period) == self.hash(at + period..end) {
@@ -180,13 +190,14 @@ mod tests {
 
     #[test]
     fn a_repetition_is_folded_and_positions_are_kept() {
-        let folded = text("sxyxyxyqxyxyq").fold().unwrap();
+        let folded = text("sxyxyxyqxyxyq").fold(2).unwrap();
         assert_eq!(shown(&folded), "sxyqxyq");
         let origins: Vec<usize> = (0..=folded.len()).map(|at| folded.origin(at)).collect();
         assert_eq!(origins, [0, 1, 2, 7, 8, 9, 12, 13]);
-        assert_eq!(folded.longest_fold(0..7), 2);
-        let again = folded.fold().unwrap();
+        assert_eq!(folded.longest_fold(0..7), Fold { body: 2, all: 6 });
+        assert!(folded.fold(2).is_none());
+        let again = folded.fold(3).unwrap();
         assert_eq!(shown(&again), "sxyq");
-        assert!(again.fold().is_none());
+        assert!(again.fold(9).is_none());
     }
 }
