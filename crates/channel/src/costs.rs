@@ -22,6 +22,9 @@ const NEXT_RAIL: u64 = 330;
 const HOME: u64 = 1 << 10;
 /// Longest copy that stays in caches, in bytes: longer ones also wait for the memory.
 const CACHED: u64 = 1 << 10;
+/// Time by which a rank that also polls for completions of transfers finds something late, in
+/// nanoseconds: a round of empty polls.
+const LATE: u64 = 80;
 /// Bytes of a packet that announces a message.
 const ANNOUNCEMENT: u64 = 48;
 /// Bytes of a packet that opens the receiver's buffer to the sender.
@@ -284,10 +287,13 @@ impl PathCosts {
         MessageCosts {
             is_short: false,
             sending: announcement.sending,
-            flight: announcement.flight + self.read_ns.saturating_sub(read) + self.storing(bytes),
+            flight: announcement.flight
+                + self.read_ns.saturating_sub(read)
+                + self.storing(bytes)
+                + self.late(),
             receiving: announcement.receiving + self.expose_ns + read + self.send_ns + self.post_ns,
             moving: self.transfer(bytes),
-            report: report.flight + report.receiving,
+            report: report.flight + report.receiving + 2 * self.late(),
         }
     }
 
@@ -309,7 +315,13 @@ impl PathCosts {
     /// The steps of a message that its sender sends in packets after an announcement and the
     /// receiver's answer.
     pub fn in_packets(&self, bytes: u64) -> MessageCosts {
-        self.after_answer(&self.at_once(bytes))
+        let further = bytes.saturating_sub(1) / self.longest.max(1);
+        let packets = self.at_once(bytes);
+        // The receiver handles one packet while the sender makes the next.
+        self.after_answer(&MessageCosts {
+            receiving: packets.receiving + further * (self.poll_ns + self.receive_ns),
+            ..packets
+        })
     }
 
     /// The steps of a message that its sender writes to a buffer that the receiver has announced: a
@@ -319,11 +331,11 @@ impl PathCosts {
         MessageCosts {
             is_short: false,
             sending: start.sending + self.post_ns,
-            flight: self.flight_ns + self.fetch_ns + self.storing(bytes),
+            flight: self.flight_ns + self.fetch_ns + self.storing(bytes) + self.late(),
             receiving: start.receiving + self.poll_ns,
             moving: self.transfer(bytes),
             // The acknowledgement of the write.
-            report: self.flight_ns,
+            report: self.flight_ns + 2 * self.late(),
         }
     }
 
@@ -345,6 +357,11 @@ impl PathCosts {
             },
             report: rest.report,
         }
+    }
+
+    /// [`LATE`], where a device reports completions.
+    fn late(&self) -> u64 {
+        LATE * (1 - self.by_processor)
     }
 
     /// Additional time of bytes that buses store before they pass them on, in nanoseconds.
@@ -432,6 +449,8 @@ fn duration(bytes: u64, rate: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// QDR between hosts of 2009, in round numbers.
@@ -481,6 +500,31 @@ mod tests {
         assert_eq!(QDR.with_limit(4 << 10, true).eager, 4 << 10);
     }
 
+    proptest! {
+        /// One length divides messages that leave at once from announced ones, whatever the costs.
+        #[test]
+        fn the_protocol_with_the_least_estimate_changes_once(
+            (send_ns, post_ns, flight_ns) in (50u64..800, 30u64..400, 300u64..9000),
+            (copy_ps, memory_ps, store_ps) in (50u64..700, 10u64..500, 0u64..1200),
+            (fetch_ns, line_ns, trip) in (0u64..900, 0u64..60, 1u64..4),
+            (bandwidth, rails, packet) in (400u64..60_000, 1u64..5, 1u64 << 10..17 << 10),
+        ) {
+            let path = PathCosts {
+                send_ns, post_ns, flight_ns, copy_ps, memory_ps, store_ps, fetch_ns, line_ns,
+                read_ns: (1 + trip) * flight_ns,
+                packet_bandwidth: bandwidth * 1_000_000,
+                bandwidth: rails * bandwidth * 1_000_000,
+                ..QDR
+            };
+            let path = path.with_limit(packet as usize, true);
+            for bytes in 0..=packet {
+                let (at_once, announced) = (path.at_once(bytes), path.announced(bytes));
+                let is_faster = at_once.both() <= announced.both();
+                prop_assert_eq!(is_faster, bytes <= path.eager, "{}", bytes);
+            }
+        }
+    }
+
     #[test]
     fn the_limit_does_not_depend_on_the_number_of_rails() {
         let rail = Attributes {
@@ -521,7 +565,12 @@ mod tests {
             ..rail.clone()
         };
         let limit = |rails: &[Attributes]| {
-            let path = PathCosts::over(rails, &HostCosts::USUAL, 0);
+            let host = HostCosts {
+                copy_ps: QDR.copy_ps,
+                memory_ps: QDR.memory_ps,
+                ..HostCosts::USUAL
+            };
+            let path = PathCosts::over(rails, &host, 0);
             path.with_limit(16 << 10, true).eager
         };
         let one = limit(std::slice::from_ref(&rail));
