@@ -1,25 +1,34 @@
-//! The costs of a path to a peer: the one source of estimates. Protocols and algorithms of
-//! collectives follow from them.
+//! The costs of a path to a peer: the one source of estimates. The limit of eager messages, the
+//! protocol table and the algorithms of collectives follow from them, so they never contradict each
+//! other.
 //!
 //! All of it is pure: equal numbers of host and device give equal costs, so a limit that follows
 //! from them is the same in every run.
 
-use crate::CostHints;
 use device::{Attributes, HostCosts, StoreCosts};
 
 /// Bytes that a packet has beside its body.
 const HEADER: u64 = 40;
 /// Bytes of a cache line.
 const LINE: u64 = 64;
-/// Shorter transfers are not split among rails, in bytes.
-const UNSPLIT: u64 = 8 << 10;
+/// Shorter transfers count as those of one rail, in bytes: the limit of eager messages must not
+/// depend on the number of rails. A sender that waits for its receiver loses more than a second
+/// rail gains at such lengths.
+const UNSPLIT: u64 = 16 << 10;
+/// Time from the post of one part of a transfer to that of the next, on another rail, in
+/// nanoseconds.
+const NEXT_RAIL: u64 = 330;
+/// Length of a packet whose arrival decides the rail of packets, in bytes.
+const HOME: u64 = 1 << 10;
 /// Longest copy that stays in caches, in bytes: longer ones also wait for the memory.
 const CACHED: u64 = 1 << 10;
+/// Time by which a rank that also polls for completions of transfers finds something late, in
+/// nanoseconds: a round of empty polls.
+const LATE: u64 = 80;
 /// Bytes of a packet that announces a message.
 const ANNOUNCEMENT: u64 = 48;
-/// A message leaves at once only if that is faster by this fraction, as its denominator: a device
-/// that reads it spares the processors two copies.
-const SPARED: u64 = 32;
+/// Bytes of a packet that opens the receiver's buffer to the sender.
+const ANSWER: u64 = 64;
 
 /// The costs of the path to a peer, in nanoseconds, or picoseconds per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +102,12 @@ impl MessageCosts {
         self.sending + self.flight + moving + self.receiving
     }
 
+    /// The time from the send until both ranks can go on: the sender of a long message waits for
+    /// the report. A loop of a program takes this time for an exchange.
+    pub fn both(&self) -> u64 {
+        self.total() + self.report
+    }
+
     /// Processor time of both ends.
     pub fn busy(&self) -> u64 {
         self.sending + self.receiving
@@ -133,38 +148,29 @@ impl PathCosts {
         by_processor: 1,
     };
 
-    /// A path over rails with these attributes: a short packet takes the fastest one. A read waits
-    /// `answer_ns` for the peer's answer.
-    pub(crate) fn over<'a>(
-        rails: impl Iterator<Item = &'a Attributes>,
-        host: &HostCosts,
-        answer_ns: u64,
-    ) -> PathCosts {
-        let mut costs = PathCosts {
-            inline: u64::MAX,
-            packet_bandwidth: 0,
-            bandwidth: 0,
-            flight_ns: u64::MAX,
-            read_ns: u64::MAX,
+    /// A path over rails with these attributes. Packets and short transfers take one of them: that
+    /// on which a short packet arrives first. A read waits `answer_ns` for the peer's answer.
+    pub(crate) fn over(rails: &[Attributes], host: &HostCosts, answer_ns: u64) -> PathCosts {
+        let arrival = |rail: &&Attributes| rail.latency_ns + duration(HOME, rail.bandwidth);
+        let home = rails.iter().min_by_key(arrival);
+        let home = home.expect("a path has a rail");
+        let request = &home.request;
+        let processors = request.post_ns + request.poll_ns;
+        let costs = PathCosts {
+            post_ns: request.post_ns,
+            poll_ns: request.poll_ns,
+            flight_ns: home.latency_ns.saturating_sub(processors),
+            inline: home.inline as u64,
+            line_ns: request.line_ns,
+            fetch_ns: request.fetch_ns,
+            store_ps: request.store_ps,
+            unit: home.mtu as u64,
+            read_ns: request.read_ns + answer_ns,
+            packet_bandwidth: home.bandwidth,
+            bandwidth: rails.iter().map(|rail| rail.bandwidth).sum(),
             by_processor: 0,
             ..PathCosts::MEMORY
         };
-        for rail in rails {
-            let request = &rail.request;
-            let processors = request.post_ns + request.poll_ns;
-            costs.post_ns = request.post_ns;
-            costs.poll_ns = request.poll_ns;
-            let flight = rail.latency_ns.saturating_sub(processors);
-            costs.flight_ns = costs.flight_ns.min(flight);
-            costs.inline = costs.inline.min(rail.inline as u64);
-            costs.line_ns = costs.line_ns.max(request.line_ns);
-            costs.fetch_ns = costs.fetch_ns.max(request.fetch_ns);
-            costs.store_ps = costs.store_ps.max(request.store_ps);
-            costs.unit = costs.unit.max(rail.mtu as u64);
-            costs.read_ns = costs.read_ns.min(request.read_ns + answer_ns);
-            costs.packet_bandwidth = costs.packet_bandwidth.max(rail.bandwidth);
-            costs.bandwidth += rail.bandwidth;
-        }
         costs.of_host(host)
     }
 
@@ -193,15 +199,13 @@ impl PathCosts {
         }
     }
 
-    /// The path with the longest message, of at most `packet` bytes, that leaves at once because
-    /// that is faster than a read. `can_read`: the receiver can read.
-    pub(crate) fn with_limit(self, packet: usize, can_read: bool) -> PathCosts {
-        let is_faster = |bytes: u64| {
-            let at_once = self.at_once(bytes).total();
-            at_once + at_once / SPARED <= self.announced(bytes).total()
-        };
+    /// The path with the longest message, of at most `packet` bytes, that leaves at once: up to it
+    /// both ranks can go on no later than after an announcement. `can_transfer`: devices can move
+    /// announced messages.
+    pub(crate) fn with_limit(self, packet: usize, can_transfer: bool) -> PathCosts {
+        let is_faster = |bytes: u64| self.at_once(bytes).both() <= self.announced(bytes).both();
         let (mut below, mut above) = (0, packet as u64 + 1);
-        while can_read && above - below > 1 {
+        while can_transfer && above - below > 1 {
             let middle = below.midpoint(above);
             match is_faster(middle) {
                 true => below = middle,
@@ -210,26 +214,23 @@ impl PathCosts {
         }
         PathCosts {
             longest: packet as u64,
-            // Whole lines, so that the limit is a round number.
-            eager: (above - 1) / LINE * LINE,
+            eager: above - 1,
             ..self
         }
     }
 
-    /// The costs as protocols use them.
-    pub(crate) fn hints(&self) -> CostHints {
-        let latency_ns = self.at_once(0).total();
-        let packet = (1_000_000_000_000 / self.packet_bandwidth.max(1)) + 2 * self.copy_ps;
-        CostHints {
-            latency_ns,
-            read_ns: self
-                .announced(0)
-                .total()
-                .saturating_sub(latency_ns + self.expose_ns),
-            write_ns: 2 * self.at_once(ANNOUNCEMENT).total(),
-            expose_ns: self.expose_ns,
-            packet_ps_per_byte: packet,
-            zero_copy_ps_per_byte: 1_000_000_000_000 / self.bandwidth.max(1),
+    /// The shortest access to exposed memory of a peer that is faster than the exchange of two
+    /// messages, where the memory stays registered. `None`: no length is.
+    pub fn shortest_access(&self) -> Option<u64> {
+        let packet = self.at_once(0).total();
+        let access = self.read(0).total().saturating_sub(packet + self.expose_ns);
+        let late = access.saturating_sub(2 * packet);
+        let byte = |bandwidth: u64| 1_000_000_000_000 / bandwidth.max(1);
+        let gain = byte(self.packet_bandwidth) + 2 * self.copy_ps;
+        match (late, gain.saturating_sub(byte(self.bandwidth))) {
+            (0, _) => Some(0),
+            (_, 0) => None,
+            (late, gain) => Some((late * 1000).div_ceil(gain)),
         }
     }
 
@@ -246,7 +247,7 @@ impl PathCosts {
         let packet = bytes + HEADER;
         let fetching = match packet <= self.inline {
             true => self.line_ns * (packet.div_ceil(LINE) - 1),
-            false => self.fetch_ns + packet.min(self.unit) * self.store_ps / 1000,
+            false => self.fetch_ns + self.storing(packet),
         };
         let moving = duration(packet, self.packet_bandwidth);
         MessageCosts {
@@ -259,27 +260,122 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that its receiver reads after an announcement.
-    pub fn announced(&self, bytes: u64) -> MessageCosts {
-        let [announcement, report] = [ANNOUNCEMENT, 0].map(|bytes| self.at_once(bytes));
-        // The processor posts the read, and finds its end.
-        let read = self.post_ns + self.poll_ns;
-        let storing = bytes.min(self.unit) * self.store_ps / 1000;
+    /// The steps of a message that leaves in several packets, of which one is copied out while the
+    /// next is copied in. Two processors that copy slow each other down.
+    pub fn in_pieces(&self, bytes: u64) -> MessageCosts {
+        let first = self.at_once(0);
         MessageCosts {
-            is_short: false,
-            sending: announcement.sending,
-            flight: announcement.flight + self.read_ns.saturating_sub(read) + storing,
-            receiving: announcement.receiving + self.expose_ns + read + self.send_ns + self.post_ns,
-            moving: self.transfer(bytes),
-            report: report.flight + report.receiving,
+            sending: first.sending + self.copy(bytes) * 3 / 2,
+            ..first
         }
     }
 
-    /// Time of a transfer, in nanoseconds: one rail carries its first part, all of them the rest.
+    /// The steps of a message that is announced, by the protocol that lets both ranks go on first.
+    pub fn announced(&self, bytes: u64) -> MessageCosts {
+        let (read, written) = (self.read(bytes), self.written(bytes));
+        match read.both() <= written.both() {
+            true => read,
+            false => written,
+        }
+    }
+
+    /// The steps of a message that its receiver reads after an announcement.
+    pub fn read(&self, bytes: u64) -> MessageCosts {
+        let [announcement, report] = [ANNOUNCEMENT, 0].map(|bytes| self.at_once(bytes));
+        // The processor posts the read, and finds its end.
+        let read = self.post_ns + self.poll_ns;
+        MessageCosts {
+            is_short: false,
+            sending: announcement.sending,
+            flight: announcement.flight
+                + self.read_ns.saturating_sub(read)
+                + self.storing(bytes)
+                + self.late(),
+            receiving: announcement.receiving + self.expose_ns + read + self.send_ns + self.post_ns,
+            moving: self.transfer(bytes),
+            report: report.flight + report.receiving + 2 * self.late(),
+        }
+    }
+
+    /// The steps of a message that its receiver reads together with the sender: each copies half.
+    pub fn read_together(&self, bytes: u64) -> MessageCosts {
+        let read = self.read(bytes);
+        MessageCosts {
+            moving: read.moving / 2,
+            ..read
+        }
+    }
+
+    /// The steps of a message that its sender writes after an announcement and the receiver's
+    /// answer.
+    pub fn written(&self, bytes: u64) -> MessageCosts {
+        self.after_answer(&self.written_unasked(bytes))
+    }
+
+    /// The steps of a message that its sender sends in packets after an announcement and the
+    /// receiver's answer.
+    pub fn in_packets(&self, bytes: u64) -> MessageCosts {
+        let further = bytes.saturating_sub(1) / self.longest.max(1);
+        let packets = self.at_once(bytes);
+        // The receiver handles one packet while the sender makes the next.
+        self.after_answer(&MessageCosts {
+            receiving: packets.receiving + further * (self.poll_ns + self.receive_ns),
+            ..packets
+        })
+    }
+
+    /// The steps of a message that its sender writes to a buffer that the receiver has announced: a
+    /// packet says that the write begins.
+    pub fn written_unasked(&self, bytes: u64) -> MessageCosts {
+        let start = self.at_once(0);
+        MessageCosts {
+            is_short: false,
+            sending: start.sending + self.post_ns,
+            flight: self.flight_ns + self.fetch_ns + self.storing(bytes) + self.late(),
+            receiving: start.receiving + self.poll_ns,
+            moving: self.transfer(bytes),
+            // The acknowledgement of the write.
+            report: self.flight_ns + 2 * self.late(),
+        }
+    }
+
+    /// The steps of a message that goes as `rest` after an announcement and an answer.
+    fn after_answer(&self, rest: &MessageCosts) -> MessageCosts {
+        let [announcement, answer] = [ANNOUNCEMENT, ANSWER].map(|bytes| self.at_once(bytes));
+        MessageCosts {
+            is_short: false,
+            sending: announcement.sending,
+            flight: announcement.flight
+                + announcement.receiving
+                + answer.total()
+                + rest.sending
+                + rest.flight,
+            receiving: self.expose_ns + rest.receiving,
+            moving: match rest.is_short {
+                true => 0,
+                false => rest.moving,
+            },
+            report: rest.report,
+        }
+    }
+
+    /// [`LATE`], where a device reports completions.
+    fn late(&self) -> u64 {
+        LATE * (1 - self.by_processor)
+    }
+
+    /// Additional time of bytes that buses store before they pass them on, in nanoseconds.
+    fn storing(&self, bytes: u64) -> u64 {
+        bytes.min(self.unit) * self.store_ps / 1000
+    }
+
+    /// Time of a transfer, in nanoseconds: over one rail, or over all of them where that is faster.
     fn transfer(&self, bytes: u64) -> u64 {
-        let whole = bytes.min(UNSPLIT);
-        let one = self.packet_bandwidth.min(self.bandwidth);
-        duration(whole, one) + duration(bytes - whole, self.bandwidth)
+        let one = duration(bytes, self.packet_bandwidth.min(self.bandwidth));
+        match bytes < UNSPLIT {
+            true => one,
+            false => one.min(duration(bytes, self.bandwidth) + NEXT_RAIL),
+        }
     }
 
     /// Time of a copy by one processor, in nanoseconds.
@@ -353,6 +449,8 @@ fn duration(bytes: u64, rate: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// QDR between hosts of 2009, in round numbers.
@@ -389,17 +487,96 @@ mod tests {
     }
 
     #[test]
-    fn messages_leave_at_once_until_a_read_is_as_fast() {
+    fn messages_leave_at_once_while_both_ranks_go_on_no_later_than_after_an_announcement() {
         let path = QDR.with_limit(16 << 10, true);
-        assert_eq!(path.eager % LINE, 0);
-        assert!((2 << 10..6 << 10).contains(&path.eager), "{}", path.eager);
-        let time = |bytes| (path.at_once(bytes).total(), path.announced(bytes).total());
-        let (at_once, read) = time(path.eager / 2);
-        assert!(at_once < read);
-        let (at_once, read) = time(2 * path.eager);
-        assert!(at_once > read);
-        // Without reads only the packet bounds it.
+        assert!((6 << 10..9 << 10).contains(&path.eager), "{}", path.eager);
+        for bytes in 0..=16 << 10 {
+            let (at_once, announced) = (path.at_once(bytes), path.announced(bytes));
+            let is_faster = at_once.both() <= announced.both();
+            assert_eq!(is_faster, bytes <= path.eager, "{bytes}");
+        }
+        // Without transfers only the packet bounds it.
         assert_eq!(QDR.with_limit(16 << 10, false).eager, 16 << 10);
+        assert_eq!(QDR.with_limit(4 << 10, true).eager, 4 << 10);
+    }
+
+    proptest! {
+        /// One length divides messages that leave at once from announced ones, whatever the costs.
+        #[test]
+        fn the_protocol_with_the_least_estimate_changes_once(
+            (send_ns, post_ns, flight_ns) in (50u64..800, 30u64..400, 300u64..9000),
+            (copy_ps, memory_ps, store_ps) in (50u64..700, 10u64..500, 0u64..1200),
+            (fetch_ns, line_ns, trip) in (0u64..900, 0u64..60, 1u64..4),
+            (bandwidth, rails, packet) in (400u64..60_000, 1u64..5, 1u64 << 10..17 << 10),
+        ) {
+            let path = PathCosts {
+                send_ns, post_ns, flight_ns, copy_ps, memory_ps, store_ps, fetch_ns, line_ns,
+                read_ns: (1 + trip) * flight_ns,
+                packet_bandwidth: bandwidth * 1_000_000,
+                bandwidth: rails * bandwidth * 1_000_000,
+                ..QDR
+            };
+            let path = path.with_limit(packet as usize, true);
+            for bytes in 0..=packet {
+                let (at_once, announced) = (path.at_once(bytes), path.announced(bytes));
+                let is_faster = at_once.both() <= announced.both();
+                prop_assert_eq!(is_faster, bytes <= path.eager, "{}", bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn the_limit_does_not_depend_on_the_number_of_rails() {
+        let rail = Attributes {
+            name: "rail".into(),
+            mtu: 2048,
+            inline: 128,
+            longest: 1 << 30,
+            placement: device::Placement::Ordered,
+            immediates: true,
+            datagrams: true,
+            answered: true,
+            by_processor: false,
+            polled: false,
+            resets: true,
+            link_layer: device::LinkLayer::InfiniBand,
+            subnet: 0,
+            bandwidth: QDR.bandwidth,
+            latency_ns: 960,
+            request: device::RequestCosts {
+                post_ns: 80,
+                poll_ns: 80,
+                line_ns: 55,
+                fetch_ns: 630,
+                store_ps: 520,
+                read_ns: 1850,
+            },
+            card: 0,
+            domain: 0,
+        };
+        // At the other socket.
+        let far = Attributes {
+            latency_ns: rail.latency_ns + 160,
+            request: device::RequestCosts {
+                fetch_ns: rail.request.fetch_ns + 160,
+                read_ns: rail.request.read_ns + 480,
+                ..rail.request
+            },
+            ..rail.clone()
+        };
+        let limit = |rails: &[Attributes]| {
+            let host = HostCosts {
+                copy_ps: QDR.copy_ps,
+                memory_ps: QDR.memory_ps,
+                ..HostCosts::USUAL
+            };
+            let path = PathCosts::over(rails, &host, 0);
+            path.with_limit(16 << 10, true).eager
+        };
+        let one = limit(std::slice::from_ref(&rail));
+        assert!(one < 16 << 10);
+        assert_eq!(limit(&[rail.clone(), far.clone()]), one);
+        assert_eq!(limit(&[far.clone(), rail.clone(), far.clone(), far]), one);
     }
 
     #[test]
@@ -417,7 +594,7 @@ mod tests {
             bandwidth: 2 * QDR.bandwidth,
             ..QDR
         };
-        assert_eq!(two.transfer(4 << 10), QDR.transfer(4 << 10));
+        assert_eq!(two.transfer(15 << 10), QDR.transfer(15 << 10));
         assert!(two.transfer(1 << 20) < QDR.transfer(1 << 20) * 51 / 100);
     }
 }

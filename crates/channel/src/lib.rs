@@ -105,9 +105,7 @@ pub use shared_memory::{SharedMemory, SharedName};
 pub use shm::collective_buffer;
 #[cfg(not(loom))]
 pub use short_path::ShortPath;
-pub use transport::{
-    Capabilities, CostHints, End, First, Head, More, Put, Transport, ZeroCopyCapabilities,
-};
+pub use transport::{Capabilities, End, First, Head, More, Put, Transport, ZeroCopyCapabilities};
 #[cfg(not(loom))]
 pub use wait::{
     Assisted, Helper, Party, Polls, ProgressThread, WaitMode, WaitSettings, Waiter, Watch,

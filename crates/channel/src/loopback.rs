@@ -8,8 +8,8 @@ use datatype::Buffer;
 use crate::waitable::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, Error, Exposed, Exposure, Family, Head, More, PathCosts, Put,
-    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, Error, Exposed, Exposure, Family, Head, More, PathCosts, Put, RemoteKey, Result,
+    Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 
 /// Longest packet to this rank itself, in bytes.
@@ -23,16 +23,8 @@ const CAPABILITIES: Capabilities = Capabilities {
     cooperative: false,
     push: false,
     settled: true,
-    eager: PathCosts::MEMORY.eager as usize,
     rails: 1,
-    cost: CostHints {
-        latency_ns: 50,
-        read_ns: 0,
-        write_ns: 100,
-        expose_ns: 0,
-        packet_ps_per_byte: 200,
-        zero_copy_ps_per_byte: 100,
-    },
+    cost: PathCosts::MEMORY,
 };
 
 /// Packets of a rank to itself, and the buffers that it has exposed to itself.

@@ -8,7 +8,7 @@
 //!   causes an access out of bounds;
 //! - no transport knows tags or communicators.
 
-use crate::Result;
+use crate::{PathCosts, Result};
 
 /// The head of a packet: three words of the layer above, which transports carry and do not read.
 pub type Head = [u64; 3];
@@ -81,13 +81,11 @@ pub struct Capabilities {
     /// Packets of long messages to this peer go as fast as they will: memory that they need is not
     /// new any more.
     pub settled: bool,
-    /// Longest message that is worth sending at once, in bytes, unless the user sets a limit: a
-    /// fixed number of the machine.
-    pub eager: usize,
     /// Number of rails between the two ranks; 1 without rails.
     pub rails: usize,
-    /// Cost estimates.
-    pub cost: CostHints,
+    /// The costs of the path. They have the longest message that is worth sending at once, unless
+    /// the user sets a limit: a fixed number of the machine.
+    pub cost: PathCosts,
 }
 
 /// The kinds of zero-copy transfer between a pair of ranks.
@@ -120,24 +118,6 @@ impl ZeroCopyCapabilities {
         scattered: true,
         unattended: true,
     };
-}
-
-/// Cost estimates of a transport for one peer. They rank protocols; they are not measurements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CostHints {
-    /// Time from the post of a short packet to its arrival, in nanoseconds.
-    pub latency_ns: u64,
-    /// Time of a short read after the announcement, in nanoseconds.
-    pub read_ns: u64,
-    /// Time of the receiver's answer to the announcement and of a short write after it, in
-    /// nanoseconds.
-    pub write_ns: u64,
-    /// Time to prepare a buffer for zero copy, in nanoseconds.
-    pub expose_ns: u64,
-    /// Time per byte in packets, in picoseconds, copies at both ends included.
-    pub packet_ps_per_byte: u64,
-    /// Time per byte by zero copy, in picoseconds.
-    pub zero_copy_ps_per_byte: u64,
 }
 
 /// A means to exchange packets with peers, which are named by their world ranks.

@@ -255,8 +255,17 @@ pub fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
 }
 
 /// Keys of counts and names, which are no quantities.
-const STRUCTURE: [&str; 9] = [
-    "width", "lanes", "ports", "nodes", "socket", "card", "subnet", "rails", "reach",
+const STRUCTURE: [&str; 10] = [
+    "width",
+    "lanes",
+    "timed_lanes",
+    "ports",
+    "nodes",
+    "socket",
+    "card",
+    "subnet",
+    "rails",
+    "reach",
 ];
 
 /// The smaller and the larger value, where hardware may have them.

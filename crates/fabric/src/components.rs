@@ -293,6 +293,8 @@ part! {
         value width: u32, "Lanes of a port.";
         part bus: Bus, "The fastest bus that it supports.";
         value lanes: u32, "Lanes of its bus.";
+        part timed_bus: Bus, "Bus of the slot for which the host's times of a cache line hold, dma_read and dma_write: the machines from which they were inferred had it.";
+        value timed_lanes: u32, "Lanes of that slot.";
         value read_request: Bytes, "Largest read of host memory in one request.";
         value mtu: Bytes, "Largest payload of one packet on the link (MTU).";
         value send: Nanos, "Latency of an outgoing message in the chip.";
@@ -319,6 +321,7 @@ part! {
     }
     check |hca| {
         lanes(hca.lanes)?;
+        lanes(hca.timed_lanes)?;
         width(hca.width)?;
         InvalidValue::unless((1999..=2100).contains(&hca.year), "year", || {
             format!("{} is not a year of InfiniBand; valid are 1999 to 2100", hca.year)

@@ -71,6 +71,7 @@ pub struct Costs {
     bus: GbPerSec,
     /// One-way latency between sockets, if this rail's HCA is attached to the other socket.
     crossing: Nanos,
+    /// Parts of the host's times of a cache line that are the bus's.
     read_line: Nanos,
     write_line: Nanos,
 }
@@ -79,7 +80,11 @@ impl Costs {
     /// The costs of rail `rail` of the system's list, counted from 0.
     pub fn of(system: &System, rail: u32) -> Costs {
         let rail = system.rail(rail);
-        let mut costs = Costs {
+        // Of the slot to which the host's times belong, and not of this rail's: a slower bus must
+        // not shorten what remains of them.
+        let (timed, slot) = (rail.hca.timed_bus, rail.hca.timed_lanes);
+        let timed_line = |overhead: Bytes| (timed.data() * slot).time(LINE.0 + overhead.0);
+        Costs {
             link: rail.link_rate(),
             framing: rail.link().framing.map_or(0, |bytes| bytes.0),
             bus: rail.bus_rate(),
@@ -89,14 +94,11 @@ impl Costs {
             } else {
                 Nanos::ZERO
             },
-            read_line: Nanos::ZERO,
-            write_line: Nanos::ZERO,
+            read_line: timed_line(timed.completion_overhead),
+            write_line: timed_line(timed.write_overhead),
             rail,
             system: *system,
-        };
-        costs.read_line = costs.bus_read(LINE);
-        costs.write_line = costs.write(LINE);
-        costs
+        }
     }
 
     /// The rail.

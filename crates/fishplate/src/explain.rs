@@ -109,6 +109,9 @@ struct Rails {
 struct Choice {
     choice: String,
     predicted_ns: u64,
+    /// What keeps the rank from a choice that is faster than the one taken.
+    #[serde(default)]
+    ruled_out_by: Option<String>,
 }
 
 impl ExplainOutput {
@@ -185,15 +188,7 @@ fn tables(explained: &Explanation, form: Form) -> String {
     let mut text = tables.collect::<Vec<_>>().join("\n");
     let sizes = || explained.peers.iter().flat_map(|kind| &kind.sizes);
     let announced = |choice: &Choice| choice.choice == ANNOUNCED;
-    let is_slower_than_another = |size: &SizeChoice| {
-        let others = size.not_taken.iter().filter(|other| !announced(other));
-        others
-            .min_by_key(|other| other.predicted_ns)
-            .is_some_and(|best| best.predicted_ns < size.predicted_ns)
-    };
-    if sizes().any(is_slower_than_another) {
-        text += "A faster choice is not taken where a setting such as FISHPLATE_EAGER_LIMIT rules it out.\n";
-    }
+    text += &ruled_out(sizes());
     if sizes().any(|size| size.not_taken.iter().any(announced)) {
         text +=
             "Ready to receive is taken where the receiver has announced its buffer beforehand.\n";
@@ -211,6 +206,41 @@ fn tables(explained: &Explanation, form: Form) -> String {
         text += "\n--explain=all shows more sizes, and all choices that are not taken.\n";
     }
     text
+}
+
+/// A line for each protocol that is predicted to be faster than the one taken, with the reason.
+fn ruled_out<'a>(sizes: impl Iterator<Item = &'a SizeChoice>) -> String {
+    let mut lines: Vec<(&str, &str, usize, usize)> = Vec::new();
+    for size in sizes {
+        for other in size
+            .not_taken
+            .iter()
+            .filter(|other| other.choice != ANNOUNCED)
+        {
+            let Some(why) = &other.ruled_out_by else {
+                continue;
+            };
+            let known = lines
+                .iter_mut()
+                .find(|(choice, by, ..)| (*choice, *by) == (&other.choice, why));
+            match known {
+                Some((_, _, from, to)) => {
+                    (*from, *to) = ((*from).min(size.size), (*to).max(size.size))
+                }
+                None => lines.push((&other.choice, why, size.size, size.size)),
+            }
+        }
+    }
+    let line = |(choice, why, from, to): (&str, &str, usize, usize)| {
+        let sizes = match from == to {
+            true => format!("at {}", size_label(from)),
+            false => format!("between {} and {}", size_label(from), size_label(to)),
+        };
+        format!(
+            "The {choice} protocol is predicted to be faster {sizes}, but {why} rules it out.\n"
+        )
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// A row for each kind of windows.

@@ -46,8 +46,17 @@ struct PeerChoices {
 struct SizeChoice {
     size: usize,
     taken: (Protocol, u64),
-    others: Vec<(Protocol, u64)>,
+    others: Vec<NotTaken>,
     rails: Option<RailChoice>,
+}
+
+/// A protocol that is not taken for messages of one size.
+#[derive(PartialEq)]
+struct NotTaken {
+    protocol: Protocol,
+    predicted_ns: u64,
+    /// What keeps the rank from a protocol that is faster than the one taken.
+    ruled_out_by: Option<&'static str>,
 }
 
 impl Rank {
@@ -209,8 +218,19 @@ impl Rank {
         let capabilities: Capabilities = state.router.capabilities(peer);
         let sizes = sizes.into_iter().map(|size| {
             let learned = state.messages.learned_choice(size, &capabilities);
+            let is_learned = learned.is_some();
             let (taken, others) =
                 learned.unwrap_or_else(|| protocol::compare(size, &capabilities, limits));
+            let others = others.into_iter().map(|(protocol, predicted_ns)| {
+                let is_faster = predicted_ns < taken.1 && !is_learned;
+                let why = || protocol::ruled_out_by(protocol, size, &capabilities, limits);
+                NotTaken {
+                    protocol,
+                    predicted_ns,
+                    ruled_out_by: is_faster.then(why),
+                }
+            });
+            let others = others.collect();
             let rails = state.router.report().rails(peer, size);
             SizeChoice {
                 size,
@@ -260,13 +280,21 @@ fn peer_object(members: &[usize], choices: &PeerChoices) -> String {
 
 fn size_object(choice: &SizeChoice) -> String {
     let (protocol, cost) = choice.taken;
-    let name = |protocol: Protocol| protocol.name().to_string();
-    let others = choice.others.iter();
+    let others = choice.others.iter().map(|other| {
+        let (choice, time) = (quoted(other.protocol.name()), other.predicted_ns);
+        let why = other
+            .ruled_out_by
+            .map(|why| format!(r#","ruled_out_by":{}"#, quoted(why)));
+        format!(
+            r#"{{"choice":{choice},"predicted_ns":{time}{}}}"#,
+            why.unwrap_or_default()
+        )
+    });
     format!(
         r#"{{"size":{},"protocol":{},"predicted_ns":{cost},"not_taken":{},"rails":{}}}"#,
         choice.size,
         quoted(protocol.name()),
-        times(others.map(|&(other, cost)| (name(other), cost))),
+        array(others),
         choice.rails.as_ref().map_or("null".into(), rail_object),
     )
 }

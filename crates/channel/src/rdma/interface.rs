@@ -39,9 +39,8 @@ impl Transport for Rdma {
             cooperative: false,
             push: false,
             settled: true,
-            eager: costs.eager as usize,
             rails: local.in_use.len(),
-            cost: costs.hints(),
+            cost: costs,
         }
     }
 

@@ -37,7 +37,7 @@ impl Paths {
         let within = node.store_costs(rank);
         let within = within.map(|store| PathCosts::within(&host, &store));
         Paths {
-            across: PathCosts::over(rails.iter(), &host, answer_ns).with_limit(packet, can_read),
+            across: PathCosts::over(&rails, &host, answer_ns).with_limit(packet, can_read),
             within: within.map(|path| path.with_limit(packet, can_read)),
         }
     }

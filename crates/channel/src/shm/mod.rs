@@ -35,8 +35,8 @@ use crate::sync::Ordering;
 use crate::waitable::{Waitable, Wakes};
 use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, CostHints, End, Error, Exposed, Exposure, Family, Fault, First, Head, More,
-    PathCosts, Put, RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, End, Error, Exposed, Exposure, Family, Fault, First, Head, More, PathCosts, Put,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
@@ -52,15 +52,6 @@ const HOT: usize = 4;
 const BATCH: usize = 32;
 /// Length of the pieces of a message in several packets, in bytes: each fits in a cell.
 const PIECE: usize = cells::LONG;
-/// Cost estimates of two ranks of one host.
-const COST: CostHints = CostHints {
-    latency_ns: 200,
-    read_ns: 0,
-    write_ns: 400,
-    expose_ns: 0,
-    packet_ps_per_byte: 125,
-    zero_copy_ps_per_byte: 100,
-};
 /// Panic message: callers pass only peers on this host.
 const HERE: &str = "a peer that shares memory";
 
@@ -368,9 +359,8 @@ impl Transport for Shm {
             cooperative: single_copy,
             push: self.is_near(peer),
             settled: matches!(&self.outbound[peer], Some(to) if to.ring.is_settled()),
-            eager: PathCosts::MEMORY.eager as usize,
             rails: 1,
-            cost: COST,
+            cost: PathCosts::MEMORY,
         }
     }
 

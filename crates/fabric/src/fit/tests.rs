@@ -40,7 +40,7 @@ fn only_values_that_no_document_states_are_free() {
     let upkeep = named(&all, "host.bus.upkeep");
     assert_eq!(
         all[upkeep].values[0].paths,
-        ["host.bus.upkeep", "hca.bus.upkeep"]
+        ["host.bus.upkeep", "hca.bus.upkeep", "hca.timed_bus.upkeep"]
     );
 }
 

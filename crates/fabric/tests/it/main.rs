@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod costs;
+mod narrower;
 mod rails;
 mod units;
 mod wrong_files;

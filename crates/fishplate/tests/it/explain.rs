@@ -69,6 +69,20 @@ Collectives on MPI_COMM_WORLD:
 }
 
 #[test]
+fn a_faster_choice_that_is_not_taken_has_its_reason() {
+    let faster = r#""not_taken":[{"choice":"eager","predicted_ns":900,"ruled_out_by":"FISHPLATE_EAGER_LIMIT"},"#;
+    let text = CHOICES.replace(
+        r#""not_taken":[{"choice":"ready to receive","#,
+        &format!(r#"{faster}{{"choice":"ready to receive","#),
+    );
+    let steps = explanation(&text.replace('\n', ""));
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let job = ranks(&["-n", "2", "--explain"], &steps).finish();
+    let line = "The eager protocol is predicted to be faster at 1 MiB, but FISHPLATE_EAGER_LIMIT rules it out.\n";
+    assert!(job.stderr.contains(line), "{}", job.stderr);
+}
+
+#[test]
 fn all_choices_are_shown_as_a_table_on_standard_error() {
     let job = explained(&["--explain=all"]);
     let expected = "\

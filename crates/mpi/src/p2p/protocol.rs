@@ -2,13 +2,14 @@
 //! its cost. For each peer and message the cheapest applicable row wins; ties go to the earlier
 //! row.
 //!
-//! The settings decide between eager and rendezvous; costs decide within each of the two. All of it
-//! is pure: a choice depends on the message, the peer's capabilities and the settings alone.
+//! Costs are those of the path to the peer ([`PathCosts`]): the time until both ranks can go on. The
+//! path's limit of eager messages follows from the same costs, and a setting may replace it. All of
+//! it is pure: a choice depends on the message, the peer's capabilities and the settings alone.
 //!
 //! Invariant: [`Protocol::Packets`] applies to every announced message, so there is
 //! always a choice.
 
-use channel::{Capabilities, End};
+use channel::{Capabilities, End, MessageCosts, PathCosts};
 use knobs::{ProtocolChoice, Rendezvous};
 
 /// A protocol: a way to move one message.
@@ -118,7 +119,7 @@ impl Limits {
 
     /// Longest message that is sent eagerly to `peer`, in bytes.
     pub fn eager_to(&self, peer: &Capabilities) -> usize {
-        self.eager.unwrap_or(peer.eager)
+        self.eager.unwrap_or(peer.cost.eager as usize)
     }
 
     /// Longest message that is sent eagerly to `peer` in one packet, in bytes.
@@ -211,16 +212,9 @@ impl Case<'_> {
         self.one_run == [true; 2] && self.exposable
     }
 
-    fn latencies(&self, count: u64) -> u64 {
-        count * self.peer.cost.latency_ns
-    }
-
-    fn in_packets(&self) -> u64 {
-        self.len as u64 * self.peer.cost.packet_ps_per_byte / 1000
-    }
-
-    fn zero_copy(&self) -> u64 {
-        self.peer.cost.expose_ns + self.len as u64 * self.peer.cost.zero_copy_ps_per_byte / 1000
+    /// The time until both ranks can go on, by the steps of a protocol, in nanoseconds.
+    fn time(&self, steps: fn(&PathCosts, u64) -> MessageCosts) -> u64 {
+        steps(&self.peer.cost, self.len as u64).both()
     }
 }
 
@@ -230,7 +224,7 @@ pub(crate) struct Row {
     pub protocol: Protocol,
     /// The condition under which the protocol can move the message.
     pub applies: fn(&Case) -> bool,
-    /// The time from the send to the end of the receive, in nanoseconds.
+    /// The time until both ranks can go on, in nanoseconds.
     pub cost: fn(&Case) -> u64,
 }
 
@@ -242,21 +236,17 @@ pub(crate) static TABLE: [Row; 7] = [
             let several_rails = case.peer.rails > 1 && case.len >= SHORTEST_RTR;
             case.is_sender() && case.has_rtr && case.exposable && (several_rails || !case.whole())
         },
-        // The buffers of short messages are used again and again, so they stay registered.
-        cost: |case| match case.whole() {
-            true => case.latencies(1) + case.zero_copy() - case.peer.cost.expose_ns,
-            false => case.latencies(1) + case.zero_copy(),
-        },
+        cost: |case| case.time(PathCosts::written_unasked),
     },
     Row {
         protocol: Protocol::Eager,
         applies: eager,
-        cost: |case| case.latencies(1) + case.in_packets(),
+        cost: |case| case.time(PathCosts::at_once),
     },
     Row {
         protocol: Protocol::EagerPieces,
         applies: eager_pieces,
-        cost: |case| case.latencies(1) + case.in_packets(),
+        cost: |case| case.time(PathCosts::in_pieces),
     },
     Row {
         protocol: Protocol::CooperativeCopy,
@@ -266,26 +256,22 @@ pub(crate) static TABLE: [Row; 7] = [
                 && read(case)
                 && case.is_direct()
         },
-        // The receiver begins while its invitation travels.
-        cost: |case| case.latencies(1) + case.zero_copy() / 2,
+        cost: |case| case.time(PathCosts::read_together),
     },
     Row {
         protocol: Protocol::ReadRendezvous,
         applies: read,
-        cost: |case| {
-            // A device asks the sender's for the bytes; a processor takes them.
-            case.latencies(1) + case.peer.cost.read_ns + case.zero_copy()
-        },
+        cost: |case| case.time(PathCosts::read),
     },
     Row {
         protocol: Protocol::WriteRendezvous,
         applies: write,
-        cost: |case| case.latencies(1) + case.peer.cost.write_ns + case.zero_copy(),
+        cost: |case| case.time(PathCosts::written),
     },
     Row {
         protocol: Protocol::Packets,
         applies: |case| case.is_announced(),
-        cost: |case| case.latencies(1) + case.peer.cost.write_ns + case.in_packets(),
+        cost: |case| case.time(PathCosts::in_packets),
     },
 ];
 
@@ -421,11 +407,42 @@ pub(crate) fn compare(len: usize, peer: &Capabilities, limits: &Limits) -> Choic
     let case = Case::of_sender(len, peer, limits);
     let chosen = choose(&case);
     let costs = TABLE.iter().map(|row| (row.protocol, (row.cost)(&case)));
-    let (taken, mut others): (Vec<_>, Vec<_>) = costs
-        .filter(|(protocol, _)| *protocol == chosen || is_possible(*protocol, &case))
-        .partition(|(protocol, _)| *protocol == chosen);
+    let (taken, others): (Vec<_>, Vec<_>) = costs.partition(|(protocol, _)| *protocol == chosen);
+    let would_be_faster = |cost: u64| cost < taken[0].1;
+    // Longer packets would be a setting.
+    let is_shown = |&(protocol, cost): &(Protocol, u64)| {
+        is_possible(protocol, &case) || protocol == Protocol::Eager && would_be_faster(cost)
+    };
+    let mut others: Vec<_> = others.into_iter().filter(is_shown).collect();
     others.sort_by_key(|(_, cost)| *cost);
     (taken[0], others)
+}
+
+/// What keeps a sender from a protocol that [`compare`] predicts to be faster than the chosen one.
+pub(crate) fn ruled_out_by(
+    protocol: Protocol,
+    len: usize,
+    peer: &Capabilities,
+    limits: &Limits,
+) -> &'static str {
+    let case = Case::of_sender(len, peer, limits);
+    let is_at_once = choose(&case).is_at_once();
+    match protocol {
+        _ if limits.forced.is_some_and(|forced| applies(forced, &case)) => "FISHPLATE_PROTOCOL",
+        Protocol::ReadyToReceive => "its receiver, which announces its buffer beforehand",
+        Protocol::Eager if limits.eager.is_none() && len > peer.piece => {
+            "the length of packets, FISHPLATE_RDMA_CHUNK"
+        }
+        Protocol::Eager | Protocol::EagerPieces => "FISHPLATE_EAGER_LIMIT",
+        Protocol::ReadRendezvous | Protocol::WriteRendezvous | Protocol::Packets if is_at_once => {
+            "FISHPLATE_EAGER_LIMIT"
+        }
+        Protocol::CooperativeCopy => "FISHPLATE_TOGETHER_LIMIT",
+        Protocol::ReadRendezvous if limits.rendezvous != Rendezvous::Write => {
+            "FISHPLATE_SINGLE_COPY_LIMIT"
+        }
+        _ => "FISHPLATE_RENDEZVOUS",
+    }
 }
 
 /// The peer's transport can carry a message of this length by this protocol.
@@ -445,7 +462,7 @@ fn is_possible(protocol: Protocol, case: &Case) -> bool {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use channel::{CostHints, ZeroCopyCapabilities};
+    use channel::{PathCosts, ZeroCopyCapabilities};
     use proptest::prelude::*;
 
     use super::*;
@@ -480,16 +497,8 @@ pub(crate) mod tests {
         cooperative: true,
         push: true,
         settled: true,
-        eager: 128 << 10,
         rails: 1,
-        cost: CostHints {
-            latency_ns: 200,
-            read_ns: 0,
-            write_ns: 400,
-            expose_ns: 0,
-            packet_ps_per_byte: 125,
-            zero_copy_ps_per_byte: 100,
-        },
+        cost: PathCosts::MEMORY,
     };
 
     /// A QDR machine.
@@ -509,24 +518,35 @@ pub(crate) mod tests {
         cooperative: false,
         push: false,
         settled: true,
-        eager: 4 << 10,
         rails: 1,
-        cost: CostHints {
-            latency_ns: 1300,
-            read_ns: 2300,
-            write_ns: 2800,
+        cost: PathCosts {
+            send_ns: 170,
+            post_ns: 80,
+            receive_ns: 170,
+            poll_ns: 80,
+            flight_ns: 800,
+            copies: 1,
+            copy_ps: 200,
+            memory_ps: 139,
+            inline: 128,
+            line_ns: 55,
+            fetch_ns: 630,
+            store_ps: 520,
+            unit: 2048,
+            read_ns: 1850,
             expose_ns: 0,
-            packet_ps_per_byte: 700,
-            zero_copy_ps_per_byte: 300,
+            packet_bandwidth: 3_390_000_000,
+            bandwidth: 3_390_000_000,
+            longest: 16 << 10,
+            eager: 7 << 10,
+            by_processor: 0,
         },
     };
 
     fn software() -> Capabilities {
-        let mut peer = Capabilities {
-            eager: RDMA.piece,
-            ..RDMA
-        };
+        let mut peer = RDMA;
         peer.cost.read_ns += 10_000;
+        peer.cost.eager = RDMA.piece as u64;
         peer
     }
 

@@ -132,17 +132,8 @@ impl Shortest {
             true => limits.single_copy,
             false if zero_copy.unattended => 0,
             false => {
-                let cost = &peer.cost;
-                // The memory of accesses is used again and again, so it stays registered.
-                let late = cost.read_ns.saturating_sub(2 * cost.latency_ns);
-                let gain = cost
-                    .packet_ps_per_byte
-                    .saturating_sub(cost.zero_copy_ps_per_byte);
-                match (late, gain) {
-                    (0, _) => 0,
-                    (_, 0) => limits.eager_to(peer),
-                    _ => (late * 1000).div_ceil(gain) as usize,
-                }
+                let shortest = peer.cost.shortest_access();
+                shortest.map_or(limits.eager_to(peer), |shortest| shortest as usize)
             }
         };
         Shortest {

@@ -2,12 +2,14 @@
 //! each message of a ping-pong, to the picosecond. Where the receiver polls for something else (a
 //! completion, a new peer) when the message becomes visible, that time is added.
 
+use std::sync::{Arc, Mutex};
+
 use crate::common::modelled::{Keep, play, system};
 use crate::common::{out, room};
 use channel::rdma::PacketWrite;
 use fabric::catalogue::Catalogue;
 use fabric::explain::total;
-use fabric::{Costs, Nanos};
+use fabric::{Costs, Nanos, System};
 use model::config::MachineConfig;
 use model::explain::{Packet, message};
 use model::trace::{Activity, Span, Track};
@@ -120,4 +122,68 @@ fn a_message_takes_what_its_rows_say() {
             );
         }
     }
+}
+
+/// Rank 0's explanation to a rank of another host.
+fn explanation(system: &System, settings: Vec<(&'static str, &'static str)>) -> String {
+    let mut scene = MachineConfig::new(system, 2, 1, 1).unwrap();
+    scene.hosts[1] = system.nodes - 1;
+    let text = Arc::new(Mutex::new(String::new()));
+    let kept = text.clone();
+    play(scene, settings, Keep::Nothing, move |rank| {
+        if rank.rank() == 0 {
+            *kept.lock().unwrap() = rank.explain_choices();
+        }
+    });
+    let text = text.lock().unwrap().clone();
+    // Messages, without collectives.
+    text[..text.find(r#""collectives""#).unwrap()].to_owned()
+}
+
+/// The first size of a protocol.
+fn first(text: &str, protocol: &str) -> usize {
+    let at = text.find(&format!(r#","protocol":"{protocol}""#)).unwrap();
+    let from = text[..at].rfind(r#""size":"#).unwrap() + 7;
+    text[from..at].parse().unwrap()
+}
+
+#[test]
+fn on_every_machine_the_protocol_taken_has_the_least_estimate() {
+    for name in systems() {
+        let text = explanation(&system(&name), vec![]);
+        // A faster one has its reason, which is never a setting that nobody has set. Receivers that
+        // announce their buffers are another case.
+        let reasons = text.split(r#""ruled_out_by":""#).skip(1);
+        for reason in reasons {
+            let is_known =
+                reason.starts_with("its receiver") || reason.starts_with("the length of packets");
+            assert!(is_known, "{name}: {reason}: {text}");
+        }
+        assert!(text.contains(r#""protocol":"eager""#), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_setting_that_rules_a_faster_protocol_out_is_named() {
+    let ruled_out = r#""ruled_out_by":"FISHPLATE_EAGER_LIMIT""#;
+    for limit in ["1K", "16K"] {
+        let text = explanation(&system("qdr"), vec![("FISHPLATE_EAGER_LIMIT", limit)]);
+        assert!(text.contains(ruled_out), "{limit}: {text}");
+    }
+    let text = explanation(
+        &system("qdr"),
+        vec![("FISHPLATE_PROTOCOL", "write-rendezvous")],
+    );
+    assert!(!text.contains(ruled_out), "{text}");
+}
+
+#[test]
+fn further_rails_leave_the_limit_of_eager_messages_as_it_is() {
+    let limit = |rails: u32| {
+        let mut system = system("qdr");
+        system.rails = fabric::Rails::Equal(rails);
+        first(&explanation(&system, vec![]), "read rendezvous")
+    };
+    let one = limit(1);
+    assert_eq!((limit(2), limit(4)), (one, one));
 }
