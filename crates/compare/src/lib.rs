@@ -117,6 +117,7 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
         measure,
+        iterations: request.wanted.iterations,
         recorded: record.counts.iter().map(recorded).collect(),
         advice,
     })

@@ -69,7 +69,13 @@ fn decides(comparison: &Comparison) -> String {
             "{}Speed-up, bound and advice are about the loop as it ran.",
             no_prediction(comparison)
         ),
-        Measure::Rest => "Speed-up, bound and advice are about the run without its start.".into(),
+        Measure::Rest => {
+            let wanted = comparison.iterations.map(|number| {
+                format!("A run of {number} iterations has no prediction without a loop. ")
+            });
+            let about = "Speed-up, bound and advice are about the run without its start.";
+            wanted.unwrap_or_default() + about
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// What decides between machines.
     pub measure: Measure,
+    /// The number of iterations for which the user wants a prediction.
+    pub iterations: Option<usize>,
     /// The recordings, by number of ranks.
     pub recorded: Vec<Recorded>,
     /// The answer.

@@ -632,6 +632,7 @@ mod tests {
             machines: Vec::new(),
             advice: crate::advice::Advice::of(&rows, &[]),
             measure: Measure::Rest,
+            iterations: None,
             rows,
             recorded: vec![recorded(8, 10.0), recorded(16, computing)],
         }
