@@ -29,7 +29,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
         machines(comparison),
         Section::new(
             "What bounds the program",
-            vec![show::shares(comparison).into(), terms()],
+            vec![show::shares(comparison, true).into(), terms()],
         ),
     ];
     sections.extend(messages(comparison));

@@ -38,7 +38,7 @@ pub fn text(comparison: &Comparison) -> String {
     text += &format!(
         "\n{}:\n\n{}",
         shares_of(comparison),
-        shares(comparison).text()
+        shares(comparison, false).text()
     );
     if let Some((title, table)) = sizes(comparison) {
         text += &format!("\n{title}:\n\n{}", table.text());
@@ -346,25 +346,23 @@ pub(crate) fn shares_of(comparison: &Comparison) -> String {
     }
 }
 
-/// The table of the shares of the time.
-pub(crate) fn shares(comparison: &Comparison) -> Table {
+/// The table of the shares of the time, on a wide page with the busiest resource.
+pub(crate) fn shares(comparison: &Comparison, is_wide: bool) -> Table {
     let shown = Bounds::shown(&comparison.rows);
     let names = shown.iter().map(|share| &Bounds::NAMES[*share]);
-    let header = ["machine", "ranks"].iter().chain(names);
-    let header: Vec<String> = header
-        .chain(&["busiest resource"])
-        .map(|name| name.to_string())
-        .collect();
+    let last = is_wide.then_some(&"busiest resource");
+    let header = ["machine", "ranks"].iter().chain(names).chain(last);
+    let header: Vec<String> = header.map(|name| name.to_string()).collect();
     let rows = comparison.rows.iter().filter_map(|row| {
         let bounds = row.bounds?;
         let name = comparison.machines[row.machine].name.clone();
         let cells = [name, row.ranks.to_string()].into_iter();
         let parts = shown.iter().map(|share| percent(bounds.shares[*share]));
-        let busiest = or_dash(row.summary().and_then(busiest));
-        Some(cells.chain(parts).chain([busiest]).collect())
+        let busiest = is_wide.then(|| or_dash(row.summary().and_then(busiest)));
+        Some(cells.chain(parts).chain(busiest).collect())
     });
     Table {
-        right_aligned: (1..header.len() - 1).collect(),
+        right_aligned: (1..header.len() - usize::from(is_wide)).collect(),
         header,
         rows: rows.collect(),
     }
