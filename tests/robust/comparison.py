@@ -78,7 +78,7 @@ def files_on_a_storage(world):
     if not without["seconds"] < fast["seconds"] < slow["seconds"] / 10 or without["shares"]["storage"] != 0:
         raise Problem(f"the fast storage: {fast}, and none: {without}")
     text, _ = compare(world, "--fabrics", machines, "-n", 2, program="exclusive", arguments=())
-    if not re.search(r"machine +ranks +computing +.* storage", text):
+    if not re.search(r"machine +ranks +start +computing +.* storage", text):
         raise Problem(f"the table of shares has no storage: {text}")
 
 

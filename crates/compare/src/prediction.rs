@@ -94,14 +94,25 @@ impl Prediction {
         start: f64,
         whole: f64,
     ) -> Result<Prediction, NoPrediction> {
+        let divided = Prediction::unchecked(found, moments, start, whole)?;
+        check_drift(&steps(found, moments), &shares(found))?;
+        Ok(divided)
+    }
+
+    /// As [`of`](Prediction::of), also where iterations get longer or shorter: of a run that is compared with one of
+    /// the same computing, no further iterations are asked for.
+    pub fn unchecked(
+        found: &Loop,
+        moments: &Moments,
+        start: f64,
+        whole: f64,
+    ) -> Result<Prediction, NoPrediction> {
         let steps = steps(found, moments);
         let counted = steps.iter().map(|step| step.iterations).sum();
         if counted < LEAST_COUNTED || steps.len() < LEAST_COUNTED {
             return Err(NoPrediction::TooFew { counted });
         }
-        let shares = shares(found);
-        check_drift(&steps, &shares)?;
-        let iteration = expected(&steps, &shares);
+        let iteration = expected(&steps, &shares(found));
         Ok(Prediction {
             start,
             iteration,

@@ -97,6 +97,12 @@ impl Marks {
         Some(Prediction::of(&self.found, &moments, start, whole))
     }
 
+    /// The time of a run divided, whether or not its iterations get longer or shorter.
+    fn divided(&self, summary: &Summary, start: f64) -> Option<Prediction> {
+        let (moments, whole) = (self.moments(summary)?, summary.virtual_s?);
+        Prediction::unchecked(&self.found, &moments, start, whole).ok()
+    }
+
     /// The seconds from the first iteration that counts to the end of the last, and the number of
     /// these iterations.
     fn counted(&self, summary: &Summary) -> Option<(f64, usize)> {
@@ -230,7 +236,7 @@ impl Measure {
 
     /// The seconds of a run that decide. `start`: the seconds of its start.
     pub fn seconds(self, marks: Option<&Marks>, summary: &Summary, start: f64) -> Option<f64> {
-        let divided = || marks?.prediction(summary, start)?.ok();
+        let divided = || marks?.divided(summary, start);
         match self {
             Measure::Rest => Some((summary.virtual_s? - start).max(0.0)),
             Measure::Loop => {
