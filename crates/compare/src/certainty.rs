@@ -268,7 +268,10 @@ mod tests {
         let factor = Case::RatioAssumed.ratio_factor(FigureKind::ShortLatency);
         let word = |lead: f64, network: f64| {
             let found = led_by(lead, network, FAR);
-            (found.certainty().unwrap(), found.certainty_sentence())
+            assert_eq!(found.headline(), "Take edr with 8 ranks");
+            let certainty = found.certainty().unwrap();
+            assert_eq!(found.certainty_word(), certainty.name());
+            (certainty, found.certainty_sentence())
         };
         // All of the time is the network's: a lead below the error is none.
         let (certainty, says) = word(1.0 + (factor - 1.0) / 2.0, 1.0);
@@ -314,6 +317,7 @@ mod tests {
         );
         found.sensitivity = None;
         assert_eq!(found.certainty(), None);
+        assert_eq!(found.certainty_word(), "certainty unknown");
     }
 
     #[test]
@@ -333,11 +337,12 @@ mod tests {
 
     #[test]
     fn equal_machines_may_differ_by_the_error() {
-        let says = led_by(1.001, 1.0, ["qdr", "edr"]).certainty_sentence();
-        assert!(
-            says.starts_with("it would matter, by more than 4 %, if the model"),
-            "{says}"
-        );
+        let found = led_by(1.001, 1.0, ["qdr", "edr"]);
+        assert_eq!(found.headline(), "With 8 ranks the choice hardly matters");
+        assert_eq!(found.certainty_word(), "unsure");
+        let says = found.certainty_sentence();
+        let wanted = "it would matter, by more than 4 %, if the model";
+        assert!(says.starts_with(wanted), "{says}");
     }
 
     #[test]

@@ -42,9 +42,9 @@ pub struct Accuracy {
     pub systems: usize,
     /// The median of the errors without signs, as a share of the published figure.
     pub median: f64,
-    /// Nine in ten published figures are at least this many times their prediction.
+    /// Lower end of the interval of nine in ten, as a multiple of the prediction.
     pub low: f64,
-    /// Nine in ten published figures are at most this many times their prediction.
+    /// Upper end of the interval of nine in ten, as a multiple of the prediction.
     pub high: f64,
 }
 
