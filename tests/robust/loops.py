@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
 
 def start_is_apart(world):
     """Two rails cost a longer start than one, and an iteration costs the same: they are equal, however few iterations there are."""
-    for steps in (8, 40):
+    for steps in (20, 60):
         out, _ = compare(world, "--fabrics", "qdr,2xqdr", "-n", 8, "--recordings", 1, "--json", arguments=(96, steps))
         found = json.loads(out)
         one, two = found["rows"]
