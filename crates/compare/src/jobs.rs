@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
@@ -28,8 +28,10 @@ use crate::surroundings::Input;
 use crate::{Request, RunFolder, work};
 
 /// The most lines of the program's output that are shown whole, and the last lines of a longer one.
-const WHOLE_OUTPUT: usize = 8;
-const LAST_LINES: usize = 4;
+const WHOLE_OUTPUT: usize = 6;
+const LAST_LINES: usize = 3;
+/// Where there is no bar, phases are lines at least this time apart.
+const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// Starts jobs, shows their progress, and remembers their outcomes.
 pub struct Runner {
@@ -38,6 +40,8 @@ pub struct Runner {
     replayed: HashMap<Played, MemoryFile>,
     console: Console,
     known: HashMap<Task, Outcome>,
+    /// The time of the last line about a phase, or of the start.
+    last_line: Instant,
     /// The first recording has been made.
     has_recorded: bool,
     input: Input,
@@ -146,6 +150,7 @@ impl Runner {
             replayed: HashMap::new(),
             console: Console::new(0),
             known: HashMap::new(),
+            last_line: Instant::now(),
             has_recorded: false,
             input: Input::default(),
             said: HashSet::new(),
@@ -189,7 +194,13 @@ impl Runner {
             Some(runs) => format!("{runs} runs"),
             None => "2 runs or more".to_owned(),
         };
-        self.console.phase(what, runs, &runs_shown);
+        match self.last_line.elapsed() < BETWEEN_LINES {
+            true => self.console.phase_without_line(what, runs),
+            false => {
+                self.console.phase(what, runs, &runs_shown);
+                self.last_line = Instant::now();
+            }
+        }
     }
 
     /// Records the computing of the program on a machine. The first run's output goes to standard
@@ -230,7 +241,7 @@ impl Runner {
         if summary.is_empty() {
             bail!(
                 "`{}` made no MPI call, so there is nothing to compare: a comparison needs a program whose ranks call MPI_Init",
-                record::words(&request.program)
+                record::words(&request.program[..1])
             );
         }
         if !std::mem::replace(&mut self.has_recorded, true) && !self.is_quiet {

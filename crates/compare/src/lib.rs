@@ -12,6 +12,7 @@ pub mod bounds;
 pub mod certainty;
 mod estimate;
 pub mod even;
+mod free_start;
 mod headline;
 pub mod hosts;
 mod jobs;
@@ -38,6 +39,7 @@ use profile::Summary;
 
 use advice::Advice;
 use bounds::{Bounds, Ideal, Replays};
+use free_start::divide_all;
 pub use jobs::Runner;
 use jobs::Task;
 pub use machine::Machine;
@@ -103,8 +105,8 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let before = FolderState::of(Path::new("."));
     runner.read_input()?;
     let mut record = record(request, runner)?;
-    let (mut rows, free) = replay(request, &record, runner)?;
-    let measure = divide(request, &mut record, &mut rows, &free);
+    let mut rows = replay(request, &record, runner)?;
+    let measure = divide_all(request, &mut record, runner, &mut rows)?;
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
     let advice = advise(request, &record, runner, &rows, measure)?;
@@ -204,9 +206,11 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
         // The recordings are kept before the reason is reported.
         return Ok(record);
     }
+    let far = spread::far(request, &record, runner)?;
     for (at, made) in collections.iter_mut().enumerate() {
         let ranks = record.counts[at].ranks;
-        while made.made() < most && is_unsettled(request, &record, at, runner)? {
+        let is_far = far.contains(&ranks);
+        while !is_far && made.made() < most && is_unsettled(request, &record, at, runner)? {
             let phase = format!("recording {ranks} ranks again, because recordings differ");
             runner.phase(&phase, Some(2));
             let wanted = made.traces.len() + 2;
@@ -235,16 +239,7 @@ fn is_unsettled(
     tasks.extend((0..traces.len()).map(|recording| Task::without(0, *ranks, recording)));
     let phase = format!("replaying each recording of {ranks} ranks left out in turn");
     runner.phase(&phase, Some(tasks.len()));
-    let outcomes = runner.replay(request, record, &tasks)?;
-    let times = tasks.iter().zip(outcomes).map(|(task, outcome)| {
-        let marks = record.of(task.ranks)?.marks(task.without, &request.wanted);
-        let seconds = |measure: Measure, summary| measure.seconds(marks.as_ref(), summary, 0.0);
-        let summary = outcome.ok()?;
-        let measures = [Measure::Loop, Measure::WholeLoop, Measure::Rest];
-        measures
-            .into_iter()
-            .find_map(|measure| seconds(measure, &summary))
-    });
+    let times = first_values(request, record, runner, &tasks)?.into_iter();
     let Some(times) = times.collect::<Option<Vec<f64>>>() else {
         return Ok(false);
     };
@@ -252,27 +247,39 @@ fn is_unsettled(
     Ok(spread.is_some_and(|spread| spread > SETTLED))
 }
 
-/// Replays the record on every machine, and with a free start: the rows, and for each the summary
-/// of the run with a free start.
-fn replay(
+/// The seconds that decide in replays on the first machine, whose start nobody knows yet. `None`:
+/// the program cannot be replayed there.
+fn first_values(
     request: &Request,
     record: &Record,
     runner: &mut Runner,
-) -> Result<(Vec<Row>, Vec<Option<Summary>>)> {
+    tasks: &[Task],
+) -> Result<Vec<Option<f64>>> {
+    let outcomes = runner.replay(request, record, tasks)?;
+    let value = |(task, outcome): (&Task, jobs::Outcome)| {
+        let marks = record.of(task.ranks)?.marks(task.without, &request.wanted);
+        let seconds = |measure: Measure, summary| measure.seconds(marks.as_ref(), summary, 0.0);
+        let summary = outcome.ok()?;
+        let measures = [Measure::Loop, Measure::WholeLoop, Measure::Rest];
+        measures
+            .into_iter()
+            .find_map(|measure| seconds(measure, &summary))
+    };
+    Ok(tasks.iter().zip(outcomes).map(value).collect())
+}
+
+/// Replays the record on every machine.
+fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec<Row>> {
     let mut tasks = Vec::new();
     for Recordings { ranks, .. } in &record.counts {
         tasks.extend((0..request.machines.len()).map(|machine| Task::plain(machine, *ranks)));
     }
-    let number = tasks.len();
-    let free = tasks.iter().cloned().map(Task::with_free_start);
-    tasks.extend(free.collect::<Vec<_>>());
     let machines = match request.machines.len() {
         1 => "1 machine".to_owned(),
         many => format!("{many} machines"),
     };
     runner.phase(&format!("replaying on {machines}"), Some(tasks.len()));
-    let mut outcomes = runner.replay(request, record, &tasks)?;
-    let free = outcomes.split_off(number).into_iter().map(Result::ok);
+    let outcomes = runner.replay(request, record, &tasks)?;
     let rows: Vec<Row> = tasks
         .iter()
         .zip(outcomes)
@@ -282,7 +289,7 @@ fn replay(
     if let (false, Outcome::Refused(why)) = (has_run, &rows[0].outcome) {
         bail!("the program cannot be replayed on any of the machines: {why}");
     }
-    Ok((rows, free.collect()))
+    Ok(rows)
 }
 
 /// Divides the time of each row into start, iterations and rest, and chooses what decides.
@@ -350,9 +357,9 @@ fn find_bounds(
 ) -> Result<()> {
     let answer = Advice::of(rows, &request.machines);
     let is_wanted = |row: &Row| match request.divided() {
-        Divided::Best => (Some(row.machine), row.ranks) == (answer.best(), answer.ranks),
-        Divided::BestRanks => row.ranks == answer.ranks,
-        Divided::All => true,
+        None => false,
+        Some(Divided::BestRanks) => row.ranks == answer.ranks,
+        Some(Divided::All) => true,
     };
     let mut tasks = Vec::new();
     for row in rows.iter().filter(|row| is_wanted(row)) {
@@ -363,6 +370,9 @@ fn find_bounds(
         for ideal in Ideal::of(&request.machines[row.machine]) {
             tasks.push(Task::ideal(request, row.machine, row.ranks, ideal));
         }
+    }
+    if tasks.is_empty() {
+        return Ok(());
     }
     runner.phase("replaying on ideal machines", Some(tasks.len()));
     let outcomes = runner.replay(request, record, &tasks)?;

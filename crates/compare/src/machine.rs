@@ -197,6 +197,11 @@ impl Machine {
         system.price(hosts(ranks, per_host))
     }
 
+    /// Whether the machine has a price.
+    pub(crate) fn has_price(&self) -> bool {
+        self.price(1, 1).is_ok()
+    }
+
     /// The price with changed values, if it has one.
     pub fn price_with(&self, changes: &[Change], ranks: usize, per_host: usize) -> Option<Price> {
         let system = self.changed(changes)?;

@@ -27,10 +27,10 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
     let mut sections = vec![
         Section::new("Time", results),
         machines(comparison),
-        Section::new(
-            "What bounds the program",
-            vec![show::shares(comparison, true).into(), terms()],
-        ),
+        match show::shares(comparison, true) {
+            Some(table) => Section::new("What bounds the program", vec![table.into(), terms()]),
+            None => Section::new("Words", vec![terms()]),
+        },
     ];
     sections.extend(messages(comparison));
     sections.extend(show::deciding(comparison).map(|table| {
@@ -93,20 +93,20 @@ pub fn picture(comparison: &Comparison) -> Plot {
         }
     });
     let unit = Unit::of(rows.iter().filter_map(|row| row.time()));
-    let series = Bounds::shown(rows.iter().copied())
-        .into_iter()
-        .map(|bound| {
-            let name = Bounds::NAMES[bound];
-            let part = |row: &Row| {
-                let share = row.bounds.map_or(0.0, |of| of.shares[bound]);
-                share * row.time().unwrap_or(0.0) * unit.per_second
-            };
-            let points = rows
-                .iter()
-                .enumerate()
-                .map(|(at, row)| (at as f64, part(row)));
-            Series::stacked(name, points.collect())
-        });
+    let is_divided = rows.iter().any(|row| row.bounds.is_some());
+    let parts = Bounds::shown(rows.iter().copied()).into_iter();
+    let series = parts.filter(|_| is_divided).map(|bound| {
+        let name = Bounds::NAMES[bound];
+        let part = |row: &Row| {
+            let share = row.bounds.map_or(0.0, |of| of.shares[bound]);
+            share * row.time().unwrap_or(0.0) * unit.per_second
+        };
+        let points = rows
+            .iter()
+            .enumerate()
+            .map(|(at, row)| (at as f64, part(row)));
+        Series::stacked(name, points.collect())
+    });
     let mut series: Vec<Series> = series.collect();
     if rows.iter().any(|row| row.bounds.is_none()) {
         let whole = |row: &Row| match row.bounds {
@@ -118,12 +118,15 @@ pub fn picture(comparison: &Comparison) -> Plot {
         series.push(Series::stacked("not divided", points.collect()));
     }
     let spreads = rows.iter().enumerate().filter_map(|(at, row)| {
-        let least = row.without.iter().copied().reduce(f64::min)?;
-        let most = row.without.iter().copied().reduce(f64::max)?;
-        Some((at as f64, least * unit.per_second, most * unit.per_second))
+        let end = |of: fn(f64, f64) -> f64| {
+            let usual = row.value?;
+            let value = row.without.iter().copied().fold(usual, of);
+            Some((row.time()? + value - usual) * unit.per_second)
+        };
+        Some((at as f64, end(f64::min)?, end(f64::max)?))
     });
     // The last part ends where the whole bar does.
-    series.last_mut().expect("there are five parts").band = Some(spreads.collect());
+    series.last_mut().expect("a time has parts").band = Some(spreads.collect());
     let (title, across) = match comparison.sweep()[..] {
         [ranks] => (
             format!("Time of {ranks} ranks, by what it is spent on"),

@@ -10,8 +10,6 @@ use crate::{AT_ONCE, FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
 /// The rows whose time is divided into its shares, by replays on ideal machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divided {
-    /// That of the best machine with the best number of ranks.
-    Best,
     /// All machines with the best number of ranks.
     BestRanks,
     /// All.
@@ -36,49 +34,42 @@ impl Request {
             Some(record) => (0, record.counts.iter().map(|of| of.traces.len()).collect()),
             None => (first * self.ranks.len(), vec![first; self.ranks.len()]),
         };
-        // On each machine, and with a free start.
-        let plain = 2 * numbers.len() * self.machines.len();
+        let machines = self.machines.len();
+        let plain = numbers.len() * machines;
         let several = numbers.iter().filter(|number| **number > 1 && !self.quick);
         let ideal = |machine| Ideal::of(machine).count();
         let all_ideal = 1 + self.machines.iter().map(ideal).sum::<usize>();
-        let ideals = match self.divided() {
-            Divided::Best => 1 + self.machines.iter().map(ideal).max().unwrap_or(0),
-            Divided::BestRanks => all_ideal,
-            Divided::All => numbers.len() * all_ideal,
+        // With a free start, and ideal.
+        let divided = match self.divided() {
+            None => 0,
+            Some(Divided::BestRanks) => numbers.len() - 1 + machines + all_ideal,
+            Some(Divided::All) => numbers.len() * (machines + all_ideal),
         };
         Runs {
             recordings: made,
-            replays: plain + several.sum::<usize>() + ideals,
+            replays: plain + several.sum::<usize>() + divided,
         }
     }
 
-    /// The rows whose time is divided.
-    pub(crate) fn divided(&self) -> Divided {
-        match self.quick {
-            true => Divided::Best,
-            false => self.divided,
-        }
+    /// The rows whose time is divided; quickly none.
+    pub(crate) fn divided(&self) -> Option<Divided> {
+        (!self.quick).then_some(self.divided)
     }
 
     /// The number of runs, for a user who wants to know it before any.
     pub fn dry_run(&self) -> Result<String> {
         let record = self.reuse.as_deref();
         let record = record.map(|file| Record::read(file, &self.program, &self.ranks));
-        Ok(self.announced(record.transpose()?.as_ref()))
-    }
-
-    /// The number of runs for the user, before the first.
-    pub(crate) fn announced(&self, recorded: Option<&Record>) -> String {
-        let program = record::words(&self.program[..1]);
-        let mut more = match self.has_search() {
-            false => String::new(),
-            true => ", then usually 2 to 40 times to find how sure the answer is".into(),
-        };
+        let record = record.transpose()?;
+        let (first, most) = self.recordings();
+        let mut more = String::new();
+        if self.has_search() {
+            more += ", then usually 2 to 40 times to find how sure the answer is";
+        }
         if hosts::differ(self) {
             more += ", and 4 times with the networks of two machines in each other's hosts";
         }
-        let (first, most) = self.recordings();
-        if recorded.is_none() && first < most {
+        if record.is_none() && first < most {
             // Two recordings, each left out once, and the replays of the others on the first
             // machine again.
             let each = 2 * 2 + 1 + first;
@@ -86,6 +77,19 @@ impl Request {
                 ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ; a disturbed recording is made again, with at most {most} in all"
             );
         }
+        Ok(self.runs_line(record.as_ref(), &more))
+    }
+
+    /// The number of runs for the user, before the first.
+    pub(crate) fn announced(&self, recorded: Option<&Record>) -> String {
+        let more = if self.has_search() { " or more" } else { "" };
+        self.runs_line(recorded, more)
+    }
+
+    fn runs_line(&self, recorded: Option<&Record>, more: &str) -> String {
+        let program = record::words(&self.program[..1]);
+        let runs = self.runs(recorded);
+        let runs = runs.recordings + runs.replays;
         let files = match &self.folder {
             RunFolder::Scratch => {
                 "each run has a folder of its own, which is removed (--in)".into()
@@ -94,8 +98,6 @@ impl Request {
                 format!("each run writes its files to {} again", folder.display())
             }
         };
-        let runs = self.runs(recorded);
-        let runs = runs.recordings + runs.replays;
         format!("{program} runs {runs} times{more}; {files}")
     }
 

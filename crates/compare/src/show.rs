@@ -1,7 +1,7 @@
 //! A comparison as tables and as JSON.
 
 use fabric::accuracy::Certainty;
-use profile::Summary;
+use profile::{SizeClass, Summary};
 use results::sizes::size_label;
 use results::table::{Table, significant};
 use serde_json::{Value, json};
@@ -35,11 +35,9 @@ pub fn text(comparison: &Comparison) -> String {
         text += &format!("\n{}\n", wrapped(&remark));
     }
     text += &money(comparison);
-    text += &format!(
-        "\n{}:\n\n{}",
-        shares_of(comparison),
-        shares(comparison, false).text()
-    );
+    if let Some(table) = shares(comparison, false) {
+        text += &format!("\n{}:\n\n{}", shares_of(comparison), table.text());
+    }
     if let Some((title, table)) = sizes(comparison) {
         text += &format!("\n{title}:\n\n{}", table.text());
     }
@@ -284,8 +282,7 @@ fn ratio(value: Option<f64>) -> String {
 /// Prices, or the reason why there are none.
 fn money(comparison: &Comparison) -> String {
     if comparison.rows.iter().all(|row| row.price.is_err()) {
-        return "\nNo machine has a price, so time alone counts (docs/compare.md, Prices).\n"
-            .into();
+        return String::new();
     }
     let rows = comparison.rows.iter().map(|row| {
         let name = comparison.machines[row.machine].name.clone();
@@ -333,7 +330,7 @@ fn refused(comparison: &Comparison) -> String {
 }
 
 /// The title of the table of shares.
-pub(crate) fn shares_of(comparison: &Comparison) -> String {
+fn shares_of(comparison: &Comparison) -> String {
     let has_shares = |row: &&Row| row.bounds.is_some();
     let ranks = comparison
         .rows
@@ -346,8 +343,9 @@ pub(crate) fn shares_of(comparison: &Comparison) -> String {
     }
 }
 
-/// The table of the shares of the time, on a wide page with the busiest resource.
-pub(crate) fn shares(comparison: &Comparison, is_wide: bool) -> Table {
+/// The table of the shares of the time, on a wide page with the busiest resource; `None` if none is
+/// divided.
+pub(crate) fn shares(comparison: &Comparison, is_wide: bool) -> Option<Table> {
     let shown = Bounds::shown(&comparison.rows);
     let names = shown.iter().map(|share| &Bounds::NAMES[*share]);
     let last = is_wide.then_some(&"busiest resource");
@@ -361,13 +359,16 @@ pub(crate) fn shares(comparison: &Comparison, is_wide: bool) -> Table {
         let busiest = is_wide.then(|| or_dash(row.summary().and_then(busiest)));
         Some(cells.chain(parts).chain(busiest).collect())
     });
-    Table {
+    let table = Table {
         right_aligned: (1..header.len() - usize::from(is_wide)).collect(),
         header,
         rows: rows.collect(),
-    }
+    };
+    (!table.rows.is_empty()).then_some(table)
 }
 
+/// A size is rare if it has less than one of so many messages and bytes.
+const RARE: u64 = 100;
 /// The widest bar of the histogram, in columns.
 const BAR: f64 = 30.0;
 
@@ -385,21 +386,35 @@ pub(crate) fn sizes(comparison: &Comparison) -> Option<(String, Table)> {
         .map(|class| class.count)
         .max()
         .unwrap_or(1);
-    let rows = messages.by_size.iter().map(|class| {
-        let bar = (class.count as f64 / longest as f64 * BAR).ceil() as usize;
+    let line = |name: String, count: u64, bytes: u64| {
+        let bar = (count as f64 / longest as f64 * BAR).ceil() as usize;
         vec![
-            size_label(class.up_to as usize),
-            class.count.to_string(),
-            percent(class.bytes as f64 / messages.bytes.max(1) as f64),
+            name,
+            count.to_string(),
+            percent(bytes as f64 / messages.bytes.max(1) as f64),
             "█".repeat(bar),
         ]
-    });
+    };
+    let is_rare = |class: &&SizeClass| {
+        class.count < messages.count / RARE && class.bytes < messages.bytes / RARE
+    };
+    let (rare, usual): (Vec<&SizeClass>, Vec<&SizeClass>) =
+        messages.by_size.iter().partition(is_rare);
+    let mut rows: Vec<Vec<String>> = usual
+        .iter()
+        .map(|class| line(size_label(class.up_to as usize), class.count, class.bytes))
+        .collect();
+    if !rare.is_empty() {
+        let count = rare.iter().map(|class| class.count).sum();
+        let bytes = rare.iter().map(|class| class.bytes).sum();
+        rows.push(line("others".into(), count, bytes));
+    }
     let header = ["up to", "messages", "bytes", ""]
         .map(String::from)
         .to_vec();
     let table = Table {
         header,
-        rows: rows.collect(),
+        rows,
         right_aligned: vec![0, 1, 2],
     };
     let name = &comparison.machines[row.machine].name;

@@ -6,12 +6,38 @@
 
 use anyhow::Result;
 
-use crate::Request;
 use crate::advice::Advice;
 use crate::jobs::{Runner, Task};
-use crate::record::Record;
+use crate::machine::Machine;
+use crate::record::{Record, Recordings};
 use crate::report::Row;
 use crate::work::Measure;
+use crate::{Request, first_values};
+
+/// A number of ranks is far from the best if it takes this much longer on the first machine: no
+/// recording more changes the answer.
+const FAR: f64 = 1.25;
+
+/// The numbers of ranks that are far from the best one.
+pub(crate) fn far(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec<usize>> {
+    // With prices fewer ranks may be better although they take longer.
+    if request.quick || record.counts.len() < 2 || request.machines.iter().any(Machine::has_price) {
+        return Ok(Vec::new());
+    }
+    let plain = |of: &Recordings| Task::plain(0, of.ranks);
+    let tasks: Vec<Task> = record.counts.iter().map(plain).collect();
+    runner.phase("replaying on the first machine", Some(tasks.len()));
+    let values = first_values(request, record, runner, &tasks)?;
+    let best = values
+        .iter()
+        .flatten()
+        .copied()
+        .fold(f64::INFINITY, f64::min);
+    let is_far = |value: &Option<f64>| value.is_some_and(|value| value > best * FAR);
+    let counts = record.counts.iter().zip(&values);
+    let far = counts.filter(|(_, value)| is_far(value));
+    Ok(far.map(|(of, _)| of.ranks).collect())
+}
 
 /// Finds the times of each row without each of its recordings.
 pub(crate) fn find(
@@ -24,14 +50,10 @@ pub(crate) fn find(
     if request.quick {
         return Ok(());
     }
+    let far = far(request, record, runner)?;
     let phase = "replaying each recording left out in turn";
-    replay(
-        request,
-        record,
-        runner,
-        rows,
-        (measure, phase, &|row| row.machine == 0),
-    )?;
+    let is_first = |row: &Row| row.machine == 0 && !far.contains(&row.ranks);
+    replay(request, record, runner, rows, (phase, measure, &is_first))?;
     let answer = Advice::of(rows, &request.machines);
     let at_stake = match could_change(&answer, rows) {
         true => [answer.best(), answer.challenger()],
@@ -46,7 +68,7 @@ pub(crate) fn find(
         record,
         runner,
         rows,
-        (measure, phase, &is_at_stake),
+        (phase, measure, &is_at_stake),
     )?;
     shift(request, rows);
     Ok(())
@@ -59,8 +81,8 @@ fn could_change(answer: &Advice, rows: &[Row]) -> bool {
         .iter()
         .find(|row| (row.machine, row.ranks) == (0, answer.ranks));
     let changes = first.and_then(|row| {
-        let time = row.value?;
-        let changes = row.without.iter().map(|other| (other / time - 1.0).abs());
+        let value = row.value?;
+        let changes = row.without.iter().map(|other| (other / value - 1.0).abs());
         changes.reduce(f64::max)
     });
     answer.rival.is_some() && changes.is_some_and(|most| answer.lead - 1.0 <= 2.0 * most)
@@ -72,7 +94,7 @@ fn replay(
     record: &Record,
     runner: &mut Runner,
     rows: &mut [Row],
-    (measure, phase, is_wanted): (Measure, &str, &dyn Fn(&Row) -> bool),
+    (phase, measure, is_wanted): (&str, Measure, &dyn Fn(&Row) -> bool),
 ) -> Result<()> {
     let recordings = |row: &Row| record.of(row.ranks).map_or(0, |of| of.traces.len());
     let wanted = rows.iter().filter(|row| is_wanted(row));
@@ -90,12 +112,12 @@ fn replay(
     for (task, outcome) in tasks.iter().zip(runner.replay(request, record, &tasks)?) {
         let of = |row: &&mut Row| (row.machine, row.ranks) == (task.machine, task.ranks);
         let row = rows.iter_mut().find(of);
-        let of = record.of(task.ranks);
-        let marks = of.and_then(|of| of.marks(task.without, &request.wanted));
+        let marks = record.of(task.ranks);
+        let marks = marks.and_then(|of| of.marks(task.without, &request.wanted));
         if let (Some(row), Ok(summary)) = (row, outcome) {
             let start = row.start.unwrap_or(0.0);
-            row.without
-                .extend(measure.seconds(marks.as_ref(), &summary, start));
+            let seconds = measure.seconds(marks.as_ref(), &summary, start);
+            row.without.extend(seconds);
         }
     }
     Ok(())
@@ -108,12 +130,12 @@ fn shift(request: &Request, rows: &mut [Row]) {
     let firsts: Vec<_> = firsts.collect();
     for row in rows.iter_mut().filter(|row| row.without.is_empty()) {
         let first = firsts.iter().find(|first| first.0 == row.ranks);
-        let (Some((_, usual, without)), Some(time)) = (first, row.value) else {
+        let (Some((_, usual, without)), Some(value)) = (first, row.value) else {
             continue;
         };
         let scale = |machine: usize| request.machines[machine].compute_scale as f64;
         let scale = scale(row.machine) / scale(0);
-        let changed = without.iter().map(|other| time + (other - usual) * scale);
+        let changed = without.iter().map(|other| value + (other - usual) * scale);
         row.without = changed.collect();
     }
 }

@@ -301,8 +301,12 @@ impl Figure<'_> {
         let text = plain(total);
         hide(out, self.has_values);
         out.raw("\" x=\"").percent((left + right) / 2.0);
-        out.raw("\" y=\"").percent(end);
         let is_below = end > floor;
+        let foot = match is_below {
+            true => end,
+            false => self.top(self.upward.place(self.plot.label_foot(at, (x, value)))),
+        };
+        out.raw("\" y=\"").percent(foot);
         out.raw(if is_below {
             "\" dy=\"14\">"
         } else {

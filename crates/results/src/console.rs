@@ -65,9 +65,9 @@ impl Console {
         self.say_without_bar(&format!("{what}: {remark}"));
     }
 
-    /// Begins a phase of `steps` steps of which readers without a bar learn nothing.
-    pub fn phase_without_line(&mut self, what: &str, steps: usize) {
-        self.begin(what, Some(steps));
+    /// Begins such a phase, of which readers without a bar learn nothing.
+    pub fn phase_without_line(&mut self, what: &str, steps: Option<usize>) {
+        self.begin(what, steps);
     }
 
     fn begin(&mut self, what: &str, steps: Option<usize>) {

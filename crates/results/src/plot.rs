@@ -295,6 +295,15 @@ impl Plot {
         (!is_covered).then(|| self.reach(at, (x, value)).1)
     }
 
+    /// The value above which the one at the end of the bar of series `at` is written: its end, or
+    /// that of its range.
+    pub fn label_foot(&self, at: usize, (x, value): (f64, f64)) -> f64 {
+        let (_, end) = self.reach(at, (x, value));
+        let mut ranges = self.series[at].band.iter().flatten();
+        let range = ranges.find(|range| range.0 == x);
+        range.map_or(end, |(_, _, most)| most.max(end))
+    }
+
     fn stacked_at<'a>(&self, all: &'a [Series], x: f64) -> impl Iterator<Item = f64> + use<'a> {
         let stacked = all
             .iter()

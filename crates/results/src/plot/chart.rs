@@ -240,6 +240,7 @@ impl Drawing<'_> {
             let scale = self.pen.scale;
             let shift = (-12 * scale as i32, -18 * scale as i32);
             let text = Text::new(plain(total), shift, font(14, scale));
+            let (_, top) = self.place((x, self.plot.label_foot(self.at, (x, value))));
             area.draw(&(EmptyElement::at(((left + right) / 2.0, top)) + text))?;
         }
         Ok(())

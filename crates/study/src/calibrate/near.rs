@@ -33,7 +33,7 @@ pub(super) fn nearest(
     let (groups, reasons) = groups(figures, &|_: &str| Ok(String::new()));
     refused(figures, &reasons)?;
     let tasks = candidates.len() * groups.len();
-    console.phase_without_line("the nearest machine", tasks);
+    console.phase_without_line("the nearest machine", Some(tasks));
     let found = predict(command, figures, &groups, &candidates, console)?;
     let distance = |found: &Vec<f64>| -> Result<f64> {
         let each = figures.iter().zip(found).map(|(figure, found)| {

@@ -97,7 +97,7 @@ impl<'a> Runs<'a> {
             .map(|file| format!("{}:{TRIAL}", file.display()))
             .collect();
         let tasks = machines.len() * self.groups.len();
-        console.phase_without_line(part, tasks);
+        console.phase_without_line(part, Some(tasks));
         predict(self.command, self.figures, &self.groups, &words, console)
     }
 }
