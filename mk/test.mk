@@ -118,7 +118,7 @@ simulate:
 .PHONY: choices
 choices: stage
 	python3 tests/collectives/choice.py --whole --page docs/collectives-choice.md --keep build/choices.json
-	python3 tests/collectives/messages.py --prefix build --streams --page docs/messages-choice.md
+	python3 tests/collectives/messages.py --prefix build --streams --programs --derived --page docs/messages-choice.md
 
 # Every parser of bytes that others write, under libFuzzer, each for FUZZ_SECONDS; then the share of its lines that was reached.
 # `make fuzz OPTIONS='--only frames --keep'` runs one and keeps its inputs. A target is a file of crates/fuzzed.

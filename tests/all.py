@@ -90,7 +90,7 @@ def preparation(full: bool) -> list[Step]:
         # The algorithms of collectives that costs choose, compared with the best ones.
         Step("choice", python("collectives/choice.py", *PREFIX), after=("stage",), long=True),
         # The same for the protocols of messages.
-        Step("protocols", python("collectives/messages.py", *PREFIX, *([] if full else ["--quick"])), after=("stage",),
+        Step("protocols", python("collectives/messages.py", *PREFIX, "--programs" if full else "--quick"), after=("stage",),
              long=True),
     ]
 

@@ -197,10 +197,6 @@ class Result:
         return ", ".join(limit for limit, time in self.limits.items() if time <= 1.001 * least)
 
 
-def rows(derived_too: bool) -> list[Row]:
-    return USUAL + FURTHER + (derived() if derived_too else [])
-
-
 def limit_case(row: Row, results: list[Result]) -> Case:
     def run(world: World) -> str:
         if row.words.startswith("lmp") and not world.lammps:
@@ -216,7 +212,7 @@ def limit_case(row: Row, results: list[Result]) -> Case:
 
 
 # Two rails, and one of them: the loop of each program.
-RAILS = [(words, system, changes) for words in ("cg S", "lu S", "is S", "mg S", "ft S", "ring 6000 50", "halo 5000 50", "alltoall 7000 20")
+RAILS = [(words, system, changes) for words in ("cg S", "lu S", "is S", "mg S", "ft S", "ring 6000 1000", "halo 5000 1000", "alltoall 7000 200")
          for system, changes in (("qdr", ()), ("qdr", IN_HASWELL), ("fdr", ()), ("edr", ()), ("hdr", ()))]
 
 
@@ -231,6 +227,11 @@ def rails_case(words: str, system: str, changes: tuple, results: list) -> Case:
             raise Problem(note)
         return note
     return Case(f"rails for {words} on {where}", run)
+
+
+def cases(derived_too: bool, limits: list[Result], rails: list) -> list[Case]:
+    rows = USUAL + FURTHER + (derived() if derived_too else [])
+    return [limit_case(row, limits) for row in rows] + [rails_case(*of_rails, rails) for of_rails in RAILS]
 
 
 def page(results: list[Result], rails: list) -> list[str]:

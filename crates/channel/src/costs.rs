@@ -580,12 +580,16 @@ mod tests {
     }
 
     #[test]
-    fn a_late_answer_keeps_all_packets_eager() {
+    fn where_answers_to_reads_are_late_announced_messages_are_written() {
         let slow = PathCosts {
             read_ns: QDR.read_ns + 10_000,
             ..QDR
         };
-        assert_eq!(slow.with_limit(16 << 10, true).eager, 16 << 10);
+        assert_eq!(slow.announced(1 << 20), slow.written(1 << 20));
+        assert_eq!(QDR.announced(1 << 20), QDR.read(1 << 20));
+        // The answer takes longer than a read, so more messages leave at once.
+        let limit = |path: PathCosts| path.with_limit(16 << 10, true).eager;
+        assert!(limit(slow) > limit(QDR));
     }
 
     #[test]

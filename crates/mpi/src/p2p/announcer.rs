@@ -3,8 +3,9 @@
 //! The posted size is not the size of the message, and an announcement without a message is a loss.
 //! So a long receive is announced only where long messages with its key have usually met receives
 //! that waited for them. Over several rails short receives are announced too, where their messages
-//! have usually been written to announced receives. That is tried at the first receive with a key,
-//! and again from time to time, after ever longer pauses.
+//! have usually been written to announced receives. That is tried once several receives with a key
+//! wait at a time, or after some of them, and again from time to time, after ever longer pauses: a
+//! trial in vain costs as much as a short message.
 
 use std::collections::HashMap;
 
@@ -18,6 +19,8 @@ const OPEN: usize = 64;
 const SURE: i8 = 4;
 /// Loss of score for a receive that was announced in vain.
 const IN_VAIN: i8 = 2;
+/// Pause before the first trial, in such receives, where they do not wait together.
+const FIRST_PAUSE: u32 = 16;
 /// Longest pause between two trials, in receives with no other of their key before them.
 const LONGEST_PAUSE: u32 = 1024;
 
@@ -49,6 +52,7 @@ struct Habit {
     /// Receives between two trials, and those since the last trial.
     pause: u32,
     paused: u32,
+    was_tried: bool,
 }
 
 impl Habit {
@@ -56,8 +60,16 @@ impl Habit {
         Habit {
             peer,
             score: 0,
-            pause: 0,
+            pause: FIRST_PAUSE,
             paused: 0,
+            was_tried: false,
+        }
+    }
+
+    /// Several receives wait at a time: a stream gains most from announcements.
+    fn try_next(&mut self) {
+        if !self.was_tried {
+            self.pause = 0;
         }
     }
 
@@ -66,7 +78,7 @@ impl Habit {
         let is_due = self.paused >= self.pause;
         if is_due {
             self.pause = (self.pause * 2).clamp(1, LONGEST_PAUSE);
-            (self.paused, self.score) = (0, 1);
+            (self.paused, self.score, self.was_tried) = (0, 1, true);
         } else {
             self.paused += 1;
         }
@@ -140,6 +152,9 @@ impl Announcer {
             return false;
         }
         let habit = self.habits.entry(topic).or_insert_with(|| Habit::new(peer));
+        if !is_first {
+            habit.try_next();
+        }
         habit.score > 0 || is_first && habit.try_again()
     }
 
@@ -227,7 +242,7 @@ mod tests {
                 announcer.disappoint(&SHORT);
             }
         }
-        assert_eq!(tried[..6], [0, 2, 5, 10, 19, 36]);
+        assert_eq!(tried[..6], [16, 49, 114, 243, 500, 1013]);
         assert!(tried.len() < 20, "{tried:?}");
         assert!(!announcer.is_worth(LONG, 4, true), "another experience");
     }
@@ -235,6 +250,8 @@ mod tests {
     #[test]
     fn a_short_receive_of_use_is_announced_again_with_those_behind_it() {
         let mut announcer = Announcer::new(true, false);
+        assert!(!announcer.is_worth(SHORT, 4, true) && !announcer.is_worth(SHORT, 4, false));
+        // They wait together, so it is tried at once.
         assert!(announcer.is_worth(SHORT, 4, true) && announcer.is_worth(SHORT, 4, false));
         announcer.disappoint(&SHORT);
         announcer.confirm(&SHORT);
