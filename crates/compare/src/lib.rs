@@ -19,6 +19,7 @@ mod jobs;
 pub mod machine;
 pub mod main_loop;
 mod measured;
+mod messages;
 mod page;
 mod plan;
 pub mod prediction;
@@ -76,7 +77,7 @@ pub struct Request {
     pub recordings: Option<usize>,
     /// The times alone, by one recording: the certainty is not searched.
     pub quick: bool,
-    /// The rows whose time is divided into its shares. Quickly it is that of the answer.
+    /// The rows whose time is divided into its shares; quickly none.
     pub divided: Divided,
     /// The folder in which the program runs.
     pub folder: RunFolder,

@@ -1,16 +1,14 @@
 //! A comparison as a page.
 
 use fabric::catalogue::UncertainValue;
-use profile::Summary;
 use report::{Axis, Block, Made, Page, Plot, Section, Series, assumptions};
-use results::sizes::size_label;
 use results::table::{Table, significant};
 
 use crate::bounds::Bounds;
 use crate::machine::Hardware;
-use crate::measured;
 use crate::report::{Comparison, Outcome, Row};
 use crate::show;
+use crate::{measured, messages};
 
 /// The page of a comparison. `uncertain` has the inferred and assumed values of each machine.
 pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]) -> Page {
@@ -32,7 +30,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
             None => Section::new("Words", vec![terms()]),
         },
     ];
-    sections.extend(messages(comparison));
+    sections.extend(messages::section(comparison));
     sections.extend(show::deciding(comparison).map(|table| {
         let text = "Each inferred or assumed value of the two best machines was changed by 20 % in both directions. These values alone change \
                     the answer:";
@@ -308,31 +306,4 @@ fn machines(comparison: &Comparison) -> Section {
     let text = "Latency is the time of a write of 8 B between the hosts that are furthest apart, without MPI; the peak is that of all rails \
                 together. The command \"fishplate fabric show NAME\" prints every value with its source.";
     Section::new("The machines", vec![table.into(), Block::Text(text.into())])
-}
-
-/// The number of messages by size: a plot, and its numbers in a closed table.
-fn messages(comparison: &Comparison) -> Option<Section> {
-    let (title, mut table) = show::sizes(comparison)?;
-    // The plot has the bars.
-    table.header.pop();
-    table.rows.iter_mut().for_each(|row| drop(row.pop()));
-    let ranks = comparison.advice.ranks;
-    let mut rows = comparison.rows.iter().filter(|row| row.ranks == ranks);
-    let Summary { messages, .. } = rows.find_map(|row| row.summary())?;
-    let classes = messages.by_size.iter().filter(|class| class.count > 0);
-    let classes: Vec<_> = classes.collect();
-    let names = classes.iter().map(|class| size_label(class.up_to as usize));
-    let points = classes
-        .iter()
-        .enumerate()
-        .map(|(at, class)| (at as f64, class.count as f64));
-    let plot = Plot {
-        title: "Messages by size".into(),
-        x: Axis::named("size, up to", names.collect()),
-        y: Axis::linear("messages", ""),
-        series: vec![Series::bars("messages", points.collect())],
-        ..Plot::default()
-    };
-    let numbers = Block::Folded("Their numbers and bytes".into(), table);
-    Some(Section::new(title, vec![plot.into(), numbers]))
 }

@@ -130,3 +130,68 @@ impl Request {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::Machine;
+    use crate::work::Wanted;
+    use fabric::System;
+    use fabric::catalogue::Catalogue;
+    use fabric::components::Part;
+
+    /// A comparison of these machines with these numbers of ranks.
+    pub(crate) fn request(machines: &[&str], ranks: &[usize]) -> Request {
+        let machine = |name: &&str| {
+            let sheet = Catalogue::builtin().sheet(System::KIND, name).unwrap();
+            Machine::new(name, sheet).unwrap()
+        };
+        Request {
+            machines: machines.iter().map(machine).collect(),
+            ranks: ranks.into(),
+            per_host: 1,
+            options: Vec::new(),
+            program: vec!["./a".into(), "100".into()],
+            keep: None,
+            reuse: None,
+            wanted: Wanted::default(),
+            recordings: None,
+            quick: false,
+            divided: Divided::BestRanks,
+            folder: RunFolder::Scratch,
+        }
+    }
+
+    #[test]
+    fn the_runs_are_counted() {
+        let usual = request(&["qdr", "2xqdr", "fdr", "edr"], &[8, 16]);
+        let quick = Request {
+            quick: true,
+            ..usual.clone()
+        };
+        let whole = Request {
+            divided: Divided::All,
+            ..usual.clone()
+        };
+        // Recordings, one replay on each machine, and recordings left out on the first; then with a
+        // free start the first machine and all with the best number of ranks, and 13 ideal ones.
+        let counts = [&usual, &quick, &whole].map(|request| {
+            let runs = request.runs(None);
+            (runs.recordings, runs.replays)
+        });
+        assert_eq!(counts, [(6, 8 + 6 + 5 + 13), (2, 8), (6, 8 + 6 + 8 + 26)]);
+        assert!(
+            usual
+                .announced(None)
+                .starts_with("./a runs 38 times or more; ")
+        );
+        assert!(quick.announced(None).starts_with("./a runs 10 times; "));
+        let says = usual.dry_run().unwrap();
+        assert!(
+            says.contains("38 times, then usually 2 to 40 times")
+                && says.contains("each other's hosts")
+                && says.contains("8 times more for each pair of recordings"),
+            "{says}"
+        );
+    }
+}

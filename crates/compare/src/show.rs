@@ -1,17 +1,16 @@
 //! A comparison as tables and as JSON.
 
 use fabric::accuracy::Certainty;
-use profile::{SizeClass, Summary};
-use results::sizes::size_label;
+use profile::Summary;
 use results::table::{Table, significant};
 use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
 use crate::hosts::Exchange;
 use crate::machine::Hardware;
-use crate::measured;
 use crate::report::{Comparison, Outcome, Row};
 use crate::work::Measure;
+use crate::{measured, messages};
 
 /// The comparison as text, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
@@ -38,8 +37,8 @@ pub fn text(comparison: &Comparison) -> String {
     if let Some(table) = shares(comparison, false) {
         text += &format!("\n{}:\n\n{}", shares_of(comparison), table.text());
     }
-    if let Some((title, table)) = sizes(comparison) {
-        text += &format!("\n{title}:\n\n{}", table.text());
+    if let Some(sentence) = messages::sentence(comparison) {
+        text += &format!("\n{}\n", wrapped(&sentence));
     }
     if let Some(table) = deciding(comparison) {
         text += &format!("\n{}", table.text());
@@ -365,60 +364,6 @@ pub(crate) fn shares(comparison: &Comparison, is_wide: bool) -> Option<Table> {
         rows: rows.collect(),
     };
     (!table.rows.is_empty()).then_some(table)
-}
-
-/// A size is rare if it has less than one of so many messages and bytes.
-const RARE: u64 = 100;
-/// The widest bar of the histogram, in columns.
-const BAR: f64 = 30.0;
-
-/// The histogram of the sizes of messages, with its title.
-pub(crate) fn sizes(comparison: &Comparison) -> Option<(String, Table)> {
-    let most = comparison.advice.ranks;
-    let row = comparison
-        .rows
-        .iter()
-        .find(|row| row.ranks == most && row.summary().is_some())?;
-    let Summary { messages, .. } = row.summary()?;
-    let longest = messages
-        .by_size
-        .iter()
-        .map(|class| class.count)
-        .max()
-        .unwrap_or(1);
-    let line = |name: String, count: u64, bytes: u64| {
-        let bar = (count as f64 / longest as f64 * BAR).ceil() as usize;
-        vec![
-            name,
-            count.to_string(),
-            percent(bytes as f64 / messages.bytes.max(1) as f64),
-            "█".repeat(bar),
-        ]
-    };
-    let is_rare = |class: &&SizeClass| {
-        class.count < messages.count / RARE && class.bytes < messages.bytes / RARE
-    };
-    let (rare, usual): (Vec<&SizeClass>, Vec<&SizeClass>) =
-        messages.by_size.iter().partition(is_rare);
-    let mut rows: Vec<Vec<String>> = usual
-        .iter()
-        .map(|class| line(size_label(class.up_to as usize), class.count, class.bytes))
-        .collect();
-    if !rare.is_empty() {
-        let count = rare.iter().map(|class| class.count).sum();
-        let bytes = rare.iter().map(|class| class.bytes).sum();
-        rows.push(line("others".into(), count, bytes));
-    }
-    let header = ["up to", "messages", "bytes", ""]
-        .map(String::from)
-        .to_vec();
-    let table = Table {
-        header,
-        rows,
-        right_aligned: vec![0, 1, 2],
-    };
-    let name = &comparison.machines[row.machine].name;
-    Some((format!("Messages between {most} ranks, on {name}"), table))
 }
 
 /// The table of the assumptions that would change the answer.

@@ -139,3 +139,50 @@ fn shift(request: &Request, rows: &mut [Row]) {
         row.without = changed.collect();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::request;
+    use profile::Summary;
+
+    /// Rows of two machines with 8 ranks: the seconds that decide, and those of the first machine
+    /// without each recording.
+    fn rows(request: &Request, seconds: [f64; 2], without: &[f64]) -> Vec<Row> {
+        let row = |machine: usize| {
+            let mut row = Row::new(request, machine, 8, Ok(Summary::default()));
+            row.value = Some(seconds[machine]);
+            row
+        };
+        let mut rows = vec![row(0), row(1)];
+        rows[0].without = without.to_vec();
+        rows
+    }
+
+    #[test]
+    fn other_machines_change_by_as_much_as_the_first() {
+        let mut request = request(&["qdr", "edr"], &[8]);
+        let mut rows = rows(&request, [10.0, 6.0], &[10.0, 9.0, 12.0]);
+        shift(&request, &mut rows);
+        assert_eq!(rows[1].without, [6.0, 5.0, 8.0]);
+        // Processors that are twice as fast have half the change.
+        request.machines[1] = request.machines[1].clone().with_speed(2.0);
+        rows[1].without.clear();
+        shift(&request, &mut rows);
+        assert_eq!(rows[1].without, [6.0, 5.5, 7.0]);
+    }
+
+    #[test]
+    fn a_small_lead_is_looked_at_more_closely() {
+        let request = request(&["qdr", "edr"], &[8]);
+        let changes = |seconds, without: &[f64]| {
+            let rows = rows(&request, seconds, without);
+            could_change(&Advice::of(&rows, &request.machines), &rows)
+        };
+        // A recording changes the first machine's time by 3 %, and the lead is 5 %, then 10 %.
+        assert!(changes([10.5, 10.0], &[10.5, 10.815]));
+        assert!(!changes([11.0, 10.0], &[11.0, 11.33]));
+        // Of equal machines none is ahead.
+        assert!(!changes([10.1, 10.0], &[10.1, 12.0]));
+    }
+}
