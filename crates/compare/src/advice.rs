@@ -291,10 +291,19 @@ impl Advice {
         let named = self.equals.iter().copied().chain(self.challenger());
         let named = results::table::distinct(named);
         let of = |key: &str| -> Option<String> {
-            let parts = named.iter().filter_map(|at| {
-                let found = self.stand_ins[*at].iter().find(|one| one.key == key)?;
-                Some(format!("{} for {}", found.part, self.names[*at]))
-            });
+            let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
+            for at in &named {
+                let Some(found) = self.stand_ins[*at].iter().find(|one| one.key == key) else {
+                    continue;
+                };
+                let name = self.names[*at].as_str();
+                match parts.iter_mut().find(|(part, _)| *part == found.part) {
+                    Some((_, names)) => names.push(name),
+                    None => parts.push((&found.part, vec![name])),
+                }
+            }
+            let parts = parts.iter();
+            let parts = parts.map(|(part, names)| format!("{part} for {}", names.join(" and ")));
             let parts: Vec<String> = parts.collect();
             (!parts.is_empty()).then(|| parts.join(", "))
         };
@@ -415,6 +424,13 @@ mod tests {
         let wanted = "Stand-ins, which are assumed: hosts (haswell for edr, nehalem for qdr); costs of the MPI library (haswell \
                       for edr, nehalem for qdr).";
         assert!(says.ends_with(wanted), "{says}");
+        // One part for several machines is named once.
+        let machines = [machine("qdr"), machine("2xqdr")];
+        let says = Advice::of(&[row(0, 8, 2.0, 0.1), row(1, 8, 1.0, 0.1)], &machines).sentence();
+        assert!(
+            says.ends_with("costs of the MPI library (nehalem for 2xqdr and qdr)."),
+            "{says}"
+        );
     }
 
     #[test]
