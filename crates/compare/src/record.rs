@@ -313,7 +313,7 @@ mod tests {
 
     fn trace(ranks: usize) -> String {
         let mut text = format!(
-            "# fishplate: what each rank computed before each of its calls, in nanoseconds\nversion 2\nprogram ./a 1\nranks {ranks}\n"
+            "# fishplate: what each rank computed before each of its calls, in nanoseconds\nversion 3\nprogram ./a 1\nranks {ranks}\n"
         );
         for rank in 0..ranks {
             text += &format!("rank {rank} calls 1\nMPI_Finalize 5\n");
