@@ -375,11 +375,12 @@ mod tests {
         let text: String = [
             "MPI_Finalize 5",
             "MPI_Send 7\nMPI_Finalize 2",
-            "MPI_Finalize 8",
+            "MPI_Recv 4\nMPI_Finalize 4",
         ]
         .map(with)
         .concat()
-        .replace("calls 1\nMPI_Send", "calls 2\nMPI_Send");
+        .replace("calls 1\nMPI_Send", "calls 2\nMPI_Send")
+        .replace("calls 1\nMPI_Recv", "calls 2\nMPI_Recv");
         let record = Record::parse(&text, "./a 1").unwrap();
         let of = record.of(1).unwrap();
         assert!(!of.are_aligned());
