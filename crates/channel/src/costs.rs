@@ -22,9 +22,6 @@ const NEXT_RAIL: u64 = 330;
 const HOME: u64 = 1 << 10;
 /// Longest copy that stays in caches, in bytes: longer ones also wait for the memory.
 const CACHED: u64 = 1 << 10;
-/// Time by which a rank that also polls for completions of transfers finds something late, in
-/// nanoseconds: a round of empty polls.
-const LATE: u64 = 80;
 /// Bytes of a packet that announces a message.
 const ANNOUNCEMENT: u64 = 48;
 /// Bytes of a packet that opens the receiver's buffer to the sender.
@@ -287,13 +284,10 @@ impl PathCosts {
         MessageCosts {
             is_short: false,
             sending: announcement.sending,
-            flight: announcement.flight
-                + self.read_ns.saturating_sub(read)
-                + self.storing(bytes)
-                + self.late(),
+            flight: announcement.flight + self.read_ns.saturating_sub(read) + self.storing(bytes),
             receiving: announcement.receiving + self.expose_ns + read + self.send_ns + self.post_ns,
             moving: self.transfer(bytes),
-            report: report.flight + report.receiving + 2 * self.late(),
+            report: report.flight + report.receiving,
         }
     }
 
@@ -331,11 +325,11 @@ impl PathCosts {
         MessageCosts {
             is_short: false,
             sending: start.sending + self.post_ns,
-            flight: self.flight_ns + self.fetch_ns + self.storing(bytes) + self.late(),
+            flight: self.flight_ns + self.fetch_ns + self.storing(bytes),
             receiving: start.receiving + self.poll_ns,
             moving: self.transfer(bytes),
             // The acknowledgement of the write.
-            report: self.flight_ns + 2 * self.late(),
+            report: self.flight_ns,
         }
     }
 
@@ -357,11 +351,6 @@ impl PathCosts {
             },
             report: rest.report,
         }
-    }
-
-    /// [`LATE`], where a device reports completions.
-    fn late(&self) -> u64 {
-        LATE * (1 - self.by_processor)
     }
 
     /// Additional time of bytes that buses store before they pass them on, in nanoseconds.
