@@ -29,8 +29,8 @@ pub(crate) fn divide_all(
         let measure = divide(request, record, rows, &free);
         let answer = Advice::of(rows, &request.machines);
         let is_wanted = |row: &Row| match (measure, request.divided()) {
-            (Measure::Loop, None) => false,
-            (Measure::Loop, Some(Divided::BestRanks)) => {
+            (Measure::Loop | Measure::WholeLoop, None) => false,
+            (Measure::Loop | Measure::WholeLoop, Some(Divided::BestRanks)) => {
                 row.machine == 0 || row.ranks == answer.ranks
             }
             _ => true,

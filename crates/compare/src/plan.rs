@@ -82,8 +82,7 @@ impl Request {
 
     /// The number of runs for the user, before the first.
     pub(crate) fn announced(&self, recorded: Option<&Record>) -> String {
-        let more = if self.has_search() { " or more" } else { "" };
-        self.runs_line(recorded, more)
+        self.runs_line(recorded, " or more")
     }
 
     fn runs_line(&self, recorded: Option<&Record>, more: &str) -> String {
@@ -185,7 +184,11 @@ pub(crate) mod tests {
                 .announced(None)
                 .starts_with("./a runs 38 times or more; ")
         );
-        assert!(quick.announced(None).starts_with("./a runs 10 times; "));
+        assert!(
+            quick
+                .announced(None)
+                .starts_with("./a runs 10 times or more; ")
+        );
         let says = usual.dry_run().unwrap();
         assert!(
             says.contains("38 times, then usually 2 to 40 times")
