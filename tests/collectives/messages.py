@@ -92,7 +92,7 @@ def page(results: list[dict], of_programs: list[str]) -> str:
             best = next(choice for choice in point["choices"] if choice["choice"] == point["best"])
             text.append(f"| {point['benchmark']} | {point['fabric']} | {point['size']} B | {point['taken']} | {point['default']['median']} | "
                         f"{point['best']} | {best['median']} | {point['regret']:.2f} |")
-    return "\n".join([*text, *of_programs]) + "\n"
+    return "\n".join([*text, *(["", *of_programs] if of_programs else [])]) + "\n"
 
 
 def main() -> int:

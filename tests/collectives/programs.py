@@ -238,7 +238,8 @@ def page(results: list[Result], rails: list) -> list[str]:
     """The section about programs."""
     text = ["## Programs", "",
             "`tests/collectives/messages.py --programs` runs whole programs without computing, under the default limit of eager messages and under "
-            f"`FISHPLATE_EAGER_LIMIT` of {', '.join(LIMITS)}. A packet holds 16 KiB, so the last three are one. *Best*: the limits with the least time.", "",
+            f"`FISHPLATE_EAGER_LIMIT` of {', '.join(LIMITS)}. A packet holds 16 KiB, so the last three are one. *Best*: the limits with the least time. No limit changes the memory of a peer: a ring of "
+            "256 KiB and as much to build packets, at each end.", "",
             "| program | ranks | machine | default, ms | best, ms | best limits | above the best |", "| --- | ---: | --- | ---: | ---: | --- | ---: |"]
     for result in results:
         row, least = result.row, min(result.limits.values())
