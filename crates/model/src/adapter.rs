@@ -439,10 +439,9 @@ impl MachineModel {
                 continue;
             }
             let qp = &self.qps[stream as usize / 2];
-            self.heed(if stream % 2 == 0 {
-                qp.to_send
-            } else {
-                qp.answer
+            self.heed(match stream % 2 {
+                0 => qp.to_send,
+                _ => qp.answer,
             });
             self.qps[stream as usize / 2].paced = now + self.timing(adapter).pace(len);
             let end = self.read(adapter, now, len, stream);
