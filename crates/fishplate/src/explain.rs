@@ -217,17 +217,17 @@ fn ruled_out<'a>(sizes: impl Iterator<Item = &'a SizeChoice>) -> String {
             .iter()
             .filter(|other| other.choice != ANNOUNCED)
         {
-            let Some(why) = &other.ruled_out_by else {
+            let Some(why) = other.ruled_out_by.as_deref() else {
                 continue;
             };
             let known = lines
                 .iter_mut()
-                .find(|(choice, by, ..)| (*choice, *by) == (&other.choice, why));
+                .find(|line| line.0 == other.choice && line.1 == why);
             match known {
                 Some((_, _, from, to)) => {
                     (*from, *to) = ((*from).min(size.size), (*to).max(size.size))
                 }
-                None => lines.push((&other.choice, why, size.size, size.size)),
+                None => lines.push((other.choice.as_str(), why, size.size, size.size)),
             }
         }
     }
