@@ -34,7 +34,7 @@ help:
 demo:
 	@scripts/needs.sh cc
 	@if [ -e $(BUILT)/command/fishplate ]; then $(MAKE) --no-print-directory tree; else \
-	    echo 'The first build takes 2 to 4 minutes on two cores; the demonstration follows, half a minute.'; \
+	    echo 'The first build takes some minutes; the demonstration follows, half a minute.'; \
 	    $(MAKE) --no-print-directory -j2 first-tree; fi
 	@scripts/demo.sh
 
