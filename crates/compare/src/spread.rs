@@ -53,7 +53,7 @@ pub(crate) fn find(
     let far = far(request, record, runner)?;
     let phase = "replaying each recording left out in turn";
     let is_first = |row: &Row| row.machine == 0 && !far.contains(&row.ranks);
-    replay(request, record, runner, rows, (phase, measure, &is_first))?;
+    replay(request, record, runner, rows, measure, phase, is_first)?;
     let answer = Advice::of(rows, &request.machines);
     let at_stake = match could_change(&answer, rows) {
         true => [answer.best(), answer.challenger()],
@@ -63,13 +63,7 @@ pub(crate) fn find(
         row.machine != 0 && row.ranks == answer.ranks && at_stake.contains(&Some(row.machine))
     };
     let phase = "replaying the same on the two best machines";
-    replay(
-        request,
-        record,
-        runner,
-        rows,
-        (phase, measure, &is_at_stake),
-    )?;
+    replay(request, record, runner, rows, measure, phase, is_at_stake)?;
     shift(request, rows);
     Ok(())
 }
@@ -94,7 +88,9 @@ fn replay(
     record: &Record,
     runner: &mut Runner,
     rows: &mut [Row],
-    (phase, measure, is_wanted): (&str, Measure, &dyn Fn(&Row) -> bool),
+    measure: Measure,
+    phase: &str,
+    is_wanted: impl Fn(&Row) -> bool,
 ) -> Result<()> {
     let recordings = |row: &Row| record.of(row.ranks).map_or(0, |of| of.traces.len());
     let wanted = rows.iter().filter(|row| is_wanted(row));
