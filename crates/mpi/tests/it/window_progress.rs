@@ -222,11 +222,11 @@ fn modelled(machine: &str, settings: &[(&'static str, &'static str)]) -> (u64, u
             barrier(rank);
             let start = rank.now();
             if rank.rank() == 0 {
-                rank.enter("MPI_Barrier", SECOND);
+                rank.enter(mpi::ProgramCall::after(SECOND, "MPI_Barrier"));
                 times.lock().unwrap().1 = rank.now() - start;
             } else {
                 // The target computes already.
-                rank.enter("MPI_Win_lock", SECOND / 10);
+                rank.enter(mpi::ProgramCall::after(SECOND / 10, "MPI_Win_lock"));
                 let start = rank.now();
                 lock(rank, win, LOCK_EXCLUSIVE);
                 let put = Access::Put(out(&[1; 8]));

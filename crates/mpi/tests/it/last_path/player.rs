@@ -190,7 +190,7 @@ impl<'a> Player<'a> {
                 return Ok(found);
             }
             self.is_in_time(what, since, false);
-            self.rank.enter(what, pause);
+            self.rank.enter(mpi::ProgramCall::after(pause, what));
             self.rank.leave(false);
             pause = POLLING.min(pause * 2);
         }
