@@ -29,6 +29,8 @@ fn main() -> Result<()> {
     let machines = machines.into_iter().collect::<Result<Vec<_>>>()?;
     let page = Page {
         title: format!("Every kind of block, for {PROGRAM}"),
+        answer: "Take the first of two answers".into(),
+        certainty: "fairly sure".into(),
         lead: "A page for tests: made values, no measurement.".into(),
         sections: vec![
             Section::new("Curves", vec![curves().into(), generations().into()]),
