@@ -1,7 +1,7 @@
 //! A machine on which the start of a program is free.
 
 use crate::common::*;
-use device::{Access, Accounting, CallKey, Device, Effort, Node, ProgramCall};
+use device::{Access, Accounting, CallKey, Effort, Node, ProgramCall};
 use model::{CALL, Faults, MachineModel};
 
 /// A call that makes or frees an object, or another one.
