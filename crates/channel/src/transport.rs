@@ -8,7 +8,8 @@
 //!   causes an access out of bounds;
 //! - no transport knows tags or communicators.
 
-use crate::{PathCosts, Result};
+use crate::Result;
+use crate::costs::PathCosts;
 
 /// The head of a packet: three words of the layer above, which transports carry and do not read.
 pub type Head = [u64; 3];
