@@ -174,8 +174,8 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 }
 
 /// Repeats a call that found no rank, after announcing it to the trace. Without a trace, MPI is not
-/// running, which is a fatal error. `uses`: arguments that tell the call from others of its procedure.
-/// `used`: memory of the program, and whether the call writes it.
+/// running, which is a fatal error. `uses`: arguments that tell the call from others of its
+/// procedure. `used`: memory of the program, and whether the call writes it.
 #[inline(always)]
 pub fn announced(
     procedure: &'static str,

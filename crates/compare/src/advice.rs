@@ -1,7 +1,7 @@
 //! The answer: how many ranks, which machines, and how sure that is.
 //!
-//! Machines that are equally good are named together, the cheapest first, or the simplest first where
-//! nobody knows prices: a buyer takes the old machine if it does the work.
+//! Machines that are equally good are named together, the cheapest first, or the simplest first
+//! where nobody knows prices: a buyer takes the old machine if it does the work.
 
 use crate::certainty::{ModelWord, of_model};
 use crate::hosts::Exchange;
@@ -28,7 +28,8 @@ pub struct Advice {
     pub fastest: Option<usize>,
     /// The rival's time, or price times time, over that of the very best.
     pub lead: f64,
-    /// The least time, or price times time, of the other machines over that of the rival: at most 1.
+    /// The least time, or price times time, of the other machines over that of the rival: at most
+    /// 1.
     closest: f64,
     /// The last equal machine's time, or price times time, over that of the very best.
     pub spread: f64,
@@ -470,7 +471,8 @@ mod tests {
         let priced = [euro(&equal[0], "100"), euro(&equal[1], "100.10")];
         let of_money = Advice::of(&priced, &machines);
         assert_eq!((of_money.by_money, &of_money.equals), (true, &vec![0, 1]));
-        // Systems with as many rails of one rate by the year of their card, else in the user's order.
+        // Systems with as many rails of one rate by the year of their card, else in the user's
+        // order.
         let twins = [machine("r620-qdr"), machine("qdr"), machine("r610-qdr")];
         let rows = [0, 1, 2].map(|at| row(at, 2, 1.0, 0.5));
         assert_eq!(Advice::of(&rows, &twins).equals, [1, 2, 0]);

@@ -1,10 +1,10 @@
 //! What the network gives of a lead, and what the hosts give.
 //!
-//! Two machines differ in their networks (cards, rails, cables, switches) and perhaps in their hosts
-//! (slots, memory, processors, the costs of the MPI library). Each network is therefore replayed in
-//! the hosts of the other machine too. In equal hosts the network alone makes the difference. That
-//! has two values, one in the hosts of each machine, because a faster network saves a greater share
-//! of the time where hosts and library take less of it.
+//! Two machines differ in their networks (cards, rails, cables, switches) and perhaps in their
+//! hosts (slots, memory, processors, the costs of the MPI library). Each network is therefore
+//! replayed in the hosts of the other machine too. In equal hosts the network alone makes the
+//! difference. That has two values, one in the hosts of each machine, because a faster network
+//! saves a greater share of the time where hosts and library take less of it.
 
 use anyhow::Result;
 
@@ -15,7 +15,8 @@ use crate::report::Row;
 use crate::work::Measure;
 use crate::{Request, start};
 
-/// The values that decide (seconds, or prices times seconds) of two networks, each in the hosts of both machines.
+/// The values that decide (seconds, or prices times seconds) of two networks, each in the hosts of
+/// both machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
     /// The names of both machines: the best, and its challenger.
@@ -39,9 +40,10 @@ impl Exchange {
         [0, 1].map(|hosts| self.values[1][hosts] / self.values[0][hosts])
     }
 
-    /// The share of the lead that is the network's, in the hosts of the best machine and in those of
-    /// its challenger: of factors that multiply, so by their logarithms. More than 1 where the hosts
-    /// of the best machine are slower. `None` where there is no lead of which it could be a share.
+    /// The share of the lead that is the network's, in the hosts of the best machine and in those
+    /// of its challenger: of factors that multiply, so by their logarithms. More than 1 where the
+    /// hosts of the best machine are slower. `None` where there is no lead of which it could be a
+    /// share.
     pub fn shares(&self) -> Option<[f64; 2]> {
         let lead = self.lead().max(0.0).ln();
         let share = |factor: f64| factor.ln() / lead;
@@ -82,8 +84,8 @@ pub(crate) fn differ(request: &Request) -> bool {
     others.any(|machine| !machine.has_hosts_of(first))
 }
 
-/// Replays the networks of the best machine and of its challenger in each other's hosts. `None`: the
-/// hosts are the same, or a network does not fit the other hosts.
+/// Replays the networks of the best machine and of its challenger in each other's hosts. `None`:
+/// the hosts are the same, or a network does not fit the other hosts.
 pub(crate) fn exchange(
     request: &Request,
     record: &Record,

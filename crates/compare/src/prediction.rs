@@ -99,8 +99,8 @@ impl Prediction {
         Ok(divided)
     }
 
-    /// As [`of`](Prediction::of), also where iterations get longer or shorter: of a run that is compared with one of
-    /// the same computing, no further iterations are asked for.
+    /// As [`of`](Prediction::of), also where iterations get longer or shorter: of a run that is
+    /// compared with one of the same computing, no further iterations are asked for.
     pub fn unchecked(
         found: &Loop,
         moments: &Moments,

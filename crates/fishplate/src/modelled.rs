@@ -31,7 +31,8 @@ pub(crate) struct ModelledArguments {
     predict: Predicted,
 
     /// Put the machine into other hosts, with their bus, their costs of an MPI library and their
-    /// kernel: a name from `fishplate fabric list host`, or a system or its file, whose hosts are meant
+    /// kernel: a name from `fishplate fabric list host`, or a system or its file, whose hosts are
+    /// meant
     #[arg(long, value_name = "NAME|FILE", requires = "fabric")]
     fabric_host: Option<String>,
 

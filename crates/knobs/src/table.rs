@@ -80,8 +80,8 @@ macro_rules! knobs {
 knobs! {
     /// The longest message that is sent eagerly, without asking the receiver. A longer one waits
     /// for the receiver's buffer. Over RDMA the limit is at most the longest packet; unless this is
-    /// set, it is the length up to which both ranks can go on earlier than after an announcement, by
-    /// the estimates of host and devices, a fixed number of the machine.
+    /// set, it is the length up to which both ranks can go on earlier than after an announcement,
+    /// by the estimates of host and devices, a fixed number of the machine.
     eager_limit: Bytes = Bytes::kib(128), "FISHPLATE_EAGER_LIMIT",
         also "FISHPLATE_EAGER_THRESHOLD", also "MV2_IBA_EAGER_THRESHOLD", within Bytes(0), Bytes::mib(64);
 

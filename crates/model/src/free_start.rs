@@ -4,7 +4,8 @@
 //!
 //! Out-of-band messages and registrations take no time. A rank in a call that makes or frees an
 //! object works for no longer than a short call at a time, so that its polls make progress, and its
-//! messages occupy nothing. Ranks run in lockstep, because messages without latency leave no time to run ahead.
+//! messages occupy nothing. Ranks run in lockstep, because messages without latency leave no time
+//! to run ahead.
 
 use sim::Time;
 

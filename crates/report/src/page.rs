@@ -16,7 +16,8 @@ pub struct Page {
     pub title: String,
     /// The answer in a few words, which stands large below the heading; empty if there is none.
     pub answer: String,
-    /// The certainty of the answer in a word or two, which stands beside it; empty if there is none.
+    /// The certainty of the answer in a word or two, which stands beside it; empty if there is
+    /// none.
     pub certainty: String,
     /// The paragraph below the heading: the answer in short, or what belongs to it.
     pub lead: String,

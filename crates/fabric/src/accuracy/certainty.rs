@@ -33,7 +33,8 @@ impl Certainty {
 pub struct Side<'a> {
     /// The time that it takes; or the inverse of a bandwidth.
     pub time: f64,
-    /// The shares of this time that the network costs, each with the kind of figure that it is like.
+    /// The shares of this time that the network costs, each with the kind of figure that it is
+    /// like.
     pub shares: &'a [(FigureKind, f64)],
 }
 
@@ -47,8 +48,8 @@ impl Side<'_> {
     }
 }
 
-/// How sure it is that `best` takes at most `margin` times as long as `rival`. `factor`: nine in ten
-/// ratios of figures of a kind are within this factor of their prediction.
+/// How sure it is that `best` takes at most `margin` times as long as `rival`. `factor`: nine in
+/// ten ratios of figures of a kind are within this factor of their prediction.
 pub fn certainty(
     best: Side,
     rival: Side,
@@ -69,8 +70,8 @@ pub fn certainty(
 }
 
 impl Case {
-    /// Nine in ten ratios of this kind are within this factor of their prediction; without end where
-    /// too few are published.
+    /// Nine in ten ratios of this kind are within this factor of their prediction; without end
+    /// where too few are published.
     pub fn ratio_factor(self, kind: FigureKind) -> f64 {
         kind.accuracy(self).map_or(f64::INFINITY, |one| one.high)
     }

@@ -5,8 +5,8 @@
 //! catalogue has the library and the kernel of the first system with this host.
 //!
 //! Invariant: a system in another host is what a file makes of it that starts from the system and
-//! names these three parts. So the slots of rails are those of the new host, unless a rail names its
-//! own, and a bus has the slower generation and the fewer lanes of slot and HCA.
+//! names these three parts. So the slots of rails are those of the new host, unless a rail names
+//! its own, and a bus has the slower generation and the fewer lanes of slot and HCA.
 
 use super::Catalogue;
 use super::problem::Problem;
@@ -40,8 +40,8 @@ impl HostParts {
 }
 
 impl Catalogue {
-    /// The host that `word` names in any case: a host of the catalogue, or a system, whose hosts are
-    /// meant. `source` becomes the source of the choice of a host of the catalogue.
+    /// The host that `word` names in any case: a host of the catalogue, or a system, whose hosts
+    /// are meant. `source` becomes the source of the choice of a host of the catalogue.
     pub fn host_parts(&self, word: &str, source: &str) -> Result<HostParts, Problem> {
         let (kinds, name): (&[&str], &str) = match word.split_once('.') {
             Some((Host::KIND, name)) => (&[Host::KIND], name),

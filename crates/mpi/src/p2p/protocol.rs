@@ -2,9 +2,10 @@
 //! its cost. For each peer and message the cheapest applicable row wins; ties go to the earlier
 //! row.
 //!
-//! Costs are those of the path to the peer ([`PathCosts`]): the time until both ranks can go on. The
-//! path's limit of eager messages follows from the same costs, and a setting may replace it. All of
-//! it is pure: a choice depends on the message, the peer's capabilities and the settings alone.
+//! Costs are those of the path to the peer ([`PathCosts`]): the time until both ranks can go on.
+//! The path's limit of eager messages follows from the same costs, and a setting may replace it.
+//! All of it is pure: a choice depends on the message, the peer's capabilities and the settings
+//! alone.
 //!
 //! Invariant: [`Protocol::Packets`] applies to every announced message, so there is
 //! always a choice.

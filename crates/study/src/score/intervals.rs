@@ -10,8 +10,9 @@ use results::stats::median;
 
 /// The share of figures that intervals are for.
 const COVERED: f64 = 0.9;
-/// The share of other systems' figures that an interval holds. Figures of one system are alike, so a
-/// system that is left out finds fewer of its own inside: with 0.9 it is 80 %, with this share 88 %.
+/// The share of other systems' figures that an interval holds. Figures of one system are alike, so
+/// a system that is left out finds fewer of its own inside: with 0.9 it is 80 %, with this share 88
+/// %.
 const SHARE: f64 = 0.94;
 /// No interval is narrower than this, up or down: two runs of one benchmark differ as much.
 const LEAST: f64 = 1.02;

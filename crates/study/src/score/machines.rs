@@ -70,8 +70,8 @@ impl FigureMachines {
         })
     }
 
-    /// What is known of the machine of a figure, or of the two of a quotient. `own`: this library is
-    /// predicted in place of the one that the machine names.
+    /// What is known of the machine of a figure, or of the two of a quotient. `own`: this library
+    /// is predicted in place of the one that the machine names.
     pub(super) fn case(&self, figure: &PublishedFigure, own: bool) -> Option<Case> {
         let of = |machine: &Sheet| {
             let is_named = figure.is_of_devices() || !own && accuracy::names_library(machine);

@@ -90,8 +90,8 @@ impl Pair {
         self.case
     }
 
-    /// The error of the ratio. Few systems have equal hosts, so such a ratio counts for all kinds of
-    /// its quantity: latencies, streams, or long bandwidths.
+    /// The error of the ratio. Few systems have equal hosts, so such a ratio counts for all kinds
+    /// of its quantity: latencies, streams, or long bandwidths.
     pub(super) fn origins(&self) -> Vec<Origin> {
         let quotient = self.published / self.predicted;
         spread(self.kind, self.case, self.systems.clone(), quotient)
