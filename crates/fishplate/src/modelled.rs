@@ -225,15 +225,7 @@ impl ModelledArguments {
             settings = model::library::settings(&system.software);
             say_settings(word, &settings);
         }
-        if let Some(file) = &self.faults {
-            scene.faults = crate::faults::read(file)?;
-        }
-        for fault in &self.fault {
-            let added = scene.faults.ports.push(*fault);
-            added.map_err(|why| format!("--fault: {why}"))?;
-        }
-        let ports = scene.faults.ports.check(&scene.system);
-        ports.map_err(|why| format!("a fault on --fabric {word}: {why}"))?;
+        self.add_faults(&mut scene, word)?;
         scene.intra_host = self.intra_host.into();
         if !matches!(self.compute, ComputeOption::None) {
             let checked = model::check_cores(&scene.system, per_host.min(ranks), 1);
@@ -287,6 +279,21 @@ impl ModelledArguments {
             ranks,
             faults: scene.faults.ports.as_slice().to_vec(),
         })
+    }
+}
+
+impl ModelledArguments {
+    /// Adds the faults that the user wants to the machine named `word`.
+    fn add_faults(&self, scene: &mut MachineConfig, word: &str) -> Result<(), String> {
+        if let Some(file) = &self.faults {
+            scene.faults = crate::faults::read(file)?;
+        }
+        for fault in &self.fault {
+            let added = scene.faults.ports.push(*fault);
+            added.map_err(|why| format!("--fault: {why}"))?;
+        }
+        let ports = scene.faults.ports.check(&scene.system);
+        ports.map_err(|why| format!("a fault on --fabric {word}: {why}"))
     }
 }
 

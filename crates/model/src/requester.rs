@@ -24,19 +24,10 @@ impl MachineModel {
         clock: &mut Clocked,
     ) -> Result<u32> {
         let len = self.check(q, work)?;
-        let (mut to, mut latency) = (self.qps[q as usize].peer, self.qps[q as usize].latency);
-        if let Some(address) = work.to {
-            (to, latency) = match self.reach(q, address) {
-                Some(number) => (number, self.latency(q, number)),
-                None => (NONE, 0),
-            };
-        }
+        let (to, latency) = self.destination(q, work);
         let number = self.messages.take();
         let qp = &mut self.qps[q as usize];
         let is_free = self.ranks[qp.rank as usize].is_free;
-        if is_free {
-            latency = 0;
-        }
         let message = &mut self.messages[number];
         message.inline = work.inline;
         message.signaled = work.signaled;
@@ -98,6 +89,20 @@ impl MachineModel {
         };
         self.schedule(at, event, clock);
         Ok(number)
+    }
+
+    /// The queue pair to which a request goes, and the latency of its way.
+    fn destination(&mut self, q: u32, work: &Work) -> (u32, Time) {
+        let qp = &self.qps[q as usize];
+        let is_free = self.ranks[qp.rank as usize].is_free;
+        let (to, latency) = match work.to {
+            None => (qp.peer, qp.latency),
+            Some(address) => match self.reach(q, address) {
+                Some(number) => (number, self.latency(q, number)),
+                None => (NONE, 0),
+            },
+        };
+        (to, if is_free { 0 } else { latency })
     }
 
     /// Refuses a request that cannot be posted; returns the length of one that can.
