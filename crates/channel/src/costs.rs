@@ -489,6 +489,9 @@ mod tests {
         assert_eq!(QDR.with_limit(4 << 10, true).eager, 4 << 10);
     }
 
+    /// The most that the roundings of two estimates differ by, in nanoseconds.
+    const ROUNDED: u64 = 4;
+
     proptest! {
         /// One length divides messages that leave at once from announced ones, whatever the costs.
         #[test]
@@ -509,7 +512,9 @@ mod tests {
             for bytes in 0..=packet {
                 let (at_once, announced) = (path.at_once(bytes), path.announced(bytes));
                 let is_faster = at_once.both() <= announced.both();
-                prop_assert_eq!(is_faster, bytes <= path.eager, "{}", bytes);
+                // Each step rounds to whole nanoseconds, so the estimates may cross more than once.
+                let is_tie = at_once.both().abs_diff(announced.both()) <= ROUNDED;
+                prop_assert!(is_tie || is_faster == (bytes <= path.eager), "{}", bytes);
             }
         }
     }

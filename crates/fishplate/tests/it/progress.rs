@@ -1,5 +1,5 @@
-//! What `compare` says while it runs, and the number of runs that it announces, by the tree that
-//! `make stage` makes.
+//! What `compare` says before and after its first run, and the number of runs that it announces, by
+//! the tree that `make stage` makes.
 
 use crate::common::{Folder, command, staged_heat};
 
@@ -12,7 +12,7 @@ fn number_before(line: &str, word: &str) -> usize {
 }
 
 #[test]
-fn a_comparison_announces_its_runs_and_says_each_phase() {
+fn a_comparison_announces_its_runs() {
     let folder = Folder::new("progress");
     let (program, heat) = staged_heat(&folder);
     let log = folder.0.join("log");
@@ -42,36 +42,26 @@ fn a_comparison_announces_its_runs_and_says_each_phase() {
     // Of unequal recordings there would be more, as many as chance wants.
     let three = ["--recordings", "3", "--record", &record];
     let (runs, said) = compare(&[&options[..], &three].concat());
-    let announced = number_before(&said[0], "times,");
+    let announced = number_before(&said[0], "times");
     assert!(
         said[0].contains("runs ") && said[0].contains("a folder of its own"),
         "{said:?}"
     );
-    let phases = [
-        ("recording on qdr: ", 6),
-        ("replaying on 2 machines: ", 4),
-        ("replaying on ideal machines: ", 14),
-        ("replaying each recording left out in turn: ", 12),
-    ];
-    for (phase, runs) in phases {
-        let line = said.iter().find(|line| line.contains(phase));
-        let line = line.unwrap_or_else(|| panic!("{phase} {said:?}"));
-        assert_eq!(number_before(&line.replace(',', ""), "runs"), runs);
-    }
-    assert!(
-        said.iter()
-            .any(|line| line.contains("searching how sure the answer is: ")),
-        "{said:?}"
-    );
-    assert_eq!(announced, 36);
+    // Six recordings; four replays, six without a recording on the first machine, three with a free
+    // start (two machines, another number of ranks on the first), and seven ideal ones.
+    assert_eq!(announced, 6 + 4 + 6 + 3 + 7);
+    assert!(said[1].contains("this takes about"), "{said:?}");
     let dry = compare(&[&options[..], &["--dry-run"]].concat());
     assert_eq!((dry.0, dry.1.len()), (0, 0));
-    // How many runs find the certainty depends on what was recorded.
-    assert!(runs >= announced + 2, "{runs} runs");
+    // How many runs find the certainty depends on what was recorded, and a slow number of ranks has
+    // no spread.
+    assert!(runs >= 6 + 4 + 7 + 2, "{runs} runs");
 
     // No recording, and one machine has no rival.
     let options = ["--fabrics", "qdr", "-n", "2,4", "--replay", &record];
     let (runs, said) = compare(&options);
-    assert_eq!(number_before(&said[0], "times;"), runs);
-    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(
+        (8..=number_before(&said[0], "times")).contains(&runs),
+        "{runs} runs: {said:?}"
+    );
 }
