@@ -268,8 +268,8 @@ def computing_of_another_run(world):
     for length in range(len(lines)):
         if length % 5 == 0:
             check("cut off", text="".join(lines[:length]), code=2)
-    check("line 2: wanted is `version 2`, and there is `version 7`", text=text.replace("version 2", "version 7"), code=2)
-    check("line 2: it is of version 1, .* record it again", text=text.replace("version 2", "version 1"), code=2)
+    check("line 2: wanted is `version 3`, and there is `version 7`", text=text.replace("version 3", "version 7"), code=2)
+    check("line 2: it is of version 2, .* record it again", text=text.replace("version 3", "version 2"), code=2)
     check("line [0-9]+: wanted is a call's name", text=text.replace("MPI_Wtime ", "MPI_Wtime"), code=2)
     begin = text.index("rank 1 calls")
     check("rank 1: its call 3 is MPI_Sendrecv, and MPI_Bcast was recorded there", code=16,
