@@ -91,7 +91,7 @@ static bool begin_trace(const char *file, const char *program, int ranks) {
   if (!trace.file) return false;
   trace.on = true;
   fprintf(trace.file,
-          "# fishplate: what each rank computed before each of its calls, in nanoseconds\nversion 2\nprogram %s\nranks %d\n",
+          "# fishplate: what each rank computed before each of its calls, in nanoseconds\nversion 3\nprogram %s\nranks %d\n",
           program, ranks);
   return true;
 }
