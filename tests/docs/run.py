@@ -19,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
+sys.path.insert(0, str(HERE))
 import prose  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
