@@ -279,7 +279,7 @@ impl Advice {
         )
     }
 
-    /// What the network gives, and what the hosts give; empty if the hosts are the same.
+    /// The sentence on network and hosts; empty if the hosts are the same.
     fn exchange_sentence(&self) -> String {
         let said = self.exchange.as_ref().map(Exchange::sentence);
         said.filter(|said| !said.is_empty())

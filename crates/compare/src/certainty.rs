@@ -28,7 +28,7 @@ const COSTS: [(FigureKind, &str); 3] = [
 /// The model's word for an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelWord {
-    /// What is known of the two machines.
+    /// The knowledge of the two machines.
     pub case: Case,
     /// The word.
     pub certainty: Certainty,

@@ -1,4 +1,4 @@
-//! What the network gives of a lead, and what the hosts give.
+//! The parts of a lead: that of the network, and that of the hosts.
 //!
 //! Two machines differ in their networks (cards, rails, cables, switches) and perhaps in their
 //! hosts (slots, memory, processors, the costs of the MPI library). Each network is therefore

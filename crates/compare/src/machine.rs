@@ -289,7 +289,7 @@ impl Machine {
         (self.system.rails.count(), rate, rail.hca.year)
     }
 
-    /// What is known of it, for the errors of its predictions.
+    /// The knowledge of its host and library, on which the errors of its predictions depend.
     pub(crate) fn case(&self) -> Case {
         Case::of(&self.system, accuracy::names_library(&self.sheet))
     }

@@ -1,4 +1,4 @@
-//! What a comparison is about, in words: the loop or the rest, the start, the noise of recordings.
+//! Sentences on the subject of a comparison: the loop or the rest, the start, the noise.
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn counted(facts: &LoopFacts) -> String {
     }
 }
 
-/// What decides.
+/// The sentence that names the time that decides.
 fn decides(comparison: &Comparison) -> String {
     match comparison.measure {
         Measure::Loop => {
@@ -94,7 +94,7 @@ fn no_prediction(comparison: &Comparison) -> String {
     why.unwrap_or_default()
 }
 
-/// What of the recorded computing is chance.
+/// The sentence on computing that differs by chance, if there is much of it.
 fn noise(of: &Recorded) -> Option<String> {
     let uneven = of.unevenness.filter(|uneven| uneven.is_noise())?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

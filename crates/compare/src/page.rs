@@ -52,7 +52,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
     }
 }
 
-/// What the network gives, and what the hosts give.
+/// The section on network and hosts.
 fn hosts(table: Table) -> Section {
     let text = "The network of a machine is its cards, rails, cables and switches. Each was replayed in the hosts of both machines, with their \
                 slots, their MPI library and their processors. The values are relative to the best machine; those of one column differ by \

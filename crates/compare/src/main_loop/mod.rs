@@ -104,7 +104,7 @@ pub enum NoLoop {
     },
     /// Each rank repeats calls, but not the same number of times.
     RanksDiffer,
-    /// What is repeated is a small part of the calls.
+    /// Repeated calls are a small part of all calls.
     SmallPart {
         /// The calls of all ranks in what is repeated.
         covered: usize,

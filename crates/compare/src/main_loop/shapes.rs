@@ -90,7 +90,7 @@ fn exact_periods() {
         "put/10@1 put/10@-1 win_fence",
         "irecv@1 irecv@-1 isend@1 isend@-1 waitall",
         "alltoallw/9 alltoallw/9 alltoallw/8 alltoallw/8 allreduce/3 allreduce/3 bcast",
-        // The same three calls several times in an iteration, as where both neighbours are one.
+        // Three equal calls several times in an iteration, as where both neighbours are one.
         "isend@1 irecv@1 wait isend@1 irecv@1 wait isend@2 irecv@2 wait isend@2 irecv@2 wait \
          isend@1 irecv@1 wait",
         "isend isend irecv irecv waitall allreduce/3 allreduce/3 irecv irecv isend isend waitall \
