@@ -155,7 +155,7 @@ def wrong_lines(prefix: Path) -> None:
 
 
 def update(prefix: Path, full: bool) -> None:
-    ERRORS.write_text(fishplate(prefix, "study", "scores", "--errors").out)
+    ERRORS.write_text(fishplate(prefix, "study", "scores", "--errors", seconds=LONG).out)
     if full:
         PAGE.write_text(fishplate(prefix, "study", "scores", seconds=LONG).out)
 

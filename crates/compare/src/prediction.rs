@@ -164,7 +164,18 @@ fn steps(found: &Loop, moments: &Moments) -> Vec<Step> {
             time: (pair[1].1 - pair[0].1) / iterations as f64,
         }
     };
-    begins.windows(2).map(step).collect()
+    let mut steps: Vec<Step> = begins.windows(2).map(step).collect();
+    if is_each && ends_differently(found) {
+        steps.pop();
+    }
+    steps
+}
+
+/// The last iteration is the only one of its class: its calls are also those of the program's end,
+/// and no further iteration has its time.
+fn ends_differently(found: &Loop) -> bool {
+    let last = found.class_of.last();
+    last.is_some_and(|class| found.classes[*class].iterations == 1)
 }
 
 /// The share of each class among the iterations.
@@ -310,6 +321,23 @@ mod tests {
         let times: Vec<f64> = class_of.iter().map(|class| [0.01, 0.05][*class]).collect();
         let found = predicted(class_of, &times).unwrap();
         assert!(is_about(found.iteration, 0.012), "{found:?}");
+    }
+
+    #[test]
+    fn an_end_of_its_own_class_belongs_to_the_rest() {
+        let mut class_of = vec![0; 100];
+        class_of[99] = 1;
+        let mut times = vec![0.01; 100];
+        times[99] = 3.0;
+        let found = predicted(class_of, &times).unwrap();
+        assert!(is_about(found.iteration, 0.01), "{found:?}");
+        assert!(is_about(
+            found.total(2000) - found.total(100),
+            0.01 * 1900.0
+        ));
+        // Of the same class as others it is one of them.
+        let found = predicted(vec![0; 100], &times).unwrap();
+        assert_eq!(found.counted, 99);
     }
 
     #[test]
