@@ -1,6 +1,27 @@
-//! The cores of a modelled host: each thread that computes has one of its own.
+//! The cores of a modelled host: each thread that computes has one of its own, and progress threads
+//! have those that are left.
 
 use fabric::System;
+
+use super::MachineModel;
+
+impl MachineModel {
+    /// Finds the ranks whose progress threads have no core to run on but the rank's. A host whose
+    /// cores are not known has enough. Threads that a program starts are not counted: the machine
+    /// does not know them.
+    pub(super) fn share_cores(&mut self) {
+        let Some(cores) = self.system.host.cores else {
+            return;
+        };
+        let mut on_host = vec![0; self.hosts.len()];
+        for rank in &self.ranks {
+            on_host[rank.host as usize] += 1;
+        }
+        for rank in &mut self.ranks {
+            rank.shares_core = on_host[rank.host as usize] >= cores;
+        }
+    }
+}
 
 /// Checks that a host has a core for each thread of its ranks. The error says what lacks, and what
 /// the user can do.

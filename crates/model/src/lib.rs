@@ -17,6 +17,7 @@
 mod adapter;
 mod completions;
 pub mod compute_trace;
+mod computing;
 pub mod config;
 mod cores;
 mod device;
@@ -173,6 +174,7 @@ impl MachineModel {
             net.ranks
                 .push(Rank::new(memory, host, faults.slowness(host)));
         }
+        net.share_cores();
         net.sums.make_room(net.adapters.len(), net.ranks.len());
         net
     }

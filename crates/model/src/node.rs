@@ -5,6 +5,7 @@ use std::rc::Rc;
 use fabric::{Bytes, Costs, Nanos};
 use sim::{Deadlock, Time, Turn};
 
+use super::computing::Computing;
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
 use device::{
@@ -66,8 +67,10 @@ pub struct ModelNode {
     unsuccessful: Option<Unsuccessful>,
     /// The time for which the rank has been idle.
     waited: Time,
-    /// The part of the computing before the next call that is left. `None`: none was announced.
-    computing: Option<Time>,
+    /// The computing before the next call. `None`: none was announced.
+    computing: Option<Computing>,
+    /// The time by which the progress thread has made computing longer.
+    delayed: Time,
 }
 
 /// A call of the program.
@@ -103,6 +106,7 @@ impl ModelNode {
             unsuccessful: None,
             waited: 0,
             computing: None,
+            delayed: 0,
         }
     }
 
@@ -205,9 +209,11 @@ impl ModelNode {
             net.note_rank(rank, since, time, Activity::Compute.alone(0));
             time
         });
-        let left = self.computing.unwrap_or(0).saturating_sub(time);
-        self.computing = Some(left);
-        Ok(left > 0)
+        let Some(computing) = &mut self.computing else {
+            return Ok(false);
+        };
+        computing.passed(time);
+        Ok(computing.left(self.turn.now()) > 0)
     }
 }
 
@@ -417,12 +423,16 @@ impl Accounting for ModelNode {
     fn begin_computing(&mut self, nanos: u64) {
         let rank = self.turn.rank();
         let time = nanos.saturating_mul(1000);
-        self.computing = Some(self.turn.with(|net, _| net.cpu(rank, time)));
+        self.computing = Some(self.turn.with(|net, clock| {
+            let shares_core = net.ranks[rank as usize].shares_core;
+            Computing::begin(clock.of(rank), net.cpu(rank, time), shares_core)
+        }));
     }
 
     fn compute(&mut self, nanos: u64) -> Result<bool> {
-        let longest = self.computing.unwrap_or(0);
-        let longest = longest.min(nanos.saturating_mul(1000));
+        let now = self.turn.now();
+        let left = self.computing.map_or(0, |computing| computing.left(now));
+        let longest = left.min(nanos.saturating_mul(1000));
         if !self.compute_until_news(longest)? {
             return Ok(false);
         }
@@ -432,6 +442,10 @@ impl Accounting for ModelNode {
             let wake = kernel.interrupt + kernel.wake + kernel.switch;
             net.cpu(rank, wake.picos())
         });
+        let now = self.turn.now();
+        if self.computing.is_some_and(|own| own.ends_within(now, time)) {
+            return Ok(false);
+        }
         keep_busy(&self.turn, time, Activity::Control.alone(0));
         Ok(true)
     }
@@ -444,11 +458,17 @@ impl Accounting for ModelNode {
 
     fn enter(&mut self, call: ProgramCall) {
         let rank = self.turn.rank();
-        let left = self.computing.take();
-        let time = left.unwrap_or_else(|| {
-            let time = call.computed.saturating_mul(1000);
-            self.turn.with(|net, _| net.cpu(rank, time))
-        });
+        let time = match self.computing.take() {
+            Some(computing) => {
+                let now = self.turn.now();
+                self.delayed += computing.delay(now);
+                computing.left(now)
+            }
+            None => {
+                let time = call.computed.saturating_mul(1000);
+                self.turn.with(|net, _| net.cpu(rank, time))
+            }
+        };
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
         self.turn
             .with(|net, _| net.constructs(rank, call.key.constructs));

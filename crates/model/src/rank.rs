@@ -15,6 +15,8 @@ pub(super) struct Rank {
     pub gone: bool,
     /// The time that its processor takes, in percent of a normal one's.
     pub slowness: u32,
+    /// Its host has no core beside those of the ranks, so its progress thread takes the rank's.
+    pub shares_core: bool,
     /// Its work and its messages cost nothing: it makes or frees an object where that is free.
     pub is_free: bool,
     news: Vec<News>,
@@ -77,6 +79,7 @@ impl Rank {
             host,
             gone: false,
             slowness,
+            shares_core: false,
             is_free: false,
             news: Vec::new_in(memory),
             first: 0,
