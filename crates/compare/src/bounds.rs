@@ -2,14 +2,17 @@
 //!
 //! The time of a run falls into: the *start* (what disappears where launch, connections,
 //! registrations, communicators, windows and files are free); the mean computing of the ranks; the
-//! time beyond it that remains on a machine without any cost of communication, which is
-//! *imbalance* (uneven computing, and ranks that wait for each other's computing) and *noise*
-//! (ranks with equal calls whose computing differs by chance); and the rest, which the network and
+//! time beyond it that remains on a machine without any cost of communication; and the rest, which the network and
 //! the storage cost. The rest is divided in proportion to the time that disappears if one kind of
 //! cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
 //! switches), *bandwidth* (all rates in bytes), *message rate* (work for each message, one after
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
 //! machine with a storage).
+//!
+//! Waiting on the machine without costs is divided by one more replay there, in which ranks with
+//! equal calls compute equally long. What disappears is *imbalance* (one has more to do than
+//! others) or *noise* (computing differs by chance); what remains is *dependence*: nobody else has
+//! work, as in a serial part, at a master, or while a pipeline fills.
 
 use fabric::components::Part;
 use fabric::quantity::{Quantity, Raw};
@@ -32,6 +35,8 @@ pub enum Ideal {
     Storage,
     /// All of these.
     Everything,
+    /// All of these, and the ranks with equal calls share their work evenly.
+    Distributed,
 }
 
 /// A rate that no machine has, but that the model can compute with.
@@ -69,7 +74,8 @@ impl Ideal {
         let values = machine.sheet.values();
         let change = |value: &fabric::catalogue::NamedValue| {
             let (kind, ideal) = ideal(value.kind, value.key, &value.raw)?;
-            let wanted = self == Ideal::Everything || self == kind;
+            let is_all = matches!(self, Ideal::Everything | Ideal::Distributed);
+            let wanted = is_all || self == kind;
             wanted.then(|| Change {
                 path: value.path.clone(),
                 value: ideal.into(),
@@ -107,7 +113,7 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The shares of [`Bounds::NAMES`].
-    pub shares: [f64; 8],
+    pub shares: [f64; 9],
 }
 
 /// The replays that divide the time of a run, all of them with a free start.
@@ -117,13 +123,15 @@ pub struct Replays {
     pub free: f64,
     /// Seconds on a machine without any cost of communication.
     pub everything: f64,
+    /// Seconds there if ranks with equal calls share their work evenly.
+    pub distributed: f64,
     /// Seconds without each of [`Ideal::SINGLE`].
     pub single: [f64; 4],
 }
 
 impl Bounds {
     /// The names of the shares.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "computing",
         "imbalance",
         "latency",
@@ -132,18 +140,30 @@ impl Bounds {
         "storage",
         "start",
         "noise",
+        "dependence",
     ];
     const STORAGE: usize = 5;
     const START: usize = 6;
     const NOISE: usize = 7;
+    const DEPENDENCE: usize = 8;
     /// The shares in the order of tables.
-    const ORDER: [usize; 8] = [Bounds::START, 0, 1, Bounds::NOISE, 2, 3, 4, Bounds::STORAGE];
+    const ORDER: [usize; 9] = [
+        Bounds::START,
+        0,
+        1,
+        Bounds::NOISE,
+        Bounds::DEPENDENCE,
+        2,
+        3,
+        4,
+        Bounds::STORAGE,
+    ];
 
-    /// The shares of a run. `noise`: the part of the waiting for computing that is chance.
+    /// The shares of a run. `noise`: the part of uneven computing that is chance.
     pub fn of(summary: &Summary, replays: &Replays, noise: f64) -> Bounds {
         let time = summary.virtual_s.unwrap_or(0.0);
         if time <= 0.0 {
-            return Bounds { shares: [0.0; 8] };
+            return Bounds { shares: [0.0; 9] };
         }
         let computed: f64 = summary.per_rank.iter().map(|rank| rank.compute_s).sum();
         let mean = (computed / summary.ranks.max(1) as f64).min(time);
@@ -161,23 +181,25 @@ impl Bounds {
                 [third, third, third, 0.0]
             }
         };
-        let waiting = everything - mean;
+        let distributed = replays.distributed.clamp(mean, everything);
+        let uneven = everything - distributed;
         Bounds {
             shares: [
                 mean / time,
-                waiting * (1.0 - noise) / time,
+                uneven * (1.0 - noise) / time,
                 latency,
                 bandwidth,
                 rate,
                 storage,
                 (time - free) / time,
-                waiting * noise / time,
+                uneven * noise / time,
+                (distributed - mean) / time,
             ],
         }
     }
 
     /// The numbers of the shares that tables of these rows show, in their order: storage where a
-    /// machine has one, noise where there is some.
+    /// machine has one, noise and dependence where there is some.
     pub fn shown<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<usize> {
         const LEAST: f64 = 0.005;
         let some = |share: usize, least: f64| {
@@ -186,7 +208,7 @@ impl Bounds {
         };
         let is_shown = |share: &usize| match *share {
             Bounds::STORAGE => some(Bounds::STORAGE, 0.0),
-            Bounds::NOISE => some(Bounds::NOISE, LEAST),
+            Bounds::NOISE | Bounds::DEPENDENCE => some(*share, LEAST),
             _ => true,
         };
         Bounds::ORDER.into_iter().filter(is_shown).collect()
@@ -251,6 +273,7 @@ mod tests {
         let replays = Replays {
             free,
             everything,
+            distributed: 0.0,
             single,
         };
         Bounds::of(&summary(time, computed), &replays, 0.0)
@@ -286,18 +309,19 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_the_part_of_the_waiting_that_is_chance() {
+    fn waiting_is_imbalance_noise_and_dependence() {
         let replays = Replays {
             free: 10.0,
             everything: 9.0,
+            distributed: 7.0,
             single: [9.0, 10.0, 10.0, 10.0],
         };
+        // Of four seconds of waiting two go if the work is shared evenly.
         let bounds = Bounds::of(&summary(10.0, [5.0, 5.0]), &replays, 0.75);
-        let [_, imbalance, .., noise] = bounds.shares;
-        assert!(
-            (imbalance - 0.1).abs() < 1e-9 && (noise - 0.3).abs() < 1e-9,
-            "{bounds:?}"
-        );
+        let shares = [1, Bounds::NOISE, Bounds::DEPENDENCE].map(|at| bounds.shares[at]);
+        for (share, wanted) in shares.into_iter().zip([0.05, 0.15, 0.2]) {
+            assert!((share - wanted).abs() < 1e-9, "{bounds:?}");
+        }
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct Unevenness {
 /// A smaller share of the computing is not worth a word.
 const NOTABLE: f64 = 0.03;
 
+/// A rank that has this share of the computing of all before a call has the work alone.
+const ALONE: f64 = 0.9;
+
 impl Unevenness {
     /// The share of the waiting that is noise.
     pub fn share_of_noise(&self) -> f64 {
@@ -66,6 +69,26 @@ pub fn unevenness(calls: &Calls, found: Option<&Loop>) -> Option<Unevenness> {
 /// The computing before each call if ranks with equal calls compute equally long: their mean.
 pub fn even(calls: &Calls) -> Vec<Vec<u64>> {
     leveled(calls, |_| None)
+}
+
+/// The computing before each call if work that several ranks have is distributed evenly among ranks
+/// with equal calls. Work that one of them has alone stays with it: nobody knows whether it can be
+/// divided, and others wait for it because they need its result.
+pub fn distributed(calls: &Calls) -> Vec<Vec<u64>> {
+    let mut nanos = even(calls);
+    for group in groups(calls) {
+        for (at, mean) in group.means(calls).into_iter().enumerate() {
+            let all = mean * group.ranks.len() as f64;
+            let own = |member| group.nanos(calls, member, at);
+            let longest = (0..group.ranks.len()).map(own).fold(0.0, f64::max);
+            if longest >= ALONE * all {
+                for rank in &group.ranks {
+                    nanos[*rank][at] = calls.ranks[*rank][at].nanos;
+                }
+            }
+        }
+    }
+    nanos
 }
 
 /// The computing before each call without noise: the mean of the ranks with equal calls, times the
@@ -288,6 +311,29 @@ mod tests {
         // Each eighth time a rank takes half as long again.
         let disturbed = chance(rank, step) < 125;
         100_000 + chance(rank, step + 1000) * 4 + if disturbed { 50_000 } else { 0 }
+    }
+
+    #[test]
+    fn work_of_one_rank_alone_is_not_distributed() {
+        // In even steps rank 1 has more to do; in odd ones rank 0 works alone.
+        let computing = |rank, step: usize| match (step % 2, rank) {
+            (0, 1) => 160_000,
+            (0, _) => 80_000,
+            (_, 0) => 100_000,
+            _ => 1_000,
+        };
+        let calls = steps(4, computing);
+        let found = distributed(&calls);
+        for step in 0..200 {
+            let of_step = |rank: usize| found[rank][2 * step] + found[rank][2 * step + 1];
+            let wanted = |rank| match step % 2 {
+                0 => 100_000,
+                _ => computing(rank, step),
+            };
+            for rank in 0..4 {
+                assert_eq!(of_step(rank), wanted(rank), "rank {rank}, step {step}");
+            }
+        }
     }
 
     #[test]

@@ -59,6 +59,8 @@ struct Played {
     without: Option<usize>,
     /// The time of computing over that on this computer, in thousandths.
     scale: u64,
+    /// Ranks with equal calls share their work evenly.
+    is_distributed: bool,
 }
 
 /// A summary, or the reason why there is none.
@@ -138,6 +140,7 @@ impl Task {
             ranks: self.ranks,
             without: self.without,
             scale: request.machines[self.hosts_of].compute_scale,
+            is_distributed: self.ideal == Some(Ideal::Distributed),
         }
     }
 }
@@ -317,7 +320,8 @@ impl Runner {
             if let Entry::Vacant(place) = self.replayed.entry(played) {
                 let of = record.of(played.ranks);
                 let of = of.context("there is no record of so many ranks")?;
-                let trace = work::played(of, played.without, &request.wanted);
+                let trace =
+                    work::played(of, played.without, played.is_distributed, &request.wanted);
                 let trace = trace.context("there is no record of so many ranks")?;
                 let marks = of.marks(played.without, &request.wanted);
                 let marks = marks.map_or_else(Vec::new, |marks| marks.calls());

@@ -364,9 +364,11 @@ fn find_bounds(
     };
     let mut tasks = Vec::new();
     for row in rows.iter().filter(|row| is_wanted(row)) {
-        let whole = Task::ideal(request, 0, row.ranks, Ideal::Everything);
-        if !tasks.contains(&whole) {
-            tasks.push(whole);
+        for ideal in [Ideal::Everything, Ideal::Distributed] {
+            let whole = Task::ideal(request, 0, row.ranks, ideal);
+            if !tasks.contains(&whole) {
+                tasks.push(whole);
+            }
         }
         for ideal in Ideal::of(&request.machines[row.machine]) {
             tasks.push(Task::ideal(request, row.machine, row.ranks, ideal));
@@ -397,18 +399,21 @@ fn find_bounds(
             false => free,
         });
         let everything = time(0, row.ranks, Ideal::Everything);
+        let distributed = time(0, row.ranks, Ideal::Distributed);
         let noise = record
             .of(row.ranks)
             .and_then(|of| of.work.as_ref()?.unevenness);
         if let (
             Some(free),
             Some(everything),
+            Some(distributed),
             [Some(latency), Some(bandwidth), Some(rate), Some(storage)],
-        ) = (free, everything, single)
+        ) = (free, everything, distributed, single)
         {
             let replays = Replays {
                 free,
                 everything,
+                distributed,
                 single: [latency, bandwidth, rate, storage],
             };
             let noise = noise.map_or(0.0, |uneven| uneven.share_of_noise());

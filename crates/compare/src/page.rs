@@ -196,7 +196,7 @@ fn terms() -> Block {
     )
 }
 
-const TERMS: [(&str, &str); 14] = [
+const TERMS: [(&str, &str); 15] = [
     (
         "time",
         "virtual time from the start of the first rank to the end of the last one",
@@ -228,11 +228,15 @@ const TERMS: [(&str, &str); 14] = [
     ("computing", "computing of the ranks, on average"),
     (
         "imbalance",
-        "time that would remain on a network without any cost, beyond computing: ranks wait for the work of others",
+        "time that would remain on a network without any cost, beyond computing, and that goes if ranks with equal calls compute equally long",
     ),
     (
         "noise",
-        "part of that waiting that is chance: ranks with equal calls were disturbed while they were recorded",
+        "part of that time that is chance: ranks with equal calls were disturbed while they were recorded",
+    ),
+    (
+        "dependence",
+        "time on such a network that does not go then: a rank waits, and no other has work for it (a serial part, a master, a pipeline that fills)",
     ),
     (
         "latency",

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use model::compute_trace::{CallKey, ComputeTrace};
 use profile::Summary;
 
-use crate::even::{Unevenness, even, unevenness};
+use crate::even::{Unevenness, distributed, even, unevenness};
 use crate::main_loop::{self, Call, Calls, Control, Loop, NoLoop, Symbol, Unusable};
 use crate::prediction::{Moments, NoPrediction, Prediction};
 use crate::record::Recordings;
@@ -153,12 +153,19 @@ fn last(times: &Moments, mark: usize) -> f64 {
     of_ranks.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The trace of all recordings, or of all but one, as it is replayed: even, if that is wanted.
-pub fn played(of: &Recordings, without: Option<usize>, wanted: &Wanted) -> Option<ComputeTrace> {
+/// The trace of all recordings, or of all but one, as it is replayed: even, if that is wanted, or
+/// with work that is distributed evenly.
+pub fn played(
+    of: &Recordings,
+    without: Option<usize>,
+    is_distributed: bool,
+    wanted: &Wanted,
+) -> Option<ComputeTrace> {
     let trace = of.middle(without)?;
-    Some(match wanted.even {
-        true => trace.with_computing(&even(&calls(&trace))),
-        false => trace,
+    Some(match (wanted.even, is_distributed) {
+        (true, _) => trace.with_computing(&even(&calls(&trace))),
+        (false, true) => trace.with_computing(&distributed(&calls(&trace))),
+        (false, false) => trace,
     })
 }
 
