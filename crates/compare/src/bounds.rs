@@ -11,6 +11,7 @@
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
 //! machine with a storage).
 
+use anyhow::{Context, bail};
 use fabric::components::Part;
 use fabric::quantity::{Quantity, Raw};
 use fabric::{GbPerSec, Nanos, PerSec, Storage};
@@ -62,6 +63,23 @@ impl Ideal {
         let has_storage = machine.sheet.part(Storage::KIND).is_some();
         let single = Ideal::SINGLE.into_iter();
         single.filter(move |ideal| *ideal != Ideal::Storage || has_storage)
+    }
+
+    /// The seconds of a replay on this machine. An error says which machine failed, and why.
+    pub(crate) fn seconds(self, outcome: &Result<Summary, String>) -> anyhow::Result<f64> {
+        let name = match self {
+            Ideal::Latency => "the machine without latency",
+            Ideal::Bandwidth => "the machine with endless bandwidth",
+            Ideal::MessageRate => "the machine with an endless message rate",
+            Ideal::Storage => "the machine with an endless storage",
+            Ideal::Everything => "the ideal machine",
+        };
+        match outcome {
+            Ok(summary) => summary
+                .virtual_s
+                .with_context(|| format!("the replay on {name} has no time")),
+            Err(why) => bail!("the replay on {name} failed: {why}"),
+        }
     }
 
     /// The changes of a machine that make it so.
