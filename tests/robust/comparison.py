@@ -280,8 +280,8 @@ def paths_above(world):
         raise Problem(f"by {far}: exit status {ran.returncode}: {ran.stderr[-800:]}")
 
 
-def polls(world, *arguments, options, fabric="qdr", code=0):
-    words = [world.mpiexec.parent / "fishplate", "run", "-n", 4, "--fabric", fabric, "--summary", "none", *options,
+def polls(world, *arguments, options, fabric="qdr", code=0, summary="none"):
+    words = [world.mpiexec.parent / "fishplate", "run", "-n", 4, "--fabric", fabric, "--summary", summary, *options,
              world.work / "polls", *arguments]
     with Job(world.work, words) as job:
         if (ended := job.end(60)) != code:
@@ -306,15 +306,27 @@ def polling_replays(world):
         raise Problem(f"every machine polls equally often: {counts}")
 
 
-def branching_is_reported(world):
-    """A program whose calls depend on time is refused, with rank, call and both names."""
+def one_call_more(world):
+    """A call that was not recorded, of a program that decides by time, is named, and the replay goes on."""
     file = world.work / "branch.computing"
     count = polls(world, options=("--compute", "record", file))[2]
     text = file.read_text().replace("/polls\n", f"/polls {count}\n")
     file.write_text(text)
-    says = polls(world, count, options=("--compute", "replay", file), fabric="sdr", code=16)[1]
-    if not re.search(r"rank 0: its call [0-9]+ is MPI_Barrier, and MPI_Finalize was recorded there", says):
+    says = polls(world, count, options=("--compute", "replay", file), fabric="sdr", summary="text")[1]
+    if not re.search(r"other calls .*invented \(rank 0: its call [0-9]+ is MPI_Barrier, and MPI_Finalize was recorded there\)", " ".join(says.split())):
         raise Problem(f"it says {says}")
+
+
+def another_program(world):
+    """Other calls than the recorded ones are refused where nothing depends on time, with rank, call and both names."""
+    file = world.work / "sure.computing"
+    compare(world, "--fabrics", "qdr", "-n", 2, "--recordings", 1, "--record", file)
+    text = re.sub(r"^(MPI_Wtime|clock_gettime) .*\n", "", file.read_text(), flags=re.M)
+    text = re.sub(r"calls \d+\n((?:(?!rank|end).*\n)*)", lambda found: f"calls {found[1].count(chr(10))}\n{found[1]}", text)
+    file.write_text(text.replace("MPI_Allreduce", "MPI_Bcast"))
+    _, errors = compare(world, "--fabrics", "qdr", "-n", 2, "--replay", file, code=1)
+    if not re.search(r"rank [01]: its call [0-9]+ is MPI_Allreduce, and MPI_Bcast was recorded there", errors):
+        raise Problem(f"it says {errors}")
 
 
 def hosts_and_networks(world):
@@ -400,7 +412,8 @@ def tests() -> list:
         ("a program above its folder", paths_above),
         ("a disturbed recording is made again", disturbed_recordings),
         ("a program that polls is replayed on other machines", polling_replays),
-        ("a program whose calls depend on time is refused", branching_is_reported),
+        ("a call more than recorded is named", one_call_more),
+        ("a program with other calls is refused", another_program),
         ("a comparison refuses other records", other_records),
         ("a comparison refuses a price without a currency", price_without_currency),
         refused("a machine that there is not", "--fabrics", "qdr,fdrr", says="did you mean fdr"),

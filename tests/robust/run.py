@@ -39,6 +39,7 @@ import liveness  # noqa: E402
 import loops  # noqa: E402
 import modelled  # noqa: E402
 import namespace  # noqa: E402
+import polling  # noqa: E402
 import summaries  # noqa: E402
 import surroundings  # noqa: E402
 from harness import Case  # noqa: E402
@@ -82,7 +83,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=25, help="kills at random moments in each test of them")
     parser.add_argument("--releases", action="store_true", help="also releases from a binding, which depend on the scheduler")
     options = parser.parse_args()
-    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, liveness, loops, hosts, modelled, summaries, surroundings)
+    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, liveness, loops, hosts, modelled, polling, summaries, surroundings)
     found = [*(case for module in modules for case in module.tests()), *(binding.releases() if options.releases else [])]
     cases = [Case(name, run) for name, run in found if options.only in name]
     if options.list:

@@ -45,15 +45,9 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     if procedure.is_announced() {
         // The arguments stay in place, so a call that finds its rank pays nothing for this.
         let name = procedure.c_name("MPI_", large);
-        let (guard, result) = match procedure.result_flag() {
-            Some(flag) => (
-                "announced_poll",
-                format!(
-                    ",\n    // SAFETY: the call has succeeded, so the argument points to its object.\n    \
-                     move || unsafe {{ *{flag} != 0 }}"
-                ),
-            ),
-            None => ("announced", telling(procedure) + &used_memory(procedure)),
+        let (guard, result) = match procedure.is_poll() {
+            true => ("announced_poll", String::new()),
+            false => ("announced", telling(procedure) + &used_memory(procedure)),
         };
         writeln!(
             text,

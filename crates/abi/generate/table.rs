@@ -136,27 +136,23 @@ impl Procedure {
         triples.collect()
     }
 
-    /// The output parameter that says whether a poll has a result: zero if it has none. `None`: the
-    /// procedure is no poll.
-    pub(crate) fn result_flag(&self) -> Option<&str> {
-        let flag = match self.name.as_str() {
+    /// Whether it may return without a result.
+    pub(crate) fn is_poll(&self) -> bool {
+        matches!(
+            self.name.as_str(),
             "Improbe"
-            | "Iprobe"
-            | "Parrived"
-            | "Request_get_status"
-            | "Request_get_status_all"
-            | "Request_get_status_any"
-            | "Test"
-            | "Testall"
-            | "Testany"
-            | "Win_test" => "flag",
-            "Request_get_status_some" | "Testsome" => "outcount",
-            _ => return None,
-        };
-        let mut parameters = self.parameters.iter();
-        let found = parameters.any(|p| p.name == flag && p.access == Access::Out);
-        assert!(found, "MPI_{} has no result {flag}", self.name);
-        Some(flag)
+                | "Iprobe"
+                | "Parrived"
+                | "Request_get_status"
+                | "Request_get_status_all"
+                | "Request_get_status_any"
+                | "Request_get_status_some"
+                | "Test"
+                | "Testall"
+                | "Testany"
+                | "Testsome"
+                | "Win_test"
+        )
     }
 
     /// `[false]`, or `[false, true]` where there is a `_c` form.

@@ -191,7 +191,7 @@ pub fn announced(
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().note_return();
     }
-    LIBRARY.leave(procedure, CallKind::Operation, true);
+    LIBRARY.leave(CallKind::Operation);
     code
 }
 
@@ -212,21 +212,14 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
     is_noted
 }
 
-/// As [`announced`], for a call that may return without a result: a poll. `has_result` reads the
-/// argument that says so, after success.
+/// As [`announced`], for a call that may return without a result: a poll.
 #[inline(always)]
-pub fn announced_poll(
-    procedure: &'static str,
-    again: impl FnOnce() -> c_int,
-    has_result: impl FnOnce() -> bool,
-) -> c_int {
+pub fn announced_poll(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
     if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
         return not_running(procedure);
     }
     let code = again();
-    // A poll that failed has ended what it polled for.
-    let has_result = code != MPI_SUCCESS || has_result();
-    LIBRARY.leave(procedure, CallKind::Poll, has_result);
+    LIBRARY.leave(CallKind::Poll);
     code
 }
 

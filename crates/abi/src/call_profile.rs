@@ -1,6 +1,7 @@
 //! The profile of this rank's calls: the time of each procedure, on the rank's clock.
 
 use crate::state::Rank;
+use model::compute_trace::Differences;
 use profile::RankProfile;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,6 +51,13 @@ impl CallProfile {
     /// so many threads side by side.
     pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
         self.profile.computed(switches, nanos, threads);
+    }
+
+    /// The replay of the rank's computing differs from the recording in these ways.
+    pub fn differs(&self, found: &Differences) {
+        if let Some(first) = &found.first {
+            self.profile.differs(found.invented, found.left_out, first);
+        }
     }
 
     /// The program asked for MPI_THREAD_MULTIPLE, and gets less.

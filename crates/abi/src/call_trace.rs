@@ -103,21 +103,13 @@ impl Watch {
         Some(())
     }
 
-    /// The call returns to the program, a poll perhaps without a result. `withdraw` hides the rank
-    /// from the library.
-    pub fn leave(
-        &self,
-        rank: &Rank,
-        call: &'static str,
-        kind: CallKind,
-        has_result: bool,
-        withdraw: impl FnOnce(),
-    ) {
+    /// The call returns to the program. `withdraw` hides the rank from the library.
+    pub fn leave(&self, rank: &Rank, kind: CallKind, withdraw: impl FnOnce()) {
         let mut inner = self.lock();
         inner.depth = inner.depth.saturating_sub(1);
         if inner.depth == 0 {
             withdraw();
-            inner.leave(rank, call, kind, has_result);
+            inner.leave(rank, kind);
         }
     }
 
@@ -143,9 +135,13 @@ impl Watch {
         let inner = self.lock();
         if let Some(profile) = &inner.profile {
             profile.finish(rank);
-            if let Time::Measured(_) = inner.time {
-                let (switches, computed) = inner.clock.interruptions();
-                profile.computed(switches, computed, inner.clock.most_threads());
+            match &inner.time {
+                Time::None => (),
+                Time::Measured(_) => {
+                    let (switches, computed) = inner.clock.interruptions();
+                    profile.computed(switches, computed, inner.clock.most_threads());
+                }
+                Time::Replayed(replay) => profile.differs(replay.differences()),
             }
         }
     }
@@ -202,14 +198,9 @@ impl Inner {
         }
     }
 
-    fn leave(&mut self, rank: &Rank, call: &'static str, kind: CallKind, has_result: bool) {
-        if let Time::Replayed(replay) = &mut self.time
-            && let Err(why) = replay.leave(call, kind, has_result)
-        {
-            another_run(rank, call, &why);
-        }
+    fn leave(&mut self, rank: &Rank, kind: CallKind) {
         if rank.in_virtual_time {
-            rank.mpi.leave(has_result);
+            rank.mpi.leave(kind == CallKind::Operation);
         }
         self.begin_steps(rank);
         if let Some(profile) = &self.profile {
@@ -265,8 +256,8 @@ fn say_threads(threads: usize) {
 #[cold]
 fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
     let why = format!(
-        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, other arguments), or \
-         the program's calls depend on time; record it again on a machine more like this one",
+        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, other arguments); \
+         record it again",
         rank.rank()
     );
     raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))

@@ -129,12 +129,12 @@ impl Library {
 
     /// The announced call returns. Nothing happens after MPI_Finalize, which withdrew the rank.
     #[cold]
-    pub fn leave(&self, call: &'static str, kind: CallKind, has_result: bool) {
+    pub fn leave(&self, kind: CallKind) {
         let Some(rank) = self.rank_in_call() else {
             return;
         };
         if let Some(watch) = &rank.watch {
-            watch.leave(rank, call, kind, has_result, || {
+            watch.leave(rank, kind, || {
                 self.rank.store(ptr::null_mut(), Ordering::Release);
             });
         }

@@ -49,10 +49,10 @@ impl Machine<'_> {
         self.0.as_mut().map_or(Ok(false), |rdma| rdma.compute())
     }
 
-    /// The call returns to the program, a poll perhaps without a result.
-    pub fn leave(&mut self, has_result: bool) {
+    /// The call returns to the program. `is_sure` is false for a poll and a reading of the clock.
+    pub fn leave(&mut self, is_sure: bool) {
         if let Some(rdma) = &mut self.0 {
-            rdma.node().leave(has_result);
+            rdma.node().leave(is_sure);
         }
     }
 

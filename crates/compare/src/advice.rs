@@ -18,7 +18,7 @@ pub struct Advice {
     /// The best number of ranks; of equally good ones the fewest.
     pub ranks: usize,
     /// The machines that are equally good with so many ranks, the first of them to be taken. Empty
-    /// if the program ran on none.
+    /// if no run has a time that can be compared.
     pub equals: Vec<usize>,
     /// The first of the best other machines, which are equally good among themselves.
     pub rival: Option<usize>,
@@ -46,8 +46,7 @@ pub struct Advice {
     /// The model's word for the answer, by its errors on systems that it had not seen; none: it has
     /// no part in it.
     pub model: Option<ModelWord>,
-    /// The greater spread of the times of the best machine and the challenger, as a share; none:
-    /// nobody knows.
+    /// The greatest spread of the times of any row, as a share; none: nobody knows.
     pub times_spread: Option<f64>,
     names: Vec<String>,
     stand_ins: Vec<Vec<StandIn>>,
@@ -150,11 +149,13 @@ impl Advice {
                 .collect(),
             stand_ins: machines.iter().map(Machine::stand_ins).collect(),
         };
+        let spreads = rows.iter().filter_map(Row::spread);
+        advice.times_spread = spreads.reduce(f64::max);
         advice.judge(&here, machines, value);
         advice
     }
 
-    /// Sets the model's word and the spread of the times.
+    /// Sets the model's word.
     fn judge(&mut self, rows: &[&Row], machines: &[Machine], value: impl Fn(&Row) -> Option<f64>) {
         let (Some(best), Some(rival)) = (self.best(), self.challenger()) else {
             return;
@@ -163,10 +164,6 @@ impl Advice {
         let (Some(of_best), Some(of_rival)) = (row(best), row(rival)) else {
             return;
         };
-        let spreads = [of_best, of_rival]
-            .into_iter()
-            .filter_map(|row| row.spread());
-        self.times_spread = spreads.reduce(f64::max);
         if let (Some(one), Some(other)) = (value(of_best), value(of_rival)) {
             self.model = of_model(
                 [&machines[best], &machines[rival]],
@@ -230,16 +227,19 @@ impl Advice {
     /// The sentences.
     pub fn sentence(&self) -> String {
         let Some(best) = self.best() else {
-            return "The program ran on none of the machines.".into();
+            return "The program ran, but no run has a time that can be compared: the times of its start or of its loop are missing.".into();
         };
         let (best, ranks) = (self.name(Some(best)), self.ranks);
         let what = self.what();
         let mut sentence = match (self.equals.as_slice(), self.rival) {
             ([_], None) => {
                 let counts = self.counts_sentence();
-                return format!(
-                    "{counts}{best} is the only machine on which the program ran with {ranks} ranks."
-                );
+                return match self.names.len() {
+                    1 => format!("{counts}Only {best} was compared: name further machines."),
+                    _ => format!(
+                        "{counts}With {ranks} ranks the program could be compared on {best} alone, so nothing is advised: the reasons of the other machines are above."
+                    ),
+                };
             }
             (_, None) => format!(
                 "With {ranks} ranks the choice hardly matters: in {what} {} are within {:.1} %; take {best}, {}",
@@ -400,6 +400,7 @@ mod tests {
             bounds: Some(Bounds {
                 shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             }),
+            no_bounds: None,
             start: Some(0.0),
             prediction: None,
             iteration: None,

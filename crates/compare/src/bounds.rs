@@ -14,6 +14,7 @@
 //! others) or *noise* (computing differs by chance); what remains is *dependence*: nobody else has
 //! work, as in a serial part, at a master, or while a pipeline fills.
 
+use anyhow::{Context, bail};
 use fabric::components::Part;
 use fabric::quantity::{Quantity, Raw};
 use fabric::{GbPerSec, Nanos, PerSec, Storage};
@@ -67,6 +68,24 @@ impl Ideal {
         let has_storage = machine.sheet.part(Storage::KIND).is_some();
         let single = Ideal::SINGLE.into_iter();
         single.filter(move |ideal| *ideal != Ideal::Storage || has_storage)
+    }
+
+    /// The seconds of a replay on this machine. An error says which machine failed, and why.
+    pub(crate) fn seconds(self, outcome: &Result<Summary, String>) -> anyhow::Result<f64> {
+        let name = match self {
+            Ideal::Latency => "the machine without latency",
+            Ideal::Bandwidth => "the machine with endless bandwidth",
+            Ideal::MessageRate => "the machine with an endless message rate",
+            Ideal::Storage => "the machine with an endless storage",
+            Ideal::Everything => "the ideal machine",
+            Ideal::Distributed => "the ideal machine with evenly distributed work",
+        };
+        match outcome {
+            Ok(summary) => summary
+                .virtual_s
+                .with_context(|| format!("the replay on {name} has no time")),
+            Err(why) => bail!("the replay on {name} failed: {why}"),
+        }
     }
 
     /// The changes of a machine that make it so.

@@ -122,7 +122,7 @@ impl Advice {
         }
         if let Some(spread) = self.times_spread.filter(|_| self.is_spread()) {
             return format!(
-                "this is unsure: without one of the recordings the time is up to {:.0} % another one; record on a quieter computer",
+                "this is unsure: without one of the recordings a time is up to {:.0} % another one; record on a quieter computer",
                 spread * 100.0
             );
         }
@@ -238,6 +238,7 @@ mod tests {
             bounds: Some(Bounds {
                 shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             }),
+            no_bounds: None,
             start: Some(0.0),
             prediction: None,
             iteration: None,

@@ -9,6 +9,24 @@ pub(crate) struct RunCost {
     pub(crate) wall: Duration,
     /// The processor time of all its processes.
     pub(crate) processor: Duration,
+    /// The computing of all ranks together, which every run repeats.
+    pub(crate) computing: Duration,
+    /// The MPI calls of all ranks together, which take turns in every run.
+    pub(crate) calls: u64,
+}
+
+impl RunCost {
+    /// The parts of a run: computing, and calls by number.
+    fn parts(&self) -> String {
+        let calls = self.wall.saturating_sub(self.computing);
+        let each = calls.as_secs_f64() * 1e6 / self.calls.max(1) as f64;
+        format!(
+            "{} of computing, and {} MPI calls of all ranks in turn, {} µs each",
+            rounded(self.computing.min(self.wall)),
+            rounded_number(self.calls),
+            results::table::significant(each)
+        )
+    }
 }
 
 /// Runs of the program, as far as they are known.
@@ -45,8 +63,9 @@ pub(crate) fn line(
     }
     let runs = left.recordings + left.replays;
     line += &format!(
-        ": the first run took {}, and some {runs} follow",
-        rounded(cost.wall)
+        ": the first run took {} ({}), and some {runs} follow",
+        rounded(cost.wall),
+        cost.parts()
     );
     if let Some(shorter) = shorter {
         let time = rounded(replay * shorter as u32);
@@ -90,6 +109,20 @@ fn rounded(time: Duration) -> String {
     }
 }
 
+/// A number with two significant digits, and a comma before each three.
+fn rounded_number(number: u64) -> String {
+    let step = 10u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    let digits = ((number + step / 2) / step * step).to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +131,8 @@ mod tests {
         RunCost {
             wall: Duration::from_secs_f64(wall),
             processor: Duration::from_secs_f64(processor),
+            computing: Duration::from_millis(1500),
+            calls: 701_234,
         }
     }
 
@@ -141,8 +176,9 @@ mod tests {
         let line = line(cost(4.0, 8.0), left, 2, 2, Some(12));
         assert_eq!(
             line,
-            "this takes about 4 minutes: the first run took 4 seconds, and some 65 follow; --quick takes about 50 seconds, \
-             with no word on how sure the answer is"
+            "this takes about 4 minutes: the first run took 4 seconds (2 seconds of computing, and 700,000 MPI calls of all \
+             ranks in turn, 3.57 µs each), and some 65 follow; --quick takes about 50 seconds, with no word on how sure the \
+             answer is"
         );
     }
 }

@@ -9,7 +9,7 @@ impl Advice {
     pub fn headline(&self) -> String {
         let ranks = self.ranks;
         match (self.equals.as_slice(), self.rival) {
-            ([], _) => "The program ran on none of the machines".into(),
+            ([], _) => "No run has a time that can be compared".into(),
             ([_, _, ..], None) => format!("With {ranks} ranks the choice hardly matters"),
             _ => format!("Take {} with {ranks} ranks", self.equal_names("or")),
         }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use model::compute_trace::ComputeTrace;
-use profile::Summary;
+use profile::{Differences, Summary};
 use results::console::Console;
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -235,10 +235,8 @@ impl Runner {
             bail!("{activity} failed: {}", last_words(&ended));
         }
         let disturbances = Moment::now().since(&moment);
-        let cost = RunCost {
-            wall: start.elapsed(),
-            processor: estimate::processor_time_of_children().saturating_sub(used),
-        };
+        let wall = start.elapsed();
+        let processor = estimate::processor_time_of_children().saturating_sub(used);
         let summary: Summary = serde_json::from_str(&summary.text()?)
             .with_context(|| format!("{activity}: its summary is damaged"))?;
         if summary.is_empty() {
@@ -247,6 +245,14 @@ impl Runner {
                 record::words(&request.program[..1])
             );
         }
+        let trace = ComputeTrace::parse(&file.text()?)
+            .map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))?;
+        let cost = RunCost {
+            wall,
+            processor,
+            computing: Duration::from_nanos(trace.total()),
+            calls: trace.number_of_calls(),
+        };
         if !std::mem::replace(&mut self.has_recorded, true) && !self.is_quiet {
             self.show_output(&String::from_utf8_lossy(&ended.stdout));
             self.console.say(&request.estimate(cost));
@@ -261,8 +267,6 @@ impl Runner {
             }
         }
         self.console.step();
-        let trace = ComputeTrace::parse(&file.text()?)
-            .map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))?;
         let threads = summary.computed.iter().map(|rank| rank.threads as usize);
         Ok(Recording {
             trace,
@@ -391,9 +395,12 @@ impl Jobs<'_> {
         if !ended.status.success() {
             return Ok(Err(last_words(&ended)));
         }
-        let summary =
+        let summary: Summary =
             serde_json::from_str(&summary.text()?).context("the summary of a replay is damaged")?;
-        Ok(Ok(summary))
+        Ok(match summary.differences.as_ref().and_then(too_different) {
+            Some(why) => Err(why),
+            None => Ok(summary),
+        })
     }
 
     /// A run on the network of the first machine with the hosts of the second.
@@ -426,28 +433,51 @@ impl Jobs<'_> {
     }
 }
 
+/// The reason why a replay that differs from its recording tells nothing; `None` if it does not
+/// differ by much.
+fn too_different(found: &Differences) -> Option<String> {
+    const MOST: f64 = 0.10;
+    let is_invented = found.invented_s >= found.left_out_s;
+    let how = if is_invented { "invented" } else { "left out" };
+    (found.share > MOST).then(|| {
+        format!(
+            "the program decides by time: {}; {:.0} % of the recorded computing would be {how}, more than {:.0} %",
+            found.reason(),
+            found.share * 100.0,
+            MOST * 100.0
+        )
+    })
+}
+
 fn word(before: &str, path: &Path) -> OsString {
     let mut word = OsString::from(before);
     word.push(path);
     word
 }
 
-/// The last lines of a job that failed: the first is usually its reason.
+/// The reason of a job that failed: what `fishplate` says, then the last lines of the program.
 fn last_words(ended: &Output) -> String {
-    const MOST: usize = 4;
     let said = String::from_utf8_lossy(&ended.stderr);
-    let lines: Vec<&str> = said
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let lines = lines
-        .iter()
-        .take(MOST)
-        .map(|line| line.trim_start_matches("fishplate: "));
-    match lines.collect::<Vec<_>>().join("; ") {
+    match reason(&said) {
         words if words.is_empty() => format!("its {}", ended.status),
         words => words,
     }
+}
+
+/// The reason that standard error gives; empty if it is.
+fn reason(said: &str) -> String {
+    const OURS: &str = "fishplate: ";
+    const MOST: usize = 4;
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (ours, others): (Vec<&str>, Vec<&str>) = { lines }.partition(|line| line.starts_with(OURS));
+    let ours = ours.iter().map(|line| &line[OURS.len()..]);
+    // Every rank may say the same.
+    let ours = results::table::distinct(ours);
+    let others = others[others.len().saturating_sub(MOST)..].iter().copied();
+    ours.into_iter()
+        .chain(others)
+        .collect::<Vec<&str>>()
+        .join("; ")
 }
 
 /// A file in memory that jobs open by its path, so that nothing is left behind however this process
@@ -468,5 +498,41 @@ impl MemoryFile {
 
     fn text(&self) -> Result<String> {
         fs::read_to_string(self.path()).context("cannot read what a job has written")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_failed_job_is_ours_before_the_banner_of_the_program() {
+        let said = "  :-) GROMACS - gmx mdrun (-:\n\nExecutable: gmx\nWorking dir: /tmp\nCommand line:\n  gmx mdrun\n\
+                    fishplate: MPI_Bcast: rank 1: its call 7 is MPI_Bcast\nfishplate: MPI_Bcast: rank 1: its call 7 is MPI_Bcast\n\
+                    fishplate: rank 1 ended with code 16\n";
+        assert_eq!(
+            reason(said),
+            "MPI_Bcast: rank 1: its call 7 is MPI_Bcast; rank 1 ended with code 16; Executable: gmx; Working dir: /tmp; \
+             Command line:; gmx mdrun"
+        );
+        assert_eq!(reason("\n \n"), "");
+    }
+
+    #[test]
+    fn a_replay_may_differ_by_a_tenth() {
+        let of = |invented_s, left_out_s, share| Differences {
+            invented_s,
+            left_out_s,
+            share,
+            rank: 3,
+            first: "its call 7 is MPI_Send, and MPI_Recv was recorded there".into(),
+        };
+        assert_eq!(too_different(&of(0.1, 0.05, 0.1)), None);
+        let why = too_different(&of(0.1, 0.3, 0.3)).unwrap();
+        assert_eq!(
+            why,
+            "the program decides by time: rank 3: its call 7 is MPI_Send, and MPI_Recv was recorded there; 30 % of the \
+             recorded computing would be left out, more than 10 %"
+        );
     }
 }

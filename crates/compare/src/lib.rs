@@ -380,47 +380,50 @@ fn find_bounds(
     runner.phase("replaying on ideal machines", Some(tasks.len()));
     let outcomes = runner.replay(request, record, &tasks)?;
     let time = |machine: usize, ranks: usize, ideal: Ideal| {
-        let at = tasks.iter().position(|task| {
-            (task.machine, task.ranks, task.ideal) == (machine, ranks, Some(ideal))
-        })?;
-        outcomes[at]
-            .as_ref()
-            .ok()
-            .and_then(|summary| summary.virtual_s)
+        let is_it =
+            |task: &Task| (task.machine, task.ranks, task.ideal) == (machine, ranks, Some(ideal));
+        let outcome = tasks.iter().position(is_it).map(|at| &outcomes[at]);
+        ideal.seconds(outcome.context("it has not run")?)
     };
     for row in rows.iter_mut().filter(|row| is_wanted(row)) {
         let Outcome::Ran(summary) = &row.outcome else {
             continue;
         };
-        let free = row.time().zip(row.start).map(|(time, start)| time - start);
-        let has = |ideal| Ideal::of(&request.machines[row.machine]).any(|other| other == ideal);
-        let single = Ideal::SINGLE.map(|ideal| match has(ideal) {
-            true => time(row.machine, row.ranks, ideal),
-            false => free,
-        });
-        let everything = time(0, row.ranks, Ideal::Everything);
-        let distributed = time(0, row.ranks, Ideal::Distributed);
+        let replays = replays(request, row, time);
         let noise = record
             .of(row.ranks)
             .and_then(|of| of.work.as_ref()?.unevenness);
-        if let (
-            Some(free),
-            Some(everything),
-            Some(distributed),
-            [Some(latency), Some(bandwidth), Some(rate), Some(storage)],
-        ) = (free, everything, distributed, single)
-        {
-            let replays = Replays {
-                free,
-                everything,
-                distributed,
-                single: [latency, bandwidth, rate, storage],
-            };
-            let noise = noise.map_or(0.0, |uneven| uneven.share_of_noise());
-            row.bounds = Some(Bounds::of(summary, &replays, noise));
+        let noise = noise.map_or(0.0, |uneven| uneven.share_of_noise());
+        match replays {
+            Ok(replays) => row.bounds = Some(Bounds::of(summary, &replays, noise)),
+            Err(why) => row.no_bounds = Some(why.to_string()),
         }
     }
     Ok(())
+}
+
+/// The times that divide the time of a row. An error names the replay that is missing.
+fn replays(
+    request: &Request,
+    row: &Row,
+    time: impl Fn(usize, usize, Ideal) -> Result<f64>,
+) -> Result<Replays> {
+    let free = row.time().zip(row.start).map(|(time, start)| time - start);
+    let free = free.context("the replay with a free start has failed")?;
+    let everything = time(0, row.ranks, Ideal::Everything)?;
+    let distributed = time(0, row.ranks, Ideal::Distributed)?;
+    let mut single = [free; 4];
+    for (seconds, ideal) in single.iter_mut().zip(Ideal::SINGLE) {
+        if Ideal::of(&request.machines[row.machine]).any(|other| other == ideal) {
+            *seconds = time(row.machine, row.ranks, ideal)?;
+        }
+    }
+    Ok(Replays {
+        free,
+        everything,
+        distributed,
+        single,
+    })
 }
 
 /// Finds the best machine and number of ranks, and how sure that is.

@@ -171,8 +171,8 @@ impl Recordings {
     pub(crate) fn marks(&self, without: Option<usize>, wanted: &Wanted) -> Option<Marks> {
         let found = |work: &Work| work.found.as_ref().ok().cloned();
         match self.same_without(without) {
-            // Another recording is in the middle, with other calls.
-            Some(other) if !self.are_aligned() => {
+            // The trace without it has other calls.
+            Some(other) if !self.have_equal_calls() => {
                 found(&Work::of(&self.middle(Some(other))?, wanted).ok()?)
             }
             _ => found(self.work.as_ref()?),
@@ -196,9 +196,14 @@ impl Recordings {
         }
     }
 
-    /// Whether all recordings have the same calls, so that each call has a median.
+    /// Whether all recordings have the same sure calls, so that there is a median.
     pub fn are_aligned(&self) -> bool {
         ComputeTrace::median(&self.traces.iter().collect::<Vec<_>>()).is_some()
+    }
+
+    /// Whether the median has the same calls, whichever recording is left out.
+    fn have_equal_calls(&self) -> bool {
+        ComputeTrace::have_equal_calls(&self.traces.iter().collect::<Vec<_>>())
     }
 }
 

@@ -1,4 +1,5 @@
-//! Remarks about what the modelled machines leave out of the program's runs.
+//! Remarks about what the modelled machines leave out of the program's runs, and about what is
+//! unknown.
 
 use profile::LeftOut;
 
@@ -10,6 +11,35 @@ pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
     let all = summaries.map(|summary| &summary.left_out);
     let greatest = all.fold(LeftOut::default(), |known, one| known.or_more(one));
     greatest.sentences(&no_storage(comparison))
+}
+
+/// The sentence about the machine on which the replay differs most from the recording.
+pub(crate) fn other_calls(comparison: &Comparison) -> Option<String> {
+    let differing = comparison.rows.iter().filter_map(|row| {
+        let found = row.summary()?.differences.as_ref()?;
+        Some((row, found))
+    });
+    let (row, found) =
+        differing.max_by(|(_, one), (_, other)| one.share.total_cmp(&other.share))?;
+    let name = &comparison.machines[row.machine].name;
+    Some(format!(
+        "On {name} with {} ranks: {}",
+        row.ranks,
+        found.sentence()
+    ))
+}
+
+/// The sentences about rows whose bound is unknown.
+pub(crate) fn unknown_bounds(comparison: &Comparison) -> Vec<String> {
+    let unknown = comparison.rows.iter().filter_map(|row| {
+        let why = row.no_bounds.as_ref()?;
+        let name = &comparison.machines[row.machine].name;
+        Some(format!(
+            "The bound on {name} with {} ranks is unknown: {why}.",
+            row.ranks
+        ))
+    });
+    unknown.collect()
 }
 
 /// The clause that says which machines have no storage.

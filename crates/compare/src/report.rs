@@ -97,6 +97,8 @@ pub struct Row {
     pub outcome: Outcome,
     /// The shares of its time.
     pub bounds: Option<Bounds>,
+    /// The reason why they are unknown, although they were looked for.
+    pub no_bounds: Option<String>,
     /// The price of the hosts and their network.
     pub price: Result<Price, PriceGap>,
     /// The seconds of the start. `None`: nobody knows.
@@ -135,6 +137,7 @@ impl Row {
                 Err(why) => Outcome::Refused(why),
             },
             bounds: None,
+            no_bounds: None,
             start: None,
             prediction: None,
             iteration: None,

@@ -71,8 +71,8 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
     let unaligned: Vec<String> = unaligned.map(|of| of.ranks.to_string()).collect();
     if !unaligned.is_empty() {
         remarks.push(format!(
-            "The calls of {} ranks differ from recording to recording (polling, MPI_ANY_SOURCE), so the recording in the middle \
-             counts as a whole.",
+            "The calls of {} ranks differ from recording to recording (the program decides by time), so the recording in the \
+             middle counts as a whole.",
             unaligned.join(" and of ")
         ));
     }
@@ -124,6 +124,8 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
             "The efficiency of {ranks} ranks is above 100 %: {why}."
         ));
     }
+    remarks.extend(crate::remarks::other_calls(comparison));
+    remarks.extend(crate::remarks::unknown_bounds(comparison));
     remarks.extend(crate::remarks::left_out(comparison));
     remarks
 }
@@ -259,7 +261,10 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
         cells.push(or_dash(
             summary.map(|summary| percent(summary.mpi_share.median)),
         ));
-        cells.push(or_dash(row.bounds.map(|bounds| bounds.name().into())));
+        cells.push(match (&row.bounds, &row.no_bounds) {
+            (None, Some(_)) => "unknown".into(),
+            (bounds, _) => or_dash(bounds.map(|bounds| bounds.name().into())),
+        });
         cells
     });
     let header: Vec<String> = header.into_iter().map(String::from).collect();
@@ -511,6 +516,8 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
             "efficiency": comparison.efficiency(row),
             "mpi_share": summary.mpi_share,
             "bound": row.bounds.map(|bounds| bounds.name()),
+            "no_bound": row.no_bounds,
+            "differences": summary.differences,
             "shares": row.bounds.map(|bounds| {
                 let pairs = Bounds::NAMES.iter().zip(bounds.shares);
                 pairs.map(|(name, share)| (name.to_string(), json!(share))).collect::<serde_json::Map<_, _>>()
@@ -568,6 +575,7 @@ mod tests {
                 ..Summary::default()
             })),
             bounds: None,
+            no_bounds: None,
             start: Some(0.0),
             prediction: None,
             iteration: None,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read, Write, stderr, stdout};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,6 +11,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::fstat;
 
 use crate::jobs::MemoryFile;
 
@@ -90,11 +92,22 @@ impl Input {
 pub(crate) struct FolderState(BTreeMap<String, (u64, Option<SystemTime>)>);
 
 impl FolderState {
-    /// The files in `folder` as they are; empty if it cannot be read.
+    /// The files in `folder` as they are, but for the outputs of this process; empty if it cannot
+    /// be read.
     pub(crate) fn of(folder: &Path) -> FolderState {
+        let outputs = [fstat(stdout()), fstat(stderr())].into_iter().flatten();
+        let outputs: Vec<_> = outputs.map(|facts| (facts.st_dev, facts.st_ino)).collect();
+        FolderState::without(folder, &outputs)
+    }
+
+    /// The files in `folder` but for those with these devices and numbers.
+    fn without(folder: &Path, outputs: &[(u64, u64)]) -> FolderState {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let files = entries.filter_map(|entry| {
             let facts = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            if outputs.contains(&(facts.dev(), facts.ino())) {
+                return None;
+            }
             let name = entry.file_name().to_string_lossy().into_owned();
             Some((name, (facts.len(), facts.modified().ok())))
         });
@@ -127,6 +140,22 @@ mod tests {
             assert_eq!(read.stdout, b"512 20\n");
         }
         assert!(Input::of(b"").unwrap().0.is_none());
+    }
+
+    #[test]
+    fn an_output_of_the_comparison_is_no_file_of_the_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["errors", "log"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let errors = fs::metadata(folder.path().join("errors")).unwrap();
+        let outputs = [(errors.dev(), errors.ino())];
+        let before = FolderState::without(folder.path(), &outputs);
+        for name in ["errors", "log"] {
+            fs::write(folder.path().join(name), "more").unwrap();
+        }
+        let now = FolderState::without(folder.path(), &outputs);
+        assert_eq!(before.changed(&now, &[]), ["log"]);
     }
 
     #[test]

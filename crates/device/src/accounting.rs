@@ -45,7 +45,7 @@ pub enum Effort {
 ///     fn compute(&mut self, _nanos: u64) -> device::Result<bool> {
 ///         Ok(false)
 ///     }
-///     fn leave(&mut self, _has_result: bool) {}
+///     fn leave(&mut self, _is_sure: bool) {}
 ///     fn time(&self) -> device::VirtualTime {
 ///         device::VirtualTime::default()
 ///     }
@@ -77,9 +77,9 @@ pub trait Accounting {
     /// The rank has left the modelled machine.
     fn compute(&mut self, nanos: u64) -> Result<bool>;
 
-    /// The call returns to the program. `has_result` is false for a poll that found nothing and for
-    /// a reading of the clock.
-    fn leave(&mut self, has_result: bool);
+    /// The call returns to the program. `is_sure` is false for a poll, whatever it has found,
+    /// and for a reading of the clock.
+    fn leave(&mut self, is_sure: bool);
 
     /// Hands requests to the machine's storage, which moves `bytes` for them, behind all that it
     /// has got before. The result is the time at which they are done, in nanoseconds of
@@ -161,9 +161,9 @@ impl dyn Node + '_ {
     }
 
     /// Reports to a virtual clock that the call returns, see [`Accounting::leave`].
-    pub fn leave(&mut self, has_result: bool) {
+    pub fn leave(&mut self, is_sure: bool) {
         if let Some(accounting) = self.accounting() {
-            accounting.leave(has_result);
+            accounting.leave(is_sure);
         }
     }
 }

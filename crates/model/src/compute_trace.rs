@@ -1,25 +1,29 @@
 //! Compute traces: the time that ranks compute between their MPI calls, as a file. For every call
-//! with a result it has the call's name, the nanoseconds before it, and its key ([`CallKey`]), by
-//! which equal steps are found. Polls that found nothing and readings of the clock have lines of
-//! their own, one for equal calls in a row, because their number depends on the machine. A run with
-//! a trace is deterministic. Several traces of one program combine to one that a disturbance of one
-//! run does not spoil ([`ComputeTrace::middle`]).
+//! it has the call's name, the nanoseconds before it, and its key ([`CallKey`]), by which equal
+//! steps are found. Polls and readings of the clock have lines of their own, one for equal calls in
+//! a row, because their number depends on the machine ([`entry`]). A run with a trace is
+//! deterministic. Several traces of one program combine to one that a disturbance of one run does
+//! not spoil ([`ComputeTrace::middle`]).
 //!
-//! A trace for a replay has no keys, and may mark where steps begin
-//! ([`ComputeTrace::with_steps`]): the machine keeps the times at which ranks get there.
+//! A trace for a replay has the keys of receives from any source alone, and may mark where steps
+//! begin ([`ComputeTrace::with_steps`]): the machine keeps the times at which ranks get there.
 //!
-//! Invariant: a file is used only if its version, program, number of ranks and the name of each
-//! call with a result match.
+//! Invariants: a file is used only if its version, program and number of ranks match. Where nothing
+//! in it depends on time, the name of each sure call must match too ([`Replay`]).
 
+mod entry;
 mod key;
+mod median;
+mod other_calls;
 mod replay;
 
-use std::fmt::Write;
 use std::fs::File;
 
 pub use device::CallKey;
 
 use crate::run_log::computed;
+use entry::Entry;
+pub use other_calls::Differences;
 pub use replay::{CallKind, Replay};
 
 const TITLE: &str = "# fishplate: what each rank computed before each of its calls, in nanoseconds";
@@ -178,6 +182,15 @@ impl ComputeTrace {
         nanos.fold(0, u64::saturating_add)
     }
 
+    /// The number of calls of all ranks together.
+    pub fn number_of_calls(&self) -> u64 {
+        let entries = self.ranks.iter().flat_map(|lines| lines.lines());
+        entries
+            .filter_map(Entry::read)
+            .map(|entry| entry.calls())
+            .sum()
+    }
+
     /// The trace in which all computing takes `thousandths` / 1000 of its time.
     pub fn scaled(&self, thousandths: u64) -> ComputeTrace {
         let scaled = |entry: Entry| {
@@ -203,14 +216,14 @@ impl ComputeTrace {
         }
     }
 
-    /// The calls with a result of a rank, in order: name, key, and the nanoseconds of computing
-    /// since the last such call.
+    /// The calls of a rank but for polls, in order: name, key, and the nanoseconds of computing since
+    /// the last such call.
     pub fn calls(&self, rank: usize) -> impl Iterator<Item = (&str, CallKey, u64)> {
         let lines = self.ranks.get(rank).map_or("", String::as_str).lines();
         let mut before = 0u64;
         lines.filter_map(Entry::read).filter_map(move |entry| {
             before = before.saturating_add(entry.nanos);
-            if entry.times > 0 {
+            if entry.is_poll() {
                 return None;
             }
             let key = key::parse(entry.key).unwrap_or_default();
@@ -219,8 +232,8 @@ impl ComputeTrace {
     }
 
     /// The trace for a replay, with a mark where steps begin: of each rank the numbers of the calls
-    /// with a result that are the first of a step, in order. A step begins where the call before
-    /// it returns.
+    /// that are the first of a step, in order, as [`calls`](ComputeTrace::calls) numbers them. A
+    /// step begins where the call before it returns.
     pub fn with_steps(&self, begins: &[Vec<usize>]) -> ComputeTrace {
         let ranks = self.ranks.iter().enumerate().map(|(rank, lines)| {
             let mut begins = begins.get(rank).into_iter().flatten().peekable();
@@ -231,8 +244,10 @@ impl ComputeTrace {
                 while is_first && begins.next_if(|begin| **begin <= calls).is_some() {
                     step(&mut text);
                 }
-                Entry { key: "", ..entry }.write(&mut text);
-                is_first = entry.times == 0;
+                let is_any = !entry.is_poll() && entry.is_choice();
+                let key = if is_any { entry.key } else { "" };
+                Entry { key, ..entry }.write(&mut text);
+                is_first = !entry.is_poll();
                 calls += usize::from(is_first);
             }
             begins.for_each(|_| step(&mut text));
@@ -244,16 +259,16 @@ impl ComputeTrace {
         }
     }
 
-    /// The trace in which each call with a result has these nanoseconds of computing before it, as
+    /// The trace in which each call has these nanoseconds of computing before it, as
     /// [`calls`](ComputeTrace::calls) numbers them, and polls and readings of the clock have none.
     pub fn with_computing(&self, nanos: &[Vec<u64>]) -> ComputeTrace {
         let ranks = self.ranks.iter().enumerate().map(|(rank, lines)| {
             let mut nanos = nanos.get(rank).into_iter().flatten();
             let mut text = String::with_capacity(lines.len());
             for entry in lines.lines().filter_map(Entry::read) {
-                let nanos = match entry.times {
-                    0 => *nanos.next().unwrap_or(&entry.nanos),
-                    _ => 0,
+                let nanos = match entry.is_poll() {
+                    false => *nanos.next().unwrap_or(&entry.nanos),
+                    true => 0,
                 };
                 Entry { nanos, ..entry }.write(&mut text);
             }
@@ -271,59 +286,18 @@ impl ComputeTrace {
         lines.any(|line| line == STEP)
     }
 
-    /// One trace of several of the same program: the median of each call's time. `None` if not all
-    /// of them have the same calls, or if there is none.
-    pub fn median(traces: &[&ComputeTrace]) -> Option<ComputeTrace> {
-        let first = traces.first()?;
-        let mut ranks = Vec::new();
-        for rank in 0..first.ranks.len() {
-            let lines = traces
-                .iter()
-                .map(|trace| Some(trace.ranks.get(rank)?.lines().map(Entry::read)));
-            let mut lines = lines.collect::<Option<Vec<_>>>()?;
-            let (mut text, mut nanos) = (String::new(), Vec::new());
-            while let Some(entry) = lines[0].next() {
-                let entry = entry?;
-                nanos.clear();
-                nanos.push(entry.nanos);
-                for others in &mut lines[1..] {
-                    let other = others.next()??;
-                    if !other.is_of(&entry) {
-                        return None;
-                    }
-                    nanos.push(other.nanos);
-                }
-                let nanos = median(&mut nanos);
-                Entry { nanos, ..entry }.write(&mut text);
-            }
-            if lines.iter_mut().any(|others| others.next().is_some()) {
-                return None;
-            }
-            ranks.push(text);
-        }
-        let fits = |trace: &&ComputeTrace| trace.ranks.len() == ranks.len();
-        traces.iter().all(fits).then(|| ComputeTrace {
-            program: first.program.clone(),
-            ranks,
-        })
+    /// Whether the program may decide by time: it polls, reads the clock, or takes what comes first.
+    pub fn depends_on_time(&self) -> bool {
+        let mut entries = self.ranks.iter().flat_map(|lines| lines.lines());
+        entries.any(|line| Entry::read(line).is_some_and(|entry| entry.is_choice()))
     }
 
-    /// One trace for several of the same program: their [`median`](ComputeTrace::median), or where
-    /// their calls differ, the one whose total computing is in the middle. `None` if there is none.
-    pub fn middle(traces: &[&ComputeTrace]) -> Option<ComputeTrace> {
-        ComputeTrace::median(traces).or_else(|| {
-            let mut ordered = traces.to_vec();
-            ordered.sort_by_key(|trace| trace.total());
-            let middle = ordered.get(ordered.len().saturating_sub(1) / 2)?;
-            Some((*middle).clone())
-        })
-    }
-
-    /// The form that ranks read: the offsets of the ranks' parts, then the parts. Each rank reads
-    /// its own.
+    /// The form that ranks read: whether the program may decide by time, the offsets of the ranks'
+    /// parts, then the parts. Each rank reads its own.
     pub fn pack(&self) -> Vec<u8> {
-        let mut place = (self.ranks.len() as u64 + 1) * 8;
-        let mut bytes = place.to_ne_bytes().to_vec();
+        let mut place = (self.ranks.len() as u64 + 2) * 8;
+        let mut bytes = u64::from(self.depends_on_time()).to_ne_bytes().to_vec();
+        bytes.extend(place.to_ne_bytes());
         for lines in &self.ranks {
             place += lines.len() as u64;
             bytes.extend(place.to_ne_bytes());
@@ -331,13 +305,6 @@ impl ComputeTrace {
         bytes.extend(self.ranks.iter().flat_map(|lines| lines.bytes()));
         bytes
     }
-}
-
-/// The median; of an even number the mean of the two in the middle.
-fn median(numbers: &mut [u64]) -> u64 {
-    numbers.sort_unstable();
-    let [low, high] = [(numbers.len() - 1) / 2, numbers.len() / 2].map(|at| numbers[at]);
-    low.midpoint(high)
 }
 
 fn number(line: &str, before: &str) -> Option<usize> {
@@ -349,65 +316,8 @@ fn step(text: &mut String) {
     text.push('\n');
 }
 
-/// One line of a rank: a call with a result, or equal calls in a row without one. The latter have
-/// their number, as in `MPI_Test 730 x12`. A key follows, as in `MPI_Send 12 c257,s4,p-1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry<'a> {
-    name: &'a str,
-    /// The computing time before the call, or before all of the calls.
-    nanos: u64,
-    /// 0 for a call with a result, else the number of calls.
-    times: u64,
-    /// The key as text; empty without one.
-    key: &'a str,
-}
-
-impl<'a> Entry<'a> {
-    fn read(line: &'a str) -> Option<Entry<'a>> {
-        let mut words = line.split(' ');
-        let (name, nanos) = (words.next()?, words.next()?);
-        let (mut times, mut key) = (0, "");
-        for word in words {
-            match word.strip_prefix('x') {
-                Some(number) => times = number.parse().ok().filter(|times| *times > 0)?,
-                None if key.is_empty() && !word.is_empty() => key = word,
-                None => return None,
-            }
-        }
-        Some(Entry {
-            name,
-            nanos: nanos.parse().ok()?,
-            times,
-            key,
-        })
-    }
-
-    /// Whether both are of the same call.
-    fn is_of(&self, other: &Entry) -> bool {
-        (self.name, self.times, self.key) == (other.name, other.times, other.key)
-    }
-
-    fn write(&self, text: &mut String) {
-        let Entry {
-            name,
-            nanos,
-            times,
-            key,
-        } = self;
-        // A String takes every text.
-        let _ = write!(text, "{name} {nanos}");
-        if *times > 0 {
-            let _ = write!(text, " x{times}");
-        }
-        if !key.is_empty() {
-            let _ = write!(text, " {key}");
-        }
-        text.push('\n');
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn computing() -> ComputeTrace {
@@ -435,7 +345,7 @@ mod tests {
         }
     }
 
-    fn of(lines: &[&str]) -> ComputeTrace {
+    pub(crate) fn of(lines: &[&str]) -> ComputeTrace {
         ComputeTrace {
             program: "./pi 7".into(),
             ranks: lines.iter().map(|lines| (*lines).into()).collect(),
@@ -443,40 +353,11 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_each_call_leaves_out_a_disturbance() {
-        let quiet = of(&["MPI_Send 10\nMPI_Test 70 x7\n", "MPI_Recv 5\n"]);
-        let disturbed = of(&["MPI_Send 9000\nMPI_Test 72 x7\n", "MPI_Recv 1\n"]);
-        let third = of(&["MPI_Send 12\nMPI_Test 90 x7\n", "MPI_Recv 6\n"]);
-        let wanted = of(&["MPI_Send 12\nMPI_Test 72 x7\n", "MPI_Recv 5\n"]);
-        let all = [&quiet, &disturbed, &third];
-        assert_eq!(ComputeTrace::median(&all), Some(wanted.clone()));
-        assert_eq!(ComputeTrace::middle(&all), Some(wanted));
-        // Of two the mean.
-        let wanted = of(&["MPI_Send 11\nMPI_Test 80 x7\n", "MPI_Recv 5\n"]);
-        assert_eq!(ComputeTrace::median(&[&quiet, &third]), Some(wanted));
-        assert_eq!(ComputeTrace::median(&[]), None);
-    }
-
-    #[test]
-    fn where_calls_differ_one_whole_trace_is_taken() {
-        let short = of(&["MPI_Test 10 x1\nMPI_Recv 5\n"]);
-        let middle = of(&["MPI_Test 20 x2\nMPI_Recv 5\n"]);
-        let long = of(&["MPI_Test 90 x9\nMPI_Recv 5\n"]);
-        let more = of(&["MPI_Test 10 x1\nMPI_Recv 5\nMPI_Send 1\n"]);
-        let wider = of(&["MPI_Test 10 x1\nMPI_Recv 5\n", "MPI_Recv 5\n"]);
-        for other in [&middle, &more, &wider] {
-            assert_eq!(ComputeTrace::median(&[&short, other]), None, "{other:?}");
-            assert_eq!(ComputeTrace::median(&[other, &short]), None, "{other:?}");
-        }
-        let found = ComputeTrace::middle(&[&long, &short, &middle]);
-        assert_eq!(found, Some(middle));
-    }
-
-    #[test]
     fn a_faster_processor_shortens_every_time() {
         let trace = of(&["MPI_Send 1000\nMPI_Test 70 x7\n"]);
         assert_eq!(trace.scaled(500), of(&["MPI_Send 500\nMPI_Test 35 x7\n"]));
         assert_eq!((trace.total(), trace.scaled(1000)), (1070, trace.clone()));
+        assert_eq!(trace.number_of_calls(), 8);
         assert_eq!(
             of(&["MPI_Send 18446744073709551615\n"])
                 .scaled(2000)

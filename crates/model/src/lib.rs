@@ -34,6 +34,7 @@ mod message;
 mod node;
 mod paths;
 mod pinned;
+mod poll_runs;
 mod port_faults;
 mod queue_pair;
 mod rank;

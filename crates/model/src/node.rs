@@ -6,11 +6,12 @@ use fabric::{Bytes, Costs, Nanos};
 use sim::{Deadlock, Time, Turn};
 
 use super::computing::Computing;
+use super::poll_runs::PollRuns;
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
 use device::{
-    Accounting, CallKey, Device, Effort, Error, HostCosts, Node, Note, PortEvent, ProgramCall,
-    Result, Signs, StoreCosts, VirtualTime,
+    Accounting, Device, Effort, Error, HostCosts, Node, Note, PortEvent, ProgramCall, Result,
+    Signs, StoreCosts, VirtualTime,
 };
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
@@ -63,8 +64,8 @@ pub struct ModelNode {
     is_blocking: bool,
     /// The program's current MPI call.
     call: Option<Current>,
-    /// Equal calls in a row that returned without a result.
-    unsuccessful: Option<Unsuccessful>,
+    /// The polls since the last other call.
+    polls: PollRuns,
     /// The time for which the rank has been idle.
     waited: Time,
     /// The computing before the next call. `None`: none was announced.
@@ -77,13 +78,6 @@ pub struct ModelNode {
 struct Current {
     call: ProgramCall,
     start: Time,
-}
-
-/// Equal calls in a row that returned without a result: polls, and readings of the clock.
-struct Unsuccessful {
-    /// One of them, with the computing time before all of them.
-    call: ProgramCall,
-    times: u64,
 }
 
 impl ModelNode {
@@ -103,7 +97,7 @@ impl ModelNode {
             prepared: false,
             is_blocking: false,
             call: None,
-            unsuccessful: None,
+            polls: PollRuns::default(),
             waited: 0,
             computing: None,
             delayed: 0,
@@ -478,7 +472,7 @@ impl Accounting for ModelNode {
         });
     }
 
-    fn leave(&mut self, has_result: bool) {
+    fn leave(&mut self, is_sure: bool) {
         let Some(call) = self.call.take() else {
             return;
         };
@@ -489,7 +483,7 @@ impl Accounting for ModelNode {
                 net.note_call(rank, call.start, clock.of(rank), call.call.name);
             }
         });
-        self.keep_computed(&call.call, has_result);
+        self.keep_computed(&call.call, is_sure);
     }
 
     fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
@@ -523,34 +517,18 @@ impl Accounting for ModelNode {
 }
 
 impl ModelNode {
-    /// Records the computing time before a call that returns. Equal calls in a row without a result
-    /// are one entry, so that a program may poll for as long as it likes.
-    fn keep_computed(&mut self, call: &ProgramCall, has_result: bool) {
-        if let (false, Some(before)) = (has_result, &mut self.unsuccessful)
-            && before.call.name == call.name
-        {
-            before.call.computed += call.computed;
-            before.times += 1;
+    /// Records the computing time before a call that returns.
+    fn keep_computed(&mut self, call: &ProgramCall, is_sure: bool) {
+        let rank = self.turn.rank();
+        let lines = self.polls.add(call, !is_sure);
+        if lines == [None, None] {
             return;
         }
-        let rank = self.turn.rank();
-        let before = self.unsuccessful.take();
         self.turn.with(|net, _| {
-            if let Some(before) = before {
-                net.keep_computed(rank, &before.call, before.times);
-            }
-            if has_result {
-                net.keep_computed(rank, call, 0);
+            for line in lines.into_iter().flatten() {
+                net.keep_computed(rank, &line.call, line.times);
             }
         });
-        if !has_result {
-            let call = ProgramCall {
-                // Which of its requests a poll asks about changes nothing.
-                key: CallKey::default(),
-                ..*call
-            };
-            self.unsuccessful = Some(Unsuccessful { call, times: 1 });
-        }
     }
 }
 

@@ -187,10 +187,10 @@ impl Rank {
         self.lock().router.machine().begin_step();
     }
 
-    /// Ends a call of the program. `has_result` is false for a poll that found nothing and for a
-    /// reading of the clock.
-    pub fn leave(&self, has_result: bool) {
-        self.lock().router.machine().leave(has_result);
+    /// Ends a call of the program. `is_sure` is false for a poll, whatever it has found, and
+    /// for a reading of the clock.
+    pub fn leave(&self, is_sure: bool) {
+        self.lock().router.machine().leave(is_sure);
     }
 
     /// The rank's time on its modelled machine, in picoseconds: since the machine's start, and the

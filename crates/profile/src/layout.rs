@@ -44,8 +44,12 @@ pub(crate) mod head {
     pub(crate) const LACKS_THREADS: usize = 17;
     /// The time at which MPI_Init returned, in picoseconds.
     pub(crate) const STARTED: usize = 18;
+    /// Of a replay: the computing that was invented, plus one, or 0 if nothing differs from the
+    /// recording; the computing that was left out, both in picoseconds; the first call that
+    /// differs, in words.
+    pub(crate) const DIFFERENCES: usize = 19;
     /// Connections of strangers to each rail.
-    pub(crate) const STRANGERS: usize = 19;
+    pub(crate) const STRANGERS: usize = DIFFERENCES + 2 + super::SENTENCE;
 }
 
 /// The values of [`head::STATE`].
@@ -58,6 +62,8 @@ pub(crate) const CLASSES: usize = 64;
 pub(crate) const CLASS: usize = 2;
 /// The words of a name.
 pub(crate) const NAME: usize = 5;
+/// The words of a short text.
+pub(crate) const SENTENCE: usize = 20;
 /// The words of a procedure: its name, calls, time, bytes.
 pub(crate) const PROCEDURE: usize = NAME + 3;
 /// The words of a peer: its rank, messages, bytes.

@@ -10,6 +10,7 @@
 //! - a rank's part is bounded, whatever the number of its peers and calls;
 //! - the file belonged to arbitrary programs, so its reader trusts nothing in it.
 
+mod differences;
 mod layout;
 mod left_out;
 mod rank;
@@ -17,6 +18,7 @@ mod read;
 mod summary;
 mod transfer;
 
+pub use differences::Differences;
 pub use layout::{MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, create};
 pub use left_out::LeftOut;
 pub use rank::RankProfile;

@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::layout::{
     CLASS, FINISHED, MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, NAME, PART, PEER, PEERS_AT,
-    PROCEDURE, PROCEDURES_AT, RUNNING, SIZES_AT, class_of, head,
+    PROCEDURE, PROCEDURES_AT, RUNNING, SENTENCE, SIZES_AT, class_of, head,
 };
 
 /// A rank's own part of a job's profile. Several threads of the rank may use it.
@@ -178,6 +178,15 @@ impl RankProfile {
         self.set(head::SWITCHES + 2, threads as u64);
     }
 
+    /// The replay of the rank's computing has invented so many nanoseconds, and left out so many,
+    /// because calls differ from the recording: `first` describes the first of them.
+    pub fn differs(&self, invented: u64, left_out: u64, first: &str) {
+        let picos = |nanos: u64| nanos.saturating_mul(1000);
+        self.set(head::DIFFERENCES, picos(invented).saturating_add(1));
+        self.set(head::DIFFERENCES + 1, picos(left_out));
+        self.set_text(head::DIFFERENCES + 2, SENTENCE, first);
+    }
+
     /// So many bytes were read from files and written to them, and took no virtual time.
     pub fn free_files(&self, read: u64, written: u64) {
         self.add(head::FREE_FILES, read);
@@ -187,6 +196,15 @@ impl RankProfile {
     /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
     pub fn lacks_threads(&self) {
         self.set(head::LACKS_THREADS, 1);
+    }
+
+    /// Keeps a text in `words` words, as much of it as they hold.
+    fn set_text(&self, at: usize, words: usize, text: &str) {
+        let mut bytes = text.bytes().chain(std::iter::repeat(0));
+        for word in at..at + words {
+            let next = std::array::from_fn(|_| bytes.next().unwrap_or(0));
+            self.set(word, u64::from_ne_bytes(next));
+        }
     }
 
     /// The place of the running procedure.
@@ -205,14 +223,7 @@ impl RankProfile {
             return None;
         }
         known.insert(procedure, place);
-        let mut name = [0; NAME * 8];
-        let len = procedure.len().min(name.len());
-        name[..len].copy_from_slice(&procedure.as_bytes()[..len]);
-        let (words, _) = name.as_chunks::<8>();
-        for (at, word) in words.iter().enumerate() {
-            let at = PROCEDURES_AT + place * PROCEDURE + at;
-            self.set(at, u64::from_ne_bytes(*word));
-        }
+        self.set_text(PROCEDURES_AT + place * PROCEDURE, NAME, procedure);
         // The entry counts once it is whole.
         let number = self.word(head::PROCEDURES);
         number.store(known.len() as u64, Ordering::Release);

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::layout::{
     CLASS, CLASSES, FINISHED, MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, NAME, PART, PEER, PEERS_AT,
-    PROCEDURE, PROCEDURES_AT, RUNNING, SIZES_AT, head, largest_of,
+    PROCEDURE, PROCEDURES_AT, RUNNING, SENTENCE, SIZES_AT, head, largest_of,
 };
 
 /// The progress of a rank.
@@ -95,6 +95,9 @@ pub struct RankRecord {
     /// The number of involuntary switches in the computing of a rank, its time in picoseconds, and
     /// the most threads side by side; `None` if nobody times it.
     pub computed: Option<(u64, u64, u64)>,
+    /// Of a replay whose calls differ from the recording: the computing that was invented, and that
+    /// was left out, in picoseconds; the first of these calls, in words.
+    pub differences: Option<(u64, u64, String)>,
     /// Bytes that were read from files and written to them in no virtual time.
     pub free_files: (u64, u64),
     /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
@@ -164,6 +167,10 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
             let [time, threads] = [1, 2].map(|at| first[head::SWITCHES + at]);
             (switches, time, threads)
         }),
+        differences: first[head::DIFFERENCES].checked_sub(1).map(|invented| {
+            let first = &first[head::DIFFERENCES + 1..][..1 + SENTENCE];
+            (invented, first[0], sentence(&first[1..]))
+        }),
         free_files: (first[head::FREE_FILES], first[head::FREE_FILES + 1]),
         lacks_threads: first[head::LACKS_THREADS] != 0,
         procedures,
@@ -175,9 +182,17 @@ fn counted(count: u64, bytes: u64) -> Counted {
 }
 
 fn name(words: &[u64]) -> String {
+    text(words, |byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+fn sentence(words: &[u64]) -> String {
+    text(words, |byte| byte.is_ascii_graphic() || *byte == b' ')
+}
+
+/// The text in words, up to the first byte that may not be in it.
+fn text(words: &[u64], may_be: impl Fn(&u8) -> bool) -> String {
     let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
-    let named = bytes.take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    named.map(char::from).collect()
+    bytes.take_while(may_be).map(char::from).collect()
 }
 
 #[cfg(test)]
@@ -196,6 +211,11 @@ mod tests {
             rank.leave(100 * round + 50, Some(5 * round));
         }
         rank.enter("MPI_Recv", 400);
+        rank.differs(
+            9,
+            4,
+            "its call 5 is MPI_Send, and MPI_Recv was recorded there",
+        );
         rank.strangers(1, 5);
         rank.strangers(1, 7);
         rank.strangers(MOST_RAILS, 9);
@@ -215,6 +235,8 @@ mod tests {
         assert_eq!(seen.strangers, [0, 7, 0, 0, 0, 0, 0, 0]);
         assert_eq!(seen.outages, (2, 3_000_000));
         assert_eq!(seen.computed, Some((0, 7_000_000, 2)));
+        let first = "its call 5 is MPI_Send, and MPI_Recv was recorded there".to_owned();
+        assert_eq!(seen.differences, Some((9_000, 4_000, first)));
         assert_eq!((seen.free_files, seen.lacks_threads), ((5, 42), true));
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));
         let sends = &seen.procedures[1];

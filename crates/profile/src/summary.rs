@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::differences::Differences;
 use crate::left_out::LeftOut;
 use crate::read::{Procedure, RankRecord, SizeClass, State};
 
 /// Picoseconds of a second.
-const SECOND: f64 = 1e12;
+pub(crate) const SECOND: f64 = 1e12;
 
 /// The summary of a job. As JSON it is the object of `fishplate run --summary json`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +64,12 @@ pub struct Summary {
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
     pub steps: Vec<Vec<f64>>,
+    /// The differences of a replay from its recording, where there are some.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub differences: Option<Differences>,
     /// What the modelled machine leaves out of this run.
     #[cfg_attr(
         feature = "serde",
@@ -238,6 +245,7 @@ impl Summary {
         };
         let per_rank: Vec<RankTimes> = began().map(times).collect();
         let end = began().map(|(_, record)| record.time).max();
+        let differences = Differences::of(records, &per_rank);
         Summary {
             program: facts.program,
             ranks: records.len(),
@@ -263,6 +271,7 @@ impl Summary {
             outages: outages(records),
             computed: computed(records),
             steps: facts.steps,
+            differences,
             left_out: LeftOut::of(records, facts.real_clocks),
         }
     }

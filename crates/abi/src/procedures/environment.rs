@@ -104,7 +104,7 @@ pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) 
     };
     let now = rank.now();
     if announced {
-        LIBRARY.leave(call, CallKind::Clock, false);
+        LIBRARY.leave(CallKind::Clock);
     }
     if let Some(clock) = &rank.still_clock
         && let Some(text) = clock.read(now, processor_time)
@@ -138,7 +138,7 @@ pub fn pcontrol(call: &Call, level: c_int) -> Done {
             &[Argument::Level(level)],
         )
     {
-        LIBRARY.leave(call.procedure, CallKind::Operation, true);
+        LIBRARY.leave(CallKind::Operation);
     }
     Ok(())
 }

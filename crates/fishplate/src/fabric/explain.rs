@@ -91,7 +91,7 @@ impl Request<'_> {
                 (steps, verb, limits(&costs, self.size))
             }
             Explained::Mpi => {
-                let steps = packet(&costs, self.size, path.hops)?;
+                let steps = mpi(&costs, self.size, path.hops);
                 (steps, "message of MPI", Vec::new())
             }
         };
@@ -236,20 +236,33 @@ fn show_limits(limits: &[Limit]) {
     print(["resource", "one way", "both ways"], rows.collect(), 1);
 }
 
-fn packet(costs: &Costs, size: Bytes, hops: u32) -> Result<Vec<StepCost>, String> {
-    let most = PacketWrite::longest();
+/// Bytes of the announcement of a long message.
+const ANNOUNCEMENT: usize = 64;
+
+/// The steps of a message: one packet, or an announcement and the read by the receiver, whose
+/// buffers are registered already.
+fn mpi(costs: &Costs, size: Bytes, hops: u32) -> Vec<StepCost> {
     match usize::try_from(size.0) {
-        Ok(len) if len <= most => {
-            let write = PacketWrite::of(len);
-            let packet = Packet {
-                len: write.len,
-                inline: write.inline,
+        Ok(len) if len <= PacketWrite::longest() => packet(costs, len, hops),
+        _ => {
+            let announcement = packet(costs, ANNOUNCEMENT, hops);
+            let announced = StepCost {
+                step: "announce the message",
+                resource: None,
+                count: 1,
+                time: total(&announcement),
             };
-            Ok(message(costs, len, packet, hops))
+            let read = explain(costs, size, Operation::Read, hops);
+            std::iter::once(announced).chain(read).collect()
         }
-        _ => Err(format!(
-            "--mpi explains messages of a single packet, up to {most} B; a longer message is announced first and then \
-             moved by RDMA read, which --operation read explains"
-        )),
     }
+}
+
+fn packet(costs: &Costs, len: usize, hops: u32) -> Vec<StepCost> {
+    let write = PacketWrite::of(len);
+    let packet = Packet {
+        len: write.len,
+        inline: write.inline,
+    };
+    message(costs, len, packet, hops)
 }

@@ -60,11 +60,14 @@ pub(super) fn summary(summary: &Summary) -> String {
     if let Some(counts) = strangers(summary) {
         lines.push(labelled("strangers", &counts));
     }
-    let left_out = summary.left_out.sentences("the machine has no storage");
-    lines.extend(left_out.iter().map(|sentence| {
-        let label = format!("  {:LABEL$}", "left out");
+    let sentence = |label: &str, sentence: &String| {
+        let label = format!("  {label:LABEL$}");
         terminal::beside(&label, label.len(), sentence, Some(WIDTH))
-    }));
+    };
+    let left_out = summary.left_out.sentences("the machine has no storage");
+    lines.extend(left_out.iter().map(|said| sentence("left out", said)));
+    let differences = summary.differences.as_ref();
+    lines.extend(differences.map(|found| sentence("other calls", &found.sentence())));
     lines.join("\n") + "\n"
 }
 

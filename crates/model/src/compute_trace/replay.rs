@@ -1,18 +1,30 @@
 //! The replay of a compute trace by one rank.
 //!
-//! Calls with a result come in the recorded order, and the sum of all times up to each of them is
-//! that of the record. The number of calls without a result may differ: such a call takes its share
-//! of the time recorded for calls of its name, and none if there are more of them than were
-//! recorded. Time that fewer of them leave over is charged at the next call.
+//! Sure calls come in the recorded order. Between two of them the k-th poll of a name takes the
+//! k-th recorded interval of that name, whatever it returns, and so does a wait, which may also
+//! stand for a poll that would have had a result. Further ones take nothing, and time that fewer of
+//! them leave over is charged at the next call. So the sum of all times up to each sure call is
+//! that of the record.
+//!
+//! Where the program decides by time, sure calls may differ too: [`super::other_calls`] says how
+//! they go on. What is charged is then what was recorded, less what is left out, and what is
+//! invented ([`Differences`]).
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::{Entry, STEP};
+use super::STEP;
+use super::entry::{Entry, is_wait};
+use super::other_calls::{Differences, Other, SureCalls, passed};
 
-/// The most lines among which a call without a result is searched.
+/// The most lines among which a poll or a wait is searched.
 const AHEAD: usize = 64;
+/// Readings of the clock in a row that take no time, after which the program seems to wait for the
+/// clock alone.
+const STILL: u32 = 1000;
+/// The time that a further reading then takes more than the one before, in nanoseconds.
+const TICK: u64 = 1000;
 
 /// The part of a procedure in the sequence of a program's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +40,33 @@ pub enum CallKind {
 /// One rank's part of a trace, which gives its calls in order.
 pub struct Replay {
     lines: String,
+    /// The program may decide by time.
+    is_free: bool,
     /// The offset of the next line that is not used up.
     at: usize,
-    /// The calls of that line that have been replayed, if it is of calls without a result.
+    /// The calls of that line that have been replayed.
     used: u64,
-    /// The time of that line has been charged, if it is of a call with a result.
-    paid: bool,
     /// Recorded time before the next call, in nanoseconds.
     carried: u64,
-    /// The number of calls with a result so far.
+    /// The number of sure calls so far, and the name of the last one.
     calls: u64,
+    last: String,
+    /// Readings of the clock in a row that took no time.
+    still: u32,
     /// The marked steps that have begun since they were last taken.
     begun: u32,
+    differences: Differences,
+    /// The recorded sure calls, once one differs.
+    recorded: Option<SureCalls>,
 }
 
 impl Replay {
     /// Reads the part of `rank`.
     pub fn open(packed: &File, rank: usize) -> io::Result<Replay> {
+        let mut is_free = [0; 8];
+        packed.read_exact_at(&mut is_free, 0)?;
         let mut ends = [0; 16];
-        packed.read_exact_at(&mut ends, rank as u64 * 8)?;
+        packed.read_exact_at(&mut ends, (rank as u64 + 1) * 8)?;
         let (words, _) = ends.as_chunks::<8>();
         let [from, to] = [0, 1].map(|at| u64::from_ne_bytes(words[at]));
         if from > to || to > packed.metadata()?.len() {
@@ -55,21 +75,30 @@ impl Replay {
         let mut lines = vec![0; (to - from) as usize];
         packed.read_exact_at(&mut lines, from)?;
         let lines = String::from_utf8(lines).map_err(io::Error::other)?;
-        Ok(Replay::of(lines))
+        Ok(Replay::of(lines, is_free != [0; 8]))
     }
 
-    fn of(lines: String) -> Replay {
+    fn of(lines: String, is_free: bool) -> Replay {
         let mut replay = Replay {
             lines,
+            is_free,
             at: 0,
             used: 0,
-            paid: false,
             carried: 0,
             calls: 0,
+            last: String::new(),
+            still: 0,
             begun: 0,
+            differences: Differences::default(),
+            recorded: None,
         };
         replay.pass_marks();
         replay
+    }
+
+    /// The differences from the recording so far.
+    pub fn differences(&self) -> &Differences {
+        &self.differences
     }
 
     /// The number of marked steps that begin now: after the call that has just returned, or before
@@ -89,84 +118,144 @@ impl Replay {
     }
 
     /// A call begins. Returns the computing time before it, in nanoseconds. An error names the
-    /// recorded call if it is another.
+    /// recorded call if it is another, and the program does not decide by time.
     pub fn enter(&mut self, call: &str, kind: CallKind) -> Result<u64, String> {
         match kind {
-            CallKind::Operation => self.complete(call)?,
-            CallKind::Poll | CallKind::Clock => self.take_share(call, kind),
+            CallKind::Clock if !self.poll(call) => self.tick(call),
+            CallKind::Clock => self.still = 0,
+            CallKind::Poll => {
+                self.poll(call);
+                self.still = 0;
+            }
+            CallKind::Operation => {
+                match is_wait(call) {
+                    true => self.wait(call),
+                    false => self.sure(call)?,
+                }
+                self.still = 0;
+            }
         }
         Ok(std::mem::take(&mut self.carried))
     }
 
-    /// The call returns. An error names the recorded call if this one has a result, unlike the
-    /// recorded one.
-    pub fn leave(&mut self, call: &str, kind: CallKind, has_result: bool) -> Result<(), String> {
-        match kind {
-            CallKind::Poll if has_result => self.complete(call),
-            _ => Ok(()),
-        }
+    /// The lines up to the next sure call.
+    fn gap(&self) -> impl Iterator<Item = Entry<'_>> {
+        let lines = self.lines[self.at..].lines().filter(|line| *line != STEP);
+        let entries = lines.map_while(Entry::read);
+        entries.take_while(|entry| !entry.is_sure())
     }
 
-    /// Uses up the line of a call with a result, and the lines of calls without one before it.
-    fn complete(&mut self, call: &str) -> Result<(), String> {
-        self.calls += 1;
-        let number = self.calls;
-        while self.entry().is_some_and(|entry| entry.times > 0) {
-            self.next_line();
-        }
-        match self.entry() {
-            Some(entry) if entry.name == call => {
-                self.next_line();
-                Ok(())
-            }
-            Some(entry) => Err(format!(
-                "its call {number} is {call}, and {} was recorded there",
-                entry.name
-            )),
-            None => Err(format!(
-                "its call {number} is {call}, and {} calls were recorded",
-                number - 1
-            )),
-        }
-    }
-
-    /// Carries the share of one call without a result.
-    fn take_share(&mut self, call: &str, kind: CallKind) {
-        let mut ahead = self.lines[self.at..].lines().map_while(Entry::read);
-        let exhausted = ahead
-            .next()
-            .is_some_and(|entry| entry.name == call && entry.times > 0 && self.used == entry.times);
-        if exhausted {
-            // One more than were recorded here. Later lines of this name are for later calls,
-            // unless the next is that of the poll with a result.
-            if ahead.next().is_none_or(|entry| entry.times > 0) {
-                return;
-            }
-            self.next_line();
-        }
-        let ahead = self.lines[self.at..].lines().map_while(Entry::read);
-        let mut unsuccessful = ahead.take_while(|entry| entry.times > 0).take(AHEAD);
-        if let Some(lines) = unsuccessful.position(|entry| entry.name == call) {
+    /// A poll takes its next interval, unless a wait comes first. False: there is none.
+    fn poll(&mut self, call: &str) -> bool {
+        let polls = self.gap().take_while(Entry::is_poll).take(AHEAD);
+        let found = { polls }.position(|entry| entry.name == call);
+        if let Some(lines) = found {
             (0..lines).for_each(|_| self.next_line());
+            self.take();
         }
-        let Some(Entry { nanos, times, .. }) = self.entry().filter(|entry| entry.name == call)
-        else {
-            return;
+        found.is_some()
+    }
+
+    /// A wait takes its next interval, or stands for a poll.
+    fn wait(&mut self, call: &str) {
+        let found = self.gap().take(AHEAD).position(|entry| entry.name == call);
+        match found {
+            Some(lines) => (0..lines).for_each(|_| self.next_line()),
+            None if self.gap().next().is_some_and(|entry| entry.is_poll()) => (),
+            None => return,
+        }
+        self.take();
+    }
+
+    /// Uses up the line of a sure call, and the lines before it.
+    fn sure(&mut self, call: &str) -> Result<(), String> {
+        self.calls += 1;
+        if self.next_sure() != Some(call) {
+            let additional = self.other(call)?;
+            if let Some(nanos) = additional {
+                self.invent(nanos);
+                self.last = call.to_owned();
+                return Ok(());
+            }
+        }
+        while self.entry().is_some_and(|entry| !entry.is_sure()) {
+            self.next_line();
+        }
+        self.take();
+        self.last.clear();
+        self.last.push_str(call);
+        Ok(())
+    }
+
+    /// The name of the next sure call.
+    fn next_sure(&self) -> Option<&str> {
+        let lines = self.lines[self.at..].lines();
+        let sure = lines.filter_map(Entry::read).find(Entry::is_sure);
+        sure.map(|entry| entry.name)
+    }
+
+    /// Another sure call than the recorded one. Returns its computing if it is additional; otherwise
+    /// it is the next one from now on.
+    #[cold]
+    fn other(&mut self, call: &str) -> Result<Option<u64>, String> {
+        let number = self.calls;
+        let why = match self.next_sure() {
+            Some(recorded) => {
+                format!("its call {number} is {call}, and {recorded} was recorded there")
+            }
+            None => format!("its call {number} is {call}, and no further call was recorded"),
         };
-        if times > 0 {
-            let sum =
-                |calls: u64| (u128::from(nanos) * u128::from(calls) / u128::from(times)) as u64;
-            self.carried += sum(self.used + 1) - sum(self.used);
-            self.used += 1;
-        } else if kind == CallKind::Poll && !self.paid {
-            // The poll with a result, or one that would have been it where it was recorded.
-            self.carried += nanos;
-            self.paid = true;
+        if !self.is_free {
+            return Err(why);
         }
+        self.differences.first.get_or_insert(why);
+        let recorded = { &mut self.recorded }.get_or_insert_with(|| SureCalls::of(&self.lines));
+        let to = match recorded.decide(&self.last, call, self.at) {
+            Other::Additional(nanos) => return Ok(Some(nanos)),
+            Other::FurtherOn(to) => to,
+        };
+        let charged = self.entry().map_or(0, |entry| entry.before(self.used));
+        let (nanos, marks) = passed(&self.lines[self.at..to]);
+        self.differences.left_out += nanos - charged;
+        self.begun += marks;
+        (self.at, self.used) = (to, 0);
+        self.pass_marks();
+        Ok(None)
+    }
+
+    /// A reading of the clock that was not recorded takes no time. Once the program seems to wait for
+    /// the clock it takes some, and each further one more, so that this ends.
+    fn tick(&mut self, call: &str) {
+        self.still += 1;
+        if self.still <= STILL {
+            return;
+        }
+        let why = format!("it reads {call} {STILL} times in a row, which was not recorded");
+        self.differences.first.get_or_insert(why);
+        self.invent(u64::from(self.still - STILL) * TICK);
+    }
+
+    fn invent(&mut self, nanos: u64) {
+        self.differences.invented = self.differences.invented.saturating_add(nanos);
+        self.carried = self.carried.saturating_add(nanos);
     }
 
     fn entry(&self) -> Option<Entry<'_>> {
         Entry::read(self.lines[self.at..].lines().next()?)
+    }
+
+    /// Carries the interval of one call of the present line, and goes on behind its last call.
+    fn take(&mut self) {
+        let Some(entry) = self.entry() else {
+            return;
+        };
+        let interval = entry.before(self.used + 1) - entry.before(self.used);
+        let is_last = self.used + 1 == entry.calls();
+        self.carried = self.carried.saturating_add(interval);
+        self.used += 1;
+        if is_last {
+            self.next_line();
+        }
     }
 
     /// Goes on to the next line, and carries the time of this one that has not been charged.
@@ -174,120 +263,15 @@ impl Replay {
         let Some(line) = self.lines[self.at..].lines().next() else {
             return;
         };
-        if let Some(Entry { nanos, times, .. }) = Entry::read(line) {
-            let charged = match times {
-                0 if self.paid => nanos,
-                0 => 0,
-                _ => (u128::from(nanos) * u128::from(self.used) / u128::from(times)) as u64,
-            };
-            self.carried += nanos - charged;
+        if let Some(entry) = Entry::read(line) {
+            let left = entry.nanos - entry.before(self.used);
+            self.carried = self.carried.saturating_add(left);
         }
         self.at += line.len() + 1;
-        (self.used, self.paid) = (0, false);
+        self.used = 0;
         self.pass_marks();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compute_trace::ComputeTrace;
-    use CallKind::{Clock, Operation, Poll};
-
-    fn replay(lines: &str) -> Replay {
-        Replay::of(lines.into())
-    }
-
-    /// The times before polls that find nothing, then before one that completes.
-    fn poll(replay: &mut Replay, unsuccessful: usize) -> Vec<u64> {
-        let poll = |replay: &mut Replay, found| {
-            let time = replay.enter("MPI_Test", Poll).unwrap();
-            replay.leave("MPI_Test", Poll, found).unwrap();
-            time
-        };
-        let mut times: Vec<u64> = (0..unsuccessful).map(|_| poll(replay, false)).collect();
-        times.push(poll(replay, true));
-        times
-    }
-
-    #[test]
-    fn each_rank_reads_its_own_part() {
-        use std::os::fd::FromRawFd;
-        let trace = ComputeTrace {
-            program: "./pi".into(),
-            ranks: vec!["MPI_Send 12\n".into(), String::new()],
-        };
-        // SAFETY: a new descriptor with no other owner.
-        let file = unsafe { File::from_raw_fd(libc::memfd_create(c"packed".as_ptr(), 0)) };
-        file.write_all_at(&trace.pack(), 0).unwrap();
-        let mut first = Replay::open(&file, 0).unwrap();
-        assert_eq!(first.enter("MPI_Send", Operation), Ok(12));
-        let why = Replay::open(&file, 1).unwrap().enter("MPI_Send", Operation);
-        assert!(why.unwrap_err().contains("0 calls were recorded"));
-        assert!(Replay::open(&file, 2).is_err());
-    }
-
-    #[test]
-    fn another_sequence_of_calls_is_refused_with_both_names() {
-        let mut other = replay("MPI_Send 12\nMPI_Test 5 x3\nMPI_Recv 0\n");
-        assert_eq!(other.enter("MPI_Send", Operation), Ok(12));
-        let why = other.enter("MPI_Bcast", Operation).unwrap_err();
-        assert_eq!(
-            why,
-            "its call 2 is MPI_Bcast, and MPI_Recv was recorded there"
-        );
-        let mut other = replay("MPI_Send 12\n");
-        assert_eq!(other.enter("MPI_Test", Poll), Ok(0));
-        let why = other.leave("MPI_Test", Poll, true).unwrap_err();
-        assert_eq!(
-            why,
-            "its call 1 is MPI_Test, and MPI_Send was recorded there"
-        );
-    }
-
-    #[test]
-    fn a_marked_step_begins_with_the_return_of_the_call_before_it() {
-        let mut marked = replay("MPI_Send 3\nstep\nMPI_Test 9 x1\nMPI_Test 4\nstep\nMPI_Recv 1\n");
-        assert_eq!(marked.take_steps(), 0);
-        assert_eq!(marked.enter("MPI_Send", Operation), Ok(3));
-        assert_eq!([marked.take_steps(), marked.take_steps()], [1, 0]);
-        assert_eq!(poll(&mut marked, 1), [9, 4]);
-        assert_eq!(marked.take_steps(), 1);
-        assert_eq!(marked.enter("MPI_Recv", Operation), Ok(1));
-        assert_eq!(replay("step\nMPI_Send 3\n").take_steps(), 1);
-    }
-
-    #[test]
-    fn as_many_polls_as_recorded_take_the_recorded_times() {
-        let mut same = replay("MPI_Test 100 x4\nMPI_Test 9\nMPI_Send 3\n");
-        assert_eq!(poll(&mut same, 4), [25, 25, 25, 25, 9]);
-        assert_eq!(same.enter("MPI_Send", Operation), Ok(3));
-    }
-
-    #[test]
-    fn fewer_polls_leave_their_time_to_the_next_call_and_more_take_none() {
-        let lines = "MPI_Test 100 x4\nMPI_Test 9\nMPI_Send 3\n";
-        let mut fewer = replay(lines);
-        assert_eq!(poll(&mut fewer, 1), [25, 25]);
-        assert_eq!(fewer.enter("MPI_Send", Operation), Ok(50 + 9 + 3));
-        let mut more = replay(lines);
-        assert_eq!(poll(&mut more, 6), [25, 25, 25, 25, 9, 0, 0]);
-        assert_eq!(more.enter("MPI_Send", Operation), Ok(3));
-    }
-
-    #[test]
-    fn the_clock_is_read_at_its_place_among_polls() {
-        let lines = "MPI_Test 100 x4\nMPI_Wtime 7 x1\nMPI_Test 20 x2\nMPI_Test 9\nMPI_Wtime 50 x1\nMPI_Send 3\n";
-        let mut fewer = replay(lines);
-        assert_eq!(fewer.enter("MPI_Test", Poll), Ok(25));
-        assert_eq!(fewer.enter("MPI_Wtime", Clock), Ok(75 + 7));
-        assert_eq!(
-            fewer.enter("MPI_Wtime", Clock),
-            Ok(0),
-            "one more than recorded"
-        );
-        assert_eq!(poll(&mut fewer, 0), [10]);
-        assert_eq!(fewer.enter("MPI_Wtime", Clock), Ok(10 + 9 + 50));
-        assert_eq!(fewer.enter("MPI_Send", Operation), Ok(3));
-    }
-}
+mod tests;

@@ -1,0 +1,254 @@
+use super::CallKind::{Clock, Operation, Poll};
+use super::*;
+use crate::compute_trace::ComputeTrace;
+use proptest::prelude::*;
+
+fn replay(lines: &str) -> Replay {
+    Replay::of(lines.into(), true)
+}
+
+/// The times before so many polls.
+fn polls(replay: &mut Replay, number: usize) -> Vec<u64> {
+    let poll = |_| replay.enter("MPI_Test", Poll).unwrap();
+    (0..number).map(poll).collect()
+}
+
+fn operation(replay: &mut Replay, call: &str) -> u64 {
+    replay.enter(call, Operation).unwrap()
+}
+
+fn packed(trace: &ComputeTrace) -> File {
+    use std::os::fd::FromRawFd;
+    // SAFETY: a new descriptor with no other owner.
+    let file = unsafe { File::from_raw_fd(libc::memfd_create(c"packed".as_ptr(), 0)) };
+    file.write_all_at(&trace.pack(), 0).unwrap();
+    file
+}
+
+#[test]
+fn each_rank_reads_its_own_part() {
+    let trace = ComputeTrace {
+        program: "./pi".into(),
+        ranks: vec!["MPI_Send 12\n".into(), String::new()],
+    };
+    let file = packed(&trace);
+    let mut first = Replay::open(&file, 0).unwrap();
+    assert_eq!(first.enter("MPI_Send", Operation), Ok(12));
+    let why = Replay::open(&file, 1).unwrap().enter("MPI_Send", Operation);
+    assert!(why.unwrap_err().contains("no further call was recorded"));
+    assert!(Replay::open(&file, 2).is_err());
+}
+
+#[test]
+fn another_sequence_of_sure_calls_is_refused_unless_something_depends_on_time() {
+    let recorded = "MPI_Send 12\nMPI_Bcast 5\nMPI_Finalize 0\n";
+    let file = |first: &str| {
+        packed(&ComputeTrace {
+            program: "./pi".into(),
+            ranks: vec![recorded.into(), first.into()],
+        })
+    };
+    let mut other = Replay::open(&file(""), 0).unwrap();
+    assert_eq!(other.enter("MPI_Send", Operation), Ok(12));
+    let why = other.enter("MPI_Recv", Operation).unwrap_err();
+    assert_eq!(
+        why,
+        "its call 2 is MPI_Recv, and MPI_Bcast was recorded there"
+    );
+    // Another rank polls, reads the clock, or takes what comes first.
+    for first in [
+        "MPI_Test 3 x1\n",
+        "MPI_Wtime 1 x1\n",
+        "MPI_Waitany 1\n",
+        "MPI_Recv 1 p-1073741825\n",
+    ] {
+        let mut free = Replay::open(&file(first), 0).unwrap();
+        assert_eq!(free.enter("MPI_Send", Operation), Ok(12));
+        assert_eq!(free.enter("MPI_Recv", Operation), Ok(5), "{first}");
+        let first = free.differences().first.clone();
+        assert_eq!(first, Some(why.clone()));
+    }
+}
+
+#[test]
+fn a_marked_step_begins_with_the_return_of_the_call_before_it() {
+    let mut marked = replay("MPI_Send 3\nstep\nMPI_Test 9 x1\nMPI_Wait 4\nstep\nMPI_Recv 1\n");
+    assert_eq!(marked.take_steps(), 0);
+    assert_eq!(operation(&mut marked, "MPI_Send"), 3);
+    assert_eq!([marked.take_steps(), marked.take_steps()], [1, 0]);
+    assert_eq!(polls(&mut marked, 1), [9]);
+    assert_eq!(marked.take_steps(), 0);
+    assert_eq!(operation(&mut marked, "MPI_Wait"), 4);
+    assert_eq!(marked.take_steps(), 1);
+    assert_eq!(operation(&mut marked, "MPI_Recv"), 1);
+    assert_eq!(replay("step\nMPI_Send 3\n").take_steps(), 1);
+}
+
+#[test]
+fn a_poll_takes_its_interval_whatever_it_returns() {
+    // The one that had a result is on a line of its own in older files.
+    let mut same = replay("MPI_Test 100 x4\nMPI_Test 9\nMPI_Test 60 x2\nMPI_Send 3\n");
+    assert_eq!(polls(&mut same, 8), [25, 25, 25, 25, 9, 30, 30, 0]);
+    assert_eq!(operation(&mut same, "MPI_Send"), 3);
+}
+
+#[test]
+fn fewer_polls_leave_their_time_to_the_next_call_and_more_take_none() {
+    let lines = "MPI_Test 100 x4\nMPI_Test 9 x1\nMPI_Send 3\n";
+    let mut fewer = replay(lines);
+    assert_eq!(polls(&mut fewer, 2), [25, 25]);
+    assert_eq!(operation(&mut fewer, "MPI_Send"), 50 + 9 + 3);
+    let mut more = replay(lines);
+    assert_eq!(polls(&mut more, 7), [25, 25, 25, 25, 9, 0, 0]);
+    assert_eq!(operation(&mut more, "MPI_Send"), 3);
+}
+
+#[test]
+fn a_wait_may_stand_for_a_poll_and_a_poll_for_a_wait() {
+    // Overlap with polls until all is done, then a wait for the rest.
+    let lines = "MPI_Isend 1\nMPI_Test 30 x3\nMPI_Wait 7\nMPI_Send 3\n";
+    let mut same = replay(lines);
+    assert_eq!(operation(&mut same, "MPI_Isend"), 1);
+    assert_eq!(polls(&mut same, 5), [10, 10, 10, 0, 0]);
+    assert_eq!(operation(&mut same, "MPI_Wait"), 7);
+    // A poll has the result, so the wait is unnecessary.
+    let mut without = replay(lines);
+    assert_eq!(operation(&mut without, "MPI_Isend"), 1);
+    assert_eq!(polls(&mut without, 2), [10, 10]);
+    assert_eq!(operation(&mut without, "MPI_Send"), 10 + 7 + 3);
+    // No poll has it here.
+    let mut waits = replay("MPI_Isend 1\nMPI_Test 30 x3\nMPI_Send 3\n");
+    assert_eq!(operation(&mut waits, "MPI_Isend"), 1);
+    assert_eq!(polls(&mut waits, 2), [10, 10]);
+    assert_eq!(operation(&mut waits, "MPI_Wait"), 10);
+    assert_eq!(operation(&mut waits, "MPI_Wait"), 0);
+    assert_eq!(operation(&mut waits, "MPI_Send"), 3);
+}
+
+#[test]
+fn the_clock_is_read_at_its_place_among_polls() {
+    let lines = "MPI_Test 100 x4\nMPI_Wtime 7 x1\nMPI_Test 20 x2\nMPI_Test 9 x1\nMPI_Wtime 50 x1\nMPI_Send 3\n";
+    let mut fewer = replay(lines);
+    assert_eq!(fewer.enter("MPI_Test", Poll), Ok(25));
+    assert_eq!(fewer.enter("MPI_Wtime", Clock), Ok(75 + 7));
+    assert_eq!(polls(&mut fewer, 2), [10, 10]);
+    assert_eq!(fewer.enter("MPI_Wtime", Clock), Ok(9 + 50));
+    let more = fewer.enter("MPI_Wtime", Clock);
+    assert_eq!(more, Ok(0), "one more than recorded");
+    assert_eq!(operation(&mut fewer, "MPI_Send"), 3);
+}
+
+#[test]
+fn a_program_that_waits_for_the_clock_ends() {
+    let mut waits = replay("MPI_Wtime 7 x1\nMPI_Send 3\n");
+    let (mut time, mut readings) = (0, 0);
+    while time < 10_000_000_000 {
+        time += waits.enter("MPI_Wtime", Clock).unwrap();
+        readings += 1;
+        assert!(readings < 10_000, "the clock is at {time} ns");
+    }
+    assert_eq!(waits.differences().invented, time - 7);
+    let why = waits.differences().first.clone().unwrap();
+    assert!(why.contains("reads MPI_Wtime 1000 times in a row"), "{why}");
+}
+
+/// A worker that does so many tasks, where three were recorded.
+fn worker(tasks: usize) -> (Vec<u64>, Differences) {
+    let mut worker = replay(
+        "MPI_Recv 0\nMPI_Send 10\nMPI_Recv 1\nMPI_Send 20\nMPI_Recv 1\nMPI_Send 30\nMPI_Recv 1\nMPI_Barrier 5\nMPI_Finalize 2\n",
+    );
+    let mut times = Vec::new();
+    for _ in 0..tasks {
+        operation(&mut worker, "MPI_Recv");
+        times.push(operation(&mut worker, "MPI_Send"));
+    }
+    operation(&mut worker, "MPI_Recv");
+    times.push(operation(&mut worker, "MPI_Barrier"));
+    times.push(operation(&mut worker, "MPI_Finalize"));
+    (times, worker.differences().clone())
+}
+
+#[test]
+fn a_worker_may_do_more_tasks_or_fewer() {
+    assert_eq!(worker(3), (vec![10, 20, 30, 5, 2], Differences::default()));
+    let (times, found) = worker(5);
+    assert_eq!(times, [10, 20, 30, 20, 20, 5, 2]);
+    // The receives between the tasks are additional, too.
+    assert_eq!((found.invented, found.left_out), (42, 0));
+    let first = "its call 8 is MPI_Send, and MPI_Barrier was recorded there";
+    assert_eq!(found.first.as_deref(), Some(first));
+    let (times, found) = worker(1);
+    assert_eq!(times, [10, 5, 2]);
+    assert_eq!((found.invented, found.left_out), (0, 52));
+}
+
+/// A recorded call: what kind it is of, and its time.
+fn recorded() -> impl Strategy<Value = Vec<(usize, u64, u64)>> {
+    let call = (0..CALLS.len(), 0..1000u64, 1..9u64);
+    proptest::collection::vec(call, 0..60)
+}
+
+const CALLS: [(&str, CallKind); 7] = [
+    ("MPI_Test", Poll),
+    ("MPI_Iprobe", Poll),
+    ("MPI_Wtime", Clock),
+    ("MPI_Wait", Operation),
+    ("MPI_Send", Operation),
+    ("MPI_Recv", Operation),
+    ("MPI_Bcast", Operation),
+];
+/// The sure ones of them.
+const SURE: std::ops::Range<usize> = 4..7;
+
+fn lines(calls: &[(usize, u64, u64)]) -> String {
+    let line = |(call, nanos, times): &(usize, u64, u64)| match CALLS[*call] {
+        (name, Operation) => format!("{name} {nanos}\n"),
+        (name, _) => format!("{name} {nanos} x{times}\n"),
+    };
+    calls.iter().map(line).collect::<String>() + "MPI_Finalize 1\n"
+}
+
+proptest! {
+    /// With the recorded sure calls, and any polls and waits between them, the sum is the recorded
+    /// one at each sure call.
+    #[test]
+    fn other_polls_and_waits_keep_the_sum(
+        calls in recorded(),
+        between in proptest::collection::vec((0..4usize, 0..30usize), 61),
+    ) {
+        let mut replay = replay(&lines(&calls));
+        let (mut wanted, mut charged) = (0, 0);
+        for ((call, nanos, _), (other, number)) in calls.iter().zip(between) {
+            wanted += nanos;
+            if !SURE.contains(call) {
+                continue;
+            }
+            for _ in 0..number {
+                charged += replay.enter(CALLS[other].0, CALLS[other].1).unwrap();
+                prop_assert!(charged <= wanted);
+            }
+            charged += operation(&mut replay, CALLS[*call].0);
+            prop_assert_eq!(charged, wanted);
+        }
+        prop_assert_eq!(replay.differences(), &Differences::default());
+    }
+
+    /// With any calls at all, what is charged is what was recorded, less what is left out, and what
+    /// is invented.
+    #[test]
+    fn other_sure_calls_are_accounted_for(
+        calls in recorded(),
+        made in proptest::collection::vec(0..CALLS.len(), 0..90),
+    ) {
+        let text = lines(&calls);
+        let mut replay = replay(&text);
+        let mut charged = 0;
+        for call in made {
+            charged += replay.enter(CALLS[call].0, CALLS[call].1).unwrap();
+        }
+        charged += operation(&mut replay, "MPI_Finalize");
+        let Differences { invented, left_out, .. } = replay.differences();
+        let recorded = passed(&text).0;
+        prop_assert_eq!(charged, recorded + invented - left_out);
+    }
+}
