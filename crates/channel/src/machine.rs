@@ -64,6 +64,15 @@ impl Machine<'_> {
         }
     }
 
+    /// Keeps rows of work on the rank's own memory, see
+    /// [`Accounting::keep_local_work`](device::Accounting::keep_local_work).
+    pub fn keep_local_work(&mut self, rows: &[[u64; 4]]) {
+        let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
+        if let Some(accounting) = accounting {
+            accounting.keep_local_work(rows);
+        }
+    }
+
     /// Hands requests to the machine's storage, see [`Accounting::store`](device::Accounting).
     /// `None`: files take no virtual time.
     pub fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {

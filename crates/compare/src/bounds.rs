@@ -2,7 +2,8 @@
 //!
 //! The time of a run falls into: the *start* (what disappears where launch, connections,
 //! registrations, communicators, windows and files are free); the mean computing of the ranks; the
-//! time beyond it that remains on a machine without any cost of communication, which is
+//! mean of their work *inside MPI* on their own memory (sums of reductions, packing, functions of
+//! the program that MPI calls), which every machine keeps; the time beyond both that remains on a machine without any cost of communication, which is
 //! *imbalance* (uneven computing, and ranks that wait for each other's computing) and *noise*
 //! (ranks with equal calls whose computing differs by chance); and the rest, which the network and
 //! the storage cost. The rest is divided in proportion to the time that disappears if one kind of
@@ -13,8 +14,8 @@
 
 use fabric::components::Part;
 use fabric::quantity::{Quantity, Raw};
-use fabric::{GbPerSec, Nanos, PerSec, Storage};
-use profile::Summary;
+use fabric::{GbPerSec, Host, Nanos, PerSec, Storage};
+use profile::{RankTimes, Summary};
 
 use crate::machine::{Change, Machine};
 use crate::report::Row;
@@ -37,6 +38,9 @@ pub enum Ideal {
 /// A rate that no machine has, but that the model can compute with.
 const FAST: &str = "100000 Gb/s";
 const OFTEN: &str = "1000000 M/s";
+
+/// The rate of a host's work inside MPI.
+const LOCAL: &str = "local";
 
 /// The times of a host that its processor spends on each message.
 const PROCESSOR: [&str; 6] = [
@@ -67,6 +71,19 @@ impl Ideal {
     /// The changes of a machine that make it so.
     pub fn changes(self, machine: &Machine) -> Vec<Change> {
         let values = machine.sheet.values();
+        let of_host = |key: &str| {
+            let mut values = values.iter();
+            values.find(|value| value.kind == Host::KIND && value.key == key)
+        };
+        // Copies of messages are free, and work inside MPI is not: its rate stays what it was.
+        let kept = match of_host(LOCAL) {
+            None if matches!(self, Ideal::Bandwidth | Ideal::Everything) => of_host("copy"),
+            _ => None,
+        };
+        let kept = kept.map(|copy| {
+            let path = copy.path.rsplit_once('.').map_or("", |(host, _)| host);
+            Change::new(&format!("{path}.{LOCAL}"), &copy.raw)
+        });
         let change = |value: &fabric::catalogue::NamedValue| {
             let (kind, ideal) = ideal(value.kind, value.key, &value.raw)?;
             let wanted = self == Ideal::Everything || self == kind;
@@ -75,7 +92,7 @@ impl Ideal {
                 value: ideal.into(),
             })
         };
-        values.iter().filter_map(change).collect()
+        values.iter().filter_map(change).chain(kept).collect()
     }
 }
 
@@ -85,6 +102,9 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
     if part == Storage::KIND {
         let value = if key == "latency" { "0 ns" } else { FAST };
         return Some((Ideal::Storage, value));
+    }
+    if part == Host::KIND && key == LOCAL {
+        return None;
     }
     if Nanos::read(raw).is_some() {
         let of_messages = part == "software" || part == "host" && PROCESSOR.contains(&key);
@@ -107,7 +127,7 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The shares of [`Bounds::NAMES`].
-    pub shares: [f64; 8],
+    pub shares: [f64; 9],
 }
 
 /// The replays that divide the time of a run, all of them with a free start.
@@ -123,7 +143,7 @@ pub struct Replays {
 
 impl Bounds {
     /// The names of the shares.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "computing",
         "imbalance",
         "latency",
@@ -132,24 +152,41 @@ impl Bounds {
         "storage",
         "start",
         "noise",
+        "inside MPI",
     ];
     const STORAGE: usize = 5;
     const START: usize = 6;
     const NOISE: usize = 7;
+    const INSIDE: usize = 8;
     /// The shares in the order of tables.
-    const ORDER: [usize; 8] = [Bounds::START, 0, 1, Bounds::NOISE, 2, 3, 4, Bounds::STORAGE];
+    const ORDER: [usize; 9] = [
+        Bounds::START,
+        0,
+        Bounds::INSIDE,
+        1,
+        Bounds::NOISE,
+        2,
+        3,
+        4,
+        Bounds::STORAGE,
+    ];
 
     /// The shares of a run. `noise`: the part of the waiting for computing that is chance.
     pub fn of(summary: &Summary, replays: &Replays, noise: f64) -> Bounds {
         let time = summary.virtual_s.unwrap_or(0.0);
         if time <= 0.0 {
-            return Bounds { shares: [0.0; 8] };
+            return Bounds { shares: [0.0; 9] };
         }
-        let computed: f64 = summary.per_rank.iter().map(|rank| rank.compute_s).sum();
-        let mean = (computed / summary.ranks.max(1) as f64).min(time);
-        let free = replays.free.clamp(mean, time);
+        let mean_of = |part: fn(&RankTimes) -> f64| {
+            let sum: f64 = summary.per_rank.iter().map(part).sum();
+            sum / summary.ranks.max(1) as f64
+        };
+        let mean = mean_of(|rank| rank.compute_s).min(time);
+        let inside = mean_of(|rank| rank.inside_s).min(time - mean);
+        let busy = mean + inside;
+        let free = replays.free.clamp(busy, time);
         // A replay without costs may take a little longer where it takes another path.
-        let everything = replays.everything.clamp(mean, free);
+        let everything = replays.everything.clamp(busy, free);
         let saved = replays.single.map(|without| (free - without).max(0.0));
         let sum: f64 = saved.iter().sum();
         let costs = free - everything;
@@ -161,7 +198,7 @@ impl Bounds {
                 [third, third, third, 0.0]
             }
         };
-        let waiting = everything - mean;
+        let waiting = everything - busy;
         Bounds {
             shares: [
                 mean / time,
@@ -172,14 +209,16 @@ impl Bounds {
                 storage,
                 (time - free) / time,
                 waiting * noise / time,
+                inside / time,
             ],
         }
     }
 
     /// The numbers of the shares that tables of these rows show, in their order: storage where a
-    /// machine has one, noise where there is some.
+    /// machine has one, noise where there is some, work inside MPI from 1 % on.
     pub fn shown<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<usize> {
         const LEAST: f64 = 0.005;
+        const LEAST_INSIDE: f64 = 0.01;
         let some = |share: usize, least: f64| {
             let mut bounds = rows.clone().into_iter().filter_map(|row| row.bounds);
             bounds.any(|bounds| bounds.shares[share] > least)
@@ -187,6 +226,7 @@ impl Bounds {
         let is_shown = |share: &usize| match *share {
             Bounds::STORAGE => some(Bounds::STORAGE, 0.0),
             Bounds::NOISE => some(Bounds::NOISE, LEAST),
+            Bounds::INSIDE => some(Bounds::INSIDE, LEAST_INSIDE),
             _ => true,
         };
         Bounds::ORDER.into_iter().filter(is_shown).collect()
@@ -224,7 +264,6 @@ mod tests {
     use fabric::System;
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
-    use profile::RankTimes;
 
     fn summary(time: f64, computed: [f64; 2]) -> Summary {
         let rank = |(rank, compute_s)| RankTimes {
@@ -232,6 +271,7 @@ mod tests {
             compute_s,
             mpi_s: time - compute_s,
             wait_s: None,
+            inside_s: 0.0,
         };
         Summary {
             ranks: 2,
@@ -286,6 +326,49 @@ mod tests {
     }
 
     #[test]
+    fn work_inside_mpi_is_neither_computing_nor_waiting() {
+        let mut summary = summary(10.0, [5.0, 5.0]);
+        for rank in &mut summary.per_rank {
+            rank.inside_s = 2.0;
+        }
+        let replays = Replays {
+            free: 10.0,
+            everything: 8.0,
+            single: [9.0, 10.0, 10.0, 10.0],
+        };
+        let bounds = Bounds::of(&summary, &replays, 0.0);
+        let sum: f64 = bounds.shares.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{bounds:?}");
+        for (share, wanted) in [(0, 0.5), (1, 0.1), (2, 0.2), (Bounds::INSIDE, 0.2)] {
+            let found = bounds.shares[share];
+            assert!((found - wanted).abs() < 1e-9, "{share} {bounds:?}");
+        }
+    }
+
+    #[test]
+    fn an_ideal_machine_keeps_the_rate_of_work_inside_mpi() {
+        let catalogue = Catalogue::builtin();
+        let sheet = catalogue.sheet(System::KIND, "qdr").unwrap();
+        let machine = Machine::new("qdr", sheet).unwrap();
+        let rates = |ideal: Ideal| {
+            let changes = ideal.changes(&machine);
+            let of = |key: &str| {
+                let path = format!("host.{key}");
+                let change = changes.iter().find(|change| change.path == path);
+                change.map(|change| change.value.clone())
+            };
+            (of("copy"), of("local"))
+        };
+        let usual = machine.sheet.values();
+        let usual = usual.iter().find(|value| value.path == "host.copy");
+        let usual = Change::new("host.copy", &usual.unwrap().raw).value;
+        for ideal in [Ideal::Bandwidth, Ideal::Everything] {
+            assert_eq!(rates(ideal), (Some(FAST.into()), Some(usual.clone())));
+        }
+        assert_eq!(rates(Ideal::Latency), (None, None));
+    }
+
+    #[test]
     fn noise_is_the_part_of_the_waiting_that_is_chance() {
         let replays = Replays {
             free: 10.0,
@@ -293,7 +376,7 @@ mod tests {
             single: [9.0, 10.0, 10.0, 10.0],
         };
         let bounds = Bounds::of(&summary(10.0, [5.0, 5.0]), &replays, 0.75);
-        let [_, imbalance, .., noise] = bounds.shares;
+        let [imbalance, noise] = [1, Bounds::NOISE].map(|share| bounds.shares[share]);
         assert!(
             (imbalance - 0.1).abs() < 1e-9 && (noise - 0.3).abs() < 1e-9,
             "{bounds:?}"

@@ -5,6 +5,9 @@
 //! a trace is deterministic. Several traces of one program combine to one that a disturbance of one
 //! run does not spoil ([`ComputeTrace::middle`]).
 //!
+//! Lines before those of the ranks may have the times of work inside MPI, such as the sums of
+//! reductions, on the computer of the recording ([`Rates`]).
+//!
 //! A trace for a replay has no keys, and may mark where steps begin
 //! ([`ComputeTrace::with_steps`]): the machine keeps the times at which ranks get there.
 //!
@@ -17,10 +20,11 @@ mod replay;
 use std::fmt::Write;
 use std::fs::File;
 
+use datatype::local_work::Rates;
 pub use device::CallKey;
 
-use crate::run_log::computed;
-pub use replay::{CallKind, Replay};
+use crate::run_log::{computed, local_work};
+pub use replay::{CallKind, Replay, rates};
 
 const TITLE: &str = "# fishplate: what each rank computed before each of its calls, in nanoseconds";
 const VERSION: &str = "version 3";
@@ -35,6 +39,8 @@ const OLD_VERSIONS: [(&str, &str); 2] = [
     ),
 ];
 const END: &str = "end";
+/// The beginning of a line with the time of work inside MPI.
+const WORK: &str = "work ";
 /// The line before the first call of a step.
 const STEP: &str = "step";
 
@@ -45,6 +51,8 @@ pub struct ComputeTrace {
     pub program: String,
     /// For each rank, the lines of [`Entry`].
     ranks: Vec<String>,
+    /// The times of work inside MPI on the computer of the recording.
+    work: Rates,
 }
 
 impl ComputeTrace {
@@ -74,6 +82,7 @@ impl ComputeTrace {
         Ok(ComputeTrace {
             program,
             ranks: lines,
+            work: local_work(world).map_err(|why| why.to_string())?,
         })
     }
 
@@ -89,6 +98,9 @@ impl ComputeTrace {
             self.program,
             self.ranks.len()
         );
+        for line in self.work.lines().lines() {
+            text.push_str(&format!("{WORK}{line}\n"));
+        }
         for (rank, lines) in self.ranks.iter().enumerate() {
             let calls = lines.lines().count();
             text.push_str(&format!("rank {rank} calls {calls}\n{lines}"));
@@ -129,10 +141,17 @@ impl ComputeTrace {
         let Some(size) = number(line, "ranks ") else {
             return wrong(at, "`ranks` and their number", line);
         };
-        let mut ranks = Vec::new();
+        let (mut ranks, mut work) = (Vec::new(), Rates::none());
         for rank in 0..size {
             let wanted = format!("rank {rank} calls ");
-            let (at, line) = next(&format!("`{wanted}` and their number"))?;
+            let mut next_line = || next(&format!("`{wanted}` and their number"));
+            let (mut at, mut line) = next_line()?;
+            while let Some(rate) = line.strip_prefix(WORK).filter(|_| rank == 0) {
+                if work.read(rate).is_none() {
+                    return wrong(at, "a kind of work, a length and picoseconds", line);
+                }
+                (at, line) = next_line()?;
+            }
             let Some(calls) = number(line, &wanted) else {
                 return wrong(at, &format!("`{wanted}` and their number"), line);
             };
@@ -152,6 +171,7 @@ impl ComputeTrace {
             (_, END) => Ok(ComputeTrace {
                 program: program.into(),
                 ranks,
+                work,
             }),
             (at, line) => wrong(at, &format!("`{END}`"), line),
         }
@@ -178,7 +198,8 @@ impl ComputeTrace {
         nanos.fold(0, u64::saturating_add)
     }
 
-    /// The trace in which all computing takes `thousandths` / 1000 of its time.
+    /// The trace in which all computing, that inside MPI too, takes `thousandths` / 1000 of its
+    /// time.
     pub fn scaled(&self, thousandths: u64) -> ComputeTrace {
         let scaled = |entry: Entry| {
             let nanos = u128::from(entry.nanos) * u128::from(thousandths) / 1000;
@@ -200,6 +221,7 @@ impl ComputeTrace {
         ComputeTrace {
             program: self.program.clone(),
             ranks: ranks.collect(),
+            work: self.work.scaled(thousandths),
         }
     }
 
@@ -241,6 +263,7 @@ impl ComputeTrace {
         ComputeTrace {
             program: self.program.clone(),
             ranks: ranks.collect(),
+            work: self.work.clone(),
         }
     }
 
@@ -262,6 +285,7 @@ impl ComputeTrace {
         ComputeTrace {
             program: self.program.clone(),
             ranks: ranks.collect(),
+            work: self.work.clone(),
         }
     }
 
@@ -305,6 +329,7 @@ impl ComputeTrace {
         traces.iter().all(fits).then(|| ComputeTrace {
             program: first.program.clone(),
             ranks,
+            work: Rates::median(traces.iter().map(|trace| &trace.work)),
         })
     }
 
@@ -315,12 +340,15 @@ impl ComputeTrace {
             let mut ordered = traces.to_vec();
             ordered.sort_by_key(|trace| trace.total());
             let middle = ordered.get(ordered.len().saturating_sub(1) / 2)?;
-            Some((*middle).clone())
+            Some(ComputeTrace {
+                work: Rates::median(traces.iter().map(|trace| &trace.work)),
+                ..(*middle).clone()
+            })
         })
     }
 
-    /// The form that ranks read: the offsets of the ranks' parts, then the parts. Each rank reads
-    /// its own.
+    /// The form that ranks read: the offsets of the ranks' parts, the parts, and the times of work
+    /// inside MPI. Each rank reads its own part, and these times ([`rates`]).
     pub fn pack(&self) -> Vec<u8> {
         let mut place = (self.ranks.len() as u64 + 1) * 8;
         let mut bytes = place.to_ne_bytes().to_vec();
@@ -329,6 +357,7 @@ impl ComputeTrace {
             bytes.extend(place.to_ne_bytes());
         }
         bytes.extend(self.ranks.iter().flat_map(|lines| lines.bytes()));
+        bytes.extend(self.work.lines().bytes());
         bytes
     }
 }
@@ -417,6 +446,7 @@ mod tests {
                 "MPI_Send 12\nMPI_Test 70 x7\nMPI_Recv 0\n".into(),
                 String::new(),
             ],
+            work: Rates::none(),
         }
     }
 
@@ -435,10 +465,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn times_of_work_inside_mpi_are_kept_and_scaled() {
+        let mut trace = computing();
+        trace.work.read("MPI_SUM:MPI_DOUBLE 4096 51200").unwrap();
+        trace.work.read("function:0 1 70000000").unwrap();
+        let text = trace.text();
+        assert_eq!(ComputeTrace::parse(&text), Ok(trace.clone()));
+        let slower = trace.scaled(2000).with_steps(&[]).with_computing(&[]);
+        assert_eq!(slower.work, trace.work.scaled(2000));
+        assert_eq!(
+            ComputeTrace::median(&[&trace, &computing()]).unwrap().work,
+            trace.work
+        );
+        for (right, wrong) in [("work MPI_SUM", "work MPI_SAM"), (" 51200", " x")] {
+            let why = ComputeTrace::parse(&text.replace(right, wrong)).unwrap_err();
+            assert!(why.contains("wanted is a kind of work"), "{why}");
+        }
+    }
+
     fn of(lines: &[&str]) -> ComputeTrace {
         ComputeTrace {
             program: "./pi 7".into(),
             ranks: lines.iter().map(|lines| (*lines).into()).collect(),
+            work: Rates::none(),
         }
     }
 

@@ -21,6 +21,9 @@ pub(crate) const MOST_CALLS: u64 = 16 << 20;
 /// The most beginnings of steps that are kept.
 pub(crate) const MOST_STEPS: u64 = 4 << 20;
 
+/// The most rows of local work that are kept.
+pub(crate) const MOST_WORK: u64 = 1 << 20;
+
 /// The most notes of ranks that are kept.
 pub(crate) const MOST_NOTES: u64 = 4 << 20;
 
@@ -34,12 +37,15 @@ pub(super) const COMPUTED: usize = 2;
 pub(super) const NOTES: usize = 3;
 pub(super) const USES: usize = 4;
 pub(super) const STEPS: usize = 5;
+pub(super) const WORK: usize = 6;
 /// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;
 pub(super) const CALL: usize = 4;
 /// Rank and time.
 pub(super) const STEP: usize = 2;
+/// Rank, and the words of the row.
+pub(super) const ROW: usize = 5;
 /// Time and call, and the words of the rank.
 pub(super) const NOTE: usize = 8;
 
@@ -169,10 +175,12 @@ pub enum Activity {
     Answer,
     /// A link: an acknowledgement.
     Acknowledgement,
+    /// A processor: work within MPI on the rank's own memory, such as the sums of a reduction.
+    Local,
 }
 
 impl Activity {
-    const ALL: [Activity; 24] = [
+    const ALL: [Activity; 25] = [
         Activity::Call,
         Activity::Compute,
         Activity::Clock,
@@ -197,6 +205,7 @@ impl Activity {
         Activity::Packet,
         Activity::Answer,
         Activity::Acknowledgement,
+        Activity::Local,
     ];
 }
 
@@ -292,6 +301,7 @@ pub(super) struct Record {
     keeps_computing: bool,
     computed: Log<CALL>,
     steps: Log<STEP>,
+    work: Log<ROW>,
     keeps_notes: bool,
     notes: Log<NOTE>,
 }
@@ -308,6 +318,7 @@ impl Record {
             keeps_computing: false,
             computed: Log::new(memory, COMPUTED, MOST_CALLS),
             steps: Log::new(memory, STEPS, MOST_STEPS),
+            work: Log::new(memory, WORK, MOST_WORK),
             keeps_notes: false,
             notes: Log::new(memory, NOTES, MOST_NOTES),
         }
@@ -501,6 +512,16 @@ impl MachineModel {
             let who = u64::from(rank) << 32 | u64::from(name);
             let entry = [who, call.computed, times, call.key.pack()];
             self.record.computed.push(entry);
+        }
+    }
+
+    /// Keeps rows of a rank's work on its own memory, where computing is recorded.
+    pub(super) fn keep_local_work(&mut self, rank: u32, rows: &[[u64; 4]]) {
+        if self.record.keeps_computing {
+            for [kind, class, amount, picos] in rows {
+                let row = [rank.into(), *kind, *class, *amount, *picos];
+                self.record.work.push(row);
+            }
         }
     }
 

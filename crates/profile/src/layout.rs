@@ -44,8 +44,10 @@ pub(crate) mod head {
     pub(crate) const LACKS_THREADS: usize = 17;
     /// The time at which MPI_Init returned, in picoseconds.
     pub(crate) const STARTED: usize = 18;
+    /// The time of work inside MPI on the rank's own memory, in picoseconds.
+    pub(crate) const WORKED: usize = 19;
     /// Connections of strangers to each rail.
-    pub(crate) const STRANGERS: usize = 19;
+    pub(crate) const STRANGERS: usize = 20;
 }
 
 /// The values of [`head::STATE`].

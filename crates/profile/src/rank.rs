@@ -178,6 +178,11 @@ impl RankProfile {
         self.set(head::SWITCHES + 2, threads as u64);
     }
 
+    /// The rank has worked inside MPI on its own memory for so many picoseconds, since its start.
+    pub fn worked(&self, picos: u64) {
+        self.set(head::WORKED, picos);
+    }
+
     /// So many bytes were read from files and written to them, and took no virtual time.
     pub fn free_files(&self, read: u64, written: u64) {
         self.add(head::FREE_FILES, read);

@@ -95,6 +95,8 @@ pub struct RankRecord {
     /// The number of involuntary switches in the computing of a rank, its time in picoseconds, and
     /// the most threads side by side; `None` if nobody times it.
     pub computed: Option<(u64, u64, u64)>,
+    /// The time of work inside MPI on the rank's own memory, in picoseconds; 0 on a real machine.
+    pub worked: u64,
     /// Bytes that were read from files and written to them in no virtual time.
     pub free_files: (u64, u64),
     /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
@@ -164,6 +166,7 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
             let [time, threads] = [1, 2].map(|at| first[head::SWITCHES + at]);
             (switches, time, threads)
         }),
+        worked: first[head::WORKED],
         free_files: (first[head::FREE_FILES], first[head::FREE_FILES + 1]),
         lacks_threads: first[head::LACKS_THREADS] != 0,
         procedures,
@@ -201,6 +204,8 @@ mod tests {
         rank.strangers(MOST_RAILS, 9);
         rank.outages(2, 3_000);
         rank.computed(0, 7_000, 2);
+        rank.worked(70);
+        rank.worked(90);
         rank.free_files(5, 40);
         rank.free_files(0, 2);
         rank.lacks_threads();
@@ -215,6 +220,7 @@ mod tests {
         assert_eq!(seen.strangers, [0, 7, 0, 0, 0, 0, 0, 0]);
         assert_eq!(seen.outages, (2, 3_000_000));
         assert_eq!(seen.computed, Some((0, 7_000_000, 2)));
+        assert_eq!(seen.worked, 90);
         assert_eq!((seen.free_files, seen.lacks_threads), ((5, 42), true));
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));
         let sends = &seen.procedures[1];

@@ -134,6 +134,10 @@ pub struct RankTimes {
     pub compute_s: f64,
     /// The part of `mpi_s` for which it was idle, if that is known.
     pub wait_s: Option<f64>,
+    /// The part of `mpi_s` for which it worked on its own memory on a modelled machine: the sums of
+    /// reductions, packing, the program's functions.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub inside_s: f64,
 }
 
 /// The calls of a procedure by all ranks.
@@ -290,6 +294,7 @@ fn times((rank, record): (usize, &RankRecord)) -> RankTimes {
         mpi_s: in_mpi as f64 / SECOND,
         compute_s: (record.time - in_mpi) as f64 / SECOND,
         wait_s: record.waited.map(|time| time as f64 / SECOND),
+        inside_s: record.worked as f64 / SECOND,
     }
 }
 

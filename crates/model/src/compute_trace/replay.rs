@@ -9,6 +9,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use datatype::local_work::Rates;
+
 use super::{Entry, STEP};
 
 /// The most lines among which a call without a result is searched.
@@ -40,6 +42,27 @@ pub struct Replay {
     calls: u64,
     /// The marked steps that have begun since they were last taken.
     begun: u32,
+}
+
+/// The times of work inside MPI in the packed trace of so many ranks.
+///
+/// # Errors
+/// The file cannot be read, or it is no such trace.
+pub fn rates(packed: &File, ranks: usize) -> io::Result<Rates> {
+    let mut start = [0; 8];
+    packed.read_exact_at(&mut start, ranks as u64 * 8)?;
+    let start = u64::from_ne_bytes(start);
+    let len = packed.metadata()?.len().checked_sub(start);
+    let len = len.ok_or_else(|| io::Error::other("it is cut off"))?;
+    let mut lines = vec![0; len as usize];
+    packed.read_exact_at(&mut lines, start)?;
+    let lines = String::from_utf8(lines).map_err(io::Error::other)?;
+    let mut rates = Rates::none();
+    for line in lines.lines() {
+        let read = rates.read(line);
+        read.ok_or_else(|| io::Error::other(format!("`{line}` is no time of work inside MPI")))?;
+    }
+    Ok(rates)
 }
 
 impl Replay {
@@ -216,6 +239,11 @@ mod tests {
         let trace = ComputeTrace {
             program: "./pi".into(),
             ranks: vec!["MPI_Send 12\n".into(), String::new()],
+            work: {
+                let mut work = Rates::none();
+                work.read("copy 4096 50000").unwrap();
+                work
+            },
         };
         // SAFETY: a new descriptor with no other owner.
         let file = unsafe { File::from_raw_fd(libc::memfd_create(c"packed".as_ptr(), 0)) };
@@ -225,6 +253,8 @@ mod tests {
         let why = Replay::open(&file, 1).unwrap().enter("MPI_Send", Operation);
         assert!(why.unwrap_err().contains("0 calls were recorded"));
         assert!(Replay::open(&file, 2).is_err());
+        assert_eq!(rates(&file, 2).unwrap(), trace.work);
+        assert!(rates(&file, 3).is_err());
     }
 
     #[test]
