@@ -1,5 +1,6 @@
 //! The machine on which a rank lives, and its time: virtual on a modelled one.
 
+use datatype::local_work::Meter;
 use device::{Effort, Note, ProgramCall, VirtualTime};
 
 use crate::rdma::Rdma;
@@ -64,12 +65,13 @@ impl Machine<'_> {
         }
     }
 
-    /// Keeps rows of work on the rank's own memory, see
-    /// [`Accounting::keep_local_work`](device::Accounting::keep_local_work).
-    pub fn keep_local_work(&mut self, rows: &[[u64; 4]]) {
-        let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
-        if let Some(accounting) = accounting {
-            accounting.keep_local_work(rows);
+    /// Keeps the work of the rank on its own memory, as its meter has it, for a recording.
+    pub fn keep_local_work(&mut self, meter: &Meter) {
+        let Some(accounting) = self.0.as_mut().and_then(|rdma| rdma.node().accounting()) else {
+            return;
+        };
+        for row in meter.rows(|kind, class| accounting.is_new_work(kind, class)) {
+            accounting.keep_local_work(row);
         }
     }
 

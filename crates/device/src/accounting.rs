@@ -89,9 +89,15 @@ pub trait Accounting {
         None
     }
 
-    /// Keeps rows of the rank's work on its own memory, whose words the node does not read, if the
-    /// machine records what its ranks compute.
-    fn keep_local_work(&mut self, _rows: &[[u64; 4]]) {}
+    /// The machine records what its ranks compute, and none of them has asked this of work of this
+    /// kind and class: the caller is to measure it.
+    fn is_new_work(&mut self, _kind: u64, _class: u32) -> bool {
+        false
+    }
+
+    /// Keeps a row of the rank's work on its own memory, if the machine records what its ranks
+    /// compute. The words after kind and class are an amount and its picoseconds.
+    fn keep_local_work(&mut self, _row: [u64; 4]) {}
 
     /// Hands requests to the machine's storage, which moves `bytes` for them, behind all that it
     /// has got before. The result is the time at which they are done, in nanoseconds of

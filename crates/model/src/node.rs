@@ -525,9 +525,12 @@ impl Accounting for ModelNode {
         })
     }
 
-    fn keep_local_work(&mut self, rows: &[[u64; 4]]) {
-        let rank = self.turn.rank();
-        self.turn.with(|net, _| net.keep_local_work(rank, rows));
+    fn is_new_work(&mut self, kind: u64, class: u32) -> bool {
+        self.turn.with(|net, _| net.is_new_work((kind, class)))
+    }
+
+    fn keep_local_work(&mut self, row: [u64; 4]) {
+        self.turn.with(|net, _| net.keep_local_work(row));
     }
 
     fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {

@@ -44,8 +44,8 @@ pub(super) const NAME: usize = 5;
 pub(super) const CALL: usize = 4;
 /// Rank and time.
 pub(super) const STEP: usize = 2;
-/// Rank, and the words of the row.
-pub(super) const ROW: usize = 5;
+/// The words of a row.
+pub(super) const ROW: usize = 4;
 /// Time and call, and the words of the rank.
 pub(super) const NOTE: usize = 8;
 
@@ -302,6 +302,8 @@ pub(super) struct Record {
     computed: Log<CALL>,
     steps: Log<STEP>,
     work: Log<ROW>,
+    /// The kinds and classes of work whose time a rank has measured.
+    known_work: Vec<(u64, u32)>,
     keeps_notes: bool,
     notes: Log<NOTE>,
 }
@@ -319,6 +321,7 @@ impl Record {
             computed: Log::new(memory, COMPUTED, MOST_CALLS),
             steps: Log::new(memory, STEPS, MOST_STEPS),
             work: Log::new(memory, WORK, MOST_WORK),
+            known_work: Vec::new_in(memory),
             keeps_notes: false,
             notes: Log::new(memory, NOTES, MOST_NOTES),
         }
@@ -515,13 +518,20 @@ impl MachineModel {
         }
     }
 
-    /// Keeps rows of a rank's work on its own memory, where computing is recorded.
-    pub(super) fn keep_local_work(&mut self, rank: u32, rows: &[[u64; 4]]) {
+    /// Whether computing is recorded, and no rank has asked this of work of this kind and class.
+    pub(super) fn is_new_work(&mut self, work: (u64, u32)) -> bool {
+        let known = &mut self.record.known_work;
+        let is_new = self.record.keeps_computing && !known.contains(&work);
+        if is_new {
+            known.push(work);
+        }
+        is_new
+    }
+
+    /// Keeps a row of a rank's work on its own memory, where computing is recorded.
+    pub(super) fn keep_local_work(&mut self, row: [u64; ROW]) {
         if self.record.keeps_computing {
-            for [kind, class, amount, picos] in rows {
-                let row = [rank.into(), *kind, *class, *amount, *picos];
-                self.record.work.push(row);
-            }
+            self.record.work.push(row);
         }
     }
 

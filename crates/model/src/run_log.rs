@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
-use datatype::local_work::{LocalWork, Rates, timing};
+use datatype::local_work::{LocalWork, Rates};
 use device::CallKey;
 use sim::log;
 
@@ -71,28 +71,23 @@ pub(crate) fn computed(world: &File) -> io::Result<Computed> {
     })
 }
 
-/// The rates of the work on their own memory that ranks have done: of the program's functions as
-/// they took there, of all other work as it takes on this computer now.
+/// The rates of the work on their own memory that ranks have kept.
 pub(crate) fn local_work(world: &File) -> io::Result<Rates> {
     let kept = log::read::<ROW>(world, WORK, MOST_WORK)?;
     let mut sums: BTreeMap<(u64, u32), [u64; 2]> = BTreeMap::new();
-    for [_, kind, class, amount, picos] in kept.entries {
+    for [kind, class, amount, picos] in kept.entries {
         // A length has less than 64 classes.
-        let sums = sums.entry((kind, class.min(63) as u32)).or_default();
+        let sums = sums.entry((kind, class.min(62) as u32)).or_default();
         *sums = [
             sums[0].saturating_add(amount),
             sums[1].saturating_add(picos),
         ];
     }
-    let known = sums.into_iter().filter_map(|((kind, class), sums)| {
-        let work = LocalWork::decode(kind)?;
-        Some((work, class, sums))
-    });
-    let (functions, others): (Vec<_>, Vec<_>) =
-        known.partition(|(work, ..)| matches!(work, LocalWork::Function(_)));
-    let mut rates = timing::measure(others.into_iter().map(|(work, class, _)| (work, class)));
-    for (work, class, [elements, picos]) in functions {
-        rates.set_sum(work, class, elements, picos);
+    let mut rates = Rates::none();
+    for ((kind, class), [amount, picos]) in sums {
+        if let Some(work) = LocalWork::decode(kind) {
+            rates.set_sum(work, class, amount, picos);
+        }
     }
     Ok(rates)
 }

@@ -210,7 +210,7 @@ impl Rank {
     /// Keeps the kinds of work that this rank has done on its own memory, for a recording.
     pub fn keep_local_work(&self) {
         if let Some(meter) = &self.meter {
-            self.lock().router.machine().keep_local_work(&meter.used());
+            self.lock().router.machine().keep_local_work(meter);
         }
     }
 

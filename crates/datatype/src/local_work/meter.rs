@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rates::AMOUNT;
+use super::timing::measure;
 use super::{LocalWork, Rates, class};
 
 /// Bytes that the memory moves for a shorter run: a cache line.
@@ -19,13 +20,14 @@ pub struct Meter {
     rates: Rates,
     /// The picoseconds of 1,024 bytes of work whose rate is not known: the machine's.
     usual: u64,
-    /// The work that was done, if that is kept, by code and class: amount and picoseconds.
+    /// The work that was done, if that is kept, by code and class: of the program's functions the
+    /// elements and their picoseconds.
     used: Option<Mutex<BTreeMap<(u64, u32), [u64; 2]>>>,
 }
 
-/// Work that a rank has done: the kind's code, the class of its length, and for the program's
-/// functions the elements and the time that they took in picoseconds.
-pub type Used = [u64; 4];
+/// Work that a rank has done: the kind's code, the class of its length, and an amount with its time
+/// in picoseconds.
+pub type Row = [u64; 4];
 
 impl Meter {
     /// A meter that adds to `owed`. Work of a kind that `rates` does not know takes `usual`
@@ -54,6 +56,7 @@ impl Meter {
             return;
         }
         self.keep(work, of, [0, 0]);
+        self.keep(LocalWork::Copy, of, [0, 0]);
         let copy = self.time(LocalWork::Copy, amount, of);
         self.owe(self.time(work, amount, of).saturating_sub(copy));
     }
@@ -65,16 +68,26 @@ impl Meter {
         self.owe(picos);
     }
 
-    /// The work that was done, if it is kept.
-    pub fn used(&self) -> Vec<Used> {
+    /// The work that was done, if it is kept: the functions of the program with their times, and
+    /// each other kind that `is_new` with its time on this computer, which is measured now.
+    pub fn rows(&self, mut is_new: impl FnMut(u64, u32) -> bool) -> Vec<Row> {
         let Some(used) = &self.used else {
             return Vec::new();
         };
         let used = used.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = |(&(code, class), &[amount, picos]): (&(u64, u32), &[u64; 2])| {
-            [code, class.into(), amount, picos]
-        };
-        used.iter().map(row).collect()
+        let mut rows = Vec::new();
+        for (&(code, class), &sums) in used.iter() {
+            let [amount, picos] = match LocalWork::decode(code) {
+                Some(LocalWork::Function(_)) => sums,
+                Some(work) if is_new(code, class) => match measure(work, class) {
+                    Some(picos) => [AMOUNT, picos],
+                    None => continue,
+                },
+                _ => continue,
+            };
+            rows.push([code, class.into(), amount, picos]);
+        }
+        rows
     }
 
     fn keep(&self, work: LocalWork, of: usize, took: [u64; 2]) {
@@ -144,7 +157,7 @@ mod tests {
         meter.add_gaps(COLUMN, 1024, 1024);
         assert_eq!(taken(&owed), 700_000);
         meter.add(LocalWork::Function(0), 1024, 1024);
-        assert_eq!((taken(&owed), meter.used()), (0, Vec::new()));
+        assert_eq!((taken(&owed), meter.rows(|_, _| true)), (0, Vec::new()));
     }
 
     #[test]
@@ -178,10 +191,16 @@ mod tests {
         meter.add_measured(3, 100, 7);
         meter.add_measured(3, 100, 9);
         assert_eq!(taken(&owed), 2 * 6250 + 16);
-        let function = LocalWork::Function(3).encode();
-        assert_eq!(
-            meter.used(),
-            [[SUM.encode(), 12, 0, 0], [function, 6, 200, 16]]
-        );
+        let function = [LocalWork::Function(3).encode(), 6, 200, 16];
+        assert_eq!(meter.rows(|_, _| false), [function]);
+        let mut asked = Vec::new();
+        let rows = meter.rows(|code, class| {
+            asked.push((code, class));
+            true
+        });
+        assert_eq!(asked, [(SUM.encode(), 12)]);
+        assert_eq!(rows.len(), 2);
+        assert!(rows[0][..3] == [SUM.encode(), 12, AMOUNT] && rows[0][3] > 0);
+        assert_eq!(rows[1], function);
     }
 }

@@ -11,9 +11,9 @@
 
 mod meter;
 mod rates;
-pub mod timing;
+mod timing;
 
-pub use meter::{Meter, Used};
+pub use meter::{Meter, Row};
 pub use rates::Rates;
 
 use crate::op::Op;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::LocalWork;
 use super::rates::AMOUNT;
-use super::{LocalWork, Rates};
 use crate::buffer::Buffer;
 use crate::reduce::reduce_bytes;
 use crate::types::Type;
@@ -18,28 +18,9 @@ const SAMPLE: Duration = Duration::from_micros(20);
 /// Samples of each kind and class, at least and at most, and the time after which there are enough.
 const SAMPLES: (usize, usize, Duration) = (5, 33, Duration::from_millis(4));
 
-/// The rates of these kinds of work, each with the class of its length. The program's functions are
-/// left out.
-pub fn measure(works: impl IntoIterator<Item = (LocalWork, u32)>) -> Rates {
-    let mut rates = Rates::none();
-    let mut works: Vec<_> = works.into_iter().collect();
-    // What runs take beyond a copy needs the time of the copy.
-    let strided = |(work, _): &&(LocalWork, u32)| matches!(work, LocalWork::Strided { .. });
-    let copies = works.iter().filter(strided);
-    let copies: Vec<_> = copies.map(|(_, class)| (LocalWork::Copy, *class)).collect();
-    works.extend(copies);
-    works.sort_unstable_by_key(|(work, class)| (work.encode(), *class));
-    works.dedup();
-    for (work, class) in works {
-        if let Some(picos) = time(work, class) {
-            rates.set(work, class, picos);
-        }
-    }
-    rates
-}
-
-/// The picoseconds of 1,024 bytes of a vector in the middle of a class.
-fn time(work: LocalWork, class: u32) -> Option<u64> {
+/// The picoseconds of 1,024 bytes of work on a vector in the middle of a class. `None`: only the
+/// program knows its functions.
+pub(super) fn measure(work: LocalWork, class: u32) -> Option<u64> {
     let length = 1usize.checked_shl(class).unwrap_or(LONGEST);
     let length = (length + length / 2).min(LONGEST);
     match work {
@@ -141,10 +122,8 @@ mod tests {
             (of_zero, 10),
             (LocalWork::Convert, 6),
         ] {
-            let rates = measure([(work, class)]);
-            let length = 1 << class;
-            assert!(rates.time(work, 1 << 20, length) > Some(0), "{work}");
+            assert!(measure(work, class) > Some(0), "{work}");
         }
-        assert!(measure([(LocalWork::Function(0), 3)]).is_empty());
+        assert_eq!(measure(LocalWork::Function(0), 3), None);
     }
 }
