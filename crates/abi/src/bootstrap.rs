@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use knobs::Knobs;
-use model::compute_trace::Replay;
+use model::compute_trace::{Replay, rates};
 use model::config::{Compute, MachineConfig};
 use model::{MachineModel, ModelNode};
-use mpi::Wiring;
+use mpi::{Wiring, WorkTimes};
 use pmi::{Bootstrap, Hosts, Started};
 use profile::RankProfile;
 use sim::process::{LONG, Participant};
@@ -83,14 +83,19 @@ fn by_our_launcher(
         seed: scene.seed,
         stuck: say_who_is_stuck,
     };
-    let time = match (scene.compute, model.computed) {
+    let computed = model.computed.map(File::from);
+    let mut work = WorkTimes {
+        are_kept: scene.compute == Compute::Recorded,
+        ..WorkTimes::default()
+    };
+    let time = match (scene.compute, &computed) {
         (Compute::Ignored, _) => Time::None,
         (Compute::Measured(scale), _) => Time::Measured(scale),
         (Compute::Recorded, _) => Time::Measured(1000),
         (Compute::Replayed, Some(computed)) => {
-            let replay = Replay::open(&File::from(computed), job.rank());
-            let replay = replay.map_err(|why| format!("what is to be replayed: {why}"))?;
-            Time::Replayed(replay)
+            let unusable = |why| format!("what is to be replayed: {why}");
+            work.rates = rates(computed, job.size()).map_err(unusable)?;
+            Time::Replayed(Replay::open(computed, job.rank()).map_err(unusable)?)
         }
         (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
     };
@@ -108,6 +113,7 @@ fn by_our_launcher(
     let mut wiring = Wiring::new(Arc::new(job));
     wiring.peers.segment = None;
     wiring.peers.local = vec![wiring.peers.rank];
+    wiring.work = work;
     wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
     Ok((wiring, watched.then(|| Watch::new(time, profile, host))))
 }

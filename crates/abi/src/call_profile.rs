@@ -27,24 +27,26 @@ impl CallProfile {
     /// MPI has started.
     pub fn begin(&self, rank: &Rank) {
         rank.mpi.count_messages(self.profile.clone());
-        self.profile.begin(self.first, self.time(rank).0);
+        self.profile.begin(self.first, self.time(rank).now);
     }
 
     /// The program calls a procedure.
     pub fn enter(&self, rank: &Rank, call: &'static str) {
-        self.profile.enter(call, self.time(rank).0);
+        self.profile.enter(call, self.time(rank).now);
     }
 
     /// The procedure returns.
     pub fn leave(&self, rank: &Rank) {
-        let (now, waited) = self.time(rank);
-        self.profile.leave(now, waited);
+        let time = self.time(rank);
+        self.profile.leave(time.now, time.waited);
     }
 
     /// The rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
-        let (now, waited) = self.time(rank);
-        self.profile.finish(now, waited);
+        let time = self.time(rank);
+        self.profile.worked(time.worked);
+        self.profile.delayed(time.delayed);
+        self.profile.finish(time.now, time.waited);
     }
 
     /// The rank has computed for so many nanoseconds, with so many involuntary switches, and with
@@ -65,12 +67,33 @@ impl CallProfile {
         self.profile.lacks_threads();
     }
 
-    /// Picoseconds since the rank's start, and the idle part of them if it is known.
-    fn time(&self, rank: &Rank) -> (u64, Option<u64>) {
+    /// The times of the rank at this moment.
+    fn time(&self, rank: &Rank) -> RankTime {
         let time = rank.in_virtual_time.then(|| rank.mpi.virtual_time());
         match time.flatten() {
-            Some((now, waited)) => (now, Some(waited)),
-            None => (self.start.elapsed().as_nanos() as u64 * 1000, None),
+            Some(time) => RankTime {
+                now: time.now,
+                waited: Some(time.waited),
+                worked: time.worked,
+                delayed: time.delayed,
+            },
+            None => RankTime {
+                now: self.start.elapsed().as_nanos() as u64 * 1000,
+                waited: None,
+                worked: 0,
+                delayed: 0,
+            },
         }
     }
+}
+
+/// The times of a rank, in picoseconds since its start.
+struct RankTime {
+    now: u64,
+    /// The idle part of them, if it is known.
+    waited: Option<u64>,
+    /// The part for which it has worked inside MPI on its own memory.
+    worked: u64,
+    /// The part by which the progress thread has made computing longer.
+    delayed: u64,
 }

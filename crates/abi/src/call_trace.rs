@@ -10,11 +10,12 @@
 
 use crate::call_key::{Argument, constructs, key_of};
 use crate::call_profile::CallProfile;
-use crate::compute_clock::ComputeClock;
+use crate::compute_clock::{ComputeClock, processor_time};
 use crate::error::Error;
 use crate::raise;
 use crate::state::Rank;
 
+use datatype::local_work::{LocalWork, Meter};
 use fabric::System;
 use model::check_cores;
 use model::compute_trace::{CallKind, Replay};
@@ -31,6 +32,9 @@ struct Inner {
     depth: u32,
     /// The computing since the last call returned.
     clock: ComputeClock,
+    /// The computing of functions that MPI has called back since the last call began, in
+    /// nanoseconds.
+    called_back: u64,
     /// The host of the rank, if computing is timed.
     host: Option<ModelledHost>,
     /// The threads of the program that the user knows of.
@@ -64,6 +68,7 @@ impl Watch {
             profile,
             depth: 0,
             clock: ComputeClock::new(),
+            called_back: 0,
             host,
             threads_said: 1,
         }))
@@ -113,6 +118,37 @@ impl Watch {
         }
     }
 
+    /// Runs a function of the program that MPI calls back. Its time is computing before the next
+    /// call; in a replay it is a part of that already.
+    pub fn called_back<R>(&self, function: impl FnOnce() -> R) -> R {
+        if self.lock().measured().is_none() {
+            return function();
+        }
+        let before = processor_time();
+        let result = function();
+        let mut inner = self.lock();
+        inner.called_back += inner.clock.since(before);
+        result
+    }
+
+    /// Runs the program's operation with this number on so many elements: its time is measured, or
+    /// that of the recording.
+    pub fn operation(&self, meter: &Meter, number: u32, elements: usize, function: impl FnOnce()) {
+        let (measured, is_replayed) = {
+            let inner = self.lock();
+            (inner.measured(), matches!(inner.time, Time::Replayed(_)))
+        };
+        let before = measured.map(|_| processor_time());
+        function();
+        if let (Some(scale), Some(before)) = (measured, before) {
+            let nanos = self.lock().clock.since(before);
+            // A thousandth of a nanosecond is a picosecond.
+            meter.add_measured(number, elements, nanos.saturating_mul(scale));
+        } else if is_replayed {
+            meter.add(LocalWork::Function(number), elements, elements);
+        }
+    }
+
     /// The program asked for MPI_THREAD_MULTIPLE, and gets less.
     pub fn lacks_threads(&self) {
         if let Some(profile) = &self.lock().profile {
@@ -133,6 +169,9 @@ impl Watch {
     /// The rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
         let inner = self.lock();
+        if inner.measured().is_some() {
+            rank.mpi.keep_local_work();
+        }
         if let Some(profile) = &inner.profile {
             profile.finish(rank);
             match &inner.time {
@@ -171,7 +210,7 @@ impl Inner {
         let computed = match &mut self.time {
             Time::None => 0,
             Time::Measured(scale) => {
-                let time = self.clock.computed();
+                let time = self.clock.computed() + std::mem::take(&mut self.called_back);
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
             }
             Time::Replayed(replay) => replay
@@ -207,6 +246,14 @@ impl Inner {
             profile.leave(rank);
         }
         self.computes();
+    }
+
+    /// The thousandths by which measured times are scaled, if they are measured.
+    fn measured(&self) -> Option<u64> {
+        match self.time {
+            Time::Measured(scale) => Some(scale),
+            Time::None | Time::Replayed(_) => None,
+        }
     }
 
     /// Begins the steps that the replayed trace marks here.

@@ -2,6 +2,7 @@
 //! integers (`constants`): compare addresses before a call, and never call them.
 
 use crate::handle::{Comm, Datatype, File, Session, ToolsHandle, Win};
+use crate::state::LIBRARY;
 use crate::status::Status;
 use std::ffi::{c_int, c_void};
 
@@ -82,4 +83,26 @@ pub enum DatarepConversionFunction {
     Small(DatarepConversion),
     /// Counts are MPI_Count.
     Large(DatarepConversionLarge),
+}
+
+/// Runs a function of the program that MPI calls back. Where computing takes virtual time, this is
+/// computing.
+pub fn run<R>(function: impl FnOnce() -> R) -> R {
+    match LIBRARY.rank().and_then(|rank| rank.watch.as_ref()) {
+        Some(watch) => watch.called_back(function),
+        None => function(),
+    }
+}
+
+/// Runs the program's operation with this number on so many elements. Where computing takes virtual
+/// time, this is work inside MPI.
+pub fn run_operation(number: u32, elements: usize, function: impl FnOnce()) {
+    let watched = LIBRARY.rank().and_then(|rank| {
+        let (watch, meter) = (rank.watch.as_ref()?, rank.mpi.meter()?);
+        Some((watch, meter))
+    });
+    match watched {
+        Some((watch, meter)) => watch.operation(meter, number, elements, function),
+        None => function(),
+    }
 }

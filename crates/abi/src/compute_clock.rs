@@ -93,6 +93,11 @@ impl ComputeClock {
         longest
     }
 
+    /// The processor time of the process since it was `before`, in nanoseconds.
+    pub(crate) fn since(&self, before: u64) -> u64 {
+        processor_time().saturating_sub(before + self.reading)
+    }
+
     /// The involuntary switches while the program computed, and the time of this computing in
     /// nanoseconds. Those within MPI are normal: ranks take turns on one core, and the system may
     /// let the next one run before this one sleeps.

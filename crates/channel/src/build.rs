@@ -1,7 +1,9 @@
 //! The construction of a rank's router from what its launcher and its machine offer.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
+use datatype::local_work::Meter;
 use device::Node;
 
 use crate::rdma::{self, Rdma};
@@ -31,6 +33,8 @@ pub struct Peers {
     /// The rank's place in a machine with RDMA devices, by which it reaches ranks without common
     /// memory.
     pub node: Option<RankNode>,
+    /// The meter of copies within the rank's memory, on a modelled machine.
+    pub meter: Option<Arc<Meter>>,
 }
 
 impl Peers {
@@ -42,6 +46,7 @@ impl Peers {
             local: vec![rank],
             segment: None,
             node: None,
+            meter: None,
         }
     }
 
@@ -85,6 +90,7 @@ impl Router {
             local,
             segment,
             node,
+            meter,
         } = peers;
         let here = local.len();
         let shm = match segment {
@@ -103,7 +109,8 @@ impl Router {
             let what = "there are ranks with which this one shares no memory, and it has no device to reach them by";
             return Err(Fault::Mismatch(what.into()).into());
         }
-        Ok(Router::of(rank, Transports::new(rank, shm, rdma)))
+        let transports = Transports::new(rank, shm, rdma).metered(meter);
+        Ok(Router::of(rank, transports))
     }
 }
 

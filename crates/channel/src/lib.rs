@@ -82,7 +82,7 @@ pub use body::BodyStores;
 pub use build::{Peers, RankNode, Settings};
 #[cfg(not(loom))]
 pub use costs::{MessageCosts, PathCosts};
-pub use device::{CallKey, ProgramCall};
+pub use device::{CallKey, ProgramCall, VirtualTime};
 pub use error::{Error, Fault, Result};
 #[cfg(not(loom))]
 pub use explain::{OwnNetwork, RailChoice};

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 use datatype::Buffer;
+use datatype::local_work::{LocalWork, Meter};
 
 use crate::waitable::{Waitable, Wakes};
 use crate::zero_copy::Origin;
@@ -33,6 +35,8 @@ pub struct Loopback {
     rank: usize,
     packets: VecDeque<(Head, Box<[u8]>)>,
     exposed: BTreeMap<u64, Buffer>,
+    /// The meter of copies, on a modelled machine.
+    meter: Option<Arc<Meter>>,
     /// The last key. A key is a number, used once; 0 names nothing.
     last_key: u64,
 }
@@ -43,6 +47,18 @@ impl Loopback {
         Loopback {
             rank,
             ..Loopback::default()
+        }
+    }
+
+    /// The transport that counts its copies at `meter`.
+    pub(crate) fn metered(self, meter: Option<Arc<Meter>>) -> Loopback {
+        Loopback { meter, ..self }
+    }
+
+    #[inline(always)]
+    fn copied(&self, bytes: usize) {
+        if let Some(meter) = &self.meter {
+            meter.add(LocalWork::Copy, bytes, bytes);
         }
     }
 
@@ -87,6 +103,7 @@ impl Transport for Loopback {
     ) -> Result<Put> {
         let mut body = vec![0; len].into_boxed_slice();
         fill(&mut body);
+        self.copied(len);
         self.packets.push_back((head, body));
         Ok(Put::Accepted)
     }
@@ -95,6 +112,7 @@ impl Transport for Loopback {
         let mut packets = 0;
         while let Some((head, body)) = self.packets.pop_front() {
             packets += 1;
+            self.copied(body.len());
             if handler(self.rank, head, &body) == More::Enough {
                 break;
             }
@@ -148,6 +166,7 @@ impl ZeroCopy for Loopback {
         let at = from.part_for(self.rank, &range)?.offset();
         let source = source.slice(at, range.len());
         source.copy_to(&to.buffer.slice(range.start, range.len()));
+        self.copied(range.len());
         Ok(Transfer::Done)
     }
 
@@ -164,6 +183,7 @@ impl ZeroCopy for Loopback {
         let at = to.part_for(self.rank, &range)?.offset();
         let target = target.slice(at, range.len());
         from.buffer.slice(range.start, range.len()).copy_to(&target);
+        self.copied(range.len());
         Ok(Transfer::Done)
     }
 }

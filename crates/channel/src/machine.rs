@@ -1,5 +1,6 @@
 //! The machine on which a rank lives, and its time: virtual on a modelled one.
 
+use datatype::local_work::Meter;
 use device::{Effort, Note, ProgramCall, VirtualTime};
 
 use crate::rdma::Rdma;
@@ -61,6 +62,16 @@ impl Machine<'_> {
     pub fn begin_send(&mut self, is_blocking: bool) {
         if let Some(rdma) = &mut self.0 {
             rdma.node().charge(Effort::Blocking(is_blocking));
+        }
+    }
+
+    /// Keeps the work of the rank on its own memory, as its meter has it, for a recording.
+    pub fn keep_local_work(&mut self, meter: &Meter) {
+        let Some(accounting) = self.0.as_mut().and_then(|rdma| rdma.node().accounting()) else {
+            return;
+        };
+        for row in meter.rows(|kind, class| accounting.is_new_work(kind, class)) {
+            accounting.keep_local_work(row);
         }
     }
 

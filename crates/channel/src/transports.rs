@@ -3,6 +3,10 @@
 //! [`Transports::poll`]. A new transport gets a field and a variant, and a place in this file that
 //! forgets it does not compile.
 
+use std::sync::Arc;
+
+use datatype::local_work::Meter;
+
 use crate::device_pace::DevicePace;
 use crate::loopback::Loopback;
 use crate::rdma::Rdma;
@@ -80,6 +84,12 @@ impl Transports {
             shm,
             rdma: rdma.map(Box::new),
         }
+    }
+
+    /// These transports, where copies from the rank to itself are counted at `meter`.
+    pub(crate) fn metered(mut self, meter: Option<Arc<Meter>>) -> Transports {
+        self.loopback = self.loopback.metered(meter);
+        self
     }
 
     /// Polls all transports that are due. `left`: the rank has left its modelled machine.

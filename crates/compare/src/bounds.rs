@@ -2,8 +2,11 @@
 //!
 //! The time of a run falls into: the *start* (what disappears where launch, connections,
 //! registrations, communicators, windows and files are free); the mean computing of the ranks; the
-//! time beyond it that remains on a machine without any cost of communication; and the rest, which the network and
-//! the storage cost. The rest is divided in proportion to the time that disappears if one kind of
+//! mean of their work *inside MPI* on their own memory (sums of reductions, packing, functions of
+//! the program that MPI calls), which every machine keeps; the time beyond both that remains on a
+//! machine without any cost of communication; and the rest, which the network and
+//! the storage cost. Of the rest the delay of computing by the *progress thread* of windows is a
+//! share of its own. What then remains is divided in proportion to the time that disappears if one kind of
 //! cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
 //! switches), *bandwidth* (all rates in bytes), *message rate* (work for each message, one after
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
@@ -17,8 +20,8 @@
 use anyhow::{Context, bail};
 use fabric::components::Part;
 use fabric::quantity::{Quantity, Raw};
-use fabric::{GbPerSec, Nanos, PerSec, Storage};
-use profile::Summary;
+use fabric::{GbPerSec, Host, Nanos, PerSec, Storage};
+use profile::{RankTimes, Summary};
 
 use crate::machine::{Change, Machine};
 use crate::report::Row;
@@ -43,6 +46,9 @@ pub enum Ideal {
 /// A rate that no machine has, but that the model can compute with.
 const FAST: &str = "100000 Gb/s";
 const OFTEN: &str = "1000000 M/s";
+
+/// The rate of a host's work inside MPI.
+const LOCAL: &str = "local";
 
 /// The times of a host that its processor spends on each message.
 const PROCESSOR: [&str; 6] = [
@@ -91,6 +97,25 @@ impl Ideal {
     /// The changes of a machine that make it so.
     pub fn changes(self, machine: &Machine) -> Vec<Change> {
         let values = machine.sheet.values();
+        let of_host = |key: &str| {
+            let mut values = values.iter();
+            values.find(|value| value.kind == Host::KIND && value.key == key)
+        };
+        // Copies of messages are free, and work inside MPI is not: its rate stays what it was.
+        let kept = match of_host(LOCAL) {
+            None if matches!(
+                self,
+                Ideal::Bandwidth | Ideal::Everything | Ideal::Distributed
+            ) =>
+            {
+                of_host("copy")
+            }
+            _ => None,
+        };
+        let kept = kept.map(|copy| {
+            let path = copy.path.rsplit_once('.').map_or("", |(host, _)| host);
+            Change::new(&format!("{path}.{LOCAL}"), &copy.raw)
+        });
         let change = |value: &fabric::catalogue::NamedValue| {
             let (kind, ideal) = ideal(value.kind, value.key, &value.raw)?;
             let is_all = matches!(self, Ideal::Everything | Ideal::Distributed);
@@ -100,7 +125,7 @@ impl Ideal {
                 value: ideal.into(),
             })
         };
-        values.iter().filter_map(change).collect()
+        values.iter().filter_map(change).chain(kept).collect()
     }
 }
 
@@ -110,6 +135,9 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
     if part == Storage::KIND {
         let value = if key == "latency" { "0 ns" } else { FAST };
         return Some((Ideal::Storage, value));
+    }
+    if part == Host::KIND && key == LOCAL {
+        return None;
     }
     if Nanos::read(raw).is_some() {
         let of_messages = part == "software" || part == "host" && PROCESSOR.contains(&key);
@@ -132,7 +160,7 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The shares of [`Bounds::NAMES`].
-    pub shares: [f64; 9],
+    pub shares: [f64; 11],
 }
 
 /// The replays that divide the time of a run, all of them with a free start.
@@ -150,7 +178,7 @@ pub struct Replays {
 
 impl Bounds {
     /// The names of the shares.
-    pub const NAMES: [&str; 9] = [
+    pub const NAMES: [&str; 11] = [
         "computing",
         "imbalance",
         "latency",
@@ -160,18 +188,24 @@ impl Bounds {
         "start",
         "noise",
         "dependence",
+        "inside MPI",
+        "progress thread",
     ];
     const STORAGE: usize = 5;
     const START: usize = 6;
     const NOISE: usize = 7;
     const DEPENDENCE: usize = 8;
+    const INSIDE: usize = 9;
+    const THREAD: usize = 10;
     /// The shares in the order of tables.
-    const ORDER: [usize; 9] = [
+    const ORDER: [usize; 11] = [
         Bounds::START,
         0,
+        Bounds::INSIDE,
         1,
         Bounds::NOISE,
         Bounds::DEPENDENCE,
+        Bounds::THREAD,
         2,
         3,
         4,
@@ -182,16 +216,24 @@ impl Bounds {
     pub fn of(summary: &Summary, replays: &Replays, noise: f64) -> Bounds {
         let time = summary.virtual_s.unwrap_or(0.0);
         if time <= 0.0 {
-            return Bounds { shares: [0.0; 9] };
+            return Bounds { shares: [0.0; 11] };
         }
-        let computed: f64 = summary.per_rank.iter().map(|rank| rank.compute_s).sum();
-        let mean = (computed / summary.ranks.max(1) as f64).min(time);
-        let free = replays.free.clamp(mean, time);
+        let mean_of = |part: fn(&RankTimes) -> f64| {
+            let sum: f64 = summary.per_rank.iter().map(part).sum();
+            sum / summary.ranks.max(1) as f64
+        };
+        let thread = mean_of(|rank| rank.thread_s).min(time);
+        let mean = mean_of(|rank| rank.compute_s - rank.thread_s).clamp(0.0, time - thread);
+        let inside = mean_of(|rank| rank.inside_s).min(time - mean - thread);
+        // Arrivals delay computing on no ideal machine, so this is a cost of this one.
+        let busy = mean + inside;
+        let free = replays.free.clamp(busy, time);
         // A replay without costs may take a little longer where it takes another path.
-        let everything = replays.everything.clamp(mean, free);
+        let everything = replays.everything.clamp(busy, free);
         let saved = replays.single.map(|without| (free - without).max(0.0));
         let sum: f64 = saved.iter().sum();
-        let costs = free - everything;
+        let costs = (free - everything - thread).max(0.0);
+        let thread = thread.min(free - everything);
         let [latency, bandwidth, rate, storage] = match sum > 0.0 {
             true => saved.map(|saved| costs * saved / sum / time),
             // Nothing shows whose costs they are: they are the network's.
@@ -200,7 +242,7 @@ impl Bounds {
                 [third, third, third, 0.0]
             }
         };
-        let distributed = replays.distributed.clamp(mean, everything);
+        let distributed = replays.distributed.clamp(busy, everything);
         let uneven = everything - distributed;
         Bounds {
             shares: [
@@ -212,22 +254,26 @@ impl Bounds {
                 storage,
                 (time - free) / time,
                 uneven * noise / time,
-                (distributed - mean) / time,
+                (distributed - busy) / time,
+                inside / time,
+                thread / time,
             ],
         }
     }
 
     /// The numbers of the shares that tables of these rows show, in their order: storage where a
-    /// machine has one, noise and dependence where there is some.
+    /// machine has one, noise, dependence and the progress thread where there is some, work inside MPI from 1 % on.
     pub fn shown<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<usize> {
         const LEAST: f64 = 0.005;
+        const LEAST_INSIDE: f64 = 0.01;
         let some = |share: usize, least: f64| {
             let mut bounds = rows.clone().into_iter().filter_map(|row| row.bounds);
             bounds.any(|bounds| bounds.shares[share] > least)
         };
         let is_shown = |share: &usize| match *share {
             Bounds::STORAGE => some(Bounds::STORAGE, 0.0),
-            Bounds::NOISE | Bounds::DEPENDENCE => some(*share, LEAST),
+            Bounds::NOISE | Bounds::DEPENDENCE | Bounds::THREAD => some(*share, LEAST),
+            Bounds::INSIDE => some(Bounds::INSIDE, LEAST_INSIDE),
             _ => true,
         };
         Bounds::ORDER.into_iter().filter(is_shown).collect()
@@ -265,7 +311,6 @@ mod tests {
     use fabric::System;
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
-    use profile::RankTimes;
 
     fn summary(time: f64, computed: [f64; 2]) -> Summary {
         let rank = |(rank, compute_s)| RankTimes {
@@ -273,6 +318,8 @@ mod tests {
             compute_s,
             mpi_s: time - compute_s,
             wait_s: None,
+            inside_s: 0.0,
+            thread_s: 0.0,
         };
         Summary {
             ranks: 2,
@@ -325,6 +372,71 @@ mod tests {
         assert!((bounds.start() - 0.6).abs() < 1e-9, "{bounds:?}");
         assert!((bounds.shares[2] - 0.1).abs() < 1e-9, "{bounds:?}");
         assert_eq!(bounds.name(), "computing");
+    }
+
+    #[test]
+    fn work_inside_mpi_is_neither_computing_nor_waiting() {
+        let mut summary = summary(10.0, [5.0, 5.0]);
+        for rank in &mut summary.per_rank {
+            rank.inside_s = 2.0;
+        }
+        let replays = Replays {
+            free: 10.0,
+            everything: 8.0,
+            distributed: 7.0,
+            single: [9.0, 10.0, 10.0, 10.0],
+        };
+        let bounds = Bounds::of(&summary, &replays, 0.0);
+        let sum: f64 = bounds.shares.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{bounds:?}");
+        for (share, wanted) in [(0, 0.5), (1, 0.1), (2, 0.2), (Bounds::INSIDE, 0.2)] {
+            let found = bounds.shares[share];
+            assert!((found - wanted).abs() < 1e-9, "{share} {bounds:?}");
+        }
+    }
+
+    #[test]
+    fn the_delay_by_the_progress_thread_is_no_computing() {
+        let mut summary = summary(10.0, [5.0, 5.0]);
+        for rank in &mut summary.per_rank {
+            rank.thread_s = 1.0;
+        }
+        let replays = Replays {
+            free: 10.0,
+            everything: 7.0,
+            distributed: 4.0,
+            single: [9.0, 10.0, 10.0, 10.0],
+        };
+        let bounds = Bounds::of(&summary, &replays, 0.0);
+        let sum: f64 = bounds.shares.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{bounds:?}");
+        for (share, wanted) in [(0, 0.4), (1, 0.3), (2, 0.2), (Bounds::THREAD, 0.1)] {
+            let found = bounds.shares[share];
+            assert!((found - wanted).abs() < 1e-9, "{share} {bounds:?}");
+        }
+    }
+
+    #[test]
+    fn an_ideal_machine_keeps_the_rate_of_work_inside_mpi() {
+        let catalogue = Catalogue::builtin();
+        let sheet = catalogue.sheet(System::KIND, "qdr").unwrap();
+        let machine = Machine::new("qdr", sheet).unwrap();
+        let rates = |ideal: Ideal| {
+            let changes = ideal.changes(&machine);
+            let of = |key: &str| {
+                let path = format!("host.{key}");
+                let change = changes.iter().find(|change| change.path == path);
+                change.map(|change| change.value.clone())
+            };
+            (of("copy"), of("local"))
+        };
+        let usual = machine.sheet.values();
+        let usual = usual.iter().find(|value| value.path == "host.copy");
+        let usual = Change::new("host.copy", &usual.unwrap().raw).value;
+        for ideal in [Ideal::Bandwidth, Ideal::Everything] {
+            assert_eq!(rates(ideal), (Some(FAST.into()), Some(usual.clone())));
+        }
+        assert_eq!(rates(Ideal::Latency), (None, None));
     }
 
     #[test]

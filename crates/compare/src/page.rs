@@ -196,7 +196,7 @@ fn terms() -> Block {
     )
 }
 
-const TERMS: [(&str, &str); 15] = [
+const TERMS: [(&str, &str); 17] = [
     (
         "time",
         "virtual time from the start of the first rank to the end of the last one",
@@ -237,6 +237,14 @@ const TERMS: [(&str, &str); 15] = [
     (
         "dependence",
         "time on such a network that does not go then: a rank waits, and no other has work for it (a serial part, a master, a pipeline that fills)",
+    ),
+    (
+        "inside MPI",
+        "work within MPI calls on the ranks' own memory, on average: sums of reductions, packing, the program's operations; every machine has it",
+    ),
+    (
+        "progress thread",
+        "time by which the thread that serves windows made computing longer, on hosts without a free core",
     ),
     (
         "latency",

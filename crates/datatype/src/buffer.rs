@@ -220,11 +220,13 @@ impl Buffer {
                 // SAFETY: the dense side holds `count` bytes.
                 let mut copy = unsafe { Unpack::new(at(address)) };
                 let _ = to.walk(0, count, &mut copy);
+                to.count_gaps(count);
             }
             (None, Some((address, _))) => {
                 // SAFETY: the dense side has room for `count` bytes.
                 let mut copy = unsafe { Pack::new(at(address)) };
                 let _ = self.walk(0, count, &mut copy);
+                self.count_gaps(count);
             }
             (None, None) => {
                 let mut bounce = [0; 8192];
@@ -382,6 +384,7 @@ impl Buffer {
         // visits `count` bytes, for which `out` has room.
         let mut pack = unsafe { Pack::new(out.as_mut_ptr()) };
         let _ = self.walk(position, count, &mut pack);
+        self.count_gaps(count);
         count
     }
 
@@ -392,7 +395,18 @@ impl Buffer {
         // visits `count` bytes, all of which `data` has.
         let mut unpack = unsafe { Unpack::new(data.as_ptr()) };
         let _ = self.walk(position, count, &mut unpack);
+        self.count_gaps(count);
         count
+    }
+
+    /// Counts a copy of `count` bytes to or from these elements, if they are not one run, on a
+    /// modelled machine.
+    fn count_gaps(&self, count: usize) {
+        if let Some(spread) = &self.spread
+            && spread.dense.is_none()
+        {
+            spread.ty.count_gaps(count, self.len);
+        }
     }
 
     /// Visits `count` bytes from `position` on; the caller has checked that the buffer has them.

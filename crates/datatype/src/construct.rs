@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Builder, Piece};
 use crate::signature::Signature;
 use crate::types::{Derived, Type};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The deepest nesting allowed; freeing a type recurses, so it must not exhaust the stack.
 const DEPTH_LIMIT: u32 = 2048;
@@ -309,6 +309,7 @@ impl Parts {
             constructor,
             large: false,
             depth,
+            meter: OnceLock::new(),
         })))
     }
 }

@@ -60,6 +60,34 @@ impl Piece {
         matches!(self.shape, Shape::Run)
     }
 
+    /// The bytes of a run and those from one run to the next, on average. A single run has no
+    /// next one: it counts as dense.
+    pub(crate) fn runs(&self) -> (usize, usize) {
+        let mean = |runs: usize, first: isize, last: isize| {
+            let run = self.size / runs.max(1);
+            let way = last.wrapping_sub(first).unsigned_abs();
+            (run.max(1), (way / runs.saturating_sub(1).max(1)).max(run))
+        };
+        match &self.shape {
+            Shape::Run => (self.size, self.size),
+            Shape::Strided { stride, block } => (*block, stride.unsigned_abs()),
+            Shape::Repeat { child, .. } => child.runs(),
+            Shape::Blocks { offsets, .. } => {
+                let ends = (offsets.first(), offsets.last());
+                mean(offsets.len(), *ends.0.unwrap_or(&0), *ends.1.unwrap_or(&0))
+            }
+            Shape::Runs(runs) => {
+                let offset = |run: Option<&Run>| run.map_or(0, |run| run.offset);
+                mean(runs.len(), offset(runs.first()), offset(runs.last()))
+            }
+            // The longest piece stands for all.
+            Shape::List(items) => {
+                let longest = items.iter().max_by_key(|item| item.piece.size);
+                longest.map_or((self.size, self.size), |item| item.piece.runs())
+            }
+        }
+    }
+
     pub(crate) fn shifted(mut self, by: isize) -> Piece {
         self.offset = self.offset.wrapping_add(by);
         self

@@ -3,7 +3,8 @@
 //! A [`Type`] is flattened once, when it is built, into a small tree of strided loops. A [`Buffer`]
 //! joins it to the user's memory and moves any range of its bytes in or out. [`Elements`] are the
 //! operands of a reduction: the user's, or scratch memory from a [`Pool`]. [`reduce`] computes on
-//! packed elements; [`external32`] converts them for other machines.
+//! packed elements; [`external32`] converts them for other machines. [`local_work`] has the times
+//! of all this on modelled machines.
 //!
 //! Invariant: the packed form of a buffer is its bytes in the order of the typemap; no
 //! access leaves those bytes; the cost of a range depends on the pieces in it and the depth of the
@@ -33,6 +34,7 @@ mod error;
 pub mod external32;
 mod f90;
 mod layout;
+pub mod local_work;
 mod memcpy;
 mod op;
 mod pack;

@@ -5,9 +5,10 @@ use crate::envelope::{Constructor, Contents, Envelope};
 use crate::error::{Error, Result};
 use crate::f90::Kind;
 use crate::layout::{Builder, Piece};
+use crate::local_work::{LocalWork, Meter};
 use crate::predefined::Predefined;
 use crate::signature::Signature;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// A datatype. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -29,9 +30,27 @@ pub struct Derived {
     /// Made by the large-count form, which determines the place of the arguments in the contents.
     pub(crate) large: bool,
     pub(crate) depth: u32,
+    /// The meter of copies to and from the elements, on a modelled machine.
+    pub(crate) meter: OnceLock<Arc<Meter>>,
 }
 
 impl Derived {
+    /// The work of a copy to or from the elements: by the length of a run and the way from one to
+    /// the next, on average.
+    #[cold]
+    fn gaps(&self) -> LocalWork {
+        let (run, stride) = self.piece.runs();
+        let stride = match self.piece.is_run() {
+            true => self.bounds.extent().unsigned_abs(),
+            false => stride,
+        };
+        let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        LocalWork::Strided {
+            run: number(run),
+            stride: number(stride),
+        }
+    }
+
     #[cold]
     fn kind(&self) -> Option<Kind> {
         match &self.constructor {
@@ -183,6 +202,25 @@ impl Type {
         match self {
             Type::Predefined(_) => None,
             Type::Derived(derived) => Some(derived.constructor.contents(derived.large).0),
+        }
+    }
+
+    /// Makes buffers of this type count their copies at `meter`, unless they do so already. A
+    /// predefined type has no meter.
+    pub fn meter_by(&self, meter: &Arc<Meter>) {
+        if let Type::Derived(derived) = self {
+            derived.meter.get_or_init(|| meter.clone());
+        }
+    }
+
+    /// Counts a copy to or from the runs of elements, beyond a copy of one run: `amount` bytes of
+    /// `of`.
+    #[inline]
+    pub(crate) fn count_gaps(&self, amount: usize, of: usize) {
+        if let Type::Derived(derived) = self
+            && let Some(meter) = derived.meter.get()
+        {
+            meter.add_gaps(derived.gaps(), amount, of);
         }
     }
 

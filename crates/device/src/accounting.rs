@@ -5,6 +5,9 @@
 //! `None`. Callers on a hot path ask once, through [`Charges::of`]: with a real device each later
 //! charge is a predictable branch, not a virtual call.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
 use crate::{Node, ProgramCall, Result};
 
 /// Work that the library does with the processor.
@@ -81,6 +84,21 @@ pub trait Accounting {
     /// and for a reading of the clock.
     fn leave(&mut self, is_sure: bool);
 
+    /// The charge of work on the rank's own memory. `None`: it takes no time.
+    fn local_work(&mut self) -> Option<LocalCharge> {
+        None
+    }
+
+    /// The machine records what its ranks compute, and none of them has asked this of work of this
+    /// kind and class: the caller is to measure it.
+    fn is_new_work(&mut self, _kind: u64, _class: u32) -> bool {
+        false
+    }
+
+    /// Keeps a row of the rank's work on its own memory, if the machine records what its ranks
+    /// compute. The words after kind and class are an amount and its picoseconds.
+    fn keep_local_work(&mut self, _row: [u64; 4]) {}
+
     /// Hands requests to the machine's storage, which moves `bytes` for them, behind all that it
     /// has got before. The result is the time at which they are done, in nanoseconds of
     /// [`Node::now`](crate::Node::now). `None`: storage takes no time.
@@ -100,6 +118,16 @@ pub trait Accounting {
     fn note(&mut self, _note: Note) {}
 }
 
+/// The charge of a rank's work on its own memory: whoever works adds the time to a sum, which the
+/// machine charges before anything else that the rank does.
+#[derive(Clone, Debug)]
+pub struct LocalCharge {
+    /// The sum that has not been charged, in picoseconds.
+    pub owed: Arc<AtomicU64>,
+    /// The picoseconds of 1,024 bytes of such work on this machine's processors.
+    pub picos: u64,
+}
+
 /// A note of a rank, whose words the node does not read.
 pub type Note = [u64; 6];
 
@@ -110,6 +138,10 @@ pub struct VirtualTime {
     pub now: u64,
     /// The part of it for which the rank has waited, idle.
     pub waited: u64,
+    /// The part of it for which the rank has worked on its own memory, see [`LocalCharge`].
+    pub worked: u64,
+    /// The part of it by which the progress thread has made the program's computing longer.
+    pub delayed: u64,
 }
 
 /// Whether a node charges for work: read once, when the node is attached.

@@ -20,7 +20,7 @@ pub mod wr_table;
 
 use std::os::fd::OwnedFd;
 
-pub use accounting::{Accounting, Charges, Effort, Note, VirtualTime};
+pub use accounting::{Accounting, Charges, Effort, LocalCharge, Note, VirtualTime};
 pub use costs::{HostCosts, RequestCosts, StoreCosts};
 pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
 pub use immediates::with_immediates;

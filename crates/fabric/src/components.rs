@@ -267,6 +267,7 @@ part! {
         value copy: GbPerSec, "Rate of a copy by a processor.";
         value memory: GbPerSec, "Bandwidth of the memory, shared by all its users.";
         value copy_traffic: u32, "Bytes of memory traffic for each byte that a processor copies.";
+        optional local: Option<GbPerSec>, "Rate of a processor's work within MPI on its rank's memory: operations of reductions, packing, copies to the rank itself; may be left out: that of a copy.";
         value register: Nanos, "Processor: fixed cost of registering and later deregistering a memory region.";
         value register_page: Nanos, "Processor: additional cost of registration for each page of 4 KiB.";
         value crossing: Nanos, "One-way latency between sockets, for a rail whose HCA is attached to the other socket.";

@@ -315,6 +315,12 @@ impl Costs {
         self.system.host.copy.time(payload.0)
     }
 
+    /// Processor: work on `bytes` of its rank's own memory, within MPI.
+    pub fn local(&self, bytes: Bytes) -> Nanos {
+        let host = &self.system.host;
+        host.local.unwrap_or(host.copy).time(bytes.0)
+    }
+
     /// Memory: time that an HCA's read or write of `payload` occupies it.
     pub fn memory(&self, payload: Bytes) -> Nanos {
         self.system.host.memory.time(payload.0)

@@ -227,6 +227,7 @@ fn name(resource: Resource, full_duplex: bool) -> (String, Option<u32>) {
                 ProcessorWork::Copies => "copies",
                 ProcessorWork::Computing => "computing",
                 ProcessorWork::Library => "library",
+                ProcessorWork::Local => "work inside MPI",
             };
             (format!("processor of rank {rank} ({work})"), None)
         }

@@ -5,6 +5,9 @@
 //! deterministic. Several traces of one program combine to one that a disturbance of one run does
 //! not spoil ([`ComputeTrace::middle`]).
 //!
+//! Lines before those of the ranks may have the times of work inside MPI, such as the sums of
+//! reductions, on the computer of the recording ([`Rates`]).
+//!
 //! A trace for a replay has the keys of receives from any source alone, and may mark where steps
 //! begin ([`ComputeTrace::with_steps`]): the machine keeps the times at which ranks get there.
 //!
@@ -19,12 +22,13 @@ mod replay;
 
 use std::fs::File;
 
+use datatype::local_work::Rates;
 pub use device::CallKey;
 
-use crate::run_log::computed;
+use crate::run_log::{computed, local_work};
 use entry::Entry;
 pub use other_calls::Differences;
-pub use replay::{CallKind, Replay};
+pub use replay::{CallKind, Replay, rates};
 
 const TITLE: &str = "# fishplate: what each rank computed before each of its calls, in nanoseconds";
 const VERSION: &str = "version 3";
@@ -39,6 +43,8 @@ const OLD_VERSIONS: [(&str, &str); 2] = [
     ),
 ];
 const END: &str = "end";
+/// The beginning of a line with the time of work inside MPI.
+const WORK: &str = "work ";
 /// The line before the first call of a step.
 const STEP: &str = "step";
 
@@ -49,6 +55,8 @@ pub struct ComputeTrace {
     pub program: String,
     /// For each rank, the lines of [`Entry`].
     ranks: Vec<String>,
+    /// The times of work inside MPI on the computer of the recording.
+    work: Rates,
 }
 
 impl ComputeTrace {
@@ -78,6 +86,7 @@ impl ComputeTrace {
         Ok(ComputeTrace {
             program,
             ranks: lines,
+            work: local_work(world).map_err(|why| why.to_string())?,
         })
     }
 
@@ -93,6 +102,9 @@ impl ComputeTrace {
             self.program,
             self.ranks.len()
         );
+        for line in self.work.lines().lines() {
+            text.push_str(&format!("{WORK}{line}\n"));
+        }
         for (rank, lines) in self.ranks.iter().enumerate() {
             let calls = lines.lines().count();
             text.push_str(&format!("rank {rank} calls {calls}\n{lines}"));
@@ -133,10 +145,17 @@ impl ComputeTrace {
         let Some(size) = number(line, "ranks ") else {
             return wrong(at, "`ranks` and their number", line);
         };
-        let mut ranks = Vec::new();
+        let (mut ranks, mut work) = (Vec::new(), Rates::none());
         for rank in 0..size {
             let wanted = format!("rank {rank} calls ");
-            let (at, line) = next(&format!("`{wanted}` and their number"))?;
+            let mut next_line = || next(&format!("`{wanted}` and their number"));
+            let (mut at, mut line) = next_line()?;
+            while let Some(rate) = line.strip_prefix(WORK).filter(|_| rank == 0) {
+                if work.read(rate).is_none() {
+                    return wrong(at, "a kind of work, a length and picoseconds", line);
+                }
+                (at, line) = next_line()?;
+            }
             let Some(calls) = number(line, &wanted) else {
                 return wrong(at, &format!("`{wanted}` and their number"), line);
             };
@@ -156,6 +175,7 @@ impl ComputeTrace {
             (_, END) => Ok(ComputeTrace {
                 program: program.into(),
                 ranks,
+                work,
             }),
             (at, line) => wrong(at, &format!("`{END}`"), line),
         }
@@ -191,7 +211,8 @@ impl ComputeTrace {
             .sum()
     }
 
-    /// The trace in which all computing takes `thousandths` / 1000 of its time.
+    /// The trace in which all computing, that inside MPI too, takes `thousandths` / 1000 of its
+    /// time.
     pub fn scaled(&self, thousandths: u64) -> ComputeTrace {
         let scaled = |entry: Entry| {
             let nanos = u128::from(entry.nanos) * u128::from(thousandths) / 1000;
@@ -213,6 +234,7 @@ impl ComputeTrace {
         ComputeTrace {
             program: self.program.clone(),
             ranks: ranks.collect(),
+            work: self.work.scaled(thousandths),
         }
     }
 
@@ -256,6 +278,7 @@ impl ComputeTrace {
         ComputeTrace {
             program: self.program.clone(),
             ranks: ranks.collect(),
+            work: self.work.clone(),
         }
     }
 
@@ -277,6 +300,7 @@ impl ComputeTrace {
         ComputeTrace {
             program: self.program.clone(),
             ranks: ranks.collect(),
+            work: self.work.clone(),
         }
     }
 
@@ -293,7 +317,8 @@ impl ComputeTrace {
     }
 
     /// The form that ranks read: whether the program may decide by time, the offsets of the ranks'
-    /// parts, then the parts. Each rank reads its own.
+    /// parts, the parts, and the times of work inside MPI. Each rank reads its own part, and these
+    /// times ([`rates`]).
     pub fn pack(&self) -> Vec<u8> {
         let mut place = (self.ranks.len() as u64 + 2) * 8;
         let mut bytes = u64::from(self.depends_on_time()).to_ne_bytes().to_vec();
@@ -303,6 +328,7 @@ impl ComputeTrace {
             bytes.extend(place.to_ne_bytes());
         }
         bytes.extend(self.ranks.iter().flat_map(|lines| lines.bytes()));
+        bytes.extend(self.work.lines().bytes());
         bytes
     }
 }
@@ -327,6 +353,7 @@ pub(crate) mod tests {
                 "MPI_Send 12\nMPI_Test 70 x7\nMPI_Recv 0\n".into(),
                 String::new(),
             ],
+            work: Rates::none(),
         }
     }
 
@@ -345,10 +372,30 @@ pub(crate) mod tests {
         }
     }
 
+    #[test]
+    fn times_of_work_inside_mpi_are_kept_and_scaled() {
+        let mut trace = computing();
+        trace.work.read("MPI_SUM:MPI_DOUBLE 4096 51200").unwrap();
+        trace.work.read("function:0 1 70000000").unwrap();
+        let text = trace.text();
+        assert_eq!(ComputeTrace::parse(&text), Ok(trace.clone()));
+        let slower = trace.scaled(2000).with_steps(&[]).with_computing(&[]);
+        assert_eq!(slower.work, trace.work.scaled(2000));
+        assert_eq!(
+            ComputeTrace::median(&[&trace, &computing()]).unwrap().work,
+            trace.work
+        );
+        for (right, wrong) in [("work MPI_SUM", "work MPI_SAM"), (" 51200", " x")] {
+            let why = ComputeTrace::parse(&text.replace(right, wrong)).unwrap_err();
+            assert!(why.contains("wanted is a kind of work"), "{why}");
+        }
+    }
+
     pub(crate) fn of(lines: &[&str]) -> ComputeTrace {
         ComputeTrace {
             program: "./pi 7".into(),
             ranks: lines.iter().map(|lines| (*lines).into()).collect(),
+            work: Rates::none(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use sim::Turn;
 
-use super::node::{CALL, copy, deadlock, keep_busy};
+use super::node::{CALL, LocalSum, copy, deadlock, keep_busy};
 use super::record::Activity;
 use super::requester::LONGEST;
 use super::{Clocked, MachineModel};
@@ -16,6 +16,8 @@ use device::{
 /// One rail of a modelled machine, as the device of a rank.
 pub struct ModelDevice {
     turn: Rc<Turn<MachineModel>>,
+    /// Work of the rank on its own memory, which precedes what it does with the device.
+    local: Rc<LocalSum>,
     rail: u32,
     attributes: Attributes,
     /// The rank whose queue pairs, memory and completions it uses.
@@ -25,7 +27,7 @@ pub struct ModelDevice {
 }
 
 impl ModelDevice {
-    pub(super) fn new(turn: Rc<Turn<MachineModel>>, rail: u32) -> ModelDevice {
+    pub(super) fn new(turn: Rc<Turn<MachineModel>>, local: Rc<LocalSum>, rail: u32) -> ModelDevice {
         let attributes = turn.with(|net, _| {
             let host = net.ranks[turn.rank() as usize].host;
             let adapter = net.adapter(host, rail);
@@ -62,6 +64,7 @@ impl ModelDevice {
             owner: turn.rank(),
             cuts: false,
             turn,
+            local,
             rail,
             attributes,
         }
@@ -84,6 +87,7 @@ impl ModelDevice {
         &self,
         then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
     ) -> Result<R> {
+        self.local.charge(&self.turn);
         self.turn.settle().map_err(deadlock)?;
         self.turn.with(|net, clock| then(net, self.owner, clock))
     }
@@ -93,6 +97,7 @@ impl ModelDevice {
         &self,
         then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
     ) -> Result<R> {
+        self.local.charge(&self.turn);
         self.turn.stay().map_err(deadlock)?;
         self.turn.with(|net, clock| then(net, self.owner, clock))
     }
@@ -192,6 +197,7 @@ impl Device for ModelDevice {
     }
 
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
+        self.local.charge(&self.turn);
         let rank = self.turn.rank();
         let (q, within, is_broken) = self.turn.with(|net, _| {
             let q = net.own_qp(self.owner, self.rail, qp)?;
@@ -258,6 +264,7 @@ impl Device for ModelDevice {
 
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize> {
         let rail = self.rail;
+        self.local.charge(&self.turn);
         self.turn.observe().map_err(deadlock)?;
         let rank = self.owner;
         let (count, time, activity) = self.turn.with(|net, _| {

@@ -1,6 +1,9 @@
 //! A rank's place in a modelled machine.
 
+use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fabric::{Bytes, Costs, Nanos};
 use sim::{Deadlock, Time, Turn};
@@ -10,8 +13,8 @@ use super::poll_runs::PollRuns;
 use super::record::{Activity, Doing};
 use super::{MachineModel, ModelDevice};
 use device::{
-    Accounting, Device, Effort, Error, HostCosts, Node, Note, PortEvent, ProgramCall, Result,
-    Signs, StoreCosts, VirtualTime,
+    Accounting, Device, Effort, Error, HostCosts, LocalCharge, Node, Note, PortEvent, ProgramCall,
+    Result, Signs, StoreCosts, VirtualTime,
 };
 
 /// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
@@ -68,6 +71,8 @@ pub struct ModelNode {
     polls: PollRuns,
     /// The time for which the rank has been idle.
     waited: Time,
+    /// Work of the rank on its own memory.
+    local: Rc<LocalSum>,
     /// The computing before the next call. `None`: none was announced.
     computing: Option<Computing>,
     /// The time by which the progress thread has made computing longer.
@@ -88,8 +93,9 @@ impl ModelNode {
             net.watch_ports(turn.rank(), clock);
             net.rails_of(turn.rank())
         });
+        let local = Rc::new(LocalSum::default());
         let rails = (0..rails)
-            .map(|rail| ModelDevice::new(turn.clone(), rail))
+            .map(|rail| ModelDevice::new(turn.clone(), local.clone(), rail))
             .collect();
         ModelNode {
             turn,
@@ -99,6 +105,7 @@ impl ModelNode {
             call: None,
             polls: PollRuns::default(),
             waited: 0,
+            local,
             computing: None,
             delayed: 0,
         }
@@ -134,6 +141,7 @@ impl ModelNode {
 
     /// Waits until something has changed, at most `nanos`.
     fn wait_for(&mut self, nanos: u64, idle: bool) -> Result<()> {
+        self.local.charge(&self.turn);
         let turn = &self.turn;
         let until = nanos
             .checked_mul(1000)
@@ -211,6 +219,34 @@ impl ModelNode {
     }
 }
 
+/// Work of a rank on its own memory, which the rank adds up and the machine charges before anything
+/// else that the rank does.
+#[derive(Default)]
+pub(super) struct LocalSum {
+    /// The time that has not been charged, of a normal processor.
+    owed: Arc<AtomicU64>,
+    /// The time that has been charged.
+    charged: Cell<Time>,
+}
+
+impl LocalSum {
+    /// Charges what the rank owes.
+    #[inline]
+    pub(super) fn charge(&self, turn: &Turn<MachineModel>) {
+        if self.owed.load(Ordering::Relaxed) > 0 {
+            self.charge_some(turn);
+        }
+    }
+
+    #[cold]
+    fn charge_some(&self, turn: &Turn<MachineModel>) {
+        let owed = self.owed.swap(0, Ordering::Relaxed);
+        let time = turn.with(|net, _| net.cpu(turn.rank(), owed));
+        self.charged.set(self.charged.get() + time);
+        keep_busy(turn, time, Activity::Local.alone(0));
+    }
+}
+
 /// Charges a rank for a copy: as fast as the processor copies, and as the memory allows beside its
 /// other users.
 pub(super) fn copy(turn: &Turn<MachineModel>, len: usize) {
@@ -278,6 +314,7 @@ impl Node for ModelNode {
     }
 
     fn now(&mut self) -> u64 {
+        self.local.charge(&self.turn);
         let now = self.turn.now();
         let rank = self.turn.rank();
         let time = self.turn.with(|net, _| net.cpu(rank, CALL));
@@ -314,6 +351,7 @@ impl Node for ModelNode {
     }
 
     fn sync_memory(&mut self) {
+        self.local.charge(&self.turn);
         self.turn.observe().ok();
         let rank = self.turn.rank();
         let (time, activity) = self.turn.with(|net, _| {
@@ -374,6 +412,7 @@ impl Node for ModelNode {
     }
 
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
+        self.local.charge(&self.turn);
         self.turn.stay().map_err(deadlock)?;
         let from = self.turn.rank();
         self.turn
@@ -381,6 +420,7 @@ impl Node for ModelNode {
     }
 
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
+        self.local.charge(&self.turn);
         self.turn.observe().map_err(deadlock)?;
         let rank = self.turn.rank();
         let (word, time) = self
@@ -397,6 +437,7 @@ impl Accounting for ModelNode {
             self.is_blocking = is_blocking;
             return;
         }
+        self.local.charge(&self.turn);
         let rank = self.turn.rank();
         let prepared = std::mem::replace(&mut self.prepared, effort == Effort::Send);
         let activity = match effort {
@@ -473,6 +514,7 @@ impl Accounting for ModelNode {
     }
 
     fn leave(&mut self, is_sure: bool) {
+        self.local.charge(&self.turn);
         let Some(call) = self.call.take() else {
             return;
         };
@@ -486,7 +528,27 @@ impl Accounting for ModelNode {
         self.keep_computed(&call.call, is_sure);
     }
 
+    fn local_work(&mut self) -> Option<LocalCharge> {
+        let picos = self.turn.with(|net, _| {
+            let time = net.timings[0].costs.local(Bytes(MANY));
+            time.picos() * 1024 / MANY
+        });
+        Some(LocalCharge {
+            owed: self.local.owed.clone(),
+            picos,
+        })
+    }
+
+    fn is_new_work(&mut self, kind: u64, class: u32) -> bool {
+        self.turn.with(|net, _| net.is_new_work((kind, class)))
+    }
+
+    fn keep_local_work(&mut self, row: [u64; 4]) {
+        self.turn.with(|net, _| net.keep_local_work(row));
+    }
+
     fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
+        self.local.charge(&self.turn);
         let storage = self.turn.with(|net, _| net.system.storage)?;
         // Ranks whose requests are earlier go first.
         self.turn.settle().ok();
@@ -498,9 +560,12 @@ impl Accounting for ModelNode {
     }
 
     fn time(&self) -> VirtualTime {
+        self.local.charge(&self.turn);
         VirtualTime {
             now: self.turn.now(),
             waited: self.waited,
+            worked: self.local.charged.get(),
+            delayed: self.delayed,
         }
     }
 

@@ -21,6 +21,9 @@ pub(crate) const MOST_CALLS: u64 = 16 << 20;
 /// The most beginnings of steps that are kept.
 pub(crate) const MOST_STEPS: u64 = 4 << 20;
 
+/// The most rows of local work that are kept.
+pub(crate) const MOST_WORK: u64 = 1 << 20;
+
 /// The most notes of ranks that are kept.
 pub(crate) const MOST_NOTES: u64 = 4 << 20;
 
@@ -34,12 +37,15 @@ pub(super) const COMPUTED: usize = 2;
 pub(super) const NOTES: usize = 3;
 pub(super) const USES: usize = 4;
 pub(super) const STEPS: usize = 5;
+pub(super) const WORK: usize = 6;
 /// The length of an entry, in words.
 pub(super) const SPAN: usize = 7;
 pub(super) const NAME: usize = 5;
 pub(super) const CALL: usize = 4;
 /// Rank and time.
 pub(super) const STEP: usize = 2;
+/// The words of a row.
+pub(super) const ROW: usize = 4;
 /// Time and call, and the words of the rank.
 pub(super) const NOTE: usize = 8;
 
@@ -169,10 +175,12 @@ pub enum Activity {
     Answer,
     /// A link: an acknowledgement.
     Acknowledgement,
+    /// A processor: work within MPI on the rank's own memory, such as the sums of a reduction.
+    Local,
 }
 
 impl Activity {
-    const ALL: [Activity; 24] = [
+    const ALL: [Activity; 25] = [
         Activity::Call,
         Activity::Compute,
         Activity::Clock,
@@ -197,6 +205,7 @@ impl Activity {
         Activity::Packet,
         Activity::Answer,
         Activity::Acknowledgement,
+        Activity::Local,
     ];
 }
 
@@ -292,6 +301,9 @@ pub(super) struct Record {
     keeps_computing: bool,
     computed: Log<CALL>,
     steps: Log<STEP>,
+    work: Log<ROW>,
+    /// The kinds and classes of work whose time a rank has measured.
+    known_work: Vec<(u64, u32)>,
     keeps_notes: bool,
     notes: Log<NOTE>,
 }
@@ -308,6 +320,8 @@ impl Record {
             keeps_computing: false,
             computed: Log::new(memory, COMPUTED, MOST_CALLS),
             steps: Log::new(memory, STEPS, MOST_STEPS),
+            work: Log::new(memory, WORK, MOST_WORK),
+            known_work: Vec::new_in(memory),
             keeps_notes: false,
             notes: Log::new(memory, NOTES, MOST_NOTES),
         }
@@ -501,6 +515,23 @@ impl MachineModel {
             let who = u64::from(rank) << 32 | u64::from(name);
             let entry = [who, call.computed, times, call.key.pack()];
             self.record.computed.push(entry);
+        }
+    }
+
+    /// Whether computing is recorded, and no rank has asked this of work of this kind and class.
+    pub(super) fn is_new_work(&mut self, work: (u64, u32)) -> bool {
+        let known = &mut self.record.known_work;
+        let is_new = self.record.keeps_computing && !known.contains(&work);
+        if is_new {
+            known.push(work);
+        }
+        is_new
+    }
+
+    /// Keeps a row of a rank's work on its own memory, where computing is recorded.
+    pub(super) fn keep_local_work(&mut self, row: [u64; ROW]) {
+        if self.record.keeps_computing {
+            self.record.work.push(row);
         }
     }
 

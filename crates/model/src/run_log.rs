@@ -2,15 +2,17 @@
 //! after the ranks have ended. The memory belonged to arbitrary programs, so its contents are not
 //! trusted.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
+use datatype::local_work::{LocalWork, Rates};
 use device::CallKey;
 use sim::log;
 
 use super::record::{
-    CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, MOST_NOTES, MOST_STEPS, NAME, NAMES, NOTE, NOTES,
-    SPAN, SPANS, STEP, STEPS, Span,
+    CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, MOST_NOTES, MOST_STEPS, MOST_WORK, NAME, NAMES,
+    NOTE, NOTES, ROW, SPAN, SPANS, STEP, STEPS, Span, WORK,
 };
 use super::trace::Record;
 
@@ -67,6 +69,27 @@ pub(crate) fn computed(world: &File) -> io::Result<Computed> {
         entries: kept.entries.into_iter().map(entry).collect(),
         lost: kept.lost,
     })
+}
+
+/// The rates of the work on their own memory that ranks have kept.
+pub(crate) fn local_work(world: &File) -> io::Result<Rates> {
+    let kept = log::read::<ROW>(world, WORK, MOST_WORK)?;
+    let mut sums: BTreeMap<(u64, u32), [u64; 2]> = BTreeMap::new();
+    for [kind, class, amount, picos] in kept.entries {
+        // A length has less than 64 classes.
+        let sums = sums.entry((kind, class.min(62) as u32)).or_default();
+        *sums = [
+            sums[0].saturating_add(amount),
+            sums[1].saturating_add(picos),
+        ];
+    }
+    let mut rates = Rates::none();
+    for ((kind, class), [amount, picos]) in sums {
+        if let Some(work) = LocalWork::decode(kind) {
+            rates.set_sum(work, class, amount, picos);
+        }
+    }
+    Ok(rates)
 }
 
 /// The virtual times at which each of `ranks` ranks began the steps that its compute trace marks,

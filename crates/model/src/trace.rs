@@ -110,6 +110,7 @@ impl Record {
             Activity::Call => return self.name(span.name),
             Activity::Copy => return format!("copy {}", size(span.bytes)),
             Activity::Compute => "compute",
+            Activity::Local => "work on own memory",
             Activity::Clock => "read the clock",
             Activity::Look => "look",
             Activity::Listen => "listen for new peers",

@@ -62,13 +62,16 @@ pub enum ProcessorWork {
     Computing,
     /// The library's work for messages: sends, receives, posts, polls.
     Library,
+    /// Work within MPI on the rank's own memory: the sums of reductions, packing.
+    Local,
 }
 
 impl ProcessorWork {
-    const ALL: [ProcessorWork; 3] = [
+    const ALL: [ProcessorWork; 4] = [
         ProcessorWork::Copies,
         ProcessorWork::Computing,
         ProcessorWork::Library,
+        ProcessorWork::Local,
     ];
 
     /// The work of an activity. None: the processor is idle.
@@ -77,6 +80,7 @@ impl ProcessorWork {
             Activity::Wait => None,
             Activity::Copy | Activity::Memory => Some(ProcessorWork::Copies),
             Activity::Compute => Some(ProcessorWork::Computing),
+            Activity::Local => Some(ProcessorWork::Local),
             _ => Some(ProcessorWork::Library),
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use channel::rdma::{self, Config, Design, Patience, RailSettings};
 use channel::{Peers, Settings, WaitMode, WaitSettings};
+use datatype::local_work::{Meter, Rates};
 use knobs::{
     CostSource, Knobs, QueuePairs, RailPolicy, RdmaDesign, ReadyToReceive, Rendezvous,
     SingleCopyMode, Wait,
@@ -18,6 +19,27 @@ pub struct Wiring {
     pub bootstrap: Arc<dyn Bootstrap>,
     /// The shared memory and devices by which the rank reaches its peers.
     pub peers: Peers,
+    /// The time of work on the rank's own memory.
+    pub work: WorkTimes,
+}
+
+/// The time of work on a rank's own memory, on a modelled machine.
+#[derive(Clone, Debug, Default)]
+pub struct WorkTimes {
+    /// Measured rates; work without one takes the machine's time.
+    pub rates: Rates,
+    /// The kinds of work are kept for a recording.
+    pub are_kept: bool,
+}
+
+impl WorkTimes {
+    /// Gives the rank's part of a modelled machine a meter. `None`: the machine is real.
+    pub(crate) fn meter(self, peers: &mut Peers) -> Option<Arc<Meter>> {
+        let charge = peers.node.as_mut()?.accounting()?.local_work()?;
+        let meter = Meter::new(charge.owed, charge.picos, self.rates, self.are_kept);
+        peers.meter = Some(Arc::new(meter));
+        peers.meter.clone()
+    }
 }
 
 /// A rank that starts after others of its job.
@@ -39,6 +61,7 @@ impl Wiring {
             peers: Peers::new(rank, bootstrap.size())
                 .sharing(bootstrap.hosts().beside(rank), bootstrap.take_segment()),
             bootstrap,
+            work: WorkTimes::default(),
         }
     }
 

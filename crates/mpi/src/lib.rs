@@ -67,10 +67,10 @@ pub mod types;
 mod wait;
 pub mod window;
 
-pub use bootstrap::{NewPeer, Wiring};
+pub use bootstrap::{NewPeer, Wiring, WorkTimes};
 pub use calls::{Claimed, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type};
 pub use channel::lock::Misuse;
-pub use channel::{CallKey, ProgramCall};
+pub use channel::{CallKey, ProgramCall, VirtualTime};
 pub use dims::dims_create;
 pub use drive::Completion;
 pub use error::{Class, Error, Result};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datatype::local_work::LocalWork;
 use datatype::reduce::{Function, reduce_elements};
 use datatype::{Elements, Op, Type};
 
@@ -48,6 +49,26 @@ impl Operation {
         }
     }
 
+    /// Finds whether `MPI_Reduce_local` may combine these vectors.
+    pub(crate) fn check_local(&self, input: &Elements, inout: &Elements) -> Result<()> {
+        self.check(input.ty())?;
+        if input.is(inout) && input.bytes() > 0 {
+            return Err(Error::new(
+                Class::BUFFER,
+                "inbuf and inoutbuf are the same memory; they must not overlap",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The kind of work of a predefined operation on elements of this type.
+    pub(crate) fn local_work(&self, ty: &Type) -> Option<LocalWork> {
+        match self {
+            Operation::Predefined(op) => Some(LocalWork::Combine(*op, ty.predefined()?)),
+            Operation::User { .. } => None,
+        }
+    }
+
     /// Computes inout\[i\] = input\[i\] op inout\[i\]; `input` is the first operand where the order
     /// matters.
     #[inline]
@@ -65,7 +86,11 @@ impl Operation {
 }
 
 /// The users' operations of a rank, by handle.
-pub struct Ops(Slab<UserOp>);
+pub struct Ops {
+    users: Slab<UserOp>,
+    /// The number of operations that were ever made.
+    made: u32,
+}
 
 struct UserOp {
     function: Arc<Function>,
@@ -74,18 +99,27 @@ struct UserOp {
 
 impl Default for Ops {
     fn default() -> Self {
-        Ops(Slab::new(ObjectKind::Op))
+        Ops {
+            users: Slab::new(ObjectKind::Op),
+            made: 0,
+        }
     }
 }
 
 impl Ops {
+    /// The number of operations that were ever made, which is that of the next one.
+    pub fn made(&self) -> u32 {
+        self.made
+    }
+
     /// `MPI_Op_create`.
     pub fn create(&mut self, function: Function, commutative: bool) -> Result<u32> {
         let op = UserOp {
             function: Arc::new(function),
             commutative,
         };
-        self.0.insert(op).ok_or_else(|| {
+        self.made = self.made.wrapping_add(1);
+        self.users.insert(op).ok_or_else(|| {
             Error::new(
                 Class::NO_MEM,
                 "there are a million operations already: free some with MPI_Op_free",
@@ -101,7 +135,7 @@ impl Ops {
                 "a predefined operation cannot be freed",
             ));
         }
-        self.0
+        self.users
             .remove(handle)
             .map(drop)
             .ok_or_else(|| unknown(handle))
@@ -116,7 +150,7 @@ impl Ops {
         let UserOp {
             function,
             commutative,
-        } = self.0.get(handle).ok_or_else(|| unknown(handle))?;
+        } = self.users.get(handle).ok_or_else(|| unknown(handle))?;
         Ok(Operation::User {
             function: function.clone(),
             commutative: *commutative,
@@ -132,18 +166,6 @@ fn unknown(handle: u32) -> Error {
         _ => format!("{handle:#x} is not an operation: it was never one, or it has been freed"),
     };
     Error::new(Class::OP, detail)
-}
-
-/// `MPI_Reduce_local`.
-pub fn reduce_local(input: &Elements, inout: &Elements, op: &Operation) -> Result<()> {
-    op.check(input.ty())?;
-    if input.is(inout) && input.bytes() > 0 {
-        return Err(Error::new(
-            Class::BUFFER,
-            "inbuf and inoutbuf are the same memory; they must not overlap",
-        ));
-    }
-    op.combine(input, inout)
 }
 
 /// The error of an operation that collectives may not use on this type.

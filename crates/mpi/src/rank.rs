@@ -3,8 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use channel::lock::{Guard, RankLock};
-use channel::{RankNode, Router, Transport, Waiter};
-use datatype::{Buffer, Pool};
+use channel::{RankNode, Router, Transport, VirtualTime, Waiter};
+use datatype::local_work::{LocalWork, Meter};
+use datatype::{Buffer, Elements, Pool};
 use knobs::{CostSource, Knobs};
 use pmi::{Bootstrap, Hosts};
 use profile::RankProfile;
@@ -21,7 +22,7 @@ use crate::handle::{ObjectKind, Slab};
 use crate::lanes::Lanes;
 use crate::matching::Key;
 use crate::message_buffer::MessageBuffer;
-use crate::op::Ops;
+use crate::op::{Operation, Ops};
 use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
 use crate::p2p::{Found, Messages};
 use crate::request::{Finished, Mode, RequestId, Waiting};
@@ -50,6 +51,8 @@ pub struct Rank {
     size: usize,
     /// The host of each rank. Nobody takes the rank's lock while this one is held.
     hosts: RwLock<Hosts>,
+    /// The meter of work on this rank's own memory; `None` on a real machine.
+    meter: Option<Arc<Meter>>,
 }
 
 /// The part of a rank that its lock protects.
@@ -115,10 +118,15 @@ impl Rank {
     /// # Errors
     /// A setting is invalid, or a transport cannot be opened.
     pub fn new(job: Option<Wiring>, knobs: Knobs) -> Result<Rank> {
-        let Wiring { bootstrap, peers } = job.unwrap_or_else(Wiring::alone);
+        let Wiring {
+            bootstrap,
+            mut peers,
+            work,
+        } = job.unwrap_or_else(Wiring::alone);
         let hosts = bootstrap.hosts().clone();
         let (rank, size) = (peers.rank, peers.size);
         let settings = transports(&knobs, hosts.index(rank), bootstrap.reports_deaths());
+        let meter = work.meter(&mut peers);
         let mut router = Router::build(peers, &settings)?;
         let limits = limits(&knobs);
         let mut messages = Messages::new(&mut router, size, limits);
@@ -142,7 +150,7 @@ impl Rank {
             comms,
             groups: Groups::new(rank),
             windows: Windows::noting(noting),
-            types: Types::default(),
+            types: Types::metered(meter.clone()),
             keyvals: Keyvals::default(),
             errhandlers: Errhandlers::default(),
             files: Files::default(),
@@ -165,6 +173,7 @@ impl Rank {
             rank,
             size,
             hosts: RwLock::new(hosts),
+            meter,
         })
     }
 
@@ -193,11 +202,58 @@ impl Rank {
         self.lock().router.machine().leave(is_sure);
     }
 
-    /// The rank's time on its modelled machine, in picoseconds: since the machine's start, and the
-    /// part of it for which the rank has waited. `None` on a real machine.
-    pub fn virtual_time(&self) -> Option<(u64, u64)> {
-        let time = self.lock().router.machine().virtual_time()?;
-        Some((time.now, time.waited))
+    /// The rank's time on its modelled machine. `None` on a real machine.
+    pub fn virtual_time(&self) -> Option<VirtualTime> {
+        self.lock().router.machine().virtual_time()
+    }
+
+    /// Keeps the kinds of work that this rank has done on its own memory, for a recording.
+    pub fn keep_local_work(&self) {
+        if let Some(meter) = &self.meter {
+            self.lock().router.machine().keep_local_work(meter);
+        }
+    }
+
+    /// The meter of work on this rank's own memory. `None` on a real machine, where the work itself
+    /// takes the time.
+    pub fn meter(&self) -> Option<&Meter> {
+        self.meter.as_deref()
+    }
+
+    /// Counts work on `amount` bytes of this rank's own memory, a part of a vector of `of` bytes.
+    #[inline(always)]
+    pub fn worked(&self, work: LocalWork, amount: usize, of: usize) {
+        if let Some(meter) = &self.meter {
+            meter.add(work, amount, of);
+        }
+    }
+
+    /// Combines elements that are a part of vectors of `whole` bytes. The functions of programs
+    /// count their time themselves.
+    #[inline]
+    pub(crate) fn combine(
+        &self,
+        op: &Operation,
+        input: &Elements,
+        inout: &Elements,
+        whole: usize,
+    ) -> Result<()> {
+        op.combine(input, inout)?;
+        if let Some(meter) = &self.meter
+            && let Some(work) = op.local_work(inout.ty())
+        {
+            meter.add(work, inout.bytes().min(input.bytes()), whole);
+        }
+        Ok(())
+    }
+
+    /// `MPI_Reduce_local`.
+    ///
+    /// # Errors
+    /// The operation is not for elements of this type, or the vectors are one.
+    pub fn reduce_local(&self, input: &Elements, inout: &Elements, op: &Operation) -> Result<()> {
+        op.check_local(input, inout)?;
+        self.combine(op, input, inout, inout.bytes())
     }
 
     /// Counts this rank's messages in `profile` from now on.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::Arc;
 
+use datatype::local_work::Meter;
 use datatype::{Kind, Predefined, Type};
 
 use crate::attributes::Attributes;
@@ -22,6 +24,8 @@ pub struct Types {
     predefined: BTreeMap<u32, Extra>,
     /// The datatypes of Fortran kinds, each made once and never freed (MPI 5.0 §19.1.9).
     kinds: BTreeMap<Kind, u32>,
+    /// The meter that buffers of the users' datatypes get, on a modelled machine.
+    meter: Option<Arc<Meter>>,
 }
 
 struct Entry {
@@ -56,17 +60,22 @@ impl Deref for DatatypeRef<'_> {
     }
 }
 
-impl Default for Types {
-    fn default() -> Types {
+impl Types {
+    /// The predefined datatypes. `meter` is that of the rank.
+    pub(crate) fn metered(meter: Option<Arc<Meter>>) -> Types {
         Types {
             users: Slab::new(ObjectKind::Datatype),
             predefined: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            meter,
         }
     }
-}
 
-impl Types {
+    /// The meter of work on the rank's own memory, on a modelled machine.
+    pub(crate) fn meter(&self) -> Option<&Arc<Meter>> {
+        self.meter.as_ref()
+    }
+
     /// The datatype of a handle, committed or not.
     #[inline]
     pub fn get(&self, handle: u32) -> Result<DatatypeRef<'_>> {
@@ -226,6 +235,9 @@ impl Types {
                 "there are a million datatypes: free some of them first",
             )
         };
+        if let Some(meter) = &self.meter {
+            entry.ty.meter_by(meter);
+        }
         self.users.insert(entry).ok_or_else(full)
     }
 }

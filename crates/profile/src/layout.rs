@@ -44,10 +44,14 @@ pub(crate) mod head {
     pub(crate) const LACKS_THREADS: usize = 17;
     /// The time at which MPI_Init returned, in picoseconds.
     pub(crate) const STARTED: usize = 18;
+    /// The time of work inside MPI on the rank's own memory, in picoseconds.
+    pub(crate) const WORKED: usize = 19;
+    /// The time by which the progress thread has made computing longer, in picoseconds.
+    pub(crate) const DELAYED: usize = 20;
     /// Of a replay: the computing that was invented, plus one, or 0 if nothing differs from the
     /// recording; the computing that was left out, both in picoseconds; the first call that
     /// differs, in words.
-    pub(crate) const DIFFERENCES: usize = 19;
+    pub(crate) const DIFFERENCES: usize = 21;
     /// Connections of strangers to each rail.
     pub(crate) const STRANGERS: usize = DIFFERENCES + 2 + super::SENTENCE;
 }

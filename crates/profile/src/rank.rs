@@ -187,6 +187,16 @@ impl RankProfile {
         self.set_text(head::DIFFERENCES + 2, SENTENCE, first);
     }
 
+    /// The rank has worked inside MPI on its own memory for so many picoseconds, since its start.
+    pub fn worked(&self, picos: u64) {
+        self.set(head::WORKED, picos);
+    }
+
+    /// The progress thread has made computing longer by so many picoseconds, since the start.
+    pub fn delayed(&self, picos: u64) {
+        self.set(head::DELAYED, picos);
+    }
+
     /// So many bytes were read from files and written to them, and took no virtual time.
     pub fn free_files(&self, read: u64, written: u64) {
         self.add(head::FREE_FILES, read);

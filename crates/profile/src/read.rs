@@ -98,6 +98,10 @@ pub struct RankRecord {
     /// Of a replay whose calls differ from the recording: the computing that was invented, and that
     /// was left out, in picoseconds; the first of these calls, in words.
     pub differences: Option<(u64, u64, String)>,
+    /// The time of work inside MPI on the rank's own memory, in picoseconds; 0 on a real machine.
+    pub worked: u64,
+    /// The time by which the progress thread has made computing longer, in picoseconds.
+    pub delayed: u64,
     /// Bytes that were read from files and written to them in no virtual time.
     pub free_files: (u64, u64),
     /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
@@ -171,6 +175,8 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
             let first = &first[head::DIFFERENCES + 1..][..1 + SENTENCE];
             (invented, first[0], sentence(&first[1..]))
         }),
+        worked: first[head::WORKED],
+        delayed: first[head::DELAYED],
         free_files: (first[head::FREE_FILES], first[head::FREE_FILES + 1]),
         lacks_threads: first[head::LACKS_THREADS] != 0,
         procedures,
@@ -221,6 +227,9 @@ mod tests {
         rank.strangers(MOST_RAILS, 9);
         rank.outages(2, 3_000);
         rank.computed(0, 7_000, 2);
+        rank.worked(70);
+        rank.worked(90);
+        rank.delayed(40);
         rank.free_files(5, 40);
         rank.free_files(0, 2);
         rank.lacks_threads();
@@ -237,6 +246,7 @@ mod tests {
         assert_eq!(seen.computed, Some((0, 7_000_000, 2)));
         let first = "its call 5 is MPI_Send, and MPI_Recv was recorded there".to_owned();
         assert_eq!(seen.differences, Some((9_000, 4_000, first)));
+        assert_eq!((seen.worked, seen.delayed), (90, 40));
         assert_eq!((seen.free_files, seen.lacks_threads), ((5, 42), true));
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));
         let sends = &seen.procedures[1];

@@ -141,6 +141,13 @@ pub struct RankTimes {
     pub compute_s: f64,
     /// The part of `mpi_s` for which it was idle, if that is known.
     pub wait_s: Option<f64>,
+    /// The part of `mpi_s` for which it worked on its own memory on a modelled machine: the sums of
+    /// reductions, packing, the program's functions.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub inside_s: f64,
+    /// The part of `compute_s` by which the progress thread of windows has made it longer.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub thread_s: f64,
 }
 
 /// The calls of a procedure by all ranks.
@@ -299,6 +306,8 @@ fn times((rank, record): (usize, &RankRecord)) -> RankTimes {
         mpi_s: in_mpi as f64 / SECOND,
         compute_s: (record.time - in_mpi) as f64 / SECOND,
         wait_s: record.waited.map(|time| time as f64 / SECOND),
+        inside_s: record.worked as f64 / SECOND,
+        thread_s: record.delayed as f64 / SECOND,
     }
 }
 

@@ -4,7 +4,7 @@ use super::Done;
 use crate::args::{Flag, Out};
 use crate::call_guard::Running;
 use crate::callback::{
-    CommCopyAttr, CommDeleteAttr, CopyAttr, DeleteAttr, TypeCopyAttr, TypeDeleteAttr,
+    self, CommCopyAttr, CommDeleteAttr, CopyAttr, DeleteAttr, TypeCopyAttr, TypeDeleteAttr,
 };
 use crate::constants::{MPI_COMM_DUP_FN, MPI_KEYVAL_INVALID, MPI_SUCCESS};
 use crate::error::Error;
@@ -151,7 +151,7 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
         let mut flag: c_int = 0;
         // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2: it writes a
         // pointer and an int.
-        let code = unsafe {
+        let code = callback::run(|| unsafe {
             copy(
                 old.into(),
                 key as c_int,
@@ -160,7 +160,7 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
                 (&raw mut new).cast(),
                 &raw mut flag,
             )
-        };
+        });
         succeeded("copy", key, code)?;
         Ok((flag != 0).then(|| new.expose_provenance()))
     }))
@@ -173,14 +173,14 @@ fn deleted<H: From<u32> + 'static>(
     let delete = delete?;
     Some(Arc::new(move |object, key, value| {
         // SAFETY: the user's function, called with the arguments of MPI 5.0 §7.7.2.
-        let code = unsafe {
+        let code = callback::run(|| unsafe {
             delete(
                 object.into(),
                 key as c_int,
                 with_exposed_provenance_mut(value),
                 with_exposed_provenance_mut(extra_state),
             )
-        };
+        });
         succeeded("delete", key, code)
     }))
 }

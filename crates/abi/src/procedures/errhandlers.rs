@@ -3,7 +3,7 @@
 use super::Done;
 use crate::args::Out;
 use crate::call_guard::{Call, Object, Running};
-use crate::callback::{CommErrhandler, ErrhandlerFunction};
+use crate::callback::{self, CommErrhandler, ErrhandlerFunction};
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_ERRHANDLER, MPI_ERRHANDLER_NULL};
 use crate::error::Error;
 use crate::handle::{Comm, Errhandler};
@@ -40,7 +40,7 @@ pub(super) fn create_errhandler<H: From<u32> + 'static>(
         let mut handle = H::from(handle);
         // SAFETY: the user's function, called with the arguments of MPI 5.0 §9.3; further arguments
         // are the library's choice, and there are none.
-        unsafe { function(&raw mut handle, code) }
+        callback::run(|| unsafe { function(&raw mut handle, code) })
     });
     errhandler.set(call.rank.lock().errhandlers.create(kind, function)?);
     Ok(())

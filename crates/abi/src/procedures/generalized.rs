@@ -4,7 +4,7 @@ use super::Done;
 use super::completion::id;
 use crate::args::Out;
 use crate::call_guard::Running;
-use crate::callback::{GrequestCancel, GrequestFree, GrequestQuery};
+use crate::callback::{self, GrequestCancel, GrequestFree, GrequestQuery};
 use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
 use crate::error::Error;
 use crate::handle::Request;
@@ -61,8 +61,8 @@ impl Functions for UserFunctions {
     fn query(&self) -> Answer {
         let mut status = Status::empty();
         // SAFETY: the user has promised MPI a query function, which gets its own word and a status.
-        let code = self.query.map_or(MPI_SUCCESS, |query| unsafe {
-            query(self.extra_state(), &mut status)
+        let code = self.query.map_or(MPI_SUCCESS, |query| {
+            callback::run(|| unsafe { query(self.extra_state(), &mut status) })
         });
         // MPI alone writes the error.
         let status = mpi::Status {
@@ -77,15 +77,16 @@ impl Functions for UserFunctions {
 
     fn free(&self) -> Result<(), mpi::Error> {
         // SAFETY: the user has promised MPI a free function, which gets its own word.
-        let free =
-            |free: unsafe extern "C" fn(*mut c_void) -> c_int| unsafe { free(self.extra_state()) };
+        let free = |free: unsafe extern "C" fn(*mut c_void) -> c_int| {
+            callback::run(|| unsafe { free(self.extra_state()) })
+        };
         succeeded("free", self.free.map_or(MPI_SUCCESS, free))
     }
 
     fn cancel(&self, complete: bool) -> Result<(), mpi::Error> {
         // SAFETY: the user has promised MPI a cancel function, which gets its own word.
-        let code = self.cancel.map_or(MPI_SUCCESS, |cancel| unsafe {
-            cancel(self.extra_state(), complete.into())
+        let code = self.cancel.map_or(MPI_SUCCESS, |cancel| {
+            callback::run(|| unsafe { cancel(self.extra_state(), complete.into()) })
         });
         succeeded("cancel", code)
     }

@@ -168,7 +168,7 @@ pub fn finalize(call: &Running) -> Done {
     if let Some(watch) = &call.rank.watch {
         watch.finish(call.rank);
     }
-    let end = call.rank.virtual_time().map_or(0, |(now, _)| now / 1000);
+    let end = call.rank.virtual_time().map_or(0, |time| time.now / 1000);
     call.rank.lock().router.leave();
     LIBRARY.stop();
     crate::system_clocks::stop(end);

@@ -4,7 +4,7 @@ use super::Done;
 use crate::args::{Flag, Out};
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
-use crate::callback::UserFunction;
+use crate::callback::{UserFunction, run_operation};
 use crate::constants::{MPI_ERR_ARG, MPI_OP_NULL};
 use crate::error::Error;
 use crate::handle::{Datatype, Op};
@@ -16,20 +16,25 @@ use std::ffi::{c_int, c_void};
 /// `user_fn` is a C function of that type, which may be called until the operation is freed and no
 /// reduction uses it any more.
 pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op: Out<Op>) -> Done {
+    let number = call.rank.lock().ops.made();
     // SAFETY: C promises that the function keeps to its vectors (MPI 5.0 §6.9.5).
     let function = unsafe {
         match user_fn {
             UserFunction::Small(Some(call)) => {
                 Function::new(move |input, inout, count, ty, handle| {
-                    in_pieces(input, inout, count, ty, |input, inout, mut count| {
-                        call(input, inout, &mut count, &mut Datatype(handle));
+                    run_operation(number, count, || {
+                        in_pieces(input, inout, count, ty, |input, inout, mut count| {
+                            call(input, inout, &mut count, &mut Datatype(handle));
+                        });
                     });
                 })
             }
             UserFunction::Large(Some(call)) => {
                 Function::new(move |input, inout, count, _, handle| {
                     let (input, inout) = (input.cast_mut().cast(), inout.cast());
-                    call(input, inout, &mut (count as i64), &mut Datatype(handle));
+                    run_operation(number, count, || {
+                        call(input, inout, &mut (count as i64), &mut Datatype(handle));
+                    });
                 })
             }
             UserFunction::Small(None) | UserFunction::Large(None) => {
@@ -103,5 +108,5 @@ pub unsafe fn reduce_local(
             state.ops.get(op.id(), datatype.0)?,
         )
     };
-    mpi::op::reduce_local(&input, &inout, &op)
+    call.rank.reduce_local(&input, &inout, &op)
 }

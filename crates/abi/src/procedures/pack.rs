@@ -10,6 +10,7 @@ use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, Datatype};
+use datatype::local_work::LocalWork;
 use datatype::{Buffer, Type, external32};
 use std::ffi::{CStr, c_void};
 use std::slice;
@@ -35,7 +36,8 @@ pub unsafe fn pack(
     window.check(data.len())?;
     // SAFETY: the caller promises room for `outsize` bytes.
     let room = unsafe { window.writable("outbuf", outbuf) }?;
-    data.pack(0, room);
+    let packed = data.pack(0, room);
+    call.rank.worked(LocalWork::Copy, packed, packed);
     window.advance(data.len());
     Ok(())
 }
@@ -61,7 +63,8 @@ pub unsafe fn unpack(
     window.check(data.len())?;
     // SAFETY: the caller promises `insize` bytes.
     let packed = unsafe { window.readable("inbuf", inbuf) }?;
-    data.unpack(0, &packed[..data.len()]);
+    let unpacked = data.unpack(0, &packed[..data.len()]);
+    call.rank.worked(LocalWork::Copy, unpacked, unpacked);
     window.advance(data.len());
     Ok(())
 }
@@ -104,6 +107,7 @@ pub unsafe fn pack_external(
     // SAFETY: the caller promises room for `outsize` bytes.
     let room = unsafe { window.writable("outbuf", outbuf) }?;
     window.advance(external32::pack(&ty, &data, room)?);
+    call.rank.worked(LocalWork::Convert, data.len(), data.len());
     Ok(())
 }
 
@@ -129,6 +133,7 @@ pub unsafe fn unpack_external(
     // SAFETY: the caller promises `insize` bytes.
     let packed = unsafe { window.readable("inbuf", inbuf) }?;
     window.advance(external32::unpack(&ty, packed, &data)?);
+    call.rank.worked(LocalWork::Convert, data.len(), data.len());
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::Write;
 
-use model::compute_trace::{CallKind, ComputeTrace, Replay};
+use model::compute_trace::{CallKind, ComputeTrace, Replay, rates};
 
 /// The most ranks that are replayed.
 const MOST_RANKS: usize = 4;
@@ -20,6 +20,7 @@ pub(crate) fn run(bytes: &[u8]) {
     assert_eq!(again.as_ref(), Ok(&trace));
     assert_eq!(trace.check(&trace.program, trace.ranks()), Ok(()));
     let packed = packed(&trace);
+    rates(&packed, trace.ranks()).expect("times of work inside MPI");
     for rank in 0..trace.ranks().min(MOST_RANKS) {
         let mut replay = Replay::open(&packed, rank).expect("a part for each rank");
         let calls = ["MPI_Send", "MPI_Test", "MPI_Wtime", "MPI_Test"];

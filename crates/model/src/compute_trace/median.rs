@@ -4,6 +4,8 @@
 //! readings of the clock between two sure calls may differ: what is between these is then that of
 //! the trace that computes for the median time there.
 
+use datatype::local_work::Rates;
+
 use super::ComputeTrace;
 use super::entry::Entry;
 
@@ -24,6 +26,7 @@ impl ComputeTrace {
         Some(ComputeTrace {
             program: first.program.clone(),
             ranks: ranks.collect::<Option<_>>()?,
+            work: median_of_work(traces),
         })
     }
 
@@ -35,7 +38,10 @@ impl ComputeTrace {
             let mut ordered = traces.to_vec();
             ordered.sort_by_key(|trace| trace.total());
             let middle = ordered.get(ordered.len().saturating_sub(1) / 2)?;
-            Some((*middle).clone())
+            Some(ComputeTrace {
+                work: median_of_work(traces),
+                ..(*middle).clone()
+            })
         })
     }
 
@@ -55,6 +61,10 @@ impl ComputeTrace {
         };
         traces.windows(2).all(same)
     }
+}
+
+fn median_of_work(traces: &[&ComputeTrace]) -> Rates {
+    Rates::median(traces.iter().map(|trace| &trace.work))
 }
 
 /// The calls up to a sure one.

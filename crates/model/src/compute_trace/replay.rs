@@ -14,6 +14,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use datatype::local_work::Rates;
+
 use super::STEP;
 use super::entry::{Entry, is_wait};
 use super::other_calls::{Differences, Other, SureCalls, passed};
@@ -58,6 +60,27 @@ pub struct Replay {
     differences: Differences,
     /// The recorded sure calls, once one differs.
     recorded: Option<SureCalls>,
+}
+
+/// The times of work inside MPI in the packed trace of so many ranks.
+///
+/// # Errors
+/// The file cannot be read, or it is no such trace.
+pub fn rates(packed: &File, ranks: usize) -> io::Result<Rates> {
+    let mut start = [0; 8];
+    packed.read_exact_at(&mut start, (ranks as u64 + 1) * 8)?;
+    let start = u64::from_ne_bytes(start);
+    let len = packed.metadata()?.len().checked_sub(start);
+    let len = len.ok_or_else(|| io::Error::other("it is cut off"))?;
+    let mut lines = vec![0; len as usize];
+    packed.read_exact_at(&mut lines, start)?;
+    let lines = String::from_utf8(lines).map_err(io::Error::other)?;
+    let mut rates = Rates::none();
+    for line in lines.lines() {
+        let read = rates.read(line);
+        read.ok_or_else(|| io::Error::other(format!("`{line}` is no time of work inside MPI")))?;
+    }
+    Ok(rates)
 }
 
 impl Replay {

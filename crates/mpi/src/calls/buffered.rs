@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datatype::local_work::LocalWork;
 use datatype::{Buffer, Predefined};
 
 use crate::buffered::{AUTOMATIC, OVERHEAD, Owner};
@@ -56,7 +57,10 @@ impl State {
             .scratch
             .elements(buffer.len(), &Predefined::BYTE.into())?
             .buffer();
-        buffer.copy_to(&copy);
+        let copied = buffer.copy_to(&copy);
+        if let Some(meter) = self.types.meter() {
+            meter.add(LocalWork::Copy, copied, copied);
+        }
         let id = self.send(Mode::Standard, &copy, dest, tag, comm)?;
         if id != self.messages.requests.done() {
             let attached = self.attached.get_mut(owner)?;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use ::files::{Locking, Transfer, View};
 use datatype::Buffer;
+use datatype::local_work::{LocalWork, Meter};
 
 use super::file_worker::Unfinished;
 use crate::files::{
-    Direction, FileHints, FileMemory, FileView, Pointer, SharedFile, Switch, file_bytes,
-    system_error,
+    Direction, FileHints, FileMemory, FileView, Pointer, Representation, SharedFile, Switch,
+    file_bytes, system_error,
 };
 use crate::rank::{Rank, State};
 use crate::request::RequestId;
@@ -32,6 +33,8 @@ pub(super) struct FileAccess {
     pub(super) hints: FileHints,
     /// Its bytes in the representation of the file, if that is not the native one.
     pub(super) staged: Option<Buffer>,
+    /// The meter of conversions and copies, on a modelled machine.
+    pub(super) meter: Option<Arc<Meter>>,
 }
 
 impl Rank {
@@ -133,6 +136,7 @@ impl State {
             is_atomic: open.is_atomic,
             hints: open.hints.clone(),
             staged: None,
+            meter: self.types.meter().cloned(),
         })
     }
 }
@@ -292,16 +296,35 @@ impl FileAccess {
         if self.direction == Direction::Write {
             let encode = |bytes: &mut [u8]| self.view.representation.encode(&self.memory, bytes);
             staged.with_dense_mut(0, len, encode).unwrap_or(Ok(()))?;
+            self.count_conversion(len);
         }
         Ok(staged)
     }
 
+    /// Counts the conversion of so many bytes of the file. A function of the program counts its own
+    /// time.
+    fn count_conversion(&self, bytes: usize) {
+        if let Some(meter) = &self.meter
+            && matches!(self.view.representation, Representation::External32)
+        {
+            meter.add(LocalWork::Convert, bytes, bytes);
+        }
+    }
+
     /// Moves bytes that have been read to the user's memory. The result counts bytes in memory.
     fn deliver(&self, staged: &Buffer, read: u64) -> Result<u64> {
+        self.count_conversion(read as usize);
         let decode = |bytes: &mut [u8]| self.view.representation.decode(bytes, &self.memory);
         staged
             .with_dense_mut(0, read as usize, decode)
             .unwrap_or(Ok(0))
+    }
+
+    /// Counts a copy between memory and a buffer of the library.
+    pub(super) fn count_copy(&self, bytes: usize) {
+        if let Some(meter) = &self.meter {
+            meter.add(LocalWork::Copy, bytes, bytes);
+        }
     }
 
     /// Moves the bytes of the access.

@@ -514,7 +514,8 @@ impl TwoPhase<'_> {
             answer.pack(0, &mut valid);
             let valid = (u64::from_ne_bytes(valid) as usize).min(share.len);
             let data = answer.slice(VALID, valid);
-            data.copy_to(&self.memory.slice(share.at, valid));
+            let copied = data.copy_to(&self.memory.slice(share.at, valid));
+            self.access.count_copy(copied);
             if valid < share.len {
                 end = end.min(share.at + valid);
             }
@@ -551,6 +552,7 @@ impl WindowAccess {
     /// Copies the data of a write to their places.
     fn collect(&self, request: &Request) {
         let data = &request.data;
+        self.access.count_copy(data.len());
         let copied = self.stage.with_dense_mut(0, self.stage.len(), |stage| {
             data.with_dense(0, data.len(), |mut from| {
                 for &(offset, len) in &request.runs {
@@ -598,6 +600,7 @@ impl WindowAccess {
 
     /// Fills the answer to a read. The file ends at offset `end`.
     fn fill(&self, request: &Request, answer: &Buffer, end: u64) {
+        self.access.count_copy(request.len());
         let (mut valid, mut is_over) = (0u64, false);
         self.stage.with_dense(0, self.stage.len(), |stage| {
             answer.with_dense_mut(VALID, request.len(), |mut room| {

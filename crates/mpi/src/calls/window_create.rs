@@ -346,6 +346,7 @@ impl Rank {
             let core = state.comms.get(comm)?.core.clone();
             let mut window = Window::new((comm, core), facts, parts, memory);
             (window.direct, window.remote, window.hints) = (direct, remote, hints);
+            window.meter = state.types.meter().cloned();
             state.windows.add(window)?
         };
         self.serve_by_task()?;

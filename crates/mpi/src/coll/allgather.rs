@@ -13,7 +13,7 @@ pub(super) async fn flat(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -
         return Ok(());
     }
     if let Some(ours) = ours {
-        ours.copy_to(&all.part(call.me()));
+        call.copied(ours.copy_to(&all.part(call.me())));
     }
     run(call, choose(call, all), all).await
 }
@@ -102,7 +102,7 @@ async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
             .map(|step| all.len(call.after(step)))
             .sum()
     };
-    all.part(call.me()).copy_to(&room);
+    call.copied(all.part(call.me()).copy_to(&room));
     let (mut have, mut end) = (1, all.len(call.me()));
     while have < size {
         let count = have.min(size - have);
@@ -121,7 +121,7 @@ async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let mut at = all.len(call.me());
     for from in (1..size).map(|step| call.after(step)) {
         let len = all.len(from);
-        room.slice(at, len).copy_to(&all.part(from));
+        call.copied(room.slice(at, len).copy_to(&all.part(from)));
         at += len;
     }
     Ok(())

@@ -37,7 +37,7 @@ pub(super) async fn run(
     let Some(give) = give else {
         return in_place(call, take).await;
     };
-    give.part(call.me()).copy_to(&take.part(call.me()));
+    call.copied(give.part(call.me()).copy_to(&take.part(call.me())));
     match algorithm {
         Algorithm::Bruck => bruck(call, give, take).await,
         _ => {
@@ -119,7 +119,7 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     let (out, into) = (call.bytes(half)?, call.bytes(half)?);
     let place = |step: usize| room.slice(step * each, each);
     for step in 0..size {
-        give.part(call.after(step)).copy_to(&place(step));
+        call.copied(give.part(call.after(step)).copy_to(&place(step)));
     }
     let mut distance = 1;
     while distance < size {
@@ -129,7 +129,7 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
                 .enumerate()
         };
         for (at, step) in travel() {
-            place(step).copy_to(&out.slice(at * each, each));
+            call.copied(place(step).copy_to(&out.slice(at * each, each)));
         }
         let len = travel().count() * each;
         call.exchange(
@@ -140,12 +140,12 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
         )
         .await?;
         for (at, step) in travel() {
-            into.slice(at * each, each).copy_to(&place(step));
+            call.copied(into.slice(at * each, each).copy_to(&place(step)));
         }
         distance *= 2;
     }
     for step in 1..size {
-        place(step).copy_to(&take.part(call.before(step)));
+        call.copied(place(step).copy_to(&take.part(call.before(step))));
     }
     Ok(())
 }
@@ -159,7 +159,7 @@ pub(super) async fn in_place(call: &Call<'_>, all: &Blocks) -> Result<()> {
             continue;
         }
         let copy = call.bytes(part.len())?;
-        part.copy_to(&copy);
+        call.copied(part.copy_to(&copy));
         call.exchange(partner, copy, partner, part).await?;
     }
     Ok(())

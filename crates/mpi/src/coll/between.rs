@@ -313,13 +313,13 @@ impl Between<'_> {
         }
         if call.me() == 0 {
             for (place, block) in &places {
-                block.copy_to(place);
+                call.copied(block.copy_to(place));
             }
         }
         bcast::flat(&call, &room, 0).await?;
         if call.me() > 0 {
             for (place, block) in &places {
-                place.copy_to(block);
+                call.copied(place.copy_to(block));
             }
         }
         Ok(())
@@ -410,7 +410,7 @@ impl Between<'_> {
         self.exchange(bytes, |_| send.buffer(), |member| vectors[member].buffer())
             .await?;
         let mut before = vectors[..remote - 1].iter().rev();
-        before.try_for_each(|vector| reduction.op.combine(vector, result))
+        before.try_for_each(|vector| self.call.combine(&reduction.op, vector, result))
     }
 
     /// Each member combines a part of the vectors of its group, for each of the remote group.

@@ -2,6 +2,8 @@
 
 use datatype::Buffer;
 
+use super::Call;
+
 /// A block of memory for each member of a communicator.
 #[derive(Clone, Debug)]
 pub enum Blocks {
@@ -31,10 +33,10 @@ impl Blocks {
         }
     }
 
-    /// These blocks, once that of the member `me` is `own`, unless it is there already.
-    pub(super) fn with_own(&self, own: Option<&Buffer>, me: usize) -> &Blocks {
+    /// These blocks, once this rank's is `own`, unless it is there already.
+    pub(super) fn with_own(&self, call: &Call<'_>, own: Option<&Buffer>) -> &Blocks {
         if let Some(own) = own {
-            own.copy_to(&self.part(me));
+            call.copied(own.copy_to(&self.part(call.me())));
         }
         self
     }

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use datatype::local_work::LocalWork;
 use datatype::{Buffer, Elements, Predefined, Type};
 
 use crate::algorithms::{Algorithm, CACHED_PIECE, Case, Collective, Network};
@@ -335,6 +336,30 @@ impl<'a> Call<'a> {
         Ok(self.rank.lock().scratch.elements(count, ty)?)
     }
 
+    /// Counts a copy of `bytes` bytes within this rank's memory.
+    #[inline(always)]
+    pub(super) fn copied(&self, bytes: usize) {
+        self.rank.worked(LocalWork::Copy, bytes, bytes);
+    }
+
+    /// Combines elements: inout\[i\] = input\[i\] op inout\[i\].
+    #[inline]
+    pub(super) fn combine(&self, op: &Operation, input: &Elements, inout: &Elements) -> Result<()> {
+        self.combine_part(op, input, inout, inout.bytes())
+    }
+
+    /// Combines elements that are a part of vectors of `whole` bytes.
+    #[inline]
+    pub(super) fn combine_part(
+        &self,
+        op: &Operation,
+        input: &Elements,
+        inout: &Elements,
+        whole: usize,
+    ) -> Result<()> {
+        self.rank.combine(op, input, inout, whole)
+    }
+
     /// Sends `give` to one member, and combines elements from another into `keep`, piece by piece.
     /// `first`: the other's elements are the first operand where the order matters.
     pub(super) async fn exchange_and_combine(
@@ -378,10 +403,10 @@ impl<'a> Call<'a> {
             }
             let ours = keep.part(piece * each, each);
             if first || op.is_commutative() {
-                op.combine(&theirs, &ours)?;
+                self.combine_part(op, &theirs, &ours, keep.bytes())?;
             } else {
-                op.combine(&ours, &theirs)?;
-                theirs.buffer().copy_to(&ours.buffer());
+                self.combine_part(op, &ours, &theirs, keep.bytes())?;
+                self.copied(theirs.buffer().copy_to(&ours.buffer()));
             }
             if let Some(sending) = sending {
                 sending.await?;

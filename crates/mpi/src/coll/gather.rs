@@ -71,7 +71,7 @@ pub(super) async fn gather_linear(
                 .map(|from| call.receive(from, all.part(from)))
                 .collect();
             if let Some(ours) = ours {
-                ours.copy_to(&all.part(root));
+                call.copied(ours.copy_to(&all.part(root)));
             }
             for receiving in receives? {
                 receiving.await?;
@@ -101,15 +101,17 @@ async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) ->
                 let room = call.bytes(count * each)?;
                 call.receive(from, room.clone())?.await?;
                 for step in 0..count {
-                    room.slice(step * each, each)
-                        .copy_to(&all.part(call.after(distance + step)));
+                    call.copied(
+                        room.slice(step * each, each)
+                            .copy_to(&all.part(call.after(distance + step))),
+                    );
                 }
             }
         }
         distance *= 2;
     }
     if let Some(ours) = ours {
-        ours.copy_to(&all.part(call.me()));
+        call.copied(ours.copy_to(&all.part(call.me())));
     }
     Ok(())
 }
@@ -122,7 +124,7 @@ async fn gather_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()>
         return call.send(call.before(parent), ours.clone())?.await;
     }
     let room = call.bytes(count * each)?;
-    ours.copy_to(&room);
+    call.copied(ours.copy_to(&room));
     let mut distance = 1;
     while distance < count {
         let below = room.slice(distance * each, distance * each);
@@ -182,7 +184,7 @@ pub(super) async fn scatter_linear(
                 .map(|to| call.send(to, all.part(to)))
                 .collect();
             if let Some(ours) = ours {
-                all.part(root).copy_to(ours);
+                call.copied(all.part(root).copy_to(ours));
             }
             for sending in sends? {
                 sending.await?;
@@ -208,8 +210,10 @@ async fn scatter_from_root(call: &Call<'_>, all: &Blocks, ours: Option<&Buffer>)
             _ => {
                 let room = call.bytes(count * each)?;
                 for step in 0..count {
-                    all.part(call.after(distance + step))
-                        .copy_to(&room.slice(step * each, each));
+                    call.copied(
+                        all.part(call.after(distance + step))
+                            .copy_to(&room.slice(step * each, each)),
+                    );
                 }
                 room
             }
@@ -217,7 +221,7 @@ async fn scatter_from_root(call: &Call<'_>, all: &Blocks, ours: Option<&Buffer>)
         call.send(to, block)?.await?;
     }
     if let Some(ours) = ours {
-        all.part(call.me()).copy_to(ours);
+        call.copied(all.part(call.me()).copy_to(ours));
     }
     Ok(())
 }
@@ -242,6 +246,6 @@ async fn scatter_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()
             .await?;
         }
     }
-    room.copy_to(ours);
+    call.copied(room.copy_to(ours));
     Ok(())
 }

@@ -345,11 +345,11 @@ operations! {
             One(send.as_ref()),
             Each(Some(receive)),
         ),
-        flat: allgather::run(call, algorithm, receive.with_own(send.as_ref(), call.me())),
-        TwoLevel: two_level_data::allgather(call, receive.with_own(send.as_ref(), call.me())),
+        flat: allgather::run(call, algorithm, receive.with_own(call, send.as_ref())),
+        TwoLevel: two_level_data::allgather(call, receive.with_own(call, send.as_ref())),
         TwoLevelParts: two_level_data::allgather_parts(
             call,
-            receive.with_own(send.as_ref(), call.me()),
+            receive.with_own(call, send.as_ref()),
         ),
     }
     Work::Alltoall { send, receive } => {

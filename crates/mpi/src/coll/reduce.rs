@@ -64,7 +64,7 @@ pub(super) async fn binomial(
                 None => call.elements(sum.count(), sum.ty())?,
             };
             call.receive(call.after(distance), theirs.buffer())?.await?;
-            work.op.combine(&sum, &theirs)?;
+            call.combine(&work.op, &sum, &theirs)?;
             spare = Some(std::mem::replace(&mut sum, theirs))
                 .filter(|used| !work.send.as_ref().is_some_and(|s| s.is(used)));
         }
@@ -77,7 +77,7 @@ pub(super) async fn binomial(
             call.receive(top, receive.buffer())?.await?;
         }
     } else if call.me() == root {
-        work.deliver(&sum);
+        work.deliver(call, &sum);
     } else {
         call.send(root, sum.buffer())?.await?;
     }
@@ -137,14 +137,14 @@ pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Res
             .await?;
         // The lower ranks' operand comes first on both sides, so both compute the same bits.
         if me & distance == 0 {
-            work.op.combine(&sum, &theirs)?;
+            call.combine(&work.op, &sum, &theirs)?;
             std::mem::swap(&mut sum, &mut theirs);
         } else {
-            work.op.combine(&theirs, &sum)?;
+            call.combine(&work.op, &theirs, &sum)?;
         }
         distance *= 2;
     }
-    work.deliver(&sum);
+    work.deliver(call, &sum);
     halves.unfold(call, &sum).await
 }
 
@@ -237,7 +237,7 @@ async fn rabenseifner_to_one(call: &Call<'_>, work: &Reduction, root: usize) -> 
     for receiving in receives? {
         receiving.await?;
     }
-    work.deliver(&sum);
+    work.deliver(call, &sum);
     Ok(())
 }
 

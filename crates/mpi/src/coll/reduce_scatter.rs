@@ -79,7 +79,7 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
     };
     // The contribution must not change, in place either: only the result's part may be written.
     let sum = call.elements(ours.count(), ours.ty())?;
-    ours.buffer().copy_to(&sum.buffer());
+    call.copied(ours.buffer().copy_to(&sum.buffer()));
     let halves = Halves::of(call);
     let place = place(work, counts.of(call.me())).unwrap_or_else(|| sum.part(0, 0));
     if !halves.fold(call, &sum, &work.op).await? {
@@ -117,9 +117,11 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
         )?
         .await?;
     }
-    part(&sum, counts.elements(call.me()..call.me() + 1))
-        .buffer()
-        .copy_to(&place.buffer());
+    call.copied(
+        part(&sum, counts.elements(call.me()..call.me() + 1))
+            .buffer()
+            .copy_to(&place.buffer()),
+    );
     Ok(())
 }
 
@@ -149,7 +151,7 @@ async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()
     // starts in memory of its own, since contributions in place are still being sent.
     let mut sum: Option<Elements> = None;
     let mut add = |theirs: Elements| match &sum {
-        Some(sum) => work.op.combine(&theirs, sum),
+        Some(sum) => call.combine(&work.op, &theirs, sum),
         None => {
             sum = Some(theirs);
             Ok(())
@@ -173,7 +175,7 @@ async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()
         sending.await?;
     }
     if let (Some(sum), Some(place)) = (sum, place(work, own.count())) {
-        sum.buffer().copy_to(&place.buffer());
+        call.copied(sum.buffer().copy_to(&place.buffer()));
     }
     Ok(())
 }
@@ -192,14 +194,14 @@ async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
             .await?;
     }
     if let Some(place) = place(work, counts.of(call.me())) {
-        of(call.me()).buffer().copy_to(&place.buffer());
+        call.copied(of(call.me()).buffer().copy_to(&place.buffer()));
     }
     Ok(())
 }
 
 fn copy_of(call: &Call<'_>, elements: &Elements) -> Result<Elements> {
     let copy = call.elements(elements.count(), elements.ty())?;
-    elements.buffer().copy_to(&copy.buffer());
+    call.copied(elements.buffer().copy_to(&copy.buffer()));
     Ok(copy)
 }
 
@@ -217,7 +219,7 @@ async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<
         call.elements(place.count(), place.ty())?
     };
     if !sum.is(&of(call.me())) {
-        of(call.me()).buffer().copy_to(&sum.buffer());
+        call.copied(of(call.me()).buffer().copy_to(&sum.buffer()));
     }
     for step in 1..call.size() {
         let (to, from) = (call.after(step), call.before(step));
@@ -225,7 +227,7 @@ async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<
             .await?;
     }
     if !sum.is(&place) {
-        sum.buffer().copy_to(&place.buffer());
+        call.copied(sum.buffer().copy_to(&place.buffer()));
     }
     Ok(())
 }

@@ -112,7 +112,8 @@ impl<'a> Part<'a> {
             let mut sum = self.ours.part(number * self.each, self.each);
             for branch in 0..self.below.len() {
                 let theirs = self.room(number, branch);
-                work.op.combine(&sum, &theirs)?;
+                self.call
+                    .combine_part(&work.op, &sum, &theirs, self.ours.bytes())?;
                 sum = theirs;
             }
             if let Some(above) = above {
@@ -120,7 +121,7 @@ impl<'a> Part<'a> {
             } else if let Some(result) = result {
                 let place = result.part(number * self.each, self.each);
                 if !place.is(&sum) {
-                    sum.buffer().copy_to(&place.buffer());
+                    self.call.copied(sum.buffer().copy_to(&place.buffer()));
                 }
             }
         }

@@ -49,17 +49,17 @@ impl Reduction {
             (None, None) => call.elements(0, &datatype::Predefined::BYTE.into())?,
         };
         if let Some(send) = &self.send {
-            send.buffer().copy_to(&into.buffer());
+            call.copied(send.buffer().copy_to(&into.buffer()));
         }
         Ok(into)
     }
 
     /// Copies the result to `receive`, if it is not there already.
-    pub(super) fn deliver(&self, result: &Elements) {
+    pub(super) fn deliver(&self, call: &Call<'_>, result: &Elements) {
         if let Some(receive) = &self.receive
             && !receive.is(result)
         {
-            result.buffer().copy_to(&receive.buffer());
+            call.copied(result.buffer().copy_to(&receive.buffer()));
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) async fn run(
 
 pub(super) fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
     let copy = call.elements(of.count(), of.ty())?;
-    of.buffer().copy_to(&copy.buffer());
+    call.copied(of.buffer().copy_to(&copy.buffer()));
     Ok(copy)
 }
 
@@ -53,7 +53,7 @@ async fn recursive_doubling(
     // Does `receive` hold a sum of earlier ranks yet?
     let mut begun = !exclusive;
     if begun && !receive.is(ours) {
-        ours.buffer().copy_to(&receive.buffer());
+        call.copied(ours.buffer().copy_to(&receive.buffer()));
     }
     let mut distance = 1;
     while distance < call.size() {
@@ -63,14 +63,14 @@ async fn recursive_doubling(
                 .await?;
             if partner < call.me() {
                 if begun {
-                    work.op.combine(&theirs, receive)?;
+                    call.combine(&work.op, &theirs, receive)?;
                 } else {
-                    theirs.buffer().copy_to(&receive.buffer());
+                    call.copied(theirs.buffer().copy_to(&receive.buffer()));
                     begun = true;
                 }
-                work.op.combine(&theirs, &block)?;
+                call.combine(&work.op, &theirs, &block)?;
             } else {
-                work.op.combine(&block, &theirs)?;
+                call.combine(&work.op, &block, &theirs)?;
                 std::mem::swap(&mut block, &mut theirs);
             }
         }
@@ -90,12 +90,12 @@ async fn chain(
     let (first, last) = (call.me() == 0, call.me() + 1 == call.size());
     if !exclusive {
         if !receive.is(ours) {
-            ours.buffer().copy_to(&receive.buffer());
+            call.copied(ours.buffer().copy_to(&receive.buffer()));
         }
         if !first {
             let before = call.elements(ours.count(), ours.ty())?;
             call.receive(call.me() - 1, before.buffer())?.await?;
-            work.op.combine(&before, receive)?;
+            call.combine(&work.op, &before, receive)?;
         }
         return if last {
             Ok(())
@@ -106,7 +106,7 @@ async fn chain(
     let through = copy(call, ours)?;
     if !first {
         call.receive(call.me() - 1, receive.buffer())?.await?;
-        work.op.combine(receive, &through)?;
+        call.combine(&work.op, receive, &through)?;
     }
     if last {
         Ok(())

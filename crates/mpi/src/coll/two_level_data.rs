@@ -121,9 +121,9 @@ impl Packed {
     }
 
     /// Copies the blocks of all members but `except` to their places.
-    fn unpack(&self, all: &Blocks, except: Option<usize>) {
+    fn unpack(&self, call: &Call<'_>, all: &Blocks, except: Option<usize>) {
         for member in (0..self.places.len()).filter(|&member| Some(member) != except) {
-            self.block(member).copy_to(&all.part(member));
+            call.copied(self.block(member).copy_to(&all.part(member)));
         }
     }
 }
@@ -159,7 +159,7 @@ pub(super) async fn gather(
             gather_here,
         )
         .await?;
-        packed.unpack(all, ours.is_none().then_some(root));
+        packed.unpack(call, all, ours.is_none().then_some(root));
         return Ok(());
     }
     let bundle = call.bytes(bytes * inside.size())?;
@@ -188,7 +188,7 @@ pub(super) async fn scatter(
     {
         let packed = Packed::new(call, &levels, all, None)?;
         for member in 0..call.size() {
-            all.part(member).copy_to(&packed.block(member));
+            call.copied(all.part(member).copy_to(&packed.block(member)));
         }
         let of_hosts = packed.of_hosts(&levels);
         let here = Blocks::even(of_hosts.part(levels.host), inside.size());
@@ -233,7 +233,7 @@ pub(super) async fn allgather(call: &Call<'_>, all: &Blocks) -> Result<()> {
     }
     bcast::flat(&inside, &packed.room, 0).await?;
     if !in_place {
-        packed.unpack(all, Some(call.me()));
+        packed.unpack(call, all, Some(call.me()));
     }
     Ok(())
 }
@@ -248,8 +248,10 @@ pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()>
     let room = call.bytes(all.total())?;
     let columns = Blocks::even(room, parts);
     let own = Blocks::even(columns.part(inside.me()), hosts.len());
-    all.part(call.me())
-        .copy_to(&own.part(shape.host_of(call.me())));
+    call.copied(
+        all.part(call.me())
+            .copy_to(&own.part(shape.host_of(call.me()))),
+    );
     if let Some(column) = Column::of(call, parts) {
         allgather::flat(&column.across(call), None, &own).await?;
     }
@@ -258,7 +260,7 @@ pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()>
         for (place, &member) in host.iter().enumerate() {
             if member as usize != call.me() {
                 let block = columns.part(place).slice(number * each, each);
-                block.copy_to(&all.part(member as usize));
+                call.copied(block.copy_to(&all.part(member as usize)));
             }
         }
     }
@@ -305,7 +307,7 @@ pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Bloc
                 .part(sender)
                 .slice(receiver as usize * each, each);
             let number = sender * members.len() + place;
-            block.copy_to(&leaving.part(host).slice(number * each, each));
+            call.copied(block.copy_to(&leaving.part(host).slice(number * each, each)));
         }
     }
     alltoall::flat(&across, &leaving, &arriving).await?;
@@ -317,10 +319,12 @@ pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Bloc
             let block = arriving
                 .part(host)
                 .slice((place * here + receiver) * each, each);
-            block.copy_to(
-                &for_members
-                    .part(receiver)
-                    .slice(sender as usize * each, each),
+            call.copied(
+                block.copy_to(
+                    &for_members
+                        .part(receiver)
+                        .slice(sender as usize * each, each),
+                ),
             );
         }
     }

@@ -256,7 +256,7 @@ pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> 
             false => result.clone(),
         };
         if exclusive && inside.me() > 0 {
-            work.op.combine(result, &sum)?;
+            call.combine(&work.op, result, &sum)?;
         }
         let of_hosts = Reduction {
             send: Some(sum),
@@ -270,8 +270,8 @@ pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> 
     }
     bcast::flat(&inside, &before.buffer(), levels.leader()).await?;
     if exclusive && inside.me() == 0 {
-        before.buffer().copy_to(&result.buffer());
+        call.copied(before.buffer().copy_to(&result.buffer()));
         return Ok(());
     }
-    work.op.combine(&before, result)
+    call.combine(&work.op, &before, result)
 }

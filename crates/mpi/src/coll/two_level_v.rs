@@ -143,7 +143,7 @@ async fn take_all(
         }
     }
     if let Some(ours) = ours {
-        ours.copy_to(&all.part(me));
+        call.copied(ours.copy_to(&all.part(me)));
     }
     for (members, bundle, receiving) in bundles {
         receiving.await?;
@@ -153,7 +153,7 @@ async fn take_all(
                 return Err(wrong_length(member, sent, part.len()));
             }
             if let Some(block) = bundle.block(place) {
-                block.copy_to(&part);
+                call.copied(block.copy_to(&part));
             }
         }
     }
@@ -213,7 +213,7 @@ async fn collect(call: &Call<'_>, inside: &Call<'_>, ours: &Buffer) -> Result<Bu
         .map(|(place, block)| inside.receive(place, block))
         .collect();
     if let Some(own) = bundle.block(inside.me()) {
-        ours.copy_to(&own);
+        call.copied(ours.copy_to(&own));
     }
     for receiving in blocks? {
         receiving.await?;
@@ -262,7 +262,7 @@ async fn give_all(
             for ((place, member), bytes) in members.clone().enumerate().zip(lengths) {
                 set_length(&announced.slice(place * LENGTH, LENGTH), bytes);
                 if let Some(block) = filled.block(place) {
-                    all.part(member).copy_to(&block);
+                    call.copied(all.part(member).copy_to(&block));
                 }
             }
             sending.push(across.send(host, announced)?);
@@ -277,7 +277,7 @@ async fn give_all(
         }
     }
     if let Some(ours) = ours {
-        all.part(me).copy_to(ours);
+        call.copied(all.part(me).copy_to(ours));
     }
     for one in sending {
         one.await?;
@@ -325,7 +325,7 @@ async fn take_own(call: &Call<'_>, levels: &Levels<'_>, ours: &Buffer, root: usi
     match own_way {
         Some(receiving) => receiving.await,
         None => {
-            record.slice(LENGTH, usize::MAX).copy_to(ours);
+            call.copied(record.slice(LENGTH, usize::MAX).copy_to(ours));
             Ok(())
         }
     }

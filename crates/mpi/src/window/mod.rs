@@ -44,6 +44,7 @@ use std::sync::Arc;
 
 use channel::Router;
 use datatype::Pool;
+use datatype::local_work::Meter;
 
 pub(crate) use direct::Direct;
 pub use direct::NearPlace;
@@ -170,6 +171,8 @@ pub struct Window {
     completes: BTreeMap<u32, u64>,
     /// The first failure that no call has reported.
     failure: Option<Error>,
+    /// The meter of accumulates, on a modelled machine.
+    pub(crate) meter: Option<Arc<Meter>>,
 }
 
 /// Operations of this rank on a window by the way that they took.
@@ -223,6 +226,7 @@ impl Window {
             posts: BTreeMap::new(),
             completes: BTreeMap::new(),
             failure: None,
+            meter: None,
         }
     }
 

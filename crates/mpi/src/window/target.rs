@@ -10,6 +10,7 @@
 //! - the answer to a flush leaves once every operation before it is applied;
 //! - returned data leave once their operation is applied, so they answer for it.
 
+use datatype::local_work::LocalWork;
 use datatype::{Buffer, Op, Type, reduce};
 
 use super::locks::LockKind;
@@ -265,6 +266,9 @@ impl Window {
                     _ => None,
                 };
                 reduce::reduce_into(op, basic, data, place, 0)?;
+                if let Some(meter) = &self.meter {
+                    meter.add(LocalWork::Combine(op, basic), data.len(), data.len());
+                }
                 old.map_or(Ok(()), |old| self.give_back(ports, from, &old))
             }
             Kind::CompareAndSwap => {

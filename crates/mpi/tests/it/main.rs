@@ -22,6 +22,7 @@ mod intercommunicators;
 mod last_path;
 mod layers;
 mod learned_collectives;
+mod local_work;
 mod messages;
 mod profiled;
 mod programs;

@@ -2,7 +2,7 @@
 
 use super::super::Done;
 use crate::call_guard::Running;
-use crate::callback::{DatarepConversionFunction as Function, DatarepExtent};
+use crate::callback::{self, DatarepConversionFunction as Function, DatarepExtent};
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_CONVERSION, MPI_MAX_DATAREP_STRING, MPI_SUCCESS};
 use crate::error::Error;
 use crate::handle::Datatype;
@@ -53,7 +53,9 @@ impl RepresentationFunctions for UserFunctions {
         let mut extent = 0;
         let extra_state = with_exposed_provenance_mut(self.extra_state);
         // SAFETY: the user's function, called with the arguments of MPI 5.0 §14.5.3.
-        let code = unsafe { function(Datatype(basic.handle()), &raw mut extent, extra_state) };
+        let code = callback::run(|| unsafe {
+            function(Datatype(basic.handle()), &raw mut extent, extra_state)
+        });
         succeeded("extent", code)?;
         match extent {
             0.. => Ok(extent),
@@ -88,12 +90,16 @@ impl UserFunctions {
                 };
                 // SAFETY: the user's function, called with the arguments of MPI 5.0 §14.5.3: the
                 // memory of the access, and as many bytes as the extents of its elements need.
-                unsafe { function(memory, datatype, count, bytes, 0, extra_state) }
+                callback::run(|| unsafe {
+                    function(memory, datatype, count, bytes, 0, extra_state)
+                })
             }
             Function::Large(function) => {
                 let function = function?;
                 // SAFETY: as above.
-                unsafe { function(memory, datatype, count as i64, bytes, 0, extra_state) }
+                callback::run(|| unsafe {
+                    function(memory, datatype, count as i64, bytes, 0, extra_state)
+                })
             }
         };
         Some(succeeded(what, code))

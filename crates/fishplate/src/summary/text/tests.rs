@@ -8,6 +8,8 @@ fn four_ranks() -> Summary {
         mpi_s,
         compute_s: 0.01 - mpi_s,
         wait_s: Some(mpi_s / 2.0),
+        inside_s: 0.0,
+        thread_s: 0.0,
     };
     let procedure = |name: &str, calls, seconds| ProcedureUse {
         name: name.into(),

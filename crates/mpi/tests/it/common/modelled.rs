@@ -9,7 +9,7 @@ use fabric::catalogue::Catalogue;
 use model::config::MachineConfig;
 use model::trace::Span;
 use model::{MachineModel, ModelNode};
-use mpi::{Rank, Wiring};
+use mpi::{Rank, Wiring, WorkTimes};
 use pmi::{Hosts, Standalone};
 use sim::Turn;
 use sim::coroutines::{Plan, run_then};
@@ -126,6 +126,7 @@ fn run_ranks(
                 ..Peers::new(rank, size)
             },
             bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts[..size].to_vec()))),
+            work: WorkTimes::default(),
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
         let rank = Rank::new(Some(wiring), knobs).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use channel::Peers;
 use device::{Node, Placement};
-use mpi::{Rank, Wiring};
+use mpi::{Rank, Wiring, WorkTimes};
 use pmi::{Hosts, Standalone};
 use testdevice::strict::{self, Setup};
 
@@ -177,6 +177,7 @@ fn run_over(
                     ..Peers::new(rank, known).sharing(hosts.beside(rank), segment)
                 },
                 bootstrap: Arc::new(Standalone::new(rank, hosts)),
+                work: WorkTimes::default(),
             };
             let state = Arc::new(Rank::new(Some(wiring), knobs).unwrap());
             let ended = catch_unwind(AssertUnwindSafe(|| {

@@ -45,9 +45,9 @@ fn timed(rank: &Arc<Rank>, path: &Path, part: &impl Fn(&Arc<Rank>, u32, FileMemo
     let file = open(rank, path, &[]).unwrap();
     let mut data = vec![rank.rank() as u8; BYTES];
     barrier(rank);
-    let before = rank.virtual_time().unwrap().0;
+    let before = rank.virtual_time().unwrap().now;
     part(rank, file, memory(&mut data, 1));
-    let time = (rank.virtual_time().unwrap().0 - before) / 1000;
+    let time = (rank.virtual_time().unwrap().now - before) / 1000;
     rank.file_close("MPI_File_close", file).unwrap();
     time
 }
