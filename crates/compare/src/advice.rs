@@ -398,7 +398,7 @@ mod tests {
             ranks,
             outcome: Outcome::Ran(Box::new(summary)),
             bounds: Some(Bounds {
-                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0],
+                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             }),
             start: Some(0.0),
             prediction: None,

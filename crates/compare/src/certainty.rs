@@ -236,7 +236,7 @@ mod tests {
             ranks: 8,
             outcome: Outcome::Ran(Box::new(summary)),
             bounds: Some(Bounds {
-                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0],
+                shares: [1.0 - network, 0.0, network, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             }),
             start: Some(0.0),
             prediction: None,
