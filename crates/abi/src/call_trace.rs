@@ -170,7 +170,7 @@ impl Watch {
     pub fn finish(&self, rank: &Rank) {
         let inner = self.lock();
         if inner.measured().is_some() {
-            rank.mpi.keep_local_work();
+            rank.mpi.keep_local_work(processor_time);
         }
         if let Some(profile) = &inner.profile {
             profile.finish(rank);

@@ -1,6 +1,6 @@
 //! The machine on which a rank lives, and its time: virtual on a modelled one.
 
-use datatype::local_work::Meter;
+use datatype::local_work::{Clock, Meter};
 use device::{Effort, Note, ProgramCall, VirtualTime};
 
 use crate::rdma::Rdma;
@@ -65,12 +65,13 @@ impl Machine<'_> {
         }
     }
 
-    /// Keeps the work of the rank on its own memory, as its meter has it, for a recording.
-    pub fn keep_local_work(&mut self, meter: &Meter) {
+    /// Keeps the work of the rank on its own memory, as its meter has it, for a recording. Times are
+    /// measured by `clock`.
+    pub fn keep_local_work(&mut self, meter: &Meter, clock: Clock) {
         let Some(accounting) = self.0.as_mut().and_then(|rdma| rdma.node().accounting()) else {
             return;
         };
-        for row in meter.rows(|kind, class| accounting.is_new_work(kind, class)) {
+        for row in meter.rows(clock, |kind, class| accounting.is_new_work(kind, class)) {
             accounting.keep_local_work(row);
         }
     }

@@ -97,25 +97,6 @@ impl Ideal {
     /// The changes of a machine that make it so.
     pub fn changes(self, machine: &Machine) -> Vec<Change> {
         let values = machine.sheet.values();
-        let of_host = |key: &str| {
-            let mut values = values.iter();
-            values.find(|value| value.kind == Host::KIND && value.key == key)
-        };
-        // Copies of messages are free, and work inside MPI is not: its rate stays what it was.
-        let kept = match of_host(LOCAL) {
-            None if matches!(
-                self,
-                Ideal::Bandwidth | Ideal::Everything | Ideal::Distributed
-            ) =>
-            {
-                of_host("copy")
-            }
-            _ => None,
-        };
-        let kept = kept.map(|copy| {
-            let path = copy.path.rsplit_once('.').map_or("", |(host, _)| host);
-            Change::new(&format!("{path}.{LOCAL}"), &copy.raw)
-        });
         let change = |value: &fabric::catalogue::NamedValue| {
             let (kind, ideal) = ideal(value.kind, value.key, &value.raw)?;
             let is_all = matches!(self, Ideal::Everything | Ideal::Distributed);
@@ -125,7 +106,7 @@ impl Ideal {
                 value: ideal.into(),
             })
         };
-        values.iter().filter_map(change).chain(kept).collect()
+        values.iter().filter_map(change).collect()
     }
 }
 
@@ -136,6 +117,7 @@ fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
         let value = if key == "latency" { "0 ns" } else { FAST };
         return Some((Ideal::Storage, value));
     }
+    // Copies of messages are free then, and work inside MPI is not.
     if part == Host::KIND && key == LOCAL {
         return None;
     }
@@ -299,6 +281,14 @@ impl Bounds {
         })
     }
 
+    /// A run that computes, but for this share of latency.
+    #[cfg(test)]
+    pub(crate) fn of_latency(share: f64) -> Bounds {
+        let mut bounds = Bounds { shares: [0.0; 11] };
+        (bounds.shares[0], bounds.shares[2]) = (1.0 - share, share);
+        bounds
+    }
+
     /// The share of the start.
     pub fn start(&self) -> f64 {
         self.shares[Bounds::START]
@@ -421,6 +411,8 @@ mod tests {
         let catalogue = Catalogue::builtin();
         let sheet = catalogue.sheet(System::KIND, "qdr").unwrap();
         let machine = Machine::new("qdr", sheet).unwrap();
+        let values = machine.sheet.values();
+        assert!(values.iter().any(|value| value.path == "host.local"));
         let rates = |ideal: Ideal| {
             let changes = ideal.changes(&machine);
             let of = |key: &str| {
@@ -430,11 +422,8 @@ mod tests {
             };
             (of("copy"), of("local"))
         };
-        let usual = machine.sheet.values();
-        let usual = usual.iter().find(|value| value.path == "host.copy");
-        let usual = Change::new("host.copy", &usual.unwrap().raw).value;
         for ideal in [Ideal::Bandwidth, Ideal::Everything] {
-            assert_eq!(rates(ideal), (Some(FAST.into()), Some(usual.clone())));
+            assert_eq!(rates(ideal), (Some(FAST.into()), None));
         }
         assert_eq!(rates(Ideal::Latency), (None, None));
     }

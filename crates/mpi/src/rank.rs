@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use channel::lock::{Guard, RankLock};
 use channel::{RankNode, Router, Transport, VirtualTime, Waiter};
-use datatype::local_work::{LocalWork, Meter};
+use datatype::local_work::{Clock, LocalWork, Meter};
 use datatype::{Buffer, Elements, Pool};
 use knobs::{CostSource, Knobs};
 use pmi::{Bootstrap, Hosts};
@@ -207,10 +207,11 @@ impl Rank {
         self.lock().router.machine().virtual_time()
     }
 
-    /// Keeps the kinds of work that this rank has done on its own memory, for a recording.
-    pub fn keep_local_work(&self) {
+    /// Keeps the kinds of work that this rank has done on its own memory, for a recording. Times are
+    /// measured by `clock`.
+    pub fn keep_local_work(&self, clock: Clock) {
         if let Some(meter) = &self.meter {
-            self.lock().router.machine().keep_local_work(meter);
+            self.lock().router.machine().keep_local_work(meter, clock);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rates::AMOUNT;
-use super::timing::measure;
+use super::timing::{Clock, measure};
 use super::{LocalWork, Rates, class};
 
 /// Bytes that the memory moves for a shorter run: a cache line.
@@ -70,7 +70,7 @@ impl Meter {
 
     /// The work that was done, if it is kept: the functions of the program with their times, and
     /// each other kind that `is_new` with its time on this computer, which is measured now.
-    pub fn rows(&self, mut is_new: impl FnMut(u64, u32) -> bool) -> Vec<Row> {
+    pub fn rows(&self, clock: Clock, mut is_new: impl FnMut(u64, u32) -> bool) -> Vec<Row> {
         let Some(used) = &self.used else {
             return Vec::new();
         };
@@ -79,7 +79,7 @@ impl Meter {
         for (&(code, class), &sums) in used.iter() {
             let [amount, picos] = match LocalWork::decode(code) {
                 Some(LocalWork::Function(_)) => sums,
-                Some(work) if is_new(code, class) => match measure(work, class) {
+                Some(work) if is_new(code, class) => match measure(work, class, clock) {
                     Some(picos) => [AMOUNT, picos],
                     None => continue,
                 },
@@ -142,6 +142,12 @@ mod tests {
         (Meter::new(owed.clone(), 100_000, rates, keeps), owed)
     }
 
+    /// Each reading is a millisecond after the one before.
+    fn clock() -> u64 {
+        static READINGS: AtomicU64 = AtomicU64::new(0);
+        READINGS.fetch_add(1_000_000, Ordering::Relaxed)
+    }
+
     fn taken(owed: &AtomicU64) -> u64 {
         owed.swap(0, Ordering::Relaxed)
     }
@@ -157,7 +163,10 @@ mod tests {
         meter.add_gaps(COLUMN, 1024, 1024);
         assert_eq!(taken(&owed), 700_000);
         meter.add(LocalWork::Function(0), 1024, 1024);
-        assert_eq!((taken(&owed), meter.rows(|_, _| true)), (0, Vec::new()));
+        assert_eq!(
+            (taken(&owed), meter.rows(|| 0, |_, _| true)),
+            (0, Vec::new())
+        );
     }
 
     #[test]
@@ -192,12 +201,15 @@ mod tests {
         meter.add_measured(3, 100, 9);
         assert_eq!(taken(&owed), 2 * 6250 + 16);
         let function = [LocalWork::Function(3).encode(), 6, 200, 16];
-        assert_eq!(meter.rows(|_, _| false), [function]);
+        assert_eq!(meter.rows(|| 0, |_, _| false), [function]);
         let mut asked = Vec::new();
-        let rows = meter.rows(|code, class| {
-            asked.push((code, class));
-            true
-        });
+        let rows = meter.rows(
+            || 0,
+            |code, class| {
+                asked.push((code, class));
+                true
+            },
+        );
         assert_eq!(asked, [(SUM.encode(), 12)]);
         assert_eq!(rows.len(), 2);
         assert!(rows[0][..3] == [SUM.encode(), 12, AMOUNT] && rows[0][3] > 0);

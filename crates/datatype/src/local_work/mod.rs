@@ -15,6 +15,7 @@ mod timing;
 
 pub use meter::{Meter, Row};
 pub use rates::Rates;
+pub use timing::Clock;
 
 use crate::op::Op;
 use crate::predefined::Predefined;

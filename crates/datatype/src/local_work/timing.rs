@@ -1,7 +1,5 @@
 //! The time of work on this computer, for a recording.
 
-use std::time::{Duration, Instant};
-
 use super::LocalWork;
 use super::rates::AMOUNT;
 use crate::buffer::Buffer;
@@ -13,20 +11,24 @@ use crate::{Predefined, external32};
 const LONGEST: usize = 32 << 20;
 /// The most memory that runs are spread over, in bytes.
 const WIDEST: usize = 128 << 20;
-/// The time of one sample, at least: many times the time of reading the clock.
-const SAMPLE: Duration = Duration::from_micros(20);
-/// Samples of each kind and class, at least and at most, and the time after which there are enough.
-const SAMPLES: (usize, usize, Duration) = (5, 33, Duration::from_millis(4));
+/// The time of one sample, at least, in nanoseconds: many times that of reading a clock.
+const SAMPLE: u64 = 50_000;
+/// Samples of each kind and class, at least and at most, and the nanoseconds after which there are
+/// enough.
+const SAMPLES: (usize, usize, u64) = (5, 33, 4_000_000);
+
+/// Nanoseconds of this processor's work so far.
+pub type Clock = fn() -> u64;
 
 /// The picoseconds of 1,024 bytes of work on a vector in the middle of a class. `None`: only the
 /// program knows its functions.
-pub(super) fn measure(work: LocalWork, class: u32) -> Option<u64> {
+pub(super) fn measure(work: LocalWork, class: u32, clock: Clock) -> Option<u64> {
     let length = 1usize.checked_shl(class).unwrap_or(LONGEST);
     let length = (length + length / 2).min(LONGEST);
     match work {
         LocalWork::Copy => {
             let (from, mut to) = (vec![1u8; length], vec![2u8; length]);
-            Some(per_amount(length, || {
+            Some(per_amount(length, clock, || {
                 to.copy_from_slice(std::hint::black_box(&from));
                 std::hint::black_box(&mut to);
             }))
@@ -35,20 +37,22 @@ pub(super) fn measure(work: LocalWork, class: u32) -> Option<u64> {
             let length = length.next_multiple_of(ty.bytes());
             // Zeros are numbers of every type, and remain what they are.
             let (input, mut inout) = (touched(length), touched(length));
-            Some(per_amount(length, || {
+            Some(per_amount(length, clock, || {
                 let done = reduce_bytes(op, ty, std::hint::black_box(&input), &mut inout);
                 debug_assert!(done.is_ok());
                 std::hint::black_box(&mut inout);
             }))
         }
-        LocalWork::Strided { run, stride } => strided(length, run as usize, stride as usize),
+        LocalWork::Strided { run, stride } => {
+            strided(length, (run as usize, stride as usize), clock)
+        }
         LocalWork::Convert => {
             let ty = Type::from(Predefined::DOUBLE);
             let length = length.next_multiple_of(ty.size());
             let (mut from, mut to) = (touched(length), touched(length));
             // SAFETY: the vector outlives the buffer, and nobody else uses it meanwhile.
             let buffer = unsafe { Buffer::dense(from.as_mut_ptr(), length) };
-            Some(per_amount(length, || {
+            Some(per_amount(length, clock, || {
                 let done = external32::pack(&ty, std::hint::black_box(&buffer), &mut to);
                 debug_assert!(done.is_ok());
                 std::hint::black_box(&mut to);
@@ -59,7 +63,7 @@ pub(super) fn measure(work: LocalWork, class: u32) -> Option<u64> {
 }
 
 /// The picoseconds of 1,024 bytes that are packed from runs.
-fn strided(length: usize, run: usize, stride: usize) -> Option<u64> {
+fn strided(length: usize, (run, stride): (usize, usize), clock: Clock) -> Option<u64> {
     let (run, stride) = (run.max(1), stride.max(run).max(1));
     let count = (length / run).clamp(1, (WIDEST / stride).max(1));
     let (span, length) = ((count - 1) * stride + run, count * run);
@@ -68,7 +72,7 @@ fn strided(length: usize, run: usize, stride: usize) -> Option<u64> {
     let (mut from, mut to) = (touched(span), touched(length));
     // SAFETY: the vector holds all runs and outlives the buffer, and nobody else uses it meanwhile.
     let buffer = unsafe { Buffer::new(from.as_mut_ptr(), 1, &ty) };
-    Some(per_amount(length, || {
+    Some(per_amount(length, clock, || {
         std::hint::black_box(&buffer).pack(0, &mut to);
         std::hint::black_box(&mut to);
     }))
@@ -82,32 +86,37 @@ fn touched(length: usize) -> Vec<u8> {
 }
 
 /// The picoseconds of 1,024 bytes of `work`, which works on `length` bytes: the median of samples.
-fn per_amount(length: usize, mut work: impl FnMut()) -> u64 {
-    work();
-    let started = Instant::now();
-    work();
-    let once = started.elapsed().max(Duration::from_nanos(1));
-    let times = SAMPLE
-        .as_nanos()
-        .div_ceil(once.as_nanos())
-        .clamp(1, 1 << 14) as u32;
-    let (least, most, enough) = SAMPLES;
-    let (started, mut samples) = (Instant::now(), Vec::new());
-    while samples.len() < least || samples.len() < most && started.elapsed() < enough {
-        let before = Instant::now();
+fn per_amount(length: usize, clock: Clock, mut work: impl FnMut()) -> u64 {
+    let mut time = |times: u64| {
+        let before = clock();
         (0..times).for_each(|_| work());
-        samples.push(before.elapsed());
+        clock().saturating_sub(before)
+    };
+    // The first time is that of cold caches.
+    time(1);
+    let times = SAMPLE.div_ceil(time(1).max(1)).clamp(1, 1 << 14);
+    let (least, most, enough) = SAMPLES;
+    let mut samples = Vec::new();
+    while samples.len() < least || samples.len() < most && samples.iter().sum::<u64>() < enough {
+        samples.push(time(times));
     }
     samples.sort_unstable();
+    let picos = u128::from(samples[samples.len() / 2]) * 1000 * u128::from(AMOUNT);
     let bytes = length.max(1) as u128 * u128::from(times);
-    let picos = samples[samples.len() / 2].as_nanos() * 1000;
-    u64::try_from(picos * u128::from(AMOUNT) / bytes).unwrap_or(u64::MAX)
+    u64::try_from(picos / bytes).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Op;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Each reading is a millisecond after the one before.
+    fn clock() -> u64 {
+        static READINGS: AtomicU64 = AtomicU64::new(0);
+        READINGS.fetch_add(1_000_000, Ordering::Relaxed)
+    }
 
     #[test]
     fn every_kind_but_a_function_has_a_time() {
@@ -122,8 +131,8 @@ mod tests {
             (of_zero, 10),
             (LocalWork::Convert, 6),
         ] {
-            assert!(measure(work, class) > Some(0), "{work}");
+            assert!(measure(work, class, clock) > Some(0), "{work}");
         }
-        assert_eq!(measure(LocalWork::Function(0), 3), None);
+        assert_eq!(measure(LocalWork::Function(0), 3, clock), None);
     }
 }
