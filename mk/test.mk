@@ -27,7 +27,7 @@ needs:
 	@scripts/needs.sh cc c++ python3 valgrind gfortran
 
 # One suite: tests/all.py says what each tests.
-SUITES := unit loom programs fortran launchers wrappers messages robust abis figures scores choice protocols counts tcp verbs documents rails mpi4py mpich
+SUITES := unit loom programs fortran launchers wrappers messages robust abis figures scores choice protocols counts tcp verbs documents rails skew mpi4py mpich
 .PHONY: $(SUITES)
 $(SUITES): stage
 	@python3 tests/all.py $@

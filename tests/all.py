@@ -140,6 +140,8 @@ def other_suites(full: bool) -> list[Step]:
         Step("messages", python("messages/run.py", *PREFIX), first=True),
         # Programs of ours and of others over two modelled rails, under each policy.
         Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
+        # Ranks that begin at different times, over modelled rails.
+        Step("skew", python("rails/skew.py", *PREFIX, *short)),
         # Pages of results, in a browser.
         *([Step("report", python("report/run.py", *PREFIX))] if full else []),
         # Installed and removed as users do it: make install, a Debian package, a container image.

@@ -90,7 +90,7 @@ MUTANTS = [
      "        if !link.life.is_live() {\n            return Ok(false);",
      "        if link.index() > 99 {\n            return Ok(false);"),
     ("dead-packets", "no packet is posted on a link that is not live", "endpoint.rs",
-     "            schedule.set_alive(on, false);\n", ""),
+     "            schedules.set_alive(on, false);\n", ""),
     ("known", "numbers that are known already change nothing", "known.rs",
      "            // Consumed already.\n            return true;",
      "            // Consumed already.\n            return false;"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::FileAccess;
 use crate::one_sided::OneSided;
-use crate::operation::{Collective, Topology};
+use crate::operation::{Collective, Form, Topology};
 use crate::sizes::SizeRange;
 
 /// A benchmark of MPI calls. The procedures are those of the OSU micro-benchmarks 7.4, except for
@@ -72,6 +72,16 @@ impl Benchmark {
             Benchmark::FirstTouch => Family::FirstTouch,
             Benchmark::Sweep | Benchmark::Sort => Family::Kernel,
             Benchmark::Collective(_) => Family::Collective,
+        }
+    }
+
+    /// Whether its ranks may begin an iteration at different times. In the others one rank waits
+    /// for the other anyway.
+    pub(crate) fn takes_skew(self) -> bool {
+        match self {
+            Benchmark::Bibw | Benchmark::Sweep | Benchmark::Sort => true,
+            Benchmark::Collective(collective) => collective.form == Form::Blocking,
+            _ => false,
         }
     }
 
@@ -158,6 +168,9 @@ pub(crate) struct WorkerPlan {
     pub(crate) iterations: Option<usize>,
     pub(crate) skip: Option<usize>,
     pub(crate) window: usize,
+    /// Every second rank, in turn, begins its iterations this many microseconds late. None: an
+    /// iteration follows the other.
+    pub(crate) skew: Option<f64>,
     pub(crate) validate: bool,
     /// `init` only: report the time of MPI_Init and the memory after it, which disturbs the
     /// wall-clock time.
@@ -192,6 +205,7 @@ impl WorkerPlan {
             iterations: None,
             skip: None,
             window: 64,
+            skew: None,
             validate: false,
             inspect: false,
             percentiles: Vec::new(),

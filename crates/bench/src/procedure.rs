@@ -60,12 +60,25 @@ pub(crate) trait Iteration {
 /// An [`Iteration`] with its repetition, as an object.
 pub(crate) trait Procedure {
     /// Repeats messages of `size` bytes and returns the seconds that this rank measured: one value
-    /// for all timed iterations together, or with `each` one for each.
-    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Timed>;
+    /// for all timed iterations together, or one for each.
+    fn repeat(&mut self, size: usize, repeats: Repeats, timing: Timing) -> Result<Timed>;
 
     /// Repeats messages of `size` bytes with computing for `pure` seconds during each; `None` if
     /// the benchmark has no such iterations.
     fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>>;
+}
+
+/// How iterations begin and are timed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Timing {
+    /// One behind the other, all together.
+    Together,
+    /// One behind the other, each for itself.
+    Each,
+    /// Each behind a barrier, with every second rank, in turn, this many seconds late. An iteration
+    /// is timed from the beginning of the late ranks, so that its time compares with one without a
+    /// skew.
+    Skewed(f64),
 }
 
 /// The times of a size's timed iterations on one rank.
@@ -83,10 +96,10 @@ pub(crate) struct Repeated<'a, I> {
 }
 
 impl<I: Iteration> Procedure for Repeated<'_, I> {
-    fn repeat(&mut self, size: usize, repeats: Repeats, each: bool) -> Result<Timed> {
+    fn repeat(&mut self, size: usize, repeats: Repeats, timing: Timing) -> Result<Timed> {
         self.iteration.prepare(size)?;
-        let timed = match each || self.validate || I::TIMED_EACH {
-            true => self.one_by_one(size, repeats),
+        let timed = match timing != Timing::Together || self.validate || I::TIMED_EACH {
+            true => self.one_by_one(size, repeats, timing),
             false => self.together(size, repeats),
         }?;
         self.iteration.finish()?;
@@ -115,7 +128,7 @@ impl<I: Iteration> Repeated<'_, I> {
         })
     }
 
-    fn one_by_one(&mut self, size: usize, repeats: Repeats) -> Result<Timed> {
+    fn one_by_one(&mut self, size: usize, repeats: Repeats, timing: Timing) -> Result<Timed> {
         let mut span = (0.0, 0.0);
         let mut seconds = Vec::with_capacity(repeats.iterations);
         for iteration in 0..repeats.skip + repeats.iterations {
@@ -127,9 +140,13 @@ impl<I: Iteration> Repeated<'_, I> {
             if iteration == repeats.skip {
                 self.iteration.start()?;
             }
-            let start = self.mpi.seconds();
+            let start = match timing {
+                Timing::Skewed(skew) => self.begin_skewed(iteration, skew)?,
+                Timing::Together | Timing::Each => self.mpi.seconds(),
+            };
             self.iteration.step(size)?;
-            let end = self.mpi.seconds();
+            // A rank that began early may have ended before the late ones began.
+            let end = self.mpi.seconds().max(start);
             if iteration >= repeats.skip {
                 if seconds.is_empty() {
                     span.0 = start;
@@ -145,6 +162,24 @@ impl<I: Iteration> Repeated<'_, I> {
         }
         Ok(Timed { seconds, span })
     }
+
+    /// Waits for all ranks, and on every second rank for `skew` seconds more. Returns the time at
+    /// which the late ranks begin.
+    fn begin_skewed(&self, iteration: usize, skew: f64) -> Result<f64> {
+        self.mpi.barrier()?;
+        let late = self.mpi.seconds() + skew;
+        if is_late(self.mpi.rank(), iteration) {
+            while self.mpi.seconds() < late {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(late)
+    }
+}
+
+/// A rank begins this iteration late: in turn the ranks of either parity.
+fn is_late(rank: usize, iteration: usize) -> bool {
+    (rank + iteration) % 2 == 1
 }
 
 const TAG_SYNCHRONISE: i32 = 93;
@@ -216,6 +251,14 @@ pub(crate) fn verify(found: &[u8], expected: impl Fn(usize) -> u8) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_two_neighbours_is_late_and_each_in_turn() {
+        for iteration in 0..4 {
+            assert_ne!(is_late(3, iteration), is_late(4, iteration));
+            assert_ne!(is_late(3, iteration), is_late(3, iteration + 1));
+        }
+    }
 
     #[test]
     fn a_wrong_byte_is_found_and_named() {

@@ -41,6 +41,8 @@ pub(crate) struct Measurement {
     /// The modelled machine, if any.
     pub(crate) fabric: Option<String>,
     pub(crate) ranks: usize,
+    /// The skew of every second rank in microseconds, if the user chose one.
+    pub(crate) skew: Option<f64>,
     pub(crate) size: usize,
     /// Whether its messages have a size.
     pub(crate) is_sized: bool,
@@ -102,6 +104,7 @@ impl Measurement {
             library: &self.library,
             fabric: self.fabric.as_deref(),
             ranks: self.ranks,
+            skew_us: self.skew,
             size: self.size,
             median: digits(self.median()),
             min: digits(stats::min(&self.rounds)),
@@ -126,6 +129,8 @@ struct Object<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     fabric: Option<&'a str>,
     ranks: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skew_us: Option<f64>,
     size: usize,
     median: f64,
     min: f64,
@@ -349,9 +354,14 @@ impl Rounds<'_> {
         Measurement {
             benchmark: format!("{}{part}", case.plan.benchmark.name()),
             library: library.name.clone(),
-            label: library.label.clone(),
+            // A column for each skew.
+            label: match case.plan.skew {
+                None => library.label.clone(),
+                Some(skew) => format!("{}, skew {skew} µs", library.label),
+            },
             fabric: library.fabric.clone(),
             ranks: case.ranks,
+            skew: case.plan.skew,
             size,
             is_sized: case.plan.benchmark.sized(),
             unit,
@@ -383,6 +393,7 @@ pub(crate) mod tests {
             label: label.into(),
             fabric: None,
             ranks: 2,
+            skew: None,
             size,
             is_sized: size > 0,
             unit,

@@ -21,7 +21,7 @@ use crate::message::{RankConditions, Sample, Start, WorkerMessage};
 use crate::one_sided;
 use crate::overlap::Overlap;
 use crate::plan::{Benchmark, Family, Repeats, WorkerPlan};
-use crate::procedure::{Procedure, synchronise};
+use crate::procedure::{Procedure, Timing, synchronise};
 use crate::pt2pt;
 
 /// The hidden subcommand of a worker; its arguments are those of [`main`].
@@ -173,7 +173,8 @@ fn first_touch(runner: &mut Runner) -> Result<()> {
     mpi.barrier()?;
     let before = memory::of_data()?;
     mpi.barrier()?;
-    let seconds = runner.procedure.repeat(size, repeats, false)?.seconds;
+    let timed = runner.procedure.repeat(size, repeats, Timing::Together)?;
+    let seconds = timed.seconds;
     // Pages are divided by the processes that have them: the other rank must still run.
     mpi.barrier()?;
     let after = memory::of_data()?;
@@ -225,9 +226,13 @@ impl<'a> Runner<'a> {
 
     fn sample(&mut self, size: usize) -> Result<Sample> {
         let repeats = self.afford(size)?;
-        let each = !self.plan.percentiles.is_empty();
+        let timing = match self.plan.skew {
+            Some(microseconds) => Timing::Skewed(microseconds * 1e-6),
+            None if self.plan.percentiles.is_empty() => Timing::Together,
+            None => Timing::Each,
+        };
         synchronise(self.mpi)?;
-        let timed = self.procedure.repeat(size, repeats, each)?;
+        let timed = self.procedure.repeat(size, repeats, timing)?;
         let mut seconds = timed.seconds;
         let mine = seconds.iter().sum::<f64>();
         // Percentiles are those of rank 0; the mean is over all ranks.
@@ -325,7 +330,7 @@ impl<'a> Runner<'a> {
             skip: 1,
             iterations: 4,
         };
-        let timed = self.procedure.repeat(size, pilot, false)?;
+        let timed = self.procedure.repeat(size, pilot, Timing::Together)?;
         let seconds: f64 = timed.seconds.iter().sum();
         let repeats = self
             .plan

@@ -66,6 +66,9 @@ fn hidden(name: &str) -> Vec<&'static str> {
     if benchmark.family() != Family::Bandwidth {
         all.push("window_size");
     }
+    if !benchmark.takes_skew() {
+        all.push("skew");
+    }
     if matches!(benchmark, Benchmark::OneSided(_)) {
         all.push("validation");
     }
@@ -131,6 +134,10 @@ fn examples(name: &str) -> Vec<&'static str> {
             " -m 64:4K --against /opt/mpich/lib/libmpi_abi.so.1",
         ],
         Some(Benchmark::MbwMr) => vec![" -n 4 -m 8:8", " -n 8 -W 128 --fabric qdr --ppn 4"],
+        Some(Benchmark::Bibw) => vec![
+            " -m 4K:4M",
+            " -m 1M:1M -W 2 --fabric fdr,2xqdr --skew 0,2,10",
+        ],
         Some(found) if found.family() == Family::Bandwidth => {
             vec![" -m 4K:4M", " -m 1M:1M -W 16 --fabric qdr,2xqdr"]
         }
@@ -190,6 +197,7 @@ mod tests {
         };
         assert!(shows("bw", "--beside") && !shows("init", "--beside"));
         assert!(shows("bw", "--window-size") && !shows("latency", "--window-size"));
+        assert!(shows("bibw", "--skew") && shows("sweep", "--skew") && !shows("bw", "--skew"));
         assert!(shows("bcast", "--message-size") && !shows("barrier", "--message-size"));
         assert!(!shows("init", "--iterations") && !shows("init", "--fabric"));
         assert!(!shows("table", "--fabric") && shows("table", "--against"));

@@ -189,6 +189,12 @@ pub(crate) struct MeasureOptions {
     /// Messages in flight (bw, bibw, mbw-mr) [default: 64]
     #[arg(short = 'W', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) window_size: Option<u64>,
+    /// Begin each iteration with a barrier, and let every second rank, in turn, begin this many
+    /// microseconds late (bibw, sweep, sort, blocking collectives); times count from the beginning of
+    /// the late ranks
+    #[arg(long, value_name = "MICROSECONDS,…", value_delimiter = ',', value_parser = decimal,
+        conflicts_with = "every_choice")]
+    pub(crate) skew: Vec<f64>,
     /// Check the data of every iteration
     #[arg(short = 'c', long)]
     pub(crate) validation: bool,
@@ -284,22 +290,45 @@ pub(crate) struct TableOptions {
 impl MeasureOptions {
     pub(crate) fn cases(&self, benchmark: Benchmark) -> Result<Vec<Case>> {
         let plan = self.plan(benchmark)?;
-        if self.choice.trace.is_some() && self.ranks.len() * self.choice.fabric.len() > 1 {
+        let skews = self.skews(benchmark)?;
+        if self.choice.trace.is_some()
+            && self.ranks.len() * self.choice.fabric.len() * skews.len() > 1
+        {
             bail!(
-                "--trace: a trace holds one run; give a single --fabric and a single number of ranks"
+                "--trace: a trace holds one run; give a single --fabric, number of ranks and --skew"
             );
         }
         if self.explain && self.ranks.len() > 1 {
             bail!("--explain: one number of ranks is explained at a time");
         }
-        let case = |&ranks: &usize| {
+        let mut cases = Vec::new();
+        for &ranks in &self.ranks {
             benchmark.check_ranks(ranks)?;
-            Ok(Case {
-                plan: plan.clone(),
+            cases.extend(skews.iter().map(|&skew| Case {
+                plan: WorkerPlan {
+                    skew,
+                    ..plan.clone()
+                },
                 ranks,
-            })
-        };
-        self.ranks.iter().map(case).collect()
+            }));
+        }
+        Ok(cases)
+    }
+
+    /// The skews to measure, in microseconds. Without the option there is one case, of iterations
+    /// that follow each other.
+    fn skews(&self, benchmark: Benchmark) -> Result<Vec<Option<f64>>> {
+        let name = benchmark.name();
+        match &self.skew[..] {
+            [] => Ok(vec![None]),
+            _ if !benchmark.takes_skew() => {
+                bail!("--skew is not for {name}: one of its ranks waits for the other anyway")
+            }
+            all => match all.iter().find(|skew| **skew < 0.0) {
+                Some(wrong) => bail!("--skew {wrong}: valid are microseconds from 0"),
+                None => Ok(all.iter().copied().map(Some).collect()),
+            },
+        }
     }
 
     fn plan(&self, benchmark: Benchmark) -> Result<WorkerPlan> {

@@ -68,6 +68,7 @@ impl From<Figure> for Measurement {
             library: MACHINE.into(),
             label: MACHINE.into(),
             fabric: None,
+            skew: None,
             ranks: if figure.name.starts_with("memcpy") {
                 1
             } else {

@@ -1,7 +1,7 @@
 //! The bulk engine: the transfers of a rank, and the notices that peers owe it.
 //!
 //! It posts nothing itself; `transfers` drives it. The transfers of one peer are posted in the
-//! order in which they were started.
+//! order in which they were started; over several links writes and reads have an order each.
 //!
 //! Invariant: an expected notice stands for one transfer, and is forgotten only when every part of
 //! the transfer has been reported or by `forget`. A notice that is not expected is a fault of the
@@ -13,7 +13,7 @@ use super::fence::Fence;
 use super::notice::{NOTICE_NUMBERS, NoticeWord, Shares};
 use super::qp_link::PieceId;
 use super::rail_set::RailSet;
-use super::transfer::{BulkTransfer, Unfinished};
+use super::transfer::{BulkTransfer, Flow, Unfinished};
 use crate::{Done, Family, Token};
 
 /// The receives that are reserved for one notice: one on each of these rails.
@@ -46,21 +46,36 @@ pub(super) enum Noticed {
     Unexpected,
 }
 
-/// The transfers of one peer that are not posted to their end, in the order in which they were
-/// started. The endpoint keeps it for the engine.
+/// The transfers of one peer that are not posted to their end, by flow, each in the order in which
+/// they were started. The endpoint keeps it for the engine.
+///
+/// On a single link both flows are one queue: the order of their starts.
 #[derive(Default)]
-pub(super) struct TransferQueue(VecDeque<usize>);
+pub(super) struct TransferQueue([VecDeque<usize>; Flow::COUNT]);
 
 impl TransferQueue {
-    /// The number of the first transfer that is not posted to its end.
+    /// Nothing waits.
     #[inline]
-    pub(super) fn first(&self) -> Option<usize> {
-        self.0.front().copied()
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(VecDeque::is_empty)
     }
 
-    /// The first transfer has been posted to its end.
-    pub(super) fn advance(&mut self) {
-        self.0.pop_front();
+    /// The number of the first transfer in the queue of a flow that is not posted to its end.
+    #[inline]
+    pub(super) fn first(&self, flow: Flow) -> Option<usize> {
+        self.0[flow as usize].front().copied()
+    }
+
+    /// The first transfer in the queue of a flow has been posted to its end.
+    pub(super) fn advance(&mut self, flow: Flow) {
+        self.0[flow as usize].pop_front();
+    }
+
+    /// Transfer `number`, of which nothing waited, has bytes that must be posted again.
+    fn put_back(&mut self, number: usize, flow: Flow) {
+        if self.0.iter().all(|queue| !queue.contains(&number)) {
+            self.0[flow as usize].push_front(number);
+        }
     }
 }
 
@@ -93,13 +108,14 @@ impl BulkEngine {
         self.started > 0
     }
 
-    /// Starts a transfer, behind the earlier transfers of its peer, whose queue is `queue`.
-    pub(super) fn start(&mut self, queue: &mut TransferQueue, transfer: BulkTransfer) {
+    /// Starts a transfer, behind the earlier ones in the queue of `flow` of its peer, whose queues
+    /// are `queue`.
+    pub(super) fn start(&mut self, queue: &mut TransferQueue, flow: Flow, transfer: BulkTransfer) {
         let number = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(None);
             self.transfers.len() - 1
         });
-        queue.0.push_back(number);
+        queue.0[flow as usize].push_back(number);
         self.started += 1;
         let of_peer = self.outstanding.entry(transfer.peer).or_default();
         of_peer[transfer.token.family as usize] += 1;
@@ -112,9 +128,10 @@ impl BulkEngine {
         unfinished.expect("a transfer is complete only after its last piece")
     }
 
-    /// A piece is complete, and with it every earlier piece on its link to the same peer.
-    pub(super) fn completed(&mut self, peer: usize, piece: &PieceId) {
+    /// A piece is complete, and with it every earlier piece of its queue pair. Returns its flow.
+    pub(super) fn completed(&mut self, peer: usize, piece: &PieceId) -> Flow {
         let unfinished = self.unfinished(piece.transfer);
+        let flow = unfinished.flow();
         let BulkTransfer {
             peer: of, token, ..
         } = *unfinished.transfer();
@@ -128,6 +145,7 @@ impl BulkEngine {
             }
             self.report(Done { peer, token });
         }
+        flow
     }
 
     /// Number of transfers of a family with `peer` that have not completed.
@@ -231,7 +249,9 @@ impl BulkEngine {
     ) {
         for piece in lost {
             match self.unfinished(piece.transfer).is_confirmed(piece, fence) {
-                true => self.completed(peer, piece),
+                true => {
+                    self.completed(peer, piece);
+                }
                 false => self.unfinished(piece.transfer).give_back(piece, carrier),
             }
         }
@@ -240,8 +260,8 @@ impl BulkEngine {
                 continue;
             };
             transfer.leave(link, carrier);
-            if !transfer.is_posted() && !queue.0.contains(&number) {
-                queue.0.push_front(number);
+            if !transfer.is_posted() {
+                queue.put_back(number, transfer.flow());
             }
         }
     }

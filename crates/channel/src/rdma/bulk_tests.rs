@@ -2,7 +2,7 @@ use device::Operation;
 
 use super::super::notice::tests::word;
 use super::super::rail_set::{KeyPair, RailKeys};
-use super::super::transfer::{Direction, LocalMemory, Piece, RailPair};
+use super::super::transfer::{Direction, Flow, LocalMemory, Piece, RailPair};
 use super::*;
 use crate::{RemoteKey, suite};
 
@@ -27,7 +27,12 @@ fn transfer(peer: usize, direction: Direction, len: u64, token: u64) -> BulkTran
 /// Gives everything to one link, as an endpoint with one link does, and posts one piece of at most
 /// 100 bytes.
 fn post(bulk: &mut BulkEngine, queue: &mut TransferQueue) -> Option<Piece> {
-    let unfinished = bulk.unfinished(queue.first()?);
+    post_of(bulk, queue, Flow::Out)
+}
+
+/// As `post`, for the transfers in the queue of a flow.
+fn post_of(bulk: &mut BulkEngine, queue: &mut TransferQueue, of: Flow) -> Option<Piece> {
+    let unfinished = bulk.unfinished(queue.first(of)?);
     if unfinished.is_undecided() {
         let left = unfinished.unassigned();
         unfinished.assign(0, left);
@@ -36,7 +41,7 @@ fn post(bulk: &mut BulkEngine, queue: &mut TransferQueue) -> Option<Piece> {
     let piece = unfinished.next_piece(0, RAILS, 100)?;
     unfinished.posted(&piece.id, piece.id.last);
     if unfinished.is_posted() {
-        queue.advance();
+        queue.advance(of);
     }
     Some(piece)
 }
@@ -45,7 +50,11 @@ fn post(bulk: &mut BulkEngine, queue: &mut TransferQueue) -> Option<Piece> {
 fn a_transfer_is_cut_and_only_its_last_piece_gives_notice_and_ends_it() {
     let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
     let notice = Some(77);
-    bulk.start(&mut queue, transfer(3, Direction::Write { notice }, 250, 5));
+    bulk.start(
+        &mut queue,
+        Flow::Out,
+        transfer(3, Direction::Write { notice }, 250, 5),
+    );
     let pieces: Vec<Piece> = std::iter::from_fn(|| post(&mut bulk, &mut queue)).collect();
     let shape = |piece: &Piece| {
         let Operation::Write { to, immediate } = piece.operation else {
@@ -76,7 +85,7 @@ fn transfers_of_a_peer_are_posted_in_order_and_do_not_wait_for_other_peers() {
     let mut queues: [TransferQueue; 3] = Default::default();
     for (peer, token) in [(1, 10), (2, 20), (1, 11)] {
         let transfer = transfer(peer, Direction::Read, 60, token);
-        bulk.start(&mut queues[peer], transfer);
+        bulk.start(&mut queues[peer], Flow::Out, transfer);
     }
     let ids = [2, 1, 1].map(|peer| post(&mut bulk, &mut queues[peer]).unwrap().id);
     assert!(
@@ -94,9 +103,27 @@ fn transfers_of_a_peer_are_posted_in_order_and_do_not_wait_for_other_peers() {
 }
 
 #[test]
+fn neither_flow_waits_for_the_other() {
+    let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
+    let write = transfer(1, Direction::Write { notice: None }, 60, 1);
+    bulk.start(&mut queue, Flow::In, transfer(1, Direction::Read, 250, 0));
+    bulk.start(&mut queue, Flow::Out, write);
+    let is_read = |piece: Piece| matches!(piece.operation, Operation::Read { .. });
+    assert_eq!(
+        post_of(&mut bulk, &mut queue, Flow::In).map(is_read),
+        Some(true)
+    );
+    let written = post_of(&mut bulk, &mut queue, Flow::Out).unwrap();
+    assert_eq!(bulk.completed(1, &written.id), Flow::Out);
+    let done = bulk.next_done(Family::Messages).unwrap();
+    assert_eq!(done.token, suite::token(1), "before the read");
+    assert!(queue.first(Flow::Out).is_none() && !queue.is_empty());
+}
+
+#[test]
 fn a_transfer_of_no_bytes_is_one_piece() {
     let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
-    bulk.start(&mut queue, transfer(1, Direction::Read, 0, 1));
+    bulk.start(&mut queue, Flow::Out, transfer(1, Direction::Read, 0, 1));
     let piece = post(&mut bulk, &mut queue).unwrap();
     assert!(piece.id.last && piece.local.len == 0);
     assert!(post(&mut bulk, &mut queue).is_none());
@@ -106,7 +133,11 @@ fn a_transfer_of_no_bytes_is_one_piece() {
 fn every_link_that_carried_a_part_gives_notice_and_names_their_number() {
     let (mut bulk, mut queue) = (BulkEngine::default(), TransferQueue::default());
     let notice = Some(3);
-    bulk.start(&mut queue, transfer(1, Direction::Write { notice }, 300, 1));
+    bulk.start(
+        &mut queue,
+        Flow::Out,
+        transfer(1, Direction::Write { notice }, 300, 1),
+    );
     let unfinished = bulk.unfinished(0);
     // Link 2 takes a piece while other bytes are unassigned; links 0 and 1 take the rest.
     assert_eq!(unfinished.assign(2, 100), 100);

@@ -197,9 +197,10 @@ fn sent_request(
             Ok(())
         }
         Note::Piece(piece) => {
-            all.transfers.bulk.completed(to, &piece);
-            if let Some(schedule) = &mut endpoint.schedule {
+            let flow = all.transfers.bulk.completed(to, &piece);
+            if let Some(schedules) = &mut endpoint.schedules {
                 let (polled_at, late) = all.polled.time();
+                let schedule = schedules.of(flow);
                 schedule.completed(index, piece.len.into(), polled_at, late);
             }
             all.transfers.post(&mut all.local, endpoint)

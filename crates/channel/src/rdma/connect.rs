@@ -29,7 +29,7 @@ use super::recovery;
 use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::RingSender;
-use super::schedule::Schedule;
+use super::schedule::Schedules;
 use super::srq_path;
 use super::wr_id::QpRole;
 use crate::{Error, Fault, Result};
@@ -101,10 +101,12 @@ fn open_link(
         // Receives for notices in the queue pair for packets.
         QueuePairs::Shared => SHARED_NOTICES,
     };
+    // A single link holds back neither writes nor reads.
+    let reads = notices == 0 && local.in_use.len() > 1;
     let messages = (MOST as usize + EMPTY).max(notices);
     let node = &mut *local.node;
     let rail = &mut local.rails[rail];
-    let completions = 2 * DEPTH as usize + receives.max(messages);
+    let completions = (2 + usize::from(reads)) * DEPTH as usize + receives.max(messages);
     let cq = rail.cq_for(node, completions)?;
     let (pool, receives, window) = match has_memory {
         true => {
@@ -122,6 +124,7 @@ fn open_link(
         receives,
         window,
         notices: rail.notice_srq(),
+        reads,
     };
     let link = Link::open(node, rail, to, index, &queues)?;
     rail.add_queue_pair(link.bulk.qp(), to, QpRole::Bulk);
@@ -289,7 +292,8 @@ fn connect_links(peer: &mut Peer, hello: &Hello) -> Result<()> {
         };
         let traits = links.iter().zip(links.iter().filter_map(partner));
         let traits = traits.map(|(link, theirs)| rails[link.rail()].to(theirs));
-        Schedule::new(&config.rails, &traits.collect::<Vec<_>>())
+        let traits: Vec<_> = traits.collect();
+        Schedules::new(&config.rails, &traits)
     });
     for link in lost {
         let rail = &mut rails[link.rail()];

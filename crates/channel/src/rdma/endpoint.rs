@@ -23,8 +23,9 @@ use super::rail_set::{RailKeys, RailSet};
 use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::{PostedSlot, RingSender};
-use super::schedule::Schedule;
+use super::schedule::Schedules;
 use super::srq_path::{MessagePlace, fit, memory_buffer};
+use super::transfer::Flow;
 use crate::{Error, Head, Result};
 
 /// The connection to one peer.
@@ -33,7 +34,7 @@ pub(super) struct Endpoint {
     /// One link for each pair of rails.
     links: Box<[Link]>,
     /// The choice of links. None: there is one link.
-    pub schedule: Option<Box<Schedule>>,
+    pub schedules: Option<Box<Schedules>>,
     /// The position of the link that control messages use.
     home: usize,
     /// The link that was chosen for the next packet, which had no room.
@@ -75,7 +76,7 @@ impl Endpoint {
         Endpoint {
             connection: Connection::Opening,
             links,
-            schedule: None,
+            schedules: None,
             home: 0,
             chosen: None,
             idle_polls: 0,
@@ -133,20 +134,29 @@ impl Endpoint {
         Ok(Some(Reserved::Links(reserved)))
     }
 
-    /// The links for transfers, their schedule, and the transfers that wait for them.
+    /// The links for transfers, their schedules, and the transfers that wait for them.
     pub(super) fn bulk_parts(
         &mut self,
-    ) -> (&mut [Link], Option<&mut Schedule>, &mut TransferQueue) {
-        let schedule = self.schedule.as_deref_mut();
-        (&mut self.links, schedule, &mut self.transfers)
+    ) -> (&mut [Link], Option<&mut Schedules>, &mut TransferQueue) {
+        let schedules = self.schedules.as_deref_mut();
+        (&mut self.links, schedules, &mut self.transfers)
     }
 
-    /// Keeps, of the links of this end, those for which `keep` says so, and starts the schedule.
+    /// The queue of a transfer that starts. A single link posts writes and reads in one order.
+    #[inline]
+    pub(super) fn queue_of(&self, flow: Flow) -> Flow {
+        match self.schedules {
+            None => Flow::Out,
+            Some(_) => flow,
+        }
+    }
+
+    /// Keeps, of the links of this end, those for which `keep` says so, and starts the schedules.
     /// Returns the others.
     pub(super) fn settle_links(
         &mut self,
         keep: impl Fn(&Link) -> bool,
-        schedule: impl FnOnce(&[Link]) -> Schedule,
+        schedules: impl FnOnce(&[Link]) -> Schedules,
     ) -> Vec<Link> {
         let all = std::mem::take(&mut self.links).into_vec();
         let (mut kept, lost): (Vec<Link>, Vec<Link>) = all.into_iter().partition(keep);
@@ -155,9 +165,9 @@ impl Endpoint {
         }
         self.links = kept.into();
         if self.links.len() > 1 {
-            let schedule = schedule(&self.links);
-            self.home = schedule.home();
-            self.schedule = Some(Box::new(schedule));
+            let schedules = schedules(&self.links);
+            self.home = schedules.out.home();
+            self.schedules = Some(Box::new(schedules));
         }
         lost
     }
@@ -166,11 +176,11 @@ impl Endpoint {
     /// has been posted.
     #[inline(always)]
     pub(super) fn choose(&mut self, node: &mut dyn Node, len: usize) -> usize {
-        match &mut self.schedule {
+        match &mut self.schedules {
             None => 0,
-            Some(schedule) => *self
+            Some(schedules) => *self
                 .chosen
-                .get_or_insert_with(|| schedule.packet(len, || node.now())),
+                .get_or_insert_with(|| schedules.out.packet(len, || node.now())),
         }
     }
 
@@ -193,9 +203,9 @@ impl Endpoint {
         if on == self.home {
             self.carried = self.carried.with(on);
         }
-        if others && let Some(schedule) = &mut self.schedule {
-            schedule.set_alive(on, false);
-            self.home = schedule.home();
+        if others && let Some(schedules) = &mut self.schedules {
+            schedules.set_alive(on, false);
+            self.home = schedules.out.home();
         }
         others
     }
@@ -228,17 +238,17 @@ impl Endpoint {
 
     /// Link `on` works again. If no other link does, the schedule leaves the last one that worked.
     pub(super) fn take_back_link(&mut self, on: usize) {
-        let Some(schedule) = &mut self.schedule else {
+        let Some(schedules) = &mut self.schedules else {
             return;
         };
         self.chosen = None;
-        schedule.set_alive(on, true);
+        schedules.set_alive(on, true);
         let home = &self.links[self.home];
         if !home.life.is_live() {
             if home.index() != on {
-                schedule.set_alive(home.index(), false);
+                schedules.set_alive(home.index(), false);
             }
-            self.home = schedule.home();
+            self.home = schedules.out.home();
         }
     }
 
@@ -360,11 +370,11 @@ impl Endpoint {
         else {
             return Ok(None);
         };
-        let on = match &mut self.schedule {
+        let on = match &mut self.schedules {
             None => 0,
-            Some(schedule) => *self
+            Some(schedules) => *self
                 .chosen
-                .get_or_insert_with(|| schedule.coalesced(len, || node.now())),
+                .get_or_insert_with(|| schedules.out.coalesced(len, || node.now())),
         };
         let link = &mut self.links[on];
         if link.control.held() + 1 >= DEPTH {

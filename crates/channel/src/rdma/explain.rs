@@ -21,7 +21,7 @@ pub(super) fn transport(mut layers: impl Iterator<Item = LinkLayer>) -> &'static
 /// The choice of rails for a message of `len` bytes to a peer, and the choices not taken.
 pub(super) fn rails(local: &mut Local, endpoint: Option<&Endpoint>, len: usize) -> RailChoice {
     let Some((endpoint, schedule)) =
-        endpoint.and_then(|endpoint| Some((endpoint, endpoint.schedule.as_ref()?)))
+        endpoint.and_then(|endpoint| Some((endpoint, &endpoint.schedules.as_ref()?.out)))
     else {
         return only_rail(local, endpoint, len);
     };

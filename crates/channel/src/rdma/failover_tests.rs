@@ -285,10 +285,11 @@ impl Pair {
             end.connections.transfers.bulk.describe();
             for link in endpoint.links() {
                 println!(
-                    "  {:?} held {} {}",
+                    "  {:?} held {} {} {:?}",
                     link.life,
                     link.control.held(),
-                    link.bulk.held()
+                    link.bulk.held(),
+                    link.reads.as_ref().map(|reads| reads.held()),
                 );
             }
             for moving in &self.moving[rank] {

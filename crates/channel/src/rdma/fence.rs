@@ -18,18 +18,45 @@ pub(super) enum LinkWord {
     /// The sender's end is drained.
     Fence(Fence),
     /// The sender wants the link back in this life.
-    Join { epoch: u32, address: NewAddress },
+    Join { epoch: u32, address: QpAddresses },
     /// The sender's end is connected in this life.
-    Joined { epoch: u32, address: NewAddress },
+    Joined { epoch: u32, address: QpAddresses },
     /// Probes of the sender have succeeded in this life.
     Alive { epoch: u32 },
 }
 
-/// The addresses of the queue pairs of a new life.
+/// The addresses of the queue pairs of one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct NewAddress {
+pub(super) struct QpAddresses {
     pub control: device::Address,
     pub bulk: device::Address,
+    /// None: reads have no queue pair of their own.
+    pub reads: Option<device::Address>,
+}
+
+impl QpAddresses {
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
+        for end in [self.control, self.bulk].iter().chain(&self.reads) {
+            bytes.extend(end.port.to_le_bytes());
+            bytes.extend(end.qp.to_le_bytes());
+        }
+    }
+
+    /// Reads what `encode` wrote, from the beginning of `bytes`. `reads`: with a queue pair for
+    /// reads.
+    pub(super) fn decode(bytes: &mut &[u8], reads: bool) -> Result<QpAddresses, String> {
+        let mut end = || -> Result<device::Address, String> {
+            Ok(device::Address {
+                port: u128::from_le_bytes(take(bytes)?),
+                qp: u32::from_le_bytes(take(bytes)?),
+            })
+        };
+        Ok(QpAddresses {
+            control: end()?,
+            bulk: end()?,
+            reads: reads.then(end).transpose()?,
+        })
+    }
 }
 
 /// The state of an end that has been drained: nothing that is confirmed here is written again.
@@ -79,11 +106,9 @@ const ALIVE: u8 = 3;
 impl LinkMessage {
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend([self.rails.0, self.rails.1]);
-        let address = |bytes: &mut Vec<u8>, address: &NewAddress| {
-            for end in [address.control, address.bulk] {
-                bytes.extend(end.port.to_le_bytes());
-                bytes.extend(end.qp.to_le_bytes());
-            }
+        let address = |bytes: &mut Vec<u8>, address: &QpAddresses| {
+            bytes.push(address.reads.is_some().into());
+            address.encode(bytes);
         };
         match &self.word {
             LinkWord::Fence(fence) => {
@@ -165,17 +190,11 @@ impl LinkMessage {
     }
 }
 
-fn address(from: &mut &[u8]) -> Result<NewAddress, String> {
-    let mut end = || -> Result<device::Address, String> {
-        Ok(device::Address {
-            port: u128::from_le_bytes(take(from)?),
-            qp: u32::from_le_bytes(take(from)?),
-        })
-    };
-    Ok(NewAddress {
-        control: end()?,
-        bulk: end()?,
-    })
+fn address(from: &mut &[u8]) -> Result<QpAddresses, String> {
+    match take(from)? {
+        [reads @ 0..=1] => QpAddresses::decode(from, reads == 1),
+        [other] => Err(format!("queue pairs of unknown kind {other}")),
+    }
 }
 
 /// The next `N` bytes.
@@ -194,10 +213,12 @@ mod tests {
     #[test]
     fn messages_come_back_as_they_were_and_nothing_else_does() {
         let address = |port, qp| device::Address { port, qp };
-        let address = NewAddress {
+        let address = QpAddresses {
             control: address(u128::MAX, 3),
             bulk: address(4, u32::MAX),
+            reads: None,
         };
+        let reads = Some(address.bulk);
         let fence = Fence {
             epoch: 9,
             received: 1 << 40,
@@ -211,7 +232,10 @@ mod tests {
             LinkWord::Fence(fence),
             LinkWord::Fence(Fence::default()),
             LinkWord::Join { epoch: 1, address },
-            LinkWord::Joined { epoch: 2, address },
+            LinkWord::Joined {
+                epoch: 2,
+                address: QpAddresses { reads, ..address },
+            },
             LinkWord::Alive { epoch: 3 },
         ] {
             let rails = (3, 1);

@@ -1,14 +1,14 @@
 //! The messages of the handshake, which ranks exchange out of band.
 
-use device::{Address, LinkLayer};
+use device::LinkLayer;
 
 use super::config::Config;
-use super::fence::{LinkMessage, take};
+use super::fence::{LinkMessage, QpAddresses, take};
 use super::pairing::Network;
 use super::rail_set::RailSet;
 
 /// The version of the ring's layout and of these messages.
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 
 /// Bits of the flags of a hello.
 const READY: u8 = 1;
@@ -19,6 +19,7 @@ const SHARED: u8 = 4;
 const ETHERNET: u8 = 1;
 const UNORDERED: u8 = 2;
 const INTERNET: u8 = 4;
+const READS: u8 = 8;
 
 /// A message of the handshake.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +70,7 @@ pub(super) struct LinkAddress {
     pub latency_ns: u32,
     /// The key of the memory that the peer writes to.
     pub rkey: u32,
-    pub control: Address,
-    pub bulk: Address,
+    pub queue_pairs: QpAddresses,
 }
 
 impl Hello {
@@ -92,15 +92,14 @@ impl Hello {
                 LinkLayer::Ethernet => ETHERNET,
                 LinkLayer::Internet => INTERNET,
             };
-            bytes.push(layer | (u8::from(link.unordered) * UNORDERED));
+            let reads = link.queue_pairs.reads.is_some();
+            let flags = (u8::from(link.unordered) * UNORDERED) | (u8::from(reads) * READS);
+            bytes.push(layer | flags);
             bytes.extend(link.network.subnet.to_le_bytes());
             bytes.extend(link.bandwidth.to_le_bytes());
             bytes.extend(link.latency_ns.to_le_bytes());
             bytes.extend(link.rkey.to_le_bytes());
-            for address in [link.control, link.bulk] {
-                bytes.extend(address.port.to_le_bytes());
-                bytes.extend(address.qp.to_le_bytes());
-            }
+            link.queue_pairs.encode(bytes);
         }
     }
 
@@ -142,8 +141,7 @@ impl Hello {
                 bandwidth: u64::from_le_bytes(take(bytes)?),
                 latency_ns: u32::from_le_bytes(take(bytes)?),
                 rkey: u32::from_le_bytes(take(bytes)?),
-                control: queue_pair(bytes)?,
-                bulk: queue_pair(bytes)?,
+                queue_pairs: QpAddresses::decode(bytes, flags & READS != 0)?,
             })
         };
         Ok(Hello {
@@ -211,15 +209,10 @@ impl HandshakeMessage {
     }
 }
 
-fn queue_pair(from: &mut &[u8]) -> Result<Address, String> {
-    Ok(Address {
-        port: u128::from_le_bytes(take(from)?),
-        qp: u32::from_le_bytes(take(from)?),
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use device::Address;
+
     use super::*;
 
     fn hello(rails: &[usize]) -> Hello {
@@ -238,8 +231,11 @@ mod tests {
             bandwidth: 1 << 40,
             latency_ns: 1000,
             rkey: u32::MAX - rail as u32,
-            control: address(u128::MAX - 3, 17),
-            bulk: address(rail as u128, u32::MAX),
+            queue_pairs: QpAddresses {
+                control: address(u128::MAX - 3, 17),
+                bulk: address(rail as u128, u32::MAX),
+                reads: (rails.len() > 1).then(|| address(7, rail as u32)),
+            },
         };
         Hello {
             config: Config::default(),

@@ -2,12 +2,13 @@
 
 use device::{Cq, Node, Operation, Qp, Remote, Srq};
 
-use super::fence::NewAddress;
+use super::fence::QpAddresses;
 use super::handshake::LinkAddress;
 use super::lifecycle::{LifeStage, Lifecycle};
 use super::pairing::Network;
 use super::qp_link::{Note, PieceId, QpLink, Queues};
 use super::rail::Rail;
+use super::transfer::Flow;
 use super::wr_id::QpRole;
 use crate::Result;
 
@@ -26,6 +27,11 @@ pub(super) struct Link {
     pub control: QpLink,
     /// For zero-copy transfers, so that a short packet never waits behind one.
     pub bulk: QpLink,
+    /// For reads, where both ends have several rails. A device starts the requests of a queue pair
+    /// in order, bounds the reads among them that have no answer, and reports completions in order:
+    /// in one queue pair a write would start and complete behind reads. None: reads go the way of
+    /// writes.
+    pub reads: Option<QpLink>,
     /// Both ends post their transfers to `control`.
     shares_control: bool,
     /// The receives without memory for the notices of a peer that posts its transfers to the queue
@@ -50,8 +56,11 @@ pub(super) struct Link {
     /// node's clock.
     pub probed: Option<u64>,
     /// The oldest expected completion of each queue pair, as a waiting rank has seen it.
-    seen: [Seen; 2],
+    seen: [Seen; MOST_QPS],
 }
+
+/// The queue pairs of a link, at most.
+const MOST_QPS: usize = 3;
 
 /// The oldest expected completion of a queue pair, and the time since which it is the same.
 #[derive(Clone, Copy, Default)]
@@ -86,6 +95,8 @@ pub(super) struct LinkQueues {
     pub window: u32,
     /// The receive queue for notices.
     pub notices: Srq,
+    /// Reads have a queue pair of their own.
+    pub reads: bool,
 }
 
 /// A link in use, and the node that carries out its requests.
@@ -113,7 +124,14 @@ impl Link {
             srq: Some(queues.notices),
             receives: 0,
         };
+        // Nothing is received: the smallest queue.
+        let nothing = Queues {
+            cq: queues.cq,
+            srq: None,
+            receives: 1,
+        };
         let mut open = |role, queues| QpLink::open(node, rail, peer, role, queues);
+        let reads = queues.reads.then_some(QpRole::Reads);
         Ok(Link {
             index,
             rail: rail.index(),
@@ -121,6 +139,7 @@ impl Link {
             unordered: rail.is_unordered(),
             control: open(QpRole::Control, packets)?,
             bulk: open(QpRole::Bulk, notices)?,
+            reads: reads.map(|role| open(role, nothing)).transpose()?,
             shares_control: false,
             shared_notices: None,
             pool: queues.pool.map_or(0, |(pool, _)| pool),
@@ -131,7 +150,7 @@ impl Link {
             lost_pieces: Vec::new(),
             receives_due: 0,
             probed: None,
-            seen: [Seen::default(); 2],
+            seen: [Seen::default(); MOST_QPS],
         })
     }
 
@@ -181,13 +200,28 @@ impl Link {
         self.shared_notices = Some(SharedNotices::default());
     }
 
-    /// The queue pair for transfers.
+    /// The queue pair for transfers of a flow.
     #[inline(always)]
-    pub(super) fn transfers(&mut self) -> &mut QpLink {
-        match self.shares_control {
-            true => &mut self.control,
-            false => &mut self.bulk,
+    pub(super) fn transfers(&mut self, flow: Flow) -> &mut QpLink {
+        match (flow, &mut self.reads) {
+            _ if self.shares_control => &mut self.control,
+            (Flow::In, Some(reads)) => reads,
+            _ => &mut self.bulk,
         }
+    }
+
+    /// All queue pairs.
+    fn queue_pairs(&self) -> impl Iterator<Item = &QpLink> {
+        [&self.control, &self.bulk].into_iter().chain(&self.reads)
+    }
+
+    fn queue_pairs_mut(&mut self) -> impl Iterator<Item = (QpRole, &mut QpLink)> {
+        let both = [
+            (QpRole::Control, &mut self.control),
+            (QpRole::Bulk, &mut self.bulk),
+        ];
+        let reads = self.reads.as_mut().map(|reads| (QpRole::Reads, reads));
+        both.into_iter().chain(reads)
     }
 
     /// Reserves a posted receive for a notice of a peer that posts its transfers to the queue pair
@@ -229,6 +263,10 @@ impl Link {
         match role {
             QpRole::Control => &mut self.control,
             QpRole::Bulk => &mut self.bulk,
+            QpRole::Reads => {
+                let reads = self.reads.as_mut();
+                reads.expect("only a link with a queue pair for reads reports on it")
+            }
         }
     }
 
@@ -247,31 +285,34 @@ impl Link {
             bandwidth: traits.bandwidth,
             latency_ns: traits.latency_ns.try_into().unwrap_or(u32::MAX),
             rkey,
-            control: self.control.address(node)?,
-            bulk: self.bulk.address(node)?,
+            queue_pairs: self.addresses(node)?,
         })
     }
 
-    /// Connects the queue pairs to the peer's, or begins to.
+    /// Connects the queue pairs to the peer's, or begins to. Without a partner at the peer the
+    /// queue pair for reads ends.
     pub(super) fn connect(&mut self, node: &mut dyn Node, peer: &LinkAddress) -> Result<()> {
         self.peer = PeerEnd {
             rail: peer.rail,
             key: peer.rkey,
             unordered: peer.unordered,
         };
-        let device = node.rail(self.rail);
-        self.is_new = false;
-        device.connect(self.control.qp(), Some(peer.control))?;
-        Ok(device.connect(self.bulk.qp(), Some(peer.bulk))?)
+        if peer.queue_pairs.reads.is_none()
+            && let Some(reads) = self.reads.take()
+        {
+            reads.close(node);
+        }
+        self.reconnect(node, &peer.queue_pairs)
     }
 
-    /// The device could not connect a queue pair. Both go back to RESET, so that nothing of the
+    /// The device could not connect a queue pair. All go back to RESET, so that nothing of the
     /// peer's arrives.
     pub(super) fn stay_unconnected(&mut self, node: &mut dyn Node, resets: bool) -> Result<()> {
         self.is_new = true;
         if resets {
-            self.control.renew(node, true)?;
-            self.bulk.renew(node, true)?;
+            for (_, queue_pair) in self.queue_pairs_mut() {
+                queue_pair.renew(node, true)?;
+            }
         }
         Ok(())
     }
@@ -279,8 +320,8 @@ impl Link {
     /// The device still connects a queue pair of this link. An error says why it cannot.
     pub(super) fn is_connecting(&self, node: &mut dyn Node) -> device::Result<bool> {
         let device = node.rail(self.rail);
-        for qp in [self.control.qp(), self.bulk.qp()] {
-            if device.state(qp)? == device::State::Connecting {
+        for queue_pair in self.queue_pairs() {
+            if device.state(queue_pair.qp())? == device::State::Connecting {
                 return Ok(true);
             }
         }
@@ -315,24 +356,27 @@ impl Link {
         Ok(())
     }
 
-    /// Takes both queue pairs to ERROR, and posts their markers.
+    /// Takes all queue pairs to ERROR, and posts their markers.
     pub(super) fn fail(&mut self, node: &mut dyn Node, peer: usize) -> Result<()> {
         self.probed = None;
-        self.control.fail(node, peer, QpRole::Control)?;
-        self.bulk.fail(node, peer, QpRole::Bulk)
+        let mut all = self.queue_pairs_mut();
+        all.try_for_each(|(role, queue_pair)| queue_pair.fail(node, peer, role))
     }
 
     /// A queue pair has reported no expected completion for `limit` nanoseconds, as far as earlier
     /// calls have seen.
     pub(super) fn is_stalled(&mut self, now: u64, limit: u64) -> bool {
-        let oldest = [self.control.oldest(), self.bulk.oldest()];
-        for (seen, oldest) in self.seen.iter_mut().zip(oldest) {
+        let mut all = self.seen;
+        let mut is_stalled = false;
+        for (seen, queue_pair) in all.iter_mut().zip(self.queue_pairs()) {
+            let oldest = queue_pair.oldest();
             if oldest.is_none() || oldest != seen.oldest {
                 *seen = Seen { since: now, oldest };
             }
+            is_stalled |= now.saturating_sub(seen.since) > limit;
         }
-        let mut seen = self.seen.iter();
-        seen.any(|seen| now.saturating_sub(seen.since) > limit)
+        self.seen = all;
+        is_stalled
     }
 
     /// The queue pairs are not connected.
@@ -340,18 +384,24 @@ impl Link {
         self.is_new
     }
 
-    /// Since `fail`, every completion of both queue pairs has been taken, or they are new.
+    /// Since `fail`, every completion of all queue pairs has been taken, or they are new.
     pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
         if self.is_new {
             return Ok(true);
         }
-        Ok(self.control.is_drained(node)? && self.bulk.is_drained(node)?)
+        for queue_pair in self.queue_pairs() {
+            if !queue_pair.is_drained(node)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Forgets the requests that have failed. The pieces of transfers among them are kept.
     pub(super) fn forget(&mut self) -> Vec<usize> {
         let mut messages = Vec::new();
-        let notes = self.control.forget().into_iter().chain(self.bulk.forget());
+        let all = self.queue_pairs_mut();
+        let notes: Vec<Note> = all.flat_map(|(_, own)| own.forget()).collect();
         for note in notes {
             match note {
                 Note::Piece(piece) => self.lost_pieces.push(piece),
@@ -364,9 +414,12 @@ impl Link {
         messages
     }
 
-    /// Makes the queue pairs new. Returns those that are gone.
+    /// Makes the queue pairs new. Returns those for packets and for transfers that are gone.
     pub(super) fn renew(&mut self, node: &mut dyn Node, resets: bool) -> Result<[Option<Qp>; 2]> {
         self.is_new = true;
+        if let Some(reads) = &mut self.reads {
+            reads.renew(node, resets)?;
+        }
         Ok([
             self.control.renew(node, resets)?,
             self.bulk.renew(node, resets)?,
@@ -374,31 +427,44 @@ impl Link {
     }
 
     /// The addresses of the queue pairs.
-    pub(super) fn new_address(&self, node: &mut dyn Node) -> Result<NewAddress> {
-        Ok(NewAddress {
+    pub(super) fn addresses(&self, node: &mut dyn Node) -> Result<QpAddresses> {
+        let reads = self.reads.as_ref();
+        Ok(QpAddresses {
             control: self.control.address(node)?,
             bulk: self.bulk.address(node)?,
+            reads: reads.map(|reads| reads.address(node)).transpose()?,
         })
     }
 
     /// Connects new queue pairs to the peer's.
-    pub(super) fn reconnect(&mut self, node: &mut dyn Node, peer: &NewAddress) -> Result<()> {
+    pub(super) fn reconnect(&mut self, node: &mut dyn Node, peer: &QpAddresses) -> Result<()> {
         self.is_new = false;
         let device = node.rail(self.rail);
         device.connect(self.control.qp(), Some(peer.control))?;
-        Ok(device.connect(self.bulk.qp(), Some(peer.bulk))?)
+        device.connect(self.bulk.qp(), Some(peer.bulk))?;
+        if let Some(reads) = &self.reads {
+            device.connect(reads.qp(), peer.reads)?;
+        }
+        Ok(())
     }
 
-    /// Marks the requests of both queue pairs as probes, or ends that.
+    /// Marks the requests of all queue pairs as probes, or ends that.
     pub(super) fn set_probing(&self, node: &mut dyn Node, probing: bool) -> Result<()> {
         let device = node.rail(self.rail);
-        device.set_probing(self.control.qp(), probing)?;
-        Ok(device.set_probing(self.bulk.qp(), probing)?)
+        for queue_pair in self.queue_pairs() {
+            device.set_probing(queue_pair.qp(), probing)?;
+        }
+        Ok(())
     }
 
     /// Every posted request is known to be complete.
     pub(super) fn is_idle(&self) -> bool {
-        self.control.held() == 0 && self.bulk.held() == 0
+        self.queue_pairs().all(|queue_pair| queue_pair.held() == 0)
+    }
+
+    /// No completion is expected.
+    pub(super) fn is_quiet(&self) -> bool {
+        !self.queue_pairs().any(QpLink::awaits)
     }
 
     /// Destroys the queue pairs, unless they are gone.
@@ -406,7 +472,7 @@ impl Link {
         if self.life.stage() == LifeStage::Ended {
             return;
         }
-        self.control.close(node);
-        self.bulk.close(node);
+        self.queue_pairs()
+            .for_each(|queue_pair| queue_pair.close(node));
     }
 }

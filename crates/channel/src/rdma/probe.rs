@@ -96,7 +96,7 @@ fn send(local: &mut Local, endpoint: &mut Endpoint, now: u64) -> Result<()> {
     let link = endpoint.home_mut();
     // An expected completion would report the loss of the path.
     let is_quiet = match answered {
-        true => !link.control.awaits() && !link.bulk.awaits(),
+        true => link.is_quiet(),
         false => link.probed.is_none(),
     };
     if !may_write || !is_quiet || !link.control.has_room() {

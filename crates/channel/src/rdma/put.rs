@@ -88,11 +88,11 @@ fn is_clear(all: &mut Connections, to: usize) -> Result<bool> {
 #[inline(always)]
 fn choose(all: &mut Connections, to: usize, len: usize) -> usize {
     let endpoint = all.endpoints.of(to);
-    if let Some(schedule) = &mut endpoint.schedule {
+    if let Some(schedules) = &mut endpoint.schedules {
         let polls = all.attention.idle_polls.wrapping_sub(endpoint.idle_polls);
         // A packet that had no room is behind others, however long the rank has polled.
         if polls >= IDLE && endpoint.chosen.is_none() {
-            schedule.idle();
+            schedules.out.idle();
         }
         endpoint.idle_polls = all.attention.idle_polls;
     }

@@ -64,7 +64,7 @@ pub(super) struct Rail {
     /// None: no endpoint uses this rail.
     notices: Option<NoticeQueue>,
     pools: Vec<Pool>,
-    /// The peer and the role of each queue pair.
+    /// The peer and the role of each queue pair that takes receives.
     queue_pairs: HashMap<Qp, (usize, QpRole)>,
 }
 

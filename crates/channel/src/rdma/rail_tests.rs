@@ -195,3 +195,59 @@ fn a_notice_comes_when_all_rails_have_carried_their_part() {
         }
     }
 }
+
+/// A device starts the requests of a queue pair in order, bounds the reads among them that have no
+/// answer, and reports their completions in order. So a write has another queue pair than reads,
+/// and its links have room for it however many reads wait.
+#[test]
+fn no_write_waits_behind_a_read() {
+    use crate::{Exposed, Family, NotifiedWrite, ZeroCopy};
+    use transfer::Flow;
+    for policy in POLICIES {
+        let mut both = over(2, 2, config_of(policy), &Setup::default()).into_iter();
+        let (mut a, mut b) = (both.next().unwrap(), both.next().unwrap());
+        put(&mut a, &mut b, [1, 0, 0]);
+        put(&mut b, &mut a, [2, 0, 0]);
+        let (mut ours, theirs) = (vec![0u8; 4 << 20], vec![7u8; 4 << 20]);
+        let to = suite::exposed(&mut a, 1, &suite::room(&mut ours), Exposed::ToWrite);
+        let from = suite::exposed(&mut b, 0, &suite::memory(&theirs), Exposed::ToRead);
+        let (sent, mut heard) = (vec![9u8; 64 << 10], vec![0u8; 64 << 10]);
+        let source = suite::exposed(&mut a, 1, &suite::memory(&sent), Exposed::ToRead);
+        let target = suite::exposed(&mut b, 0, &suite::room(&mut heard), Exposed::ToWrite);
+        let _ = a.read(1, &from.key(), &to, 0..theirs.len(), suite::token(1));
+        let notice = b.expect(0, suite::token(2)).unwrap().unwrap();
+        let _ = a
+            .write_notified(
+                1,
+                &source,
+                &target.key(),
+                sent.len(),
+                notice,
+                suite::token(3),
+            )
+            .unwrap();
+        let endpoint = a.connections.endpoints.get(1).unwrap();
+        let waits = |flow| endpoint.transfers.first(flow).is_some();
+        assert!(waits(Flow::In) && !waits(Flow::Out), "{policy:?}");
+        let held = |link: &link::Link| (link.bulk.held(), link.reads.as_ref().unwrap().held());
+        let held: Vec<_> = endpoint.links().iter().map(held).collect();
+        assert!(held.iter().any(|(writes, _)| *writes > 0), "{held:?}");
+        assert!(held.iter().any(|(_, reads)| *reads > 0), "{held:?}");
+        let mut done = Vec::new();
+        while done.len() < 3 {
+            for end in [&mut a, &mut b] {
+                suite::take(end, |_, _, _| ()).unwrap();
+                done.extend(end.done(Family::Messages).map(|done| done.token.id));
+            }
+        }
+        done.sort_unstable();
+        assert_eq!(done, [1, 2, 3]);
+        for (end, exposure) in [(&mut a, to), (&mut b, from)] {
+            end.retract(exposure).unwrap();
+        }
+        for (end, exposure) in [(&mut a, source), (&mut b, target)] {
+            end.retract(exposure).unwrap();
+        }
+        assert_eq!((&ours, &heard), (&theirs, &sent));
+    }
+}

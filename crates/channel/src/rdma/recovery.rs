@@ -10,7 +10,7 @@ use super::completions;
 use super::connection::Connection;
 use super::credit::GRANTS;
 use super::failover::{begin_draining, end_unconnected, give_up};
-use super::fence::{Fence, LinkMessage, LinkWord, NewAddress};
+use super::fence::{Fence, LinkMessage, LinkWord, QpAddresses};
 use super::last_path;
 use super::lifecycle::LifeStage;
 use super::link::Link;
@@ -256,7 +256,7 @@ fn retry(peer: &mut Peer, index: usize, now: u64) -> Result<()> {
 }
 
 /// Makes the queue pairs of a dead link new. Returns their addresses.
-fn renew(peer: &mut Peer, index: usize) -> Result<NewAddress> {
+fn renew(peer: &mut Peer, index: usize) -> Result<QpAddresses> {
     let node = &mut *peer.local.node;
     let link = &mut peer.endpoint.links_mut()[index];
     let rail = &mut peer.local.rails[link.rail()];
@@ -268,11 +268,11 @@ fn renew(peer: &mut Peer, index: usize) -> Result<NewAddress> {
             rail.add_queue_pair(link.queue_pair_mut(role).qp(), peer.rank, role);
         }
     }
-    link.new_address(node)
+    link.addresses(node)
 }
 
 /// The peer wants to take a link back.
-fn hear_join(peer: &mut Peer, index: usize, epoch: u32, theirs: &NewAddress) -> Result<()> {
+fn hear_join(peer: &mut Peer, index: usize, epoch: u32, theirs: &QpAddresses) -> Result<()> {
     let link = &mut peer.endpoint.links_mut()[index];
     if !link.life.hear_join(epoch) {
         return Ok(());
@@ -288,7 +288,7 @@ fn hear_join(peer: &mut Peer, index: usize, epoch: u32, theirs: &NewAddress) -> 
 
 /// Connects the new queue pairs of a link, and posts the receives that the peer may need. False:
 /// the device cannot connect them now, as where its port is down.
-fn reconnect(peer: &mut Peer, index: usize, theirs: &NewAddress) -> Result<bool> {
+fn reconnect(peer: &mut Peer, index: usize, theirs: &QpAddresses) -> Result<bool> {
     let rail = peer.endpoint.links()[index].rail();
     let (endpoint, local) = (&mut *peer.endpoint, &mut *peer.local);
     let receives = match endpoint.has_rings() {

@@ -35,6 +35,7 @@ impl End {
             receives: 0,
             window: 0,
             notices: rail.notice_srq(),
+            reads: false,
         };
         let link = Link::open(&mut *node, &rail, peer, 0, &queues).unwrap();
         let access = Access {

@@ -36,7 +36,7 @@ fn find_again(
         return Ok(None);
     }
     let place = endpoint.find(on, len);
-    if place.is_none() && endpoint.schedule.is_some() {
+    if place.is_none() && endpoint.schedules.is_some() {
         endpoint.ask_for_reports(&mut *all.local.node)?;
     }
     Ok(place)

@@ -29,6 +29,30 @@ pub(super) enum Direction {
     Write { notice: Option<u32> },
 }
 
+impl Direction {
+    pub(super) fn flow(self) -> Flow {
+        match self {
+            Direction::Read => Flow::In,
+            Direction::Write { .. } => Flow::Out,
+        }
+    }
+}
+
+/// The way of the bytes of a transfer. A link carries both flows at once, each at its full
+/// bandwidth, so neither waits for the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// To the peer: writes.
+    Out,
+    /// From the peer: reads.
+    In,
+}
+
+impl Flow {
+    pub(super) const COUNT: usize = 2;
+    pub(super) const ALL: [Flow; Flow::COUNT] = [Flow::Out, Flow::In];
+}
+
 /// A transfer, as it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BulkTransfer {
@@ -122,6 +146,10 @@ impl Unfinished {
 
     pub(super) fn transfer(&self) -> &BulkTransfer {
         &self.transfer
+    }
+
+    pub(super) fn flow(&self) -> Flow {
+        self.transfer.direction.flow()
     }
 
     /// The length of a write without notice that has bytes. A short one travels inline, as the

@@ -24,8 +24,8 @@ use super::qp_link::Note;
 use super::rail::Rail;
 use super::rail_set::RailSet;
 use super::registrations::Registrations;
-use super::schedule::{Assignment, Schedule};
-use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
+use super::schedule::{Assignment, Schedules};
+use super::transfer::{BulkTransfer, Direction, Flow, LocalMemory, RailPair, Unfinished};
 use crate::{Error, Exposure, RemoteKey, Result, Token, Transfer as Started};
 
 /// The zero-copy transfers of a rank.
@@ -79,7 +79,8 @@ impl Transfers {
             len: at.len() as u64,
             token: request.token,
         };
-        self.bulk.start(&mut endpoint.transfers, transfer);
+        let queue = endpoint.queue_of(transfer.direction.flow());
+        self.bulk.start(&mut endpoint.transfers, queue, transfer);
         self.post(local, endpoint)?;
         Ok(Started::Started)
     }
@@ -89,24 +90,26 @@ impl Transfers {
         if !endpoint.connection.is_ready() {
             return Ok(());
         }
-        let (links, schedule, queue) = endpoint.bulk_parts();
+        let (links, schedules, queue) = endpoint.bulk_parts();
         let queue: &mut TransferQueue = queue;
-        if queue.first().is_none() {
+        if queue.is_empty() {
             return Ok(());
         }
         let mut posting = Posting {
-            now: schedule.as_ref().map_or(0, |_| local.node.now()),
+            now: schedules.as_ref().map_or(0, |_| local.node.now()),
             node: &mut *local.node,
             rails: &local.rails,
             links,
-            schedule,
+            schedules,
         };
-        while let Some(number) = queue.first() {
-            posting.post(&mut self.bulk, number)?;
-            if !self.bulk.unfinished(number).is_posted() {
-                break;
+        for of in Flow::ALL {
+            while let Some(number) = queue.first(of) {
+                posting.post(&mut self.bulk, number)?;
+                if !self.bulk.unfinished(number).is_posted() {
+                    break;
+                }
+                queue.advance(of);
             }
-            queue.advance();
         }
         Ok(())
     }
@@ -253,7 +256,7 @@ struct Posting<'a> {
     rails: &'a [Rail],
     links: &'a mut [Link],
     /// None: there is one link.
-    schedule: Option<&'a mut Schedule>,
+    schedules: Option<&'a mut Schedules>,
     now: u64,
 }
 
@@ -276,11 +279,12 @@ impl Posting<'_> {
     /// Assigns further bytes. False: no more can be assigned now.
     fn assign(&mut self, transfer: &mut Unfinished) -> bool {
         let left = transfer.unassigned();
-        let Some(schedule) = &mut self.schedule else {
+        let Some(schedules) = &mut self.schedules else {
             transfer.assign(0, left);
             transfer.decide(0);
             return false;
         };
+        let schedule = schedules.of(transfer.flow());
         if left == 0 {
             transfer.decide(schedule.home());
             return false;
@@ -323,10 +327,12 @@ impl Posting<'_> {
             theirs: link.peer_rail(),
         };
         let longest = self.rails[rails.ours].longest() as u64;
+        let queue_pair = link.transfers(transfer.flow());
+        let mut schedule = (self.schedules.as_mut()).map(|all| all.of(transfer.flow()));
         let mut posted = false;
-        while link.transfers().has_room() {
+        while queue_pair.has_room() {
             let left = transfer.left_of(share);
-            let room = match &self.schedule {
+            let room = match &schedule {
                 None => longest,
                 Some(schedule) => schedule.piece(carrier, left).min(longest),
             };
@@ -337,14 +343,13 @@ impl Posting<'_> {
                 break;
             };
             let (note, local) = (Note::Piece(piece.id), [piece.local]);
-            let signaled = piece.id.last || self.schedule.is_some();
-            let queue_pair = link.transfers();
+            let signaled = piece.id.last || schedule.is_some();
             let written = transfer.unnoticed_write();
             let inline = written.is_some_and(|len| queue_pair.takes_inline(len));
             let reported =
                 queue_pair.post(self.node, piece.operation, &local, inline, signaled, note)?;
             transfer.posted(&piece.id, reported);
-            if let Some(schedule) = &mut self.schedule {
+            if let Some(schedule) = &mut schedule {
                 schedule.posted(carrier, piece.id.len.into(), self.now);
             }
             posted = true;

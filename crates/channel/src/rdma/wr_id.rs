@@ -18,9 +18,14 @@ const BUFFER_BITS: u32 = 8;
 pub(super) enum QpRole {
     /// Packets, tails and grants.
     Control = 0,
-    /// Zero-copy transfers.
+    /// Zero-copy transfers: writes, and reads where they have no queue pair of their own.
     Bulk = 1,
+    /// Zero-copy reads over several links.
+    Reads = 2,
 }
+
+/// Bits of a role.
+const ROLE_BITS: u32 = 2;
 
 /// A work-request id: its rail and its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +53,10 @@ pub(super) enum Subject {
 impl WrId {
     pub(super) fn encode(self) -> u64 {
         let (kind, payload) = match self.subject {
-            Subject::QueuePair { peer, role } => (0, (peer as u64) << 1 | role as u64),
-            Subject::Marker { peer, role } => (0, MARKER | (peer as u64) << 1 | role as u64),
+            Subject::QueuePair { peer, role } => (0, (peer as u64) << ROLE_BITS | role as u64),
+            Subject::Marker { peer, role } => {
+                (0, MARKER | (peer as u64) << ROLE_BITS | role as u64)
+            }
             Subject::EndpointBuffer { peer, buffer } => {
                 debug_assert!(buffer >> BUFFER_BITS == 0);
                 (1, (peer as u64) << BUFFER_BITS | buffer as u64)
@@ -66,10 +73,11 @@ impl WrId {
         let payload = id & PAYLOAD;
         let subject = match id >> KIND_SHIFT {
             0 => {
-                let peer = ((payload & !MARKER) >> 1) as usize;
-                let role = match payload & 1 {
+                let peer = ((payload & !MARKER) >> ROLE_BITS) as usize;
+                let role = match payload & ((1 << ROLE_BITS) - 1) {
                     0 => QpRole::Control,
-                    _ => QpRole::Bulk,
+                    1 => QpRole::Bulk,
+                    _ => QpRole::Reads,
                 };
                 match payload & MARKER {
                     0 => Subject::QueuePair { peer, role },
@@ -112,7 +120,7 @@ mod tests {
                 }
             }
             for peer in [0, 1, 2, 1 << 20] {
-                for role in [QpRole::Control, QpRole::Bulk] {
+                for role in [QpRole::Control, QpRole::Bulk, QpRole::Reads] {
                     subjects.push(Subject::QueuePair { peer, role });
                     subjects.push(Subject::Marker { peer, role });
                 }

@@ -222,14 +222,7 @@ impl Messages {
     /// A transport failed, or a peer broke the protocol.
     #[inline(always)]
     pub fn round(&mut self, router: &mut Router) -> Result<bool> {
-        let mut arrived = router.poll(
-            #[inline(always)]
-            |peer, head, body| self.on_packet(peer, head, body),
-        )?;
-        while let Some(done) = router.done(Family::Messages) {
-            arrived += 1;
-            self.transfer_done(&done);
-        }
+        let arrived = self.take_arrivals(router)?;
         if arrived == 0 && !self.has_work() {
             return Ok(false);
         }
@@ -244,6 +237,20 @@ impl Messages {
         }
         // A rank that only waits for room has moved nothing: it gives way, and sleeps in the end.
         Ok(arrived > 0 || fetched || flushed)
+    }
+
+    /// Takes the packets and the ends of transfers that have arrived. Returns their number.
+    #[inline(always)]
+    fn take_arrivals(&mut self, router: &mut Router) -> Result<usize> {
+        let mut arrived = router.poll(
+            #[inline(always)]
+            |peer, head, body| self.on_packet(peer, head, body),
+        )?;
+        while let Some(done) = router.done(Family::Messages) {
+            arrived += 1;
+            self.transfer_done(&done);
+        }
+        Ok(arrived)
     }
 
     /// Sends queued packets as far as peers have room.

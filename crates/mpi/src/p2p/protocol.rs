@@ -147,6 +147,8 @@ pub(crate) struct Case<'a> {
     pub headers_only: bool,
     /// The receiver has announced a buffer for this message.
     pub has_rtr: bool,
+    /// The sender reads messages of the receiver's over the same rails.
+    pub crossed: bool,
     /// The sender has decided to announce the message.
     pub announced: bool,
     /// The sender's and the receiver's buffers are one run of bytes each. A sender assumes it of
@@ -176,6 +178,7 @@ impl Case<'_> {
             blocking: false,
             headers_only: false,
             has_rtr: false,
+            crossed: false,
             announced: false,
             one_run: [true; 2],
             readable: false,
@@ -233,6 +236,11 @@ pub(crate) struct Row {
 /// another protocol spares both processors the copies.
 const SPARED: u64 = 8;
 
+/// A rank that reads messages of a peer also writes to it only if that is faster by this fraction,
+/// as its denominator. If each rank reads what it receives, each direction has one driver, as
+/// without announced receives, and takes its half of what both share in a card.
+const CROSSED: u64 = 8;
+
 /// All protocols.
 pub(crate) static TABLE: [Row; 7] = [
     Row {
@@ -241,7 +249,10 @@ pub(crate) static TABLE: [Row; 7] = [
             let several_rails = case.peer.rails > 1 && case.len >= SHORTEST_RTR;
             case.is_sender() && case.has_rtr && case.exposable && (several_rails || !case.whole())
         },
-        cost: |case| case.time(PathCosts::written_unasked),
+        cost: |case| {
+            let time = case.time(PathCosts::written_unasked);
+            time + if case.crossed { time / CROSSED } else { 0 }
+        },
     },
     Row {
         protocol: Protocol::Eager,
@@ -665,6 +676,14 @@ pub(crate) mod tests {
             ..Case::of_sender(1 << 20, &RDMA, &LIMITS)
         };
         assert_eq!(choose(&rtr), Protocol::ReadyToReceive);
+        let crossed = |len| Case {
+            crossed: true,
+            has_rtr: true,
+            ..Case::of_sender(len, &RDMA, &LIMITS)
+        };
+        assert_eq!(choose(&crossed(1 << 20)), Protocol::ReadRendezvous);
+        let short = choose(&crossed(32 << 10));
+        assert_eq!(short, Protocol::ReadyToReceive, "the answer takes longer");
         let full = Case {
             headers_only: true,
             ..Case::of_sender(8, &SHM, &LIMITS)
@@ -690,7 +709,7 @@ pub(crate) mod tests {
             let limits = Limits { eager, single_copy, cooperative, ..LIMITS };
             let case = Case {
                 end: if sender { End::Sender } else { End::Receiver },
-                len, synchronous, blocking: false, headers_only, has_rtr: false, announced: false,
+                len, synchronous, blocking: false, headers_only, has_rtr: false, crossed: false, announced: false,
                 one_run: [source, target], readable, exposable,
                 peer: &peers[which], limits: &limits,
             };

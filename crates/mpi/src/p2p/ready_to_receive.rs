@@ -349,7 +349,7 @@ impl Messages {
                 ..Case::of_sender(len, &capabilities, &self.limits)
             };
             if choose(&case) == Protocol::ReadyToReceive {
-                self.listen(router)?;
+                self.hear(router)?;
             }
         }
         Ok(self.announced.consume(peer, key))

@@ -315,7 +315,7 @@ impl Messages {
 // Both ends.
 impl Messages {
     /// Performs the deferred actions: all that take no time, and one step of a cooperative copy.
-    fn act(&mut self, router: &mut Router) -> Result<()> {
+    pub(super) fn act(&mut self, router: &mut Router) -> Result<()> {
         while let Some(action) = self.deferred.next() {
             match action {
                 Action::Help(help) => return self.help(router, help),

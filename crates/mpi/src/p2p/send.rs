@@ -106,6 +106,19 @@ impl Messages {
         Ok(())
     }
 
+    /// Takes what has arrived, and acts on it, but fetches no message: the one that this rank is about
+    /// to send leaves before. Otherwise the peer's direction would begin so much earlier than this
+    /// rank's that it keeps more than its half of what the two share in a card.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hear(&mut self, router: &mut Router) -> Result<()> {
+        let heard = self.take_arrivals(router).and_then(|_| self.act(router));
+        match heard {
+            Err(error) => self.postpone(error).map(|_| ()),
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// Starts a send that needs more than one put, or that is counted.
     #[inline(never)]
     fn send_otherwise(
@@ -144,6 +157,9 @@ impl Messages {
         }
         let is_tracked = self.send_queue.is(peer, PeerState::HasRtrs);
         let sent = self.send_by_table(router, mode, buffer, peer, key, is_tracked);
+        if is_tracked && !self.fetches.is_empty() {
+            self.listen(router)?;
+        }
         if is_tracked && sent.is_err() {
             self.announced.forget(peer, &key);
         }
@@ -174,6 +190,17 @@ impl Messages {
             ..Case::of_sender(buffer.len(), &capabilities, &limits)
         };
         let mut protocol = choose(&case);
+        let crossed = Case {
+            crossed: true,
+            ..case
+        };
+        if protocol == Protocol::ReadyToReceive
+            && capabilities.rails > 1
+            && choose(&crossed) == Protocol::ReadRendezvous
+            && self.reads_from(peer)
+        {
+            protocol = Protocol::ReadRendezvous;
+        }
         if protocol == Protocol::ReadyToReceive
             && let Some(target) = target
         {
@@ -197,6 +224,12 @@ impl Messages {
             self.listen(router)?;
         }
         Ok(id)
+    }
+
+    /// This rank reads messages of a peer's, or will.
+    fn reads_from(&self, peer: usize) -> bool {
+        let mut fetches = self.fetches.queue.iter();
+        self.transfers.reads_from(peer) || fetches.any(|fetch| fetch.peer == peer)
     }
 
     /// Queues a message that leaves by this protocol, or its announcement.

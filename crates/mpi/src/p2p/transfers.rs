@@ -110,6 +110,12 @@ impl Transfers {
         )
     }
 
+    /// This rank reads messages of a peer's.
+    pub(super) fn reads_from(&self, peer: usize) -> bool {
+        let reads = |of: &ExposedBuffer| matches!(of.stage, Stage::Reading { .. });
+        (self.by_request.values()).any(|transfer| transfer.peer == peer && reads(transfer))
+    }
+
     /// The requests with a transfer to or from a peer.
     pub(super) fn of_peer(&self, peer: usize) -> Vec<RequestId> {
         let all = self.by_request.iter();

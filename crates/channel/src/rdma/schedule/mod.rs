@@ -1,6 +1,6 @@
 //! The choice of links for the packets and bulk transfers of an endpoint with several links.
 //!
-//! [`Schedule`] is pure: it knows no device, and time is an argument. The same calls give the same
+//! Each flow has a [`Schedule`], which is pure: it knows no device, and time is an argument. The same calls give the same
 //! choices.
 //! - `static_policy`: `single`, `stripe`, `round-robin` and `fixed`, which never read the clock;
 //! - `adaptive`: the choice by predicted arrival; `split`: the shares of one transfer;
@@ -34,6 +34,7 @@ mod tests;
 pub(super) use explain::{Choice, Prediction};
 
 use super::config::{RailPolicy, RailSettings};
+use super::transfer::Flow;
 use adaptive::Adaptive;
 use assignment::SHORTEST_PIECE;
 pub(super) use assignment::{Assignment, Shares};
@@ -41,7 +42,42 @@ pub(super) use link_state::LinkTraits;
 use links::Links;
 use static_policy::StaticPolicy;
 
-/// The schedule of one endpoint.
+/// The schedules of an endpoint: one for each flow. What this rank sends and what it reads do not
+/// share the bandwidth of a link, so neither counts as work of the other.
+pub(super) struct Schedules {
+    /// Of packets and writes.
+    pub out: Schedule,
+    /// Of reads.
+    incoming: Schedule,
+}
+
+impl Schedules {
+    /// The schedules over `links`.
+    pub(super) fn new(settings: &RailSettings, links: &[LinkTraits]) -> Schedules {
+        Schedules {
+            out: Schedule::new(settings, links),
+            incoming: Schedule::new(settings, links),
+        }
+    }
+
+    /// The schedule of the transfers of a flow.
+    #[inline]
+    pub(super) fn of(&mut self, flow: Flow) -> &mut Schedule {
+        match flow {
+            Flow::Out => &mut self.out,
+            Flow::In => &mut self.incoming,
+        }
+    }
+
+    /// Takes a link into use, or out of it together with all work posted on it.
+    pub(super) fn set_alive(&mut self, link: usize, alive: bool) {
+        self.out.set_alive(link, alive);
+        self.incoming.set_alive(link, alive);
+    }
+}
+
+/// The schedule of one flow of an endpoint: of the bytes that this rank sends, or of those that it
+/// reads.
 pub(super) struct Schedule {
     links: Links,
     policy: Policy,
