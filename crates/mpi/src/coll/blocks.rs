@@ -2,7 +2,7 @@
 
 use datatype::Buffer;
 
-use super::Call;
+use super::call::Call;
 
 /// A block of memory for each member of a communicator.
 #[derive(Clone, Debug)]
