@@ -190,8 +190,8 @@ pub(crate) struct MeasureOptions {
     #[arg(short = 'W', long, value_parser = |word: &str| whole_number::<u64>(word, POSITIVE))]
     pub(crate) window_size: Option<u64>,
     /// Begin each iteration with a barrier, and let every second rank, in turn, begin this many
-    /// microseconds late (bibw, sweep, sort, blocking collectives); times count from the beginning of
-    /// the late ranks
+    /// microseconds late (bibw, sweep, sort, blocking collectives); times count from the beginning
+    /// of the late ranks
     #[arg(long, value_name = "MICROSECONDS,…", value_delimiter = ',', value_parser = decimal,
         conflicts_with = "every_choice")]
     pub(crate) skew: Vec<f64>,

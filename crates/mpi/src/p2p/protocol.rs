@@ -682,7 +682,7 @@ pub(crate) mod tests {
             ..Case::of_sender(len, &RDMA, &LIMITS)
         };
         assert_eq!(choose(&crossed(1 << 20)), Protocol::ReadRendezvous);
-        let short = choose(&crossed(32 << 10));
+        let short = choose(&crossed(8 << 10));
         assert_eq!(short, Protocol::ReadyToReceive, "the answer takes longer");
         let full = Case {
             headers_only: true,

@@ -106,9 +106,9 @@ impl Messages {
         Ok(())
     }
 
-    /// Takes what has arrived, and acts on it, but fetches no message: the one that this rank is about
-    /// to send leaves before. Otherwise the peer's direction would begin so much earlier than this
-    /// rank's that it keeps more than its half of what the two share in a card.
+    /// Takes what has arrived, and acts on it, but fetches no message: the one that this rank is
+    /// about to send leaves before. Otherwise the peer's direction would begin so much earlier than
+    /// this rank's that it keeps more than its half of what the two share in a card.
     #[cold]
     #[inline(never)]
     pub(super) fn hear(&mut self, router: &mut Router) -> Result<()> {

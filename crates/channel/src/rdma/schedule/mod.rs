@@ -1,7 +1,7 @@
 //! The choice of links for the packets and bulk transfers of an endpoint with several links.
 //!
-//! Each flow has a [`Schedule`], which is pure: it knows no device, and time is an argument. The same calls give the same
-//! choices.
+//! Each flow has a [`Schedule`], which is pure: it knows no device, and time is an argument. The
+//! same calls give the same choices.
 //! - `static_policy`: `single`, `stripe`, `round-robin` and `fixed`, which never read the clock;
 //! - `adaptive`: the choice by predicted arrival; `split`: the shares of one transfer;
 //! - `links`: the links of an endpoint; `link_state`: the work posted on one of them;
