@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::STEP;
-use super::entry::{Entry, is_wait};
+use super::entry::{Entry, is_question, is_wait};
 use super::other_calls::{Differences, Other, SureCalls, passed};
 
 /// The most lines among which a poll or a wait is searched.
@@ -51,8 +51,10 @@ pub struct Replay {
     /// The number of sure calls so far, and the name of the last one.
     calls: u64,
     last: String,
-    /// Readings of the clock in a row that took no time.
+    /// Readings of the clock in a row that were not recorded.
     still: u32,
+    /// The program has polled since the last sure call.
+    polls: bool,
     /// The marked steps that have begun since they were last taken.
     begun: u32,
     differences: Differences,
@@ -88,6 +90,7 @@ impl Replay {
             calls: 0,
             last: String::new(),
             still: 0,
+            polls: false,
             begun: 0,
             differences: Differences::default(),
             recorded: None,
@@ -125,12 +128,13 @@ impl Replay {
             CallKind::Clock => self.still = 0,
             CallKind::Poll => {
                 self.poll(call);
-                self.still = 0;
+                (self.still, self.polls) = (0, true);
             }
             CallKind::Operation => {
-                match is_wait(call) {
-                    true => self.wait(call),
-                    false => self.sure(call)?,
+                match () {
+                    _ if is_wait(call) => self.wait(call, true),
+                    _ if is_question(call) => self.wait(call, false),
+                    _ => self.sure(call)?,
                 }
                 self.still = 0;
             }
@@ -147,7 +151,8 @@ impl Replay {
 
     /// A poll takes its next interval, unless a wait comes first. False: there is none.
     fn poll(&mut self, call: &str) -> bool {
-        let polls = self.gap().take_while(Entry::is_poll).take(AHEAD);
+        let polls = self.gap().take_while(|entry| !is_wait(entry.name));
+        let polls = polls.take(AHEAD);
         let found = { polls }.position(|entry| entry.name == call);
         if let Some(lines) = found {
             (0..lines).for_each(|_| self.next_line());
@@ -156,12 +161,13 @@ impl Replay {
         found.is_some()
     }
 
-    /// A wait takes its next interval, or stands for a poll.
-    fn wait(&mut self, call: &str) {
+    /// A wait or a question takes its next interval. A wait may stand for a poll.
+    fn wait(&mut self, call: &str, may_be_poll: bool) {
         let found = self.gap().take(AHEAD).position(|entry| entry.name == call);
+        let is_poll = self.gap().next().is_some_and(|entry| entry.is_poll());
         match found {
             Some(lines) => (0..lines).for_each(|_| self.next_line()),
-            None if self.gap().next().is_some_and(|entry| entry.is_poll()) => (),
+            None if may_be_poll && is_poll => (),
             None => return,
         }
         self.take();
@@ -170,6 +176,7 @@ impl Replay {
     /// Uses up the line of a sure call, and the lines before it.
     fn sure(&mut self, call: &str) -> Result<(), String> {
         self.calls += 1;
+        self.polls = false;
         if self.next_sure() != Some(call) {
             let additional = self.other(call)?;
             if let Some(nanos) = additional {
@@ -209,8 +216,8 @@ impl Replay {
             return Err(why);
         }
         self.differences.first.get_or_insert(why);
-        let recorded = { &mut self.recorded }.get_or_insert_with(|| SureCalls::of(&self.lines));
-        let to = match recorded.decide(&self.last, call, self.at) {
+        let (last, at) = (std::mem::take(&mut self.last), self.at);
+        let to = match self.recorded().decide(&last, call, at) {
             Other::Additional(nanos) => return Ok(Some(nanos)),
             Other::FurtherOn(to) => to,
         };
@@ -223,16 +230,26 @@ impl Replay {
         Ok(None)
     }
 
-    /// A reading of the clock that was not recorded takes no time. Once the program seems to wait for
-    /// the clock it takes some, and each further one more, so that this ends.
+    /// A reading of the clock that was not recorded. In a program that measures itself it takes the
+    /// mean of the recorded ones; where it polls for a message, none. Once the program seems to
+    /// wait for the clock each takes more than the one before, so that this ends.
     fn tick(&mut self, call: &str) {
         self.still += 1;
-        if self.still <= STILL {
-            return;
+        let waits = u64::from(self.still.saturating_sub(STILL)) * TICK;
+        let mean = match self.polls {
+            true => 0,
+            false => self.recorded().readings(),
+        };
+        if waits + mean > 0 {
+            let number = self.still;
+            let why = format!("it reads {call} {number} times more than recorded");
+            self.differences.first.get_or_insert(why);
+            self.invent(waits + mean);
         }
-        let why = format!("it reads {call} {STILL} times in a row, which was not recorded");
-        self.differences.first.get_or_insert(why);
-        self.invent(u64::from(self.still - STILL) * TICK);
+    }
+
+    fn recorded(&mut self) -> &SureCalls {
+        { &mut self.recorded }.get_or_insert_with(|| SureCalls::of(&self.lines))
     }
 
     fn invent(&mut self, nanos: u64) {
