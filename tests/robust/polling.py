@@ -82,8 +82,11 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int round = 0; round < 4; round++) {
         start = MPI_Wtime();
-        MPI_Barrier(MPI_COMM_WORLD);
-        slow = MPI_Wtime() - start > 6e-6;
+        for (int leg = 0; leg < 2 && rank < 2; leg++) {
+            if (leg == rank) MPI_Send(&own, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD);
+            else MPI_Recv(&sum, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        slow = MPI_Wtime() - start > 8e-6;
     }
     MPI_Bcast(&slow, 1, MPI_INT, 0, MPI_COMM_WORLD);
     for (int step = 0; step < 30; step++) {

@@ -32,8 +32,6 @@ pub(super) struct SureCalls {
     /// The calls of each name.
     named: HashMap<u32, Kind>,
     all: Kind,
-    /// The time and the number of polls and readings of the clock.
-    polls: (u64, u64),
 }
 
 struct SureCall {
@@ -86,7 +84,6 @@ impl SureCalls {
             pairs: HashMap::new(),
             named: HashMap::new(),
             all: Kind::default(),
-            polls: (0, 0),
         };
         let (mut end, mut nanos, mut before) = (0, 0u64, 0);
         for line in lines.split_inclusive('\n') {
@@ -95,10 +92,6 @@ impl SureCalls {
                 continue;
             };
             nanos = nanos.saturating_add(entry.nanos);
-            if entry.is_poll() {
-                found.polls.0 = found.polls.0.saturating_add(entry.nanos);
-                found.polls.1 += entry.calls();
-            }
             if !entry.is_sure() {
                 continue;
             }
@@ -111,12 +104,6 @@ impl SureCalls {
             (nanos, before) = (0, name);
         }
         found
-    }
-
-    /// The mean computing before a poll or a reading of the clock, in nanoseconds.
-    pub(super) fn readings(&self) -> u64 {
-        let (nanos, number) = self.polls;
-        nanos.checked_div(number).unwrap_or(0)
     }
 
     fn intern(&mut self, name: &str) -> u32 {

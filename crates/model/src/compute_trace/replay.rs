@@ -22,7 +22,7 @@ use super::other_calls::{Differences, Other, SureCalls, passed};
 const AHEAD: usize = 64;
 /// Readings of the clock in a row that take no time, after which the program seems to wait for the
 /// clock alone.
-const STILL: u32 = 1000;
+const STILL: u32 = 1_000_000;
 /// The time that a further reading then takes more than the one before, in nanoseconds.
 const TICK: u64 = 1000;
 
@@ -53,8 +53,6 @@ pub struct Replay {
     last: String,
     /// Readings of the clock in a row that were not recorded.
     still: u32,
-    /// The program has polled since the last sure call.
-    polls: bool,
     /// The marked steps that have begun since they were last taken.
     begun: u32,
     differences: Differences,
@@ -90,7 +88,6 @@ impl Replay {
             calls: 0,
             last: String::new(),
             still: 0,
-            polls: false,
             begun: 0,
             differences: Differences::default(),
             recorded: None,
@@ -128,7 +125,7 @@ impl Replay {
             CallKind::Clock => self.still = 0,
             CallKind::Poll => {
                 self.poll(call);
-                (self.still, self.polls) = (0, true);
+                self.still = 0;
             }
             CallKind::Operation => {
                 match () {
@@ -176,7 +173,6 @@ impl Replay {
     /// Uses up the line of a sure call, and the lines before it.
     fn sure(&mut self, call: &str) -> Result<(), String> {
         self.calls += 1;
-        self.polls = false;
         if self.next_sure() != Some(call) {
             let additional = self.other(call)?;
             if let Some(nanos) = additional {
@@ -230,21 +226,16 @@ impl Replay {
         Ok(None)
     }
 
-    /// A reading of the clock that was not recorded. In a program that measures itself it takes the
-    /// mean of the recorded ones; where it polls for a message, none. Once the program seems to
-    /// wait for the clock each takes more than the one before, so that this ends.
+    /// A reading of the clock that was not recorded takes no time. Once the program seems to wait for
+    /// the clock it takes some, and each further one more, so that this ends.
     fn tick(&mut self, call: &str) {
         self.still += 1;
         let waits = u64::from(self.still.saturating_sub(STILL)) * TICK;
-        let mean = match self.polls {
-            true => 0,
-            false => self.recorded().readings(),
-        };
-        if waits + mean > 0 {
-            let number = self.still;
-            let why = format!("it reads {call} {number} times more than recorded");
+        if waits > 0 {
+            let why =
+                format!("it reads {call} more than {STILL} times in a row, which was not recorded");
             self.differences.first.get_or_insert(why);
-            self.invent(waits + mean);
+            self.invent(waits);
         }
     }
 
