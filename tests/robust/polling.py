@@ -82,8 +82,11 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int round = 0; round < 4; round++) {
         start = MPI_Wtime();
-        MPI_Barrier(MPI_COMM_WORLD);
-        slow = MPI_Wtime() - start > 25e-6;
+        for (int leg = 0; leg < 2 && rank < 2; leg++) {
+            if (leg == rank) MPI_Send(&own, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD);
+            else MPI_Recv(&sum, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        slow = MPI_Wtime() - start > 8e-6;
     }
     MPI_Bcast(&slow, 1, MPI_INT, 0, MPI_COMM_WORLD);
     for (int step = 0; step < 30; step++) {
@@ -157,13 +160,13 @@ def another_algorithm(world):
     """A program that takes another algorithm on another machine is refused there, with rank, call and reason; elsewhere it is compared."""
     program, file = build(world, "chooses", CHOOSES), world.work / "chooses.computing"
     words = ("--fabrics", "edr,fdr,10gbe-tcp", "-n", 4, "--recordings", 1)
-    out, _ = compare(world, *words, "--record", file, "--json", program=program, arguments=())
+    out, _ = compare(world, *words, "--record", file, "--json", program=program, arguments=(), code=1)
     rows = {row["machine"]: row for row in json.loads(out)["rows"]}
     why = rows["10gbe-tcp"].get("not_replayed", "")
     wanted = r"rank \d: its call \d+ is MPI_Bcast, and MPI_Allreduce was recorded there; \d+ % of the recorded computing would be"
     if not re.search(wanted, why) or "not_replayed" in rows["fdr"]:
         raise Problem(f"the rows are {rows}")
-    text, _ = compare(world, "--fabrics", "edr,10gbe-tcp", "-n", 4, "--replay", file, program=program, arguments=())
+    text, _ = compare(world, "--fabrics", "edr,10gbe-tcp", "-n", 4, "--replay", file, program=program, arguments=(), code=1)
     text = " ".join(text.split())
     if "could be compared on edr alone, so nothing is advised" not in text or "10gbe-tcp, 4 ranks: not replayed" not in text:
         raise Problem(text)

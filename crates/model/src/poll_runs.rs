@@ -14,10 +14,12 @@ pub(super) struct Line {
     pub(super) times: u64,
 }
 
-/// Computing that is too short to be worth a line, in nanoseconds.
-const SHORT: u64 = 10_000;
-/// The quotient of two times that differ much.
-const FACTOR: u64 = 2;
+/// The readings of the clock. Programs decide by the time between two of them, so their lines are
+/// finer than those of polls.
+const CLOCKS: [&str; 2] = ["MPI_Wtime", "clock_gettime"];
+/// Computing that is too short to be worth a line, before a poll and before a reading of the clock,
+/// in nanoseconds.
+const SHORT: [u64; 2] = [10_000, 256];
 
 /// The polls since the last other call of a rank.
 #[derive(Default)]
@@ -36,7 +38,7 @@ impl PollRuns {
         }
         if let Some(run) = &mut self.0
             && run.call.name == call.name
-            && is_alike(run.call.computed / run.times, call.computed)
+            && is_alike(call.name, run.call.computed / run.times, call.computed)
         {
             run.call.computed += call.computed;
             run.times += 1;
@@ -51,10 +53,12 @@ impl PollRuns {
     }
 }
 
-/// Whether two polls, behind so much computing, may share a line.
-fn is_alike(one: u64, other: u64) -> bool {
+/// Whether two polls of a name, behind so much computing, may share a line.
+fn is_alike(name: &str, one: u64, other: u64) -> bool {
     let (less, more) = (one.min(other), one.max(other));
-    more <= less.saturating_mul(FACTOR).max(SHORT)
+    let is_clock = CLOCKS.contains(&name);
+    let share = if is_clock { 4 } else { 1 };
+    more <= (less + less / share).max(SHORT[usize::from(is_clock)])
 }
 
 #[cfg(test)]
@@ -91,6 +95,24 @@ mod tests {
                 ("MPI_Send", 8, 0)
             ]
         );
+    }
+
+    #[test]
+    fn readings_of_the_clock_keep_what_a_program_measures() {
+        let found = lines(&[
+            ("MPI_Wtime", 5_000),
+            ("MPI_Wtime", 60),
+            ("MPI_Wtime", 5_000),
+            ("MPI_Wtime", 6_000),
+            ("MPI_Send", 8),
+        ]);
+        let wanted = [
+            ("MPI_Wtime", 5_000, 1),
+            ("MPI_Wtime", 60, 1),
+            ("MPI_Wtime", 11_000, 2),
+            ("MPI_Send", 8, 0),
+        ];
+        assert_eq!(found, wanted);
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Differences {
     pub fn sentence(&self) -> String {
         format!(
             "The program decides by time, and made other calls than in the recording: {:.1} % of the recorded computing \
-             was left out, and as much as {:.1} % of it is invented ({}).",
+             was left out, and {:.1} % was invented ({}).",
             self.percent(self.left_out_s),
             self.percent(self.invented_s),
             self.reason()
@@ -110,7 +110,7 @@ mod tests {
             (1.0, 2.0, 0.05)
         );
         let says = found.sentence();
-        let wanted = "5.0 % of the recorded computing was left out, and as much as 2.5 % of it is invented (rank 2: its call 7 is MPI_Bcast";
+        let wanted = "5.0 % of the recorded computing was left out, and 2.5 % was invented (rank 2: its call 7 is MPI_Bcast";
         assert!(says.contains(wanted), "{says}");
         assert_eq!(Differences::of(&records[..1], &times), None);
     }

@@ -1,9 +1,10 @@
-//! One line of a rank's part of a trace, and the three parts that a call has in a program.
+//! One line of a rank's part of a trace, and the parts that a call has in a program.
 //!
 //! A *sure* call always has a result, so a program makes the same sure calls in every run, unless
 //! it decides by time. A *poll* may return without a result, and a *wait* may be unnecessary
 //! because a poll had one: how many of both there are between two sure calls depends on time.
-//! Readings of the clock count as polls.
+//! Readings of the clock count as polls. A *question* about a status or a handle may follow a poll
+//! that has a result, so it is no sure call either; for the rest it is like a wait.
 
 use std::fmt::Write;
 
@@ -28,6 +29,24 @@ const POLLS: [&str; 12] = [
 const WAITS: [&str; 7] = [
     "Mprobe", "Probe", "Wait", "Waitall", "Waitany", "Waitsome", "Win_wait",
 ];
+/// The procedures that ask about a message or a handle, but for those of a status, without their
+/// prefix.
+const QUESTIONS: [&str; 14] = [
+    "Comm_get_attr",
+    "Comm_rank",
+    "Comm_size",
+    "Comm_test_inter",
+    "Get_count",
+    "Get_count_c",
+    "Get_elements",
+    "Get_elements_c",
+    "Get_elements_x",
+    "Test_cancelled",
+    "Type_get_extent",
+    "Type_get_extent_c",
+    "Type_size",
+    "Type_size_c",
+];
 /// The waits and polls that return one of several results: which one depends on time.
 const CHOICES: [&str; 4] = ["Testany", "Testsome", "Waitany", "Waitsome"];
 /// The peer of a key that is MPI_ANY_SOURCE (MPI 5.0, appendix A).
@@ -41,6 +60,11 @@ fn is_one_of(names: &[&str], call: &str) -> bool {
 /// Whether a call of this name is a wait.
 pub(super) fn is_wait(call: &str) -> bool {
     is_one_of(&WAITS, call)
+}
+
+/// Whether a call of this name is a question.
+pub(super) fn is_question(call: &str) -> bool {
+    is_one_of(&QUESTIONS, call) || call.starts_with("MPI_Status_")
 }
 
 /// A sure call, a wait, or equal polls in a row. Polls have their number, as in `MPI_Test 730 x12`.
@@ -83,7 +107,7 @@ impl<'a> Entry<'a> {
 
     /// Whether the line is of a sure call.
     pub(super) fn is_sure(&self) -> bool {
-        !self.is_poll() && !is_wait(self.name)
+        !self.is_poll() && !is_wait(self.name) && !is_question(self.name)
     }
 
     /// Whether the result of the call depends on time.

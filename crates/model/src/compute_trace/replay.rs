@@ -17,14 +17,14 @@ use std::os::unix::fs::FileExt;
 use datatype::local_work::Rates;
 
 use super::STEP;
-use super::entry::{Entry, is_wait};
+use super::entry::{Entry, is_question, is_wait};
 use super::other_calls::{Differences, Other, SureCalls, passed};
 
 /// The most lines among which a poll or a wait is searched.
 const AHEAD: usize = 64;
 /// Readings of the clock in a row that take no time, after which the program seems to wait for the
 /// clock alone.
-const STILL: u32 = 1000;
+const STILL: u32 = 1_000_000;
 /// The time that a further reading then takes more than the one before, in nanoseconds.
 const TICK: u64 = 1000;
 
@@ -53,7 +53,7 @@ pub struct Replay {
     /// The number of sure calls so far, and the name of the last one.
     calls: u64,
     last: String,
-    /// Readings of the clock in a row that took no time.
+    /// Readings of the clock in a row that were not recorded.
     still: u32,
     /// The marked steps that have begun since they were last taken.
     begun: u32,
@@ -151,9 +151,10 @@ impl Replay {
                 self.still = 0;
             }
             CallKind::Operation => {
-                match is_wait(call) {
-                    true => self.wait(call),
-                    false => self.sure(call)?,
+                match () {
+                    _ if is_wait(call) => self.wait(call, true),
+                    _ if is_question(call) => self.wait(call, false),
+                    _ => self.sure(call)?,
                 }
                 self.still = 0;
             }
@@ -170,7 +171,8 @@ impl Replay {
 
     /// A poll takes its next interval, unless a wait comes first. False: there is none.
     fn poll(&mut self, call: &str) -> bool {
-        let polls = self.gap().take_while(Entry::is_poll).take(AHEAD);
+        let polls = self.gap().take_while(|entry| !is_wait(entry.name));
+        let polls = polls.take(AHEAD);
         let found = { polls }.position(|entry| entry.name == call);
         if let Some(lines) = found {
             (0..lines).for_each(|_| self.next_line());
@@ -179,12 +181,13 @@ impl Replay {
         found.is_some()
     }
 
-    /// A wait takes its next interval, or stands for a poll.
-    fn wait(&mut self, call: &str) {
+    /// A wait or a question takes its next interval. A wait may stand for a poll.
+    fn wait(&mut self, call: &str, may_be_poll: bool) {
         let found = self.gap().take(AHEAD).position(|entry| entry.name == call);
+        let is_poll = self.gap().next().is_some_and(|entry| entry.is_poll());
         match found {
             Some(lines) => (0..lines).for_each(|_| self.next_line()),
-            None if self.gap().next().is_some_and(|entry| entry.is_poll()) => (),
+            None if may_be_poll && is_poll => (),
             None => return,
         }
         self.take();
@@ -232,8 +235,8 @@ impl Replay {
             return Err(why);
         }
         self.differences.first.get_or_insert(why);
-        let recorded = { &mut self.recorded }.get_or_insert_with(|| SureCalls::of(&self.lines));
-        let to = match recorded.decide(&self.last, call, self.at) {
+        let (last, at) = (std::mem::take(&mut self.last), self.at);
+        let to = match self.recorded().decide(&last, call, at) {
             Other::Additional(nanos) => return Ok(Some(nanos)),
             Other::FurtherOn(to) => to,
         };
@@ -250,12 +253,17 @@ impl Replay {
     /// the clock it takes some, and each further one more, so that this ends.
     fn tick(&mut self, call: &str) {
         self.still += 1;
-        if self.still <= STILL {
-            return;
+        let waits = u64::from(self.still.saturating_sub(STILL)) * TICK;
+        if waits > 0 {
+            let why =
+                format!("it reads {call} more than {STILL} times in a row, which was not recorded");
+            self.differences.first.get_or_insert(why);
+            self.invent(waits);
         }
-        let why = format!("it reads {call} {STILL} times in a row, which was not recorded");
-        self.differences.first.get_or_insert(why);
-        self.invent(u64::from(self.still - STILL) * TICK);
+    }
+
+    fn recorded(&mut self) -> &SureCalls {
+        { &mut self.recorded }.get_or_insert_with(|| SureCalls::of(&self.lines))
     }
 
     fn invent(&mut self, nanos: u64) {

@@ -126,6 +126,18 @@ fn a_wait_may_stand_for_a_poll_and_a_poll_for_a_wait() {
 }
 
 #[test]
+fn a_question_about_a_status_may_come_elsewhere() {
+    let mut asks =
+        replay("MPI_Isend 1\nMPI_Test 20 x2\nMPI_Get_count 4\nMPI_Test 30 x3\nMPI_Send 3\n");
+    assert_eq!(operation(&mut asks, "MPI_Isend"), 1);
+    assert_eq!(polls(&mut asks, 1), [10]);
+    assert_eq!(operation(&mut asks, "MPI_Get_count"), 14);
+    assert_eq!(operation(&mut asks, "MPI_Get_count"), 0);
+    assert_eq!(polls(&mut asks, 4), [10, 10, 10, 0]);
+    assert_eq!(operation(&mut asks, "MPI_Send"), 3);
+}
+
+#[test]
 fn the_clock_is_read_at_its_place_among_polls() {
     let lines = "MPI_Test 100 x4\nMPI_Wtime 7 x1\nMPI_Test 20 x2\nMPI_Test 9 x1\nMPI_Wtime 50 x1\nMPI_Send 3\n";
     let mut fewer = replay(lines);
@@ -134,7 +146,7 @@ fn the_clock_is_read_at_its_place_among_polls() {
     assert_eq!(polls(&mut fewer, 2), [10, 10]);
     assert_eq!(fewer.enter("MPI_Wtime", Clock), Ok(9 + 50));
     let more = fewer.enter("MPI_Wtime", Clock);
-    assert_eq!(more, Ok(0), "one more than recorded");
+    assert_eq!(more, Ok(0), "one more than recorded, beside polls");
     assert_eq!(operation(&mut fewer, "MPI_Send"), 3);
 }
 
@@ -145,11 +157,14 @@ fn a_program_that_waits_for_the_clock_ends() {
     while time < 10_000_000_000 {
         time += waits.enter("MPI_Wtime", Clock).unwrap();
         readings += 1;
-        assert!(readings < 10_000, "the clock is at {time} ns");
+        assert!(readings < 1_010_000, "the clock is at {time} ns");
     }
     assert_eq!(waits.differences().invented, time - 7);
     let why = waits.differences().first.clone().unwrap();
-    assert!(why.contains("reads MPI_Wtime 1000 times in a row"), "{why}");
+    assert!(
+        why.contains("reads MPI_Wtime more than 1000000 times in a row"),
+        "{why}"
+    );
 }
 
 /// A worker that does so many tasks, where three were recorded.
@@ -225,12 +240,14 @@ proptest! {
             }
             for _ in 0..number {
                 charged += replay.enter(CALLS[other].0, CALLS[other].1).unwrap();
-                prop_assert!(charged <= wanted);
+                prop_assert!(charged <= wanted + replay.differences().invented);
             }
             charged += operation(&mut replay, CALLS[*call].0);
-            prop_assert_eq!(charged, wanted);
+            // More readings of the clock than recorded may have been invented.
+            let invented = replay.differences().invented;
+            prop_assert_eq!(charged, wanted + invented);
         }
-        prop_assert_eq!(replay.differences(), &Differences::default());
+        prop_assert_eq!(replay.differences().left_out, 0);
     }
 
     /// With any calls at all, what is charged is what was recorded, less what is left out, and what
