@@ -121,7 +121,8 @@ fn a_column_takes_the_time_of_its_lines_at_each_end() {
         };
         assert_eq!(times.map(|[worked, _]| worked), [wanted; 2]);
         let end = times[1][1];
-        assert!(end >= 2 * wanted || is_one_run, "{end}");
+        // The ends work on different pieces at once.
+        assert!(end > wanted, "{end}");
     }
 }
 
