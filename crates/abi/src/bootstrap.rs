@@ -95,7 +95,9 @@ fn by_our_launcher(
         (Compute::Replayed, Some(computed)) => {
             let unusable = |why| format!("what is to be replayed: {why}");
             work.rates = rates(computed, job.size()).map_err(unusable)?;
-            Time::Replayed(Replay::open(computed, job.rank()).map_err(unusable)?)
+            Time::Replayed(Box::new(
+                Replay::open(computed, job.rank()).map_err(unusable)?,
+            ))
         }
         (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
     };

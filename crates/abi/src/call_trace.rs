@@ -56,7 +56,7 @@ pub enum Time {
     /// Measured processor time, scaled by this many thousandths.
     Measured(u64),
     /// Durations recorded in an earlier run.
-    Replayed(Replay),
+    Replayed(Box<Replay>),
 }
 
 impl Watch {

@@ -60,8 +60,9 @@ impl UserFunctions {
 impl Functions for UserFunctions {
     fn query(&self) -> Answer {
         let mut status = Status::empty();
-        // SAFETY: the user has promised MPI a query function, which gets its own word and a status.
         let code = self.query.map_or(MPI_SUCCESS, |query| {
+            // SAFETY: the user has promised MPI a query function, which gets its own word and a
+            // status.
             callback::run(|| unsafe { query(self.extra_state(), &mut status) })
         });
         // MPI alone writes the error.
@@ -76,16 +77,16 @@ impl Functions for UserFunctions {
     }
 
     fn free(&self) -> Result<(), mpi::Error> {
-        // SAFETY: the user has promised MPI a free function, which gets its own word.
         let free = |free: unsafe extern "C" fn(*mut c_void) -> c_int| {
+            // SAFETY: the user has promised MPI a free function, which gets its own word.
             callback::run(|| unsafe { free(self.extra_state()) })
         };
         succeeded("free", self.free.map_or(MPI_SUCCESS, free))
     }
 
     fn cancel(&self, complete: bool) -> Result<(), mpi::Error> {
-        // SAFETY: the user has promised MPI a cancel function, which gets its own word.
         let code = self.cancel.map_or(MPI_SUCCESS, |cancel| {
+            // SAFETY: the user has promised MPI a cancel function, which gets its own word.
             callback::run(|| unsafe { cancel(self.extra_state(), complete.into()) })
         });
         succeeded("cancel", code)

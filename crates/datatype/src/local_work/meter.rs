@@ -22,8 +22,11 @@ pub struct Meter {
     usual: u64,
     /// The work that was done, if that is kept, by code and class: of the program's functions the
     /// elements and their picoseconds.
-    used: Option<Mutex<BTreeMap<(u64, u32), [u64; 2]>>>,
+    used: Option<Mutex<Sums>>,
 }
+
+/// The amount and the picoseconds of work, by the kind's code and the class of its length.
+type Sums = BTreeMap<(u64, u32), [u64; 2]>;
 
 /// Work that a rank has done: the kind's code, the class of its length, and an amount with its time
 /// in picoseconds.
@@ -140,12 +143,6 @@ mod tests {
     fn meter(rates: Rates, keeps: bool) -> (Meter, Arc<AtomicU64>) {
         let owed = Arc::new(AtomicU64::new(0));
         (Meter::new(owed.clone(), 100_000, rates, keeps), owed)
-    }
-
-    /// Each reading is a millisecond after the one before.
-    fn clock() -> u64 {
-        static READINGS: AtomicU64 = AtomicU64::new(0);
-        READINGS.fetch_add(1_000_000, Ordering::Relaxed)
     }
 
     fn taken(owed: &AtomicU64) -> u64 {

@@ -30,6 +30,11 @@ fn each_rank_reads_its_own_part() {
     let trace = ComputeTrace {
         program: "./pi".into(),
         ranks: vec!["MPI_Send 12\n".into(), String::new()],
+        work: {
+            let mut work = Rates::none();
+            work.read("copy 4096 50000").unwrap();
+            work
+        },
     };
     let file = packed(&trace);
     let mut first = Replay::open(&file, 0).unwrap();
@@ -37,6 +42,8 @@ fn each_rank_reads_its_own_part() {
     let why = Replay::open(&file, 1).unwrap().enter("MPI_Send", Operation);
     assert!(why.unwrap_err().contains("no further call was recorded"));
     assert!(Replay::open(&file, 2).is_err());
+    assert_eq!(rates(&file, 2).unwrap(), trace.work);
+    assert!(rates(&file, 3).is_err());
 }
 
 #[test]
@@ -46,6 +53,7 @@ fn another_sequence_of_sure_calls_is_refused_unless_something_depends_on_time() 
         packed(&ComputeTrace {
             program: "./pi".into(),
             ranks: vec![recorded.into(), first.into()],
+            work: Rates::none(),
         })
     };
     let mut other = Replay::open(&file(""), 0).unwrap();
