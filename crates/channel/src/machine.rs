@@ -65,8 +65,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Keeps the work of the rank on its own memory, as its meter has it, for a recording. Times are
-    /// measured by `clock`.
+    /// Keeps the work of the rank on its own memory, as its meter has it, for a recording. Times
+    /// are measured by `clock`.
     pub fn keep_local_work(&mut self, meter: &Meter, clock: Clock) {
         let Some(accounting) = self.0.as_mut().and_then(|rdma| rdma.node().accounting()) else {
             return;

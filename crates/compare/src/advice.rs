@@ -142,15 +142,13 @@ impl Advice {
             sensitivity: None,
             exchange: None,
             model: None,
-            times_spread: None,
+            times_spread: rows.iter().filter_map(Row::spread).reduce(f64::max),
             names: machines
                 .iter()
                 .map(|machine| machine.name.clone())
                 .collect(),
             stand_ins: machines.iter().map(Machine::stand_ins).collect(),
         };
-        let spreads = rows.iter().filter_map(Row::spread);
-        advice.times_spread = spreads.reduce(f64::max);
         advice.judge(&here, machines, value);
         advice
     }

@@ -6,8 +6,8 @@
 //! the program that MPI calls), which every machine keeps; the time beyond both that remains on a
 //! machine without any cost of communication; and the rest, which the network and
 //! the storage cost. Of the rest the delay of computing by the *progress thread* of windows is a
-//! share of its own. What then remains is divided in proportion to the time that disappears if one kind of
-//! cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
+//! share of its own. What then remains is divided in proportion to the time that disappears if one
+//! kind of cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
 //! switches), *bandwidth* (all rates in bytes), *message rate* (work for each message, one after
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
 //! machine with a storage).
@@ -244,7 +244,8 @@ impl Bounds {
     }
 
     /// The numbers of the shares that tables of these rows show, in their order: storage where a
-    /// machine has one, noise, dependence and the progress thread where there is some, work inside MPI from 1 % on.
+    /// machine has one, noise, dependence and the progress thread where there is some, work
+    /// inside MPI from 1 % on.
     pub fn shown<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<usize> {
         const LEAST: f64 = 0.005;
         const LEAST_INSIDE: f64 = 0.01;

@@ -238,8 +238,8 @@ impl ComputeTrace {
         }
     }
 
-    /// The calls of a rank but for polls, in order: name, key, and the nanoseconds of computing since
-    /// the last such call.
+    /// The calls of a rank but for polls, in order: name, key, and the nanoseconds of computing
+    /// since the last such call.
     pub fn calls(&self, rank: usize) -> impl Iterator<Item = (&str, CallKey, u64)> {
         let lines = self.ranks.get(rank).map_or("", String::as_str).lines();
         let mut before = 0u64;
@@ -310,7 +310,8 @@ impl ComputeTrace {
         lines.any(|line| line == STEP)
     }
 
-    /// Whether the program may decide by time: it polls, reads the clock, or takes what comes first.
+    /// Whether the program may decide by time: it polls, reads the clock, or takes what comes
+    /// first.
     pub fn depends_on_time(&self) -> bool {
         let mut entries = self.ranks.iter().flat_map(|lines| lines.lines());
         entries.any(|line| Entry::read(line).is_some_and(|entry| entry.is_choice()))

@@ -36,8 +36,8 @@ impl Computing {
         }
     }
 
-    /// A thread that wakes up `wake` after `now` comes too late: the program has ended its computing
-    /// by then, and serves what has arrived in its call.
+    /// A thread that wakes up `wake` after `now` comes too late: the program has ended its
+    /// computing by then, and serves what has arrived in its call.
     pub(super) fn ends_within(&self, now: Time, wake: Time) -> bool {
         !self.shares_core && self.left(now) <= wake
     }

@@ -26,8 +26,8 @@ const SHORT: [u64; 2] = [10_000, 256];
 pub(super) struct PollRuns(Option<Line>);
 
 impl PollRuns {
-    /// A call returns. Returns the lines that are complete now, in order. `is_poll`: it is a poll or
-    /// a reading of the clock.
+    /// A call returns. Returns the lines that are complete now, in order. `is_poll`: it is a poll
+    /// or a reading of the clock.
     pub(super) fn add(&mut self, call: &ProgramCall, is_poll: bool) -> [Option<Line>; 2] {
         if !is_poll {
             let line = Line {

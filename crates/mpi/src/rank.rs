@@ -207,8 +207,8 @@ impl Rank {
         self.lock().router.machine().virtual_time()
     }
 
-    /// Keeps the kinds of work that this rank has done on its own memory, for a recording. Times are
-    /// measured by `clock`.
+    /// Keeps the kinds of work that this rank has done on its own memory, for a recording. Times
+    /// are measured by `clock`.
     pub fn keep_local_work(&self, clock: Clock) {
         if let Some(meter) = &self.meter {
             self.lock().router.machine().keep_local_work(meter, clock);

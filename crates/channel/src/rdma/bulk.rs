@@ -10,10 +10,11 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::fence::Fence;
+use super::flow::Flow;
 use super::notice::{NOTICE_NUMBERS, NoticeWord, Shares};
 use super::qp_link::PieceId;
 use super::rail_set::RailSet;
-use super::transfer::{BulkTransfer, Flow, Unfinished};
+use super::transfer::{BulkTransfer, Unfinished};
 use crate::{Done, Family, Token};
 
 /// The receives that are reserved for one notice: one on each of these rails.

@@ -2,7 +2,7 @@ use device::Operation;
 
 use super::super::notice::tests::word;
 use super::super::rail_set::{KeyPair, RailKeys};
-use super::super::transfer::{Direction, Flow, LocalMemory, Piece, RailPair};
+use super::super::transfer::{Direction, LocalMemory, Piece, RailPair};
 use super::*;
 use crate::{RemoteKey, suite};
 

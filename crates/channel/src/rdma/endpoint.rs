@@ -12,6 +12,7 @@ use device::{Node, Operation, Status};
 use super::bulk::{Reserved, TransferQueue};
 use super::connection::{Before, Connection};
 use super::credit::{Credits, EMPTY, MOST};
+use super::flow::Flow;
 use super::layout::Layout;
 use super::lifecycle::LifeStage;
 use super::link::{Link, Wire};
@@ -25,7 +26,6 @@ use super::ring_receiver::RingReceiver;
 use super::ring_sender::{PostedSlot, RingSender};
 use super::schedule::Schedules;
 use super::srq_path::{MessagePlace, fit, memory_buffer};
-use super::transfer::Flow;
 use crate::{Error, Head, Result};
 
 /// The connection to one peer.

@@ -3,12 +3,12 @@
 use device::{Cq, Node, Operation, Qp, Remote, Srq};
 
 use super::fence::QpAddresses;
+use super::flow::Flow;
 use super::handshake::LinkAddress;
 use super::lifecycle::{LifeStage, Lifecycle};
 use super::pairing::Network;
 use super::qp_link::{Note, PieceId, QpLink, Queues};
 use super::rail::Rail;
-use super::transfer::Flow;
 use super::wr_id::QpRole;
 use crate::Result;
 

@@ -55,6 +55,7 @@ mod endpoints;
 mod explain;
 mod failover;
 mod fence;
+mod flow;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod handshake;

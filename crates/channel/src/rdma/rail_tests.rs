@@ -202,7 +202,7 @@ fn a_notice_comes_when_all_rails_have_carried_their_part() {
 #[test]
 fn no_write_waits_behind_a_read() {
     use crate::{Exposed, Family, NotifiedWrite, ZeroCopy};
-    use transfer::Flow;
+    use flow::Flow;
     for policy in POLICIES {
         let mut both = over(2, 2, config_of(policy), &Setup::default()).into_iter();
         let (mut a, mut b) = (both.next().unwrap(), both.next().unwrap());

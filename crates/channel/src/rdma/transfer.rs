@@ -15,6 +15,7 @@ use std::ops::Range;
 use device::{Operation, Remote, Slice};
 
 use super::fence::Fence;
+use super::flow::Flow;
 use super::notice::NoticeWord;
 use super::qp_link::PieceId;
 use super::rail_set::{MAX_RAILS, RailKeys, RailSet};
@@ -36,21 +37,6 @@ impl Direction {
             Direction::Write { .. } => Flow::Out,
         }
     }
-}
-
-/// The way of the bytes of a transfer. A link carries both flows at once, each at its full
-/// bandwidth, so neither waits for the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
-    /// To the peer: writes.
-    Out,
-    /// From the peer: reads.
-    In,
-}
-
-impl Flow {
-    pub(super) const COUNT: usize = 2;
-    pub(super) const ALL: [Flow; Flow::COUNT] = [Flow::Out, Flow::In];
 }
 
 /// A transfer, as it is asked for.

@@ -17,6 +17,7 @@ use super::bulk::{BulkEngine, Noticed, Reserved, TransferQueue};
 use super::config::QueuePairs;
 use super::endpoint::Endpoint;
 use super::endpoints::Endpoints;
+use super::flow::Flow;
 use super::link::Link;
 use super::local::Local;
 use super::notice::NoticeWord;
@@ -25,7 +26,7 @@ use super::rail::Rail;
 use super::rail_set::RailSet;
 use super::registrations::Registrations;
 use super::schedule::{Assignment, Schedules};
-use super::transfer::{BulkTransfer, Direction, Flow, LocalMemory, RailPair, Unfinished};
+use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
 use crate::{Error, Exposure, RemoteKey, Result, Token, Transfer as Started};
 
 /// The zero-copy transfers of a rank.

@@ -145,6 +145,12 @@ mod tests {
         (Meter::new(owed.clone(), 100_000, rates, keeps), owed)
     }
 
+    /// Each reading is a millisecond after the one before.
+    fn clock() -> u64 {
+        static READINGS: AtomicU64 = AtomicU64::new(0);
+        READINGS.fetch_add(1_000_000, Ordering::Relaxed)
+    }
+
     fn taken(owed: &AtomicU64) -> u64 {
         owed.swap(0, Ordering::Relaxed)
     }
@@ -200,13 +206,10 @@ mod tests {
         let function = [LocalWork::Function(3).encode(), 6, 200, 16];
         assert_eq!(meter.rows(|| 0, |_, _| false), [function]);
         let mut asked = Vec::new();
-        let rows = meter.rows(
-            || 0,
-            |code, class| {
-                asked.push((code, class));
-                true
-            },
-        );
+        let rows = meter.rows(clock, |code, class| {
+            asked.push((code, class));
+            true
+        });
         assert_eq!(asked, [(SUM.encode(), 12)]);
         assert_eq!(rows.len(), 2);
         assert!(rows[0][..3] == [SUM.encode(), 12, AMOUNT] && rows[0][3] > 0);

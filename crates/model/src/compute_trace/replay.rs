@@ -220,8 +220,8 @@ impl Replay {
         sure.map(|entry| entry.name)
     }
 
-    /// Another sure call than the recorded one. Returns its computing if it is additional; otherwise
-    /// it is the next one from now on.
+    /// Another sure call than the recorded one. Returns its computing if it is additional;
+    /// otherwise it is the next one from now on.
     #[cold]
     fn other(&mut self, call: &str) -> Result<Option<u64>, String> {
         let number = self.calls;
@@ -249,8 +249,8 @@ impl Replay {
         Ok(None)
     }
 
-    /// A reading of the clock that was not recorded takes no time. Once the program seems to wait for
-    /// the clock it takes some, and each further one more, so that this ends.
+    /// A reading of the clock that was not recorded takes no time. Once the program seems to wait
+    /// for the clock it takes some, and each further one more, so that this ends.
     fn tick(&mut self, call: &str) {
         self.still += 1;
         let waits = u64::from(self.still.saturating_sub(STILL)) * TICK;

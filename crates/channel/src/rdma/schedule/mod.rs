@@ -34,7 +34,7 @@ mod tests;
 pub(super) use explain::{Choice, Prediction};
 
 use super::config::{RailPolicy, RailSettings};
-use super::transfer::Flow;
+use super::flow::Flow;
 use adaptive::Adaptive;
 use assignment::SHORTEST_PIECE;
 pub(super) use assignment::{Assignment, Shares};
