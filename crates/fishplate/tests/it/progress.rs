@@ -48,8 +48,8 @@ fn a_comparison_announces_its_runs() {
         "{said:?}"
     );
     // Six recordings; four replays, six without a recording on the first machine, three with a free
-    // start (two machines, another number of ranks on the first), and seven ideal ones.
-    assert_eq!(announced, 6 + 4 + 6 + 3 + 7);
+    // start (two machines, another number of ranks on the first), and eight ideal ones.
+    assert_eq!(announced, 6 + 4 + 6 + 3 + 8);
     assert!(said[1].contains("this takes about"), "{said:?}");
     let dry = compare(&[&options[..], &["--dry-run"]].concat());
     assert_eq!((dry.0, dry.1.len()), (0, 0));

@@ -315,10 +315,8 @@ mod tests {
         let [need] = &needs.needs[..] else {
             panic!("{needs:?}")
         };
-        assert_eq!(
-            (need.abi(), &need.by, &need.found),
-            (Abi::OpenMpi, &b, &None)
-        );
+        // This computer may have the library that is needed, or not.
+        assert_eq!((need.abi(), &need.by), (Abi::OpenMpi, &b));
         assert!(needs.absent.is_empty() && !need.is_fixed);
     }
 
