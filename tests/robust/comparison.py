@@ -191,7 +191,7 @@ def input_and_folders(world):
     if ran.returncode:
         raise Problem(f"exit status {ran.returncode}: {ran.stderr[-800:]}")
     sizes = (world.work / "sizes").read_text().split()
-    if len(sizes) != 3 + 2 + 4 + 3 or set(sizes) != {"48"}:
+    if len(sizes) != 3 + 2 + 4 + 4 or set(sizes) != {"48"}:
         raise Problem(f"runs read {sizes}")
     if left := set(os.listdir(world.work)) - before - {"sizes"}:
         raise Problem(f"left in the folder: {left}")

@@ -250,6 +250,14 @@ def computing_replayed(world):
         raise Problem("another machine takes the same time")
 
 
+def without_clock(text: str) -> str:
+    """A record of a program that never reads the clock, so that nothing in it depends on time."""
+    head, *ranks = re.split(r"(?m)^(?=rank \d+ calls)", text)
+    ranks = [re.sub(r"(?m)^(?:MPI_Wtime|clock_gettime) .*\n", "", rank) for rank in ranks]
+    count = lambda rank: sum(line != "end" for line in rank.splitlines()[1:])  # noqa: E731
+    return head + "".join(re.sub(r"calls \d+", f"calls {count(rank)}", rank, count=1) for rank in ranks)
+
+
 def computing_of_another_run(world):
     file, other = world.work / "computing.txt", world.work / "other.txt"
     rounds(world, 2, options=("--compute", "record", file))
@@ -271,11 +279,12 @@ def computing_of_another_run(world):
     check("line 2: wanted is `version 3`, and there is `version 7`", text=text.replace("version 3", "version 7"), code=2)
     check("line 2: it is of version 2, .* record it again", text=text.replace("version 3", "version 2"), code=2)
     check("line [0-9]+: wanted is a call's name", text=text.replace("MPI_Wtime ", "MPI_Wtime"), code=2)
+    text = without_clock(text)
     begin = text.index("rank 1 calls")
-    check("rank 1: its call 3 is MPI_Sendrecv, and MPI_Bcast was recorded there", code=16,
+    check("rank 1: its call [0-9] is MPI_Sendrecv, and MPI_Bcast was recorded there", code=16,
           text=text[:begin] + text[begin:].replace("MPI_Sendrecv", "MPI_Bcast", 1))
-    check("rank 2: its call [0-9] is MPI_Finalize, and [0-9] calls were recorded", code=16,
-          text=re.sub(r"(?s)rank 2 calls 6(.*)MPI_Finalize [0-9]+\n", r"rank 2 calls 5\1", text))
+    check("rank 2: its call [0-9] is MPI_Finalize, and no further call was recorded", code=16,
+          text=re.sub(r"(?s)rank 2 calls 5(.*?)MPI_Finalize [0-9]+\n", r"rank 2 calls 4\1", text, count=1))
 
 
 def refused(what: str, *options, says: str):
