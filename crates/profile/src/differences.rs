@@ -21,7 +21,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// What ranks have counted; `None` if all of them made the recorded calls.
+    /// The differences that ranks have counted; `None` if all of them made the recorded calls.
     pub(crate) fn of(records: &[RankRecord], times: &[RankTimes]) -> Option<Differences> {
         let ranks = records.iter().enumerate();
         let differing =

@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// What becomes of a call that was not recorded where it comes.
+/// The treatment of a call at a place where the recording has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Other {
     /// It is an additional one, behind so many nanoseconds of computing.

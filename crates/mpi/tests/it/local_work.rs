@@ -38,7 +38,7 @@ fn times(part: impl Fn(&Arc<Rank>) + 'static) -> [[u64; 2]; 2] {
     *found
 }
 
-/// The picoseconds of work on so many bytes.
+/// The picoseconds of work on a number of bytes.
 fn of(bytes: usize) -> u64 {
     bytes as u64 * EACH
 }
@@ -84,7 +84,7 @@ fn a_reduction_takes_its_sums_beside_its_messages() {
     }
 }
 
-/// Elements of 8 bytes, one in each of so many bytes.
+/// Elements of 8 bytes at a stride, in bytes.
 fn column(rank: &Rank, stride: isize) -> Type {
     let double = Predefined::DOUBLE.into();
     let ty = Type::hvector((BYTES / 8) as i64, 1, stride, &double).unwrap();
