@@ -62,6 +62,21 @@ impl Loopback {
         }
     }
 
+    /// Hands the packets to `handler`, and returns their number. Few ranks send to themselves, so
+    /// the polls of all others go without these instructions.
+    #[inline(never)]
+    fn hand_over(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> usize {
+        let mut packets = 0;
+        while let Some((head, body)) = self.packets.pop_front() {
+            packets += 1;
+            self.copied(body.len());
+            if handler(self.rank, head, &body) == More::Enough {
+                break;
+            }
+        }
+        packets
+    }
+
     /// The buffer that a key names.
     fn find(&self, key: &RemoteKey) -> Result<&Buffer> {
         let found = self.exposed.get(&key.address);
@@ -108,16 +123,12 @@ impl Transport for Loopback {
         Ok(Put::Accepted)
     }
 
-    fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
-        let mut packets = 0;
-        while let Some((head, body)) = self.packets.pop_front() {
-            packets += 1;
-            self.copied(body.len());
-            if handler(self.rank, head, &body) == More::Enough {
-                break;
-            }
+    #[inline(always)]
+    fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+        match self.packets.is_empty() {
+            true => Ok(0),
+            false => Ok(self.hand_over(handler)),
         }
-        Ok(packets)
     }
 }
 
