@@ -36,6 +36,9 @@ pub struct Experiment {
     pub named: bool,
     /// Environment variables and their values.
     pub settings: Vec<(String, String)>,
+    /// The time by which every second rank begins its iterations later, in microseconds. `None`:
+    /// no rank waits. Benchmarks in which one rank waits for the other anyway ignore it.
+    pub skew: Option<f64>,
 }
 
 /// The result of an experiment: a value for each message size.
@@ -101,6 +104,7 @@ fn plan(experiment: &Experiment) -> Result<WorkerPlan> {
     plan.sizes = sizes(benchmark, &experiment.sizes)?;
     plan.modelled = true;
     plan.iterations = experiment.iterations;
+    plan.skew = experiment.skew.filter(|_| benchmark.takes_skew());
     Ok(plan)
 }
 

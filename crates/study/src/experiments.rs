@@ -28,6 +28,8 @@ pub(crate) struct Effort {
     pub(crate) quick: bool,
     /// The order of the system that `hpl` solves; none: that of the document.
     pub(crate) order: Option<usize>,
+    /// The skew of every second rank in benchmarks of MPI, in microseconds.
+    pub(crate) skew: Option<f64>,
 }
 
 /// One job or one run of a device benchmark, and the curve that its figures belong to.
@@ -50,6 +52,8 @@ pub(crate) struct Run {
     pub(crate) reads: Reads,
     /// The system that `hpl` solves, with its order.
     pub(crate) hpl: Option<(HplSystem, usize)>,
+    /// The skew of every second rank in a benchmark of MPI, in microseconds.
+    pub(crate) skew: Option<f64>,
 }
 
 /// Points of one run: sizes and values.
@@ -113,7 +117,8 @@ pub(crate) fn run(
         let measure = measure.clone().with_order(effort.order);
         let curves = document.curves_of(&measure);
         let runs = curves.flat_map(|curve| runs(document, &machines, &measure, curve, sizes));
-        plans.push((measure.clone(), runs.collect()));
+        let skew = effort.skew;
+        plans.push((measure.clone(), runs.map(|run| Run { skew, ..run }).collect()));
     }
     let steps = plans.iter().flat_map(|(_, runs)| runs).map(Run::steps);
     let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);
@@ -220,6 +225,7 @@ fn runs(
         options: [curve.options.as_slice(), &measure.options].concat(),
         reads: measure.reads,
         hpl: measure.hpl.clone().map(|system| (system, 0)),
+        skew: None,
     };
     match &measure.sweep {
         None => vec![run()],
@@ -347,6 +353,7 @@ impl Run {
             iterations: self.iterations,
             named: self.named,
             settings: self.settings.clone(),
+            skew: self.skew,
         })
     }
 
@@ -411,6 +418,7 @@ mod tests {
             options: Vec::new(),
             reads: Reads::Received,
             hpl: None,
+            skew: None,
         }
     }
 

@@ -110,6 +110,10 @@ struct OutputOptions {
     /// Measure fewer sizes
     #[arg(long)]
     quick: bool,
+    /// Begin the iterations of every second rank later by this many microseconds, in the
+    /// benchmarks whose ranks do not wait for each other: bibw, sweep, sort and collectives
+    #[arg(long, value_name = "MICROSECONDS", value_parser = skew)]
+    skew: Option<f64>,
     /// Print one JSON object per line for each statement
     #[arg(long)]
     json: bool,
@@ -292,8 +296,8 @@ impl OutputOptions {
     }
 
     fn effort(&self, order: Option<usize>) -> Effort {
-        let quick = self.quick;
-        Effort { quick, order }
+        let OutputOptions { quick, skew, .. } = *self;
+        Effort { quick, order, skew }
     }
 
     /// Draws the curves if a folder is named, writes the page if a file is named, and prints the
@@ -320,6 +324,14 @@ impl OutputOptions {
             false => print(&results::terminal::fitted(&text)),
         }
     }
+}
+
+/// The microseconds of `--skew`.
+fn skew(word: &str) -> Result<f64, String> {
+    let found = word.parse().ok();
+    found
+        .filter(|skew: &f64| skew.is_finite() && *skew >= 0.0)
+        .ok_or_else(|| "valid are microseconds from 0".into())
 }
 
 fn print(text: &str) -> Result<()> {

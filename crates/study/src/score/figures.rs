@@ -287,6 +287,7 @@ fn planned(
         options,
         reads: Reads::Median,
         hpl: None,
+        skew: None,
     };
     Ok((size, run))
 }
