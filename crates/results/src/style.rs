@@ -31,8 +31,9 @@ pub enum Ground {
     Dark,
 }
 
-/// Colours that are distinct for any colour vision (Okabe and Ito), strongest first.
-const ON_LIGHT: [Colour; 7] = [
+/// Colours that are distinct for any colour vision (Okabe and Ito), strongest first; then weaker
+/// ones, so that the bars of twelve shares of a time differ.
+const ON_LIGHT: [Colour; 12] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
     Colour(0, 158, 115),
@@ -40,10 +41,15 @@ const ON_LIGHT: [Colour; 7] = [
     Colour(230, 159, 0),
     Colour(86, 180, 233),
     Colour(0, 0, 0),
+    Colour(240, 228, 66),
+    Colour(136, 136, 136),
+    Colour(112, 48, 160),
+    Colour(122, 72, 36),
+    Colour(176, 224, 190),
 ];
 
 /// The colours of [`ON_LIGHT`] at a lightness for a dark ground.
-const ON_DARK: [Colour; 7] = [
+const ON_DARK: [Colour; 12] = [
     Colour(64, 152, 224),
     Colour(242, 125, 52),
     Colour(38, 190, 146),
@@ -51,6 +57,11 @@ const ON_DARK: [Colour; 7] = [
     Colour(242, 190, 64),
     Colour(158, 216, 250),
     Colour(236, 236, 236),
+    Colour(252, 244, 130),
+    Colour(150, 150, 150),
+    Colour(176, 120, 224),
+    Colour(186, 126, 84),
+    Colour(196, 240, 210),
 ];
 
 /// The scale "viridis" of matplotlib (CC0) at equal distances, from dark to light.
@@ -221,6 +232,23 @@ mod tests {
 
     fn lightness(Colour(r, g, b): Colour) -> f64 {
         0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b)
+    }
+
+    #[test]
+    fn the_colours_of_twelve_series_differ() {
+        for ground in [Ground::Light, Ground::Dark] {
+            let all: Vec<_> = (0..12)
+                .map(|at| Palette::Distinct.colour(at, 12, ground))
+                .collect();
+            for (at, one) in all.iter().enumerate() {
+                let apart = |other: &Colour| {
+                    let parts = [(one.0, other.0), (one.1, other.1), (one.2, other.2)];
+                    let most = parts.iter().map(|(a, b)| a.abs_diff(*b)).max();
+                    most >= Some(32)
+                };
+                assert!(all[..at].iter().all(apart), "{one:?}");
+            }
+        }
     }
 
     #[test]

@@ -118,7 +118,10 @@ pub(crate) fn run(
         let curves = document.curves_of(&measure);
         let runs = curves.flat_map(|curve| runs(document, &machines, &measure, curve, sizes));
         let skew = effort.skew;
-        plans.push((measure.clone(), runs.map(|run| Run { skew, ..run }).collect()));
+        plans.push((
+            measure.clone(),
+            runs.map(|run| Run { skew, ..run }).collect(),
+        ));
     }
     let steps = plans.iter().flat_map(|(_, runs)| runs).map(Run::steps);
     let mut console = Console::without_libraries(steps.sum::<Result<usize>>()?);

@@ -155,3 +155,12 @@ fn a_machine_that_the_catalogue_accepts_is_not_refused() {
         .collect();
     assert_eq!(holds, [true, false, true]);
 }
+
+#[test]
+fn a_skew_is_a_time() {
+    assert_eq!(crate::skew("2.5"), Ok(2.5));
+    for wrong in ["-1", "nan", "inf", "2us", ""] {
+        let said = crate::skew(wrong);
+        assert_eq!(said, Err("valid are microseconds from 0".into()), "{wrong}");
+    }
+}
