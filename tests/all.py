@@ -142,6 +142,8 @@ def other_suites(full: bool) -> list[Step]:
         Step("rails", python("rail_programs/run.py", *PREFIX, *short)),
         # Ranks that begin at different times, over modelled rails.
         Step("skew", python("rails/skew.py", *PREFIX, *short)),
+        # What `compare` says of loops whose times add up by hand.
+        Step("speed-ups", python("speed_ups/run.py", *PREFIX, *short)),
         # Pages of results, in a browser.
         *([Step("report", python("report/run.py", *PREFIX))] if full else []),
         # Installed and removed as users do it: make install, a Debian package, a container image.
