@@ -148,6 +148,11 @@ impl RunningJob<'_> {
 
     /// Records the end of a rank's process.
     pub(super) fn rank_ended(&mut self, number: usize, exit: ProcessExit) {
+        // A key on the terminal reaches this process no later than the rank that it has killed, but
+        // perhaps after the last look for signals.
+        if exit != ProcessExit::Code(0) {
+            self.take_signals();
+        }
         // It reads nothing more, and its last lines fit its socket.
         self.ranks[number].discard_outbox();
         self.receive_all(number, &mut Budget::of(LAST_LINES));
