@@ -25,7 +25,8 @@ std::arch::global_asm!(
     real = sym read,
 );
 
-/// The function of the C library, which makes no system call for most clocks; null until `find`.
+/// The function of the C library, which makes no system call for most clocks; null for system
+/// calls.
 static OF_C_LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Finds the function of the C library, whatever stands before it in the order of search.
@@ -39,6 +40,11 @@ pub(crate) fn find() {
         }
     };
     OF_C_LIBRARY.store(found, Ordering::Relaxed);
+}
+
+/// Reads clocks by system calls from now on.
+pub(crate) fn by_system_calls() {
+    OF_C_LIBRARY.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
 unsafe extern "C" fn read(clock: clockid_t, time: *mut timespec) -> c_int {

@@ -30,6 +30,8 @@ fn register() -> Option<Register> {
 /// From now on the system's clocks follow this rank's virtual time.
 pub(crate) fn follow() {
     if let Some(register) = register() {
+        // That library refuses the processor's counter, by which the C library reads clocks.
+        crate::real_clock::by_system_calls();
         MAIN.store(this_thread(), Ordering::Relaxed);
         // SAFETY: the hook is a function of this library, which stays in memory.
         unsafe { register(Some(read), 0) };

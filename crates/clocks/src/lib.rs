@@ -8,13 +8,18 @@
 //! - [`scale`]: the clocks of the system, and their positions at the start of virtual time;
 //! - [`process_time`]: the time of this process, which all of them show;
 //! - [`readings`], [`sleeps`], [`deadlines`]: the functions that are replaced;
+//! - [`counter`]: the processor's counter, with the program's handler of its signal
+//!   ([`program_handler`]) and the functions that start other programs ([`starts`]);
 //! - [`real`]: the system's own clocks and functions.
 //!
 //! Invariant: nothing here allocates or locks, so that signal handlers may read clocks.
 
+mod counter;
 pub mod deadlines;
 pub mod process_time;
+pub mod program_handler;
 pub mod readings;
 mod real;
 mod scale;
 pub mod sleeps;
+pub mod starts;

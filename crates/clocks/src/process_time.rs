@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::real;
+use crate::{counter, real};
 
 /// The hook of the MPI library: lets nanoseconds of virtual time pass for this rank, and returns
 /// its virtual time in nanoseconds; [`NOT_HERE`] where the calling thread cannot do that.
@@ -61,8 +61,10 @@ pub extern "C" fn fishplate_clock_register(hook: Option<Hook>, end: u64) {
                 // SAFETY: the function is one of this library, which stays in memory.
                 unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
             });
+            counter::follow();
         }
         None => {
+            counter::leave();
             HOOK.store(std::ptr::null_mut(), Ordering::Release);
             READINGS.store(0, Ordering::Relaxed);
             REAL.store(0, Ordering::Relaxed);
@@ -72,6 +74,7 @@ pub extern "C" fn fishplate_clock_register(hook: Option<Hook>, end: u64) {
 }
 
 unsafe extern "C" fn in_child() {
+    counter::leave();
     HOOK.store(std::ptr::null_mut(), Ordering::Release);
     READINGS.store(FEW, Ordering::Relaxed);
     REAL.store(0, Ordering::Relaxed);

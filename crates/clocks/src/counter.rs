@@ -1,0 +1,239 @@
+//! The processor's counter of time (`rdtsc`), which programs read without the system. While MPI
+//! runs, the system refuses the instruction to the threads of a rank (PR_SET_TSC), and the handler
+//! of the signal gives the time of the process instead: a counter of 1 GHz.
+//!
+//! The kernel's own reading of clocks in the process (vdso) uses the instruction too, and stays
+//! real. A signal that has another cause goes on to the handler of the program ([`program`]).
+//!
+//! New programs would inherit the refusal without the handler. So a child after `fork`
+//! has the counter, and functions that start another program give it back first ([`super::starts`]).
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use libc::{sigaction, siginfo_t};
+
+use crate::process_time::now;
+use crate::program_handler as program;
+use crate::real::call;
+
+/// The handler is in place.
+static IS_IN_PLACE: AtomicBool = AtomicBool::new(false);
+/// The first address of the kernel's code in the process, and the one behind its last.
+static KERNEL_CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// From now on the counter of this thread, and of threads that it will start, shows the time of the
+/// process.
+pub(crate) fn follow() {
+    let [from, to] = kernel_code();
+    KERNEL_CODE[0].store(from, Ordering::Relaxed);
+    KERNEL_CODE[1].store(to, Ordering::Relaxed);
+    if !IS_IN_PLACE.swap(true, Ordering::Relaxed) {
+        let own = own_action();
+        // SAFETY: a structure of numbers.
+        let mut before: sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: both point to structures, and the handler keeps to what a handler may do.
+        let set = call!(sigaction: fn(c_int, *const sigaction, *mut sigaction) -> c_int,
+            libc::SIGSEGV, &raw const own, &raw mut before);
+        if set != Some(0) {
+            IS_IN_PLACE.store(false, Ordering::Relaxed);
+            return;
+        }
+        program::set(&before);
+    }
+    refuse(true);
+}
+
+/// The counter of this thread is that of the processor again. The handler stays for others.
+pub(crate) fn leave() {
+    refuse(false);
+}
+
+/// Whether the program's handler of SIGSEGV is behind ours.
+pub(crate) fn is_in_place() -> bool {
+    IS_IN_PLACE.load(Ordering::Relaxed)
+}
+
+/// Runs `act`, which may start another program, with the counter of the processor.
+pub(crate) fn given_back<R>(act: impl FnOnce() -> R) -> R {
+    let mut mode: c_int = 0;
+    // SAFETY: the argument points to a local variable.
+    let asked = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+    if asked != 0 || mode != libc::PR_TSC_SIGSEGV {
+        return act();
+    }
+    refuse(false);
+    let result = act();
+    let error = std::io::Error::last_os_error();
+    refuse(true);
+    if let Some(number) = error.raw_os_error() {
+        // SAFETY: the address is that of this thread's error number.
+        unsafe { *libc::__errno_location() = number };
+    }
+    result
+}
+
+/// Refuses the counter to this thread, or grants it.
+fn refuse(is_refused: bool) {
+    let mode = match is_refused {
+        true => libc::PR_TSC_SIGSEGV,
+        false => libc::PR_TSC_ENABLE,
+    };
+    // SAFETY: the arguments are numbers. Other processors have no such setting.
+    unsafe { libc::prctl(libc::PR_SET_TSC, mode) };
+}
+
+fn own_action() -> sigaction {
+    // SAFETY: a structure of numbers.
+    let mut action: sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_fault as *const () as usize;
+    // A handler of the program that needs a stack of its own gets it through this one. A fault
+    // within the program's handler may be another reading of the counter.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+    action
+}
+
+/// The handler of SIGSEGV.
+unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the system passes the state of the interrupted thread.
+    let is_counter = unsafe { answer(info, context) };
+    if !is_counter {
+        // SAFETY: the arguments are the system's.
+        unsafe { program::handle(signal, info, context) };
+    }
+}
+
+/// Gives the time to an instruction that reads the counter. False: the fault has another cause.
+///
+/// # Safety
+/// As a handler gets them from the system.
+#[cfg(target_arch = "x86_64")]
+unsafe fn answer(info: *mut siginfo_t, context: *mut c_void) -> bool {
+    const RDTSC: [u8; 2] = [0x0f, 0x31];
+    const RDTSCP: [u8; 3] = [0x0f, 0x01, 0xf9];
+    // A refused instruction is a general protection fault, which has no address.
+    // SAFETY: as this function demands.
+    let (code, context) = unsafe { ((*info).si_code, &mut *context.cast::<libc::ucontext_t>()) };
+    const SI_KERNEL: c_int = 0x80;
+    if code != SI_KERNEL {
+        return false;
+    }
+    let registers = &mut context.uc_mcontext.gregs;
+    let at = registers[libc::REG_RIP as usize];
+    // SAFETY: the instruction at this address has just been read by the processor. Its last byte
+    // may be the last one of a page, so the third is read only if the second fits.
+    let len = unsafe {
+        let byte = |offset: usize| *(at as *const u8).add(offset);
+        match [byte(0), byte(1)] {
+            RDTSC => RDTSC.len(),
+            two if two == RDTSCP[..2] && byte(2) == RDTSCP[2] => RDTSCP.len(),
+            _ => return false,
+        }
+    };
+    let code = at as usize;
+    let [from, to] = [0, 1].map(|end| KERNEL_CODE[end].load(Ordering::Relaxed));
+    let time = match (from..to).contains(&code) {
+        true => real_counter(),
+        false => keeping_errno(now),
+    };
+    registers[libc::REG_RIP as usize] = at + len as i64;
+    registers[libc::REG_RAX as usize] = i64::from(time as u32);
+    registers[libc::REG_RDX as usize] = (time >> 32) as i64;
+    if len == RDTSCP.len() {
+        // The number of the processor: that of a machine with one.
+        registers[libc::REG_RCX as usize] = 0;
+    }
+    true
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn answer(_info: *mut siginfo_t, _context: *mut c_void) -> bool {
+    false
+}
+
+#[cfg(target_arch = "x86_64")]
+fn real_counter() -> u64 {
+    refuse(false);
+    // SAFETY: every processor of this architecture has the instruction.
+    let time = unsafe { std::arch::x86_64::_rdtsc() };
+    refuse(true);
+    time
+}
+
+fn keeping_errno<R>(act: impl FnOnce() -> R) -> R {
+    // SAFETY: the address is that of this thread's error number.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *place };
+    let result = act();
+    // SAFETY: as above.
+    unsafe { *place = before };
+    result
+}
+
+/// The addresses of the kernel's code in the process; none if there is no such code.
+fn kernel_code() -> [usize; 2] {
+    // SAFETY: the function has no conditions.
+    let start = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
+    if start == 0 {
+        return [0, 0];
+    }
+    // SAFETY: the kernel has mapped an ELF file there, with its program headers.
+    let end = unsafe {
+        let header = &*(start as *const libc::Elf64_Ehdr);
+        let segments = (start + header.e_phoff as usize) as *const libc::Elf64_Phdr;
+        let all = (0..usize::from(header.e_phnum)).map(|at| &*segments.add(at));
+        let loaded = all.filter(|segment| segment.p_type == libc::PT_LOAD);
+        loaded
+            .map(|segment| (segment.p_vaddr + segment.p_memsz) as usize)
+            .max()
+    };
+    [start, start + end.unwrap_or(0)]
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use std::arch::x86_64::{__rdtscp, _rdtsc};
+
+    /// One test: the process has one handler.
+    #[test]
+    fn the_counter_shows_the_time_of_the_process_and_other_faults_go_on() {
+        static FAULTS: AtomicUsize = AtomicUsize::new(0);
+        unsafe extern "C" fn count(_signal: c_int, _info: *mut siginfo_t, context: *mut c_void) {
+            FAULTS.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: the context is the system's; the access below has two bytes.
+            unsafe {
+                (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] += 2
+            };
+        }
+        // SAFETY: every processor of this architecture has the instruction.
+        let read = || unsafe { _rdtsc() };
+        let before = now();
+        follow();
+        let [one, other] = [read(), read()];
+        let mut number = 7;
+        // SAFETY: as above.
+        let third = unsafe { __rdtscp(&raw mut number) };
+        assert!(before < one && one < other && other < third && third < before + 1_000_000);
+        assert_eq!(number, 0);
+        // The kernel's code reads it itself.
+        let began = std::time::Instant::now();
+        while began.elapsed() < std::time::Duration::from_micros(50) {}
+        let another = given_back(read);
+        assert!(another > third);
+        // A handler that the program sets meanwhile gets other faults.
+        // SAFETY: a structure of numbers.
+        let mut action: sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = count as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        program::set(&action);
+        // SAFETY: the fault is expected, and the handler goes on behind the instruction, of two
+        // bytes.
+        unsafe { std::arch::asm!("mov al, [rcx]", in("rcx") 8usize, out("al") _) };
+        assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
+        assert!(read() > third && is_in_place());
+        leave();
+        assert!(read() > another);
+    }
+}

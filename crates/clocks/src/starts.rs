@@ -1,0 +1,52 @@
+//! Functions that start another program. It inherits the refusal of the processor's counter and not
+//! the handler that answers for it, so the counter is given back before.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::counter::given_back;
+use crate::real::call;
+
+/// Defines functions that are those of the C library with the counter given back: -1 (or another
+/// result) where it has none.
+macro_rules! starting {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty, or $failed:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of the C library demands.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            let started = given_back(|| call!($name: fn($($type),*) -> $result, $($argument),*));
+            started.unwrap_or($failed)
+        }
+    )*};
+}
+
+type Words = *const *const c_char;
+
+starting! {
+    /// Becomes another program (POSIX, `execve`).
+    execve(path: *const c_char, words: Words, environment: Words) -> c_int, or -1;
+    /// Becomes another program (POSIX, `execv`).
+    execv(path: *const c_char, words: Words) -> c_int, or -1;
+    /// Becomes another program, found by its name (POSIX, `execvp`).
+    execvp(name: *const c_char, words: Words) -> c_int, or -1;
+    /// Becomes another program, found by its name (`execvpe`).
+    execvpe(name: *const c_char, words: Words, environment: Words) -> c_int, or -1;
+    /// Becomes another program, by its descriptor (POSIX, `fexecve`).
+    fexecve(file: c_int, words: Words, environment: Words) -> c_int, or -1;
+    /// Starts another program (POSIX, `posix_spawn`).
+    posix_spawn(
+        child: *mut libc::pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void,
+        words: Words, environment: Words
+    ) -> c_int, or libc::ENOSYS;
+    /// Starts another program, found by its name (POSIX, `posix_spawnp`).
+    posix_spawnp(
+        child: *mut libc::pid_t, name: *const c_char, actions: *const c_void, attributes: *const c_void,
+        words: Words, environment: Words
+    ) -> c_int, or libc::ENOSYS;
+    /// Runs a command of the shell (C, `system`).
+    system(command: *const c_char) -> c_int, or -1;
+    /// Runs a command of the shell with a pipe (POSIX, `popen`).
+    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, or std::ptr::null_mut();
+}
