@@ -1,10 +1,11 @@
 """The system's clocks on modelled machines: they show virtual time, and sleeps and deadlines follow it."""
 
+import platform
 import re
 import subprocess
 import sys
 
-from harness import Problem
+from harness import Problem, Skip
 from job import Job
 
 MESSAGE_SPANS = ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME_COARSE", "MONOTONIC_COARSE", "BOOTTIME", "TAI", "timespec_get")
@@ -76,6 +77,18 @@ def replays(world):
     # The record of a computer that computes for 10 ms between these calls would be a slow one.
     if not 30_000_000 <= found["slept"] < 40_000_000 or "nanosleep" in file.read_text():
         raise Problem(f"three sleeps of 10 ms took {found} ns in a replay of\n{file.read_text()}")
+
+
+def counter(world):
+    """The processor's counter follows virtual time where computing takes time, and nothing else changes for the program."""
+    if platform.machine() != "x86_64":
+        raise Skip("only x86-64 has this counter")
+    file = world.work / "counter.computing"
+    run(world, world.work / "counter", options=("--compute", "record", file))
+    outputs = {run(world, world.work / "counter", options=("--compute", "replay", file))[0] for _ in range(2)}
+    found = spans(outputs.pop())
+    if outputs or not found["MPI_Wtime"] <= found["counter"]:
+        raise Problem(f"two replays print {found} and {outputs}")
 
 
 SLEEPS = """
@@ -156,6 +169,7 @@ def tests() -> list:
         ("sleeps and deadlines follow virtual time", waits),
         ("a program that polls a clock ends", polling_ends),
         ("readings of clocks are replayed", replays),
+        ("the processor's counter follows virtual time", counter),
         ("a compared program prints modelled times", compared),
         ("clocks can stay real", switch),
         ("programs without MPI have clocks", other_programs),

@@ -11,6 +11,7 @@ another library's launcher prints other messages. The seed of the random moments
 
 import argparse
 import os
+import platform
 import random
 import subprocess
 import sys
@@ -68,6 +69,8 @@ def prepare(prefix: Path, work: Path, options) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
     programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "conflicts", "crowd", "polls", "threads_compute", "ending", "place", "clocks", "disk", "inside")}
+    if platform.machine() == "x86_64":
+        programs[HERE / "counter.c"] = mpicc
     programs |= {HERE / "refuse.c": ["cc", "-O1"]}
     programs |= {HERE.parent / "c" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
     programs[HERE.parent.parent / "examples/heat.c"] = mpicc

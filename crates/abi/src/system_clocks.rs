@@ -7,7 +7,7 @@
 
 use crate::procedures::read_virtual_time;
 use crate::state::LIBRARY;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -20,21 +20,35 @@ const NOT_HERE: u64 = u64::MAX;
 /// The thread that started MPI, by the number of the threads library; 0 without such clocks.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-fn register() -> Option<Register> {
+/// The address of a function of that library; null without it.
+fn find(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends with a zero byte.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"fishplate_clock_register".as_ptr()) };
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+fn register() -> Option<Register> {
+    let found = find(c"fishplate_clock_register");
     // SAFETY: a null pointer is None, and the only function of this name has this type.
     unsafe { transmute::<*mut c_void, Option<Register>>(found) }
 }
 
-/// From now on the system's clocks follow this rank's virtual time.
-pub(crate) fn follow() {
-    if let Some(register) = register() {
-        // That library refuses the processor's counter, by which the C library reads clocks.
+/// From now on the system's clocks follow this rank's virtual time. Where `computing` takes time,
+/// the processor's counter does too.
+pub(crate) fn follow(computing: bool) {
+    let Some(register) = register() else {
+        return;
+    };
+    MAIN.store(this_thread(), Ordering::Relaxed);
+    // SAFETY: the hook is a function of this library, which stays in memory.
+    unsafe { register(Some(read), 0) };
+    let counter = find(c"fishplate_clock_counter");
+    // SAFETY: as in `register`.
+    let counter = unsafe { transmute::<*mut c_void, Option<unsafe extern "C" fn()>>(counter) };
+    if let Some(counter) = counter.filter(|_| computing) {
+        // That library refuses the counter, by which the C library reads clocks.
         crate::real_clock::by_system_calls();
-        MAIN.store(this_thread(), Ordering::Relaxed);
-        // SAFETY: the hook is a function of this library, which stays in memory.
-        unsafe { register(Some(read), 0) };
+        // SAFETY: the function has no conditions.
+        unsafe { counter() };
     }
 }
 

@@ -54,15 +54,23 @@ pub(crate) fn is_in_place() -> bool {
     IS_IN_PLACE.load(Ordering::Relaxed)
 }
 
-/// Runs `act`, which may start another program, with the counter of the processor.
-pub(crate) fn given_back<R>(act: impl FnOnce() -> R) -> R {
+/// Gives the counter of the processor back to this thread. Returns whether it was refused.
+pub(crate) fn give_back() -> bool {
     let mut mode: c_int = 0;
     // SAFETY: the argument points to a local variable.
     let asked = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
-    if asked != 0 || mode != libc::PR_TSC_SIGSEGV {
+    let was_refused = asked == 0 && mode == libc::PR_TSC_SIGSEGV;
+    if was_refused {
+        refuse(false);
+    }
+    was_refused
+}
+
+/// Runs `act`, which may start another program, with the counter of the processor.
+pub(crate) fn given_back<R>(act: impl FnOnce() -> R) -> R {
+    if !give_back() {
         return act();
     }
-    refuse(false);
     let result = act();
     let error = std::io::Error::last_os_error();
     refuse(true);

@@ -1,10 +1,11 @@
-//! The program's own handler of SIGSEGV, behind that of [`crate::counter`].
+//! The program's own handler of SIGSEGV, behind that of [`crate::counter`]. A thread that blocks
+//! the signal would end with the next reading of the counter, so nothing blocks it.
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use libc::{sigaction as Action, sighandler_t, siginfo_t};
+use libc::{sigaction as Action, sighandler_t, siginfo_t, sigset_t};
 
 use crate::counter::is_in_place;
 use crate::real::call;
@@ -72,6 +73,12 @@ pub(crate) unsafe fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     if signal != libc::SIGSEGV || !is_in_place() {
+        // SAFETY: as this function demands.
+        let mut action = unsafe { new.as_ref() }.copied();
+        if let Some(action) = action.as_mut().filter(|_| is_in_place()) {
+            without_ours(&mut action.sa_mask);
+        }
+        let new = action.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let set =
             call!(sigaction: fn(c_int, *const Action, *mut Action) -> c_int, signal, new, old);
         return set.unwrap_or(-1);
@@ -105,4 +112,38 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: sighandler_t) -> sighand
         ..get()
     });
     before.sa_sigaction
+}
+
+/// Takes our signal out of a set.
+fn without_ours(set: &mut sigset_t) {
+    // SAFETY: the set is initialised, and the number is that of a signal.
+    unsafe { libc::sigdelset(set, libc::SIGSEGV) };
+}
+
+/// Defines functions that change the signals that a thread blocks, without ours.
+macro_rules! blocking {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The pointers are null or point to sets; `old` may be written.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int {
+            // SAFETY: as this function demands.
+            let mut set = unsafe { new.as_ref() }.copied();
+            if let Some(set) = set.as_mut().filter(|_| is_in_place() && how != libc::SIG_UNBLOCK) {
+                without_ours(set);
+            }
+            let new = set.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+            let done = call!($name: fn(c_int, *const sigset_t, *mut sigset_t) -> c_int, how, new, old);
+            done.unwrap_or(libc::ENOSYS)
+        }
+    )*};
+}
+
+blocking! {
+    /// Changes the signals that a process with one thread blocks (POSIX, `sigprocmask`).
+    sigprocmask;
+    /// Changes the signals that a thread blocks (POSIX, `pthread_sigmask`).
+    pthread_sigmask;
 }

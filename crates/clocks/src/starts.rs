@@ -50,3 +50,52 @@ starting! {
     /// Runs a command of the shell with a pipe (POSIX, `popen`).
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, or std::ptr::null_mut();
 }
+
+/// Defines functions with any number of words, which end in those of the C library. A program that
+/// cannot be started leaves the counter given back.
+#[cfg(target_arch = "x86_64")]
+macro_rules! starting_with_words {
+    ($($(#[$doc:meta])* $name:ident, $text:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of the C library demands.
+        #[unsafe(naked)]
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name() {
+            /// The function of the C library, before which the counter is given back.
+            extern "C" fn next() -> *const c_void {
+                static FUNCTION: crate::real::Function = crate::real::Function::new($text);
+                crate::counter::give_back();
+                match FUNCTION.address() {
+                    found if found.is_null() => failing as *const c_void,
+                    found => found,
+                }
+            }
+            // Seven words keep the stack aligned for the call.
+            std::arch::naked_asm!(
+                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                "call {next}",
+                "mov r11, rax",
+                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                "jmp r11",
+                next = sym next,
+            )
+        }
+    )*};
+}
+
+#[cfg(target_arch = "x86_64")]
+extern "C" fn failing() -> c_int {
+    -1
+}
+
+#[cfg(target_arch = "x86_64")]
+starting_with_words! {
+    /// Becomes another program (POSIX, `execl`).
+    execl, c"execl";
+    /// Becomes another program with an environment (POSIX, `execle`).
+    execle, c"execle";
+    /// Becomes another program, found by its name (POSIX, `execlp`).
+    execlp, c"execlp";
+}

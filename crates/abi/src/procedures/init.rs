@@ -125,9 +125,10 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
 /// MPI runs from now on, and so does virtual time.
 fn publish(rank: Rank) {
     let in_virtual_time = rank.in_virtual_time;
+    let charges = { rank.watch.as_ref() }.is_some_and(Watch::charges_computing);
     LIBRARY.start(Box::leak(Box::new(rank)));
     if in_virtual_time {
-        crate::system_clocks::follow();
+        crate::system_clocks::follow(charges);
     }
 }
 

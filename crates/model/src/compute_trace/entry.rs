@@ -47,6 +47,26 @@ const QUESTIONS: [&str; 14] = [
     "Type_size",
     "Type_size_c",
 ];
+/// The calls that a program which decides by time may make in another order, without their prefix
+/// and without `_c`: those of messages between two ranks.
+const BETWEEN_TWO: [&str; 16] = [
+    "Bsend",
+    "Cancel",
+    "Ibsend",
+    "Imrecv",
+    "Irecv",
+    "Irsend",
+    "Isend",
+    "Issend",
+    "Mrecv",
+    "Recv",
+    "Request_free",
+    "Rsend",
+    "Send",
+    "Ssend",
+    "Start",
+    "Startall",
+];
 /// The waits and polls that return one of several results: which one depends on time.
 const CHOICES: [&str; 4] = ["Testany", "Testsome", "Waitany", "Waitsome"];
 /// The peer of a key that is MPI_ANY_SOURCE (MPI 5.0, appendix A).
@@ -65,6 +85,11 @@ pub(super) fn is_wait(call: &str) -> bool {
 /// Whether a call of this name is a question.
 pub(super) fn is_question(call: &str) -> bool {
     is_one_of(&QUESTIONS, call) || call.starts_with("MPI_Status_")
+}
+
+/// Whether a call of this name is one of a message between two ranks.
+pub(super) fn is_between_two(call: &str) -> bool {
+    is_one_of(&BETWEEN_TWO, call.strip_suffix("_c").unwrap_or(call))
 }
 
 /// A sure call, a wait, or equal polls in a row. Polls have their number, as in `MPI_Test 730 x12`.

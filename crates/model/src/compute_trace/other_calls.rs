@@ -1,15 +1,20 @@
 //! Sure calls that were not recorded where a replay makes them, because the program decides by
 //! time: a worker does more tasks than it did, or fewer.
 //!
-//! A rank either goes on with a loop that it left in the recording, or leaves one earlier. The two
-//! are told apart by how often the recording has each continuation after the call before: that of a
-//! loop is the more frequent. Going on is an *additional* call, which takes the mean of its kind.
-//! Leaving jumps to the next place with this continuation, and *leaves out* what lies between.
+//! Calls of messages between two ranks may come in another order: such a call takes the next
+//! recorded one of its name before the next call of another kind ([`SureCalls::ahead`]). Without
+//! one it is *additional*.
+//!
+//! For the rest, a rank either goes on with a loop that it left in the recording, or leaves one
+//! earlier. The two are told apart by how often the recording has each continuation after the call
+//! before: that of a loop is the more frequent. Going on is an additional call, which takes the
+//! mean of its kind. Leaving jumps to the next place with this continuation, and *leaves out* what
+//! lies between.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::STEP;
-use super::entry::Entry;
+use super::entry::{Entry, is_between_two};
 
 /// The ways in which a replay differs from the recording of its rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,11 +37,14 @@ pub(super) struct SureCalls {
     /// The calls of each name.
     named: HashMap<u32, Kind>,
     all: Kind,
+    /// The places of calls that are no messages between two ranks.
+    ordered: Vec<usize>,
 }
 
 struct SureCall {
     name: u32,
-    /// The offset behind its line.
+    /// The offset of its line, and the one behind it.
+    start: usize,
     end: usize,
 }
 
@@ -84,9 +92,11 @@ impl SureCalls {
             pairs: HashMap::new(),
             named: HashMap::new(),
             all: Kind::default(),
+            ordered: Vec::new(),
         };
         let (mut end, mut nanos, mut before) = (0, 0u64, 0);
         for line in lines.split_inclusive('\n') {
+            let start = end;
             end += line.len();
             let Some(entry) = Entry::read(line.trim_end_matches('\n')) else {
                 continue;
@@ -100,7 +110,10 @@ impl SureCalls {
             pair.add(place, nanos);
             found.named.entry(name).or_default().add(place, nanos);
             found.all.add(place, nanos);
-            found.calls.push(SureCall { name, end });
+            found.calls.push(SureCall { name, start, end });
+            if !is_between_two(entry.name) {
+                found.ordered.push(place);
+            }
             (nanos, before) = (0, name);
         }
         found
@@ -117,9 +130,29 @@ impl SureCalls {
         }
     }
 
-    /// Decides about a call of `name` behind one of `before`, where the line at `at` is the next.
-    pub(super) fn decide(&self, before: &str, name: &str, at: usize) -> Other {
-        let [before, name] = [before, name].map(|name| self.names.get(name).copied());
+    /// The offset of the line of a call of `name` that may come before others: one of a message
+    /// between two ranks, behind the line at `at`, not among `taken`, before the next call of
+    /// another kind.
+    pub(super) fn ahead(&self, name: &str, at: usize, taken: &HashSet<usize>) -> Option<usize> {
+        if !is_between_two(name) {
+            return None;
+        }
+        let next = self.calls.partition_point(|call| call.end <= at);
+        let end = self
+            .ordered
+            .get(self.ordered.partition_point(|place| *place < next));
+        let end = end.copied().unwrap_or(self.calls.len());
+        let places = &self.named.get(self.names.get(name)?)?.places;
+        let places = &places[places.partition_point(|place| *place < next)..];
+        let starts = { places.iter() }.take_while(|place| **place < end);
+        let mut starts = starts.map(|place| self.calls[*place].start);
+        starts.find(|start| !taken.contains(start))
+    }
+
+    /// Decides about a `call` behind one of `before`, where the line at `at` is the next.
+    pub(super) fn decide(&self, before: &str, call: &str, at: usize) -> Other {
+        let [before, name] = [before, call].map(|name| self.names.get(name).copied());
+        let may_be_further = !is_between_two(call);
         let (before, name) = (before.unwrap_or(0), name.unwrap_or(0));
         let next = self.calls.partition_point(|call| call.end <= at);
         let pair = self.pairs.get(&(before, name));
@@ -128,6 +161,7 @@ impl SureCalls {
         let additional = Other::Additional(kinds.find_map(Kind::mean).unwrap_or(0));
         let mut further = [pair, named].into_iter().flatten();
         let further = further.find_map(|kind| kind.behind(next));
+        let further = further.filter(|_| may_be_further);
         let (Some(place), Some(recorded)) = (further, self.calls.get(next)) else {
             return additional;
         };

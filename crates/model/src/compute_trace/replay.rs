@@ -10,6 +10,7 @@
 //! they go on. What is charged is then what was recorded, less what is left out, and what is
 //! invented ([`Differences`]).
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -23,8 +24,9 @@ use super::other_calls::{Differences, Other, SureCalls, passed};
 /// The most lines among which a poll or a wait is searched.
 const AHEAD: usize = 64;
 /// Readings of the clock in a row that take no time, after which the program seems to wait for the
-/// clock alone.
-const STILL: u32 = 1_000_000;
+/// clock alone. A program that measures itself (FFTW's planner) repeats its work twice as often
+/// after every 16 readings, until it takes some time, so the number is small.
+const STILL: u32 = 128;
 /// The time that a further reading then takes more than the one before, in nanoseconds.
 const TICK: u64 = 1000;
 
@@ -60,6 +62,8 @@ pub struct Replay {
     differences: Differences,
     /// The recorded sure calls, once one differs.
     recorded: Option<SureCalls>,
+    /// The offsets of lines further on that have been replayed.
+    taken: HashSet<usize>,
 }
 
 /// The times of work inside MPI in the packed trace of so many ranks.
@@ -114,6 +118,7 @@ impl Replay {
             begun: 0,
             differences: Differences::default(),
             recorded: None,
+            taken: HashSet::new(),
         };
         replay.pass_marks();
         replay
@@ -130,13 +135,15 @@ impl Replay {
         std::mem::take(&mut self.begun)
     }
 
-    /// Passes the marks of steps at the present line.
+    /// Passes the marks of steps at the present line, and lines that have been replayed.
     fn pass_marks(&mut self) {
-        while let Some(rest) = self.lines[self.at..].strip_prefix(STEP)
-            && rest.starts_with('\n')
-        {
-            self.at += STEP.len() + 1;
-            self.begun += 1;
+        while let Some(line) = self.lines[self.at..].lines().next() {
+            let is_mark = line == STEP;
+            if !is_mark && (self.taken.is_empty() || !self.taken.remove(&self.at)) {
+                break;
+            }
+            self.at += line.len() + 1;
+            self.begun += u32::from(is_mark);
         }
     }
 
@@ -197,9 +204,8 @@ impl Replay {
     fn sure(&mut self, call: &str) -> Result<(), String> {
         self.calls += 1;
         if self.next_sure() != Some(call) {
-            let additional = self.other(call)?;
-            if let Some(nanos) = additional {
-                self.invent(nanos);
+            let is_apart = self.other(call)?;
+            if is_apart {
                 self.last = call.to_owned();
                 return Ok(());
             }
@@ -215,15 +221,22 @@ impl Replay {
 
     /// The name of the next sure call.
     fn next_sure(&self) -> Option<&str> {
-        let lines = self.lines[self.at..].lines();
-        let sure = lines.filter_map(Entry::read).find(Entry::is_sure);
-        sure.map(|entry| entry.name)
+        let mut at = self.at;
+        for line in self.lines[self.at..].lines() {
+            let sure = Entry::read(line).filter(Entry::is_sure);
+            if let Some(sure) = sure.filter(|_| !self.taken.contains(&at)) {
+                return Some(sure.name);
+            }
+            at += line.len() + 1;
+        }
+        None
     }
 
-    /// Another sure call than the recorded one. Returns its computing if it is additional;
-    /// otherwise it is the next one from now on.
+    /// Another sure call than the recorded one. True: it stands apart, with its computing, and the
+    /// next recorded one is still the same. Otherwise the next recorded one is this call from now
+    /// on.
     #[cold]
-    fn other(&mut self, call: &str) -> Result<Option<u64>, String> {
+    fn other(&mut self, call: &str) -> Result<bool, String> {
         let number = self.calls;
         let why = match self.next_sure() {
             Some(recorded) => {
@@ -234,19 +247,50 @@ impl Replay {
         if !self.is_free {
             return Err(why);
         }
-        self.differences.first.get_or_insert(why);
-        let (last, at) = (std::mem::take(&mut self.last), self.at);
-        let to = match self.recorded().decide(&last, call, at) {
-            Other::Additional(nanos) => return Ok(Some(nanos)),
-            Other::FurtherOn(to) => to,
+        let recorded = self.recorded.take();
+        let recorded = recorded.unwrap_or_else(|| SureCalls::of(&self.lines));
+        let is_apart = match recorded.ahead(call, self.at, &self.taken) {
+            Some(line) => {
+                self.take_ahead(line);
+                true
+            }
+            None => {
+                self.differences.first.get_or_insert(why);
+                match recorded.decide(&self.last, call, self.at) {
+                    Other::Additional(nanos) => {
+                        self.invent(nanos);
+                        true
+                    }
+                    Other::FurtherOn(to) => {
+                        self.leave_out(to);
+                        false
+                    }
+                }
+            }
         };
+        self.recorded = Some(recorded);
+        Ok(is_apart)
+    }
+
+    /// Carries the interval of the call of the line at `line`, which comes before others.
+    fn take_ahead(&mut self, line: usize) {
+        let entry = self.lines[line..].lines().next().and_then(Entry::read);
+        let nanos = entry.map_or(0, |entry| entry.nanos);
+        self.taken.insert(line);
+        self.carried = self.carried.saturating_add(nanos);
+    }
+
+    /// Goes on with the line at `to`, and leaves out the time before it that has not been charged.
+    fn leave_out(&mut self, to: usize) {
         let charged = self.entry().map_or(0, |entry| entry.before(self.used));
         let (nanos, marks) = passed(&self.lines[self.at..to]);
-        self.differences.left_out += nanos - charged;
+        let taken = { self.taken.extract_if(|line| *line < to) }
+            .filter_map(|line| Entry::read(self.lines[line..].lines().next()?));
+        let taken: u64 = taken.map(|entry| entry.nanos).sum();
+        self.differences.left_out += nanos - charged - taken;
         self.begun += marks;
         (self.at, self.used) = (to, 0);
         self.pass_marks();
-        Ok(None)
     }
 
     /// A reading of the clock that was not recorded takes no time. Once the program seems to wait
@@ -260,10 +304,6 @@ impl Replay {
             self.differences.first.get_or_insert(why);
             self.invent(waits);
         }
-    }
-
-    fn recorded(&mut self) -> &SureCalls {
-        { &mut self.recorded }.get_or_insert_with(|| SureCalls::of(&self.lines))
     }
 
     fn invent(&mut self, nanos: u64) {
