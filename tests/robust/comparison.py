@@ -3,12 +3,16 @@
 import json
 import os
 import re
+import signal
 import subprocess
+from pathlib import Path
 
 from harness import Problem
 from job import Job
 
 FOUR = "qdr,2xqdr,fdr,edr"
+# The end of what a killed command has started, on a busy machine.
+LONG = 60
 # Each rank writes 4 MiB into a file that must not exist before.
 EXCLUSIVE = """
 #include <mpi.h>
@@ -400,8 +404,36 @@ def price_without_currency(world):
         raise Problem(errors)
 
 
+def ended_by_signals(world):
+    """A signal to the command alone, or to a run below it, leaves no process and no folder."""
+    words = [world.mpiexec.parent / "fishplate", "compare", "--fabrics", "qdr,edr", "-n", 2, world.work / "heat", 64, 100000]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+        for moment in ("the folder", "the ranks"):
+            with Job(world.work, words) as job:
+                job.wait_for(moment, (lambda: os.listdir("/tmp")) if moment == "the folder" else (lambda: len(job.ranks()) == 2))
+                os.kill(job.process.pid, number)
+                job.end(LONG)
+                job.check_gone(LONG)
+    with Job(world.work, words) as job:
+        job.wait_for("the ranks", lambda: len(job.ranks()) == 2)
+        below = [pid for pid in job.members() if parent(pid) == job.process.pid]
+        for pid in below:
+            os.kill(pid, signal.SIGKILL)
+        if job.end(LONG) != 1:
+            raise Problem(f"a run that was killed is not named: {job.err[-500:]}")
+        job.check_gone(LONG)
+
+
+def parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0  # it ended meanwhile
+
+
 def tests() -> list:
     return [
+        ("signals to a comparison leave nothing", ended_by_signals),
         ("a comparison is the same again", same_record_same_bytes),
         ("a comparison with files and a storage", files_on_a_storage),
         ("a comparison with prices", prices_count),

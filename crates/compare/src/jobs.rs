@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
+use launch::below;
 use model::compute_trace::ComputeTrace;
 use profile::{Differences, Summary};
 use results::console::Console;
@@ -411,7 +412,7 @@ impl Jobs<'_> {
         changes: &[Change],
     ) -> Result<Command> {
         let request = self.request;
-        let mut run = Command::new(self.command);
+        let mut run = below::command(self.command);
         run.stdin(self.input.stdio()?);
         run.args(["run", "-n", &ranks.to_string()]);
         run.args(["--ppn", &request.per_host.to_string()]);

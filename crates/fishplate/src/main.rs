@@ -83,7 +83,11 @@ const OTHER_NAMES: [&str; 2] = ["mpiexec", "mpirun"];
 
 fn main() -> ExitCode {
     results::terminal::fit_to_terminal();
-    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let mut words: Vec<OsString> = match launch::below::begin(std::env::args_os().collect()) {
+        Ok(Some(words)) => words,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(why) => return refuse(&why),
+    };
     let name = words
         .first()
         .and_then(|word| Path::new(word).file_name()?.to_str());

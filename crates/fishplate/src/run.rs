@@ -284,6 +284,11 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
     let wanted = arguments.explain.clone();
     let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
     let costs = arguments.save_costs.clone().map(SavedCosts::open);
+    // Before the job has a folder, which a signal would leave behind.
+    let signals = match launch::Signals::take() {
+        Ok(signals) => signals,
+        Err(error) => return refuse(&error.to_string()),
+    };
     let prepared = wanted
         .transpose()
         .and_then(|wanted| Ok((wanted, costs.transpose()?, prepare(arguments, further)?)));
@@ -291,7 +296,7 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
         Ok(all) => all,
         Err(why) => return refuse(&why),
     };
-    let code = match launch::run(&job.options) {
+    let code = match launch::run(&job.options, signals) {
         Ok(end) => {
             // A job that failed has a line of its own.
             let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
@@ -416,6 +421,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         hosts: placed,
         machine: modelled_job.launched.clone(),
         profile: summary.counts(),
+        folder: scratch.as_ref().map(|folder| folder.all().to_owned()),
         timeout: arguments.timeout,
         explain,
         heartbeat: knobs.heartbeat(),

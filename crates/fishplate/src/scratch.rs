@@ -15,7 +15,7 @@ const ABOVE: usize = 3;
 /// with the entries of those above the current one. All are removed with this value.
 pub(crate) struct ScratchFolder {
     /// Removes the folders.
-    _all: TempDir,
+    all: TempDir,
     folder: PathBuf,
 }
 
@@ -40,13 +40,18 @@ impl ScratchFolder {
             std::fs::create_dir(&folder).map_err(|why| failed(&folder, why))?;
         }
         match show(here, &folder, None)? {
-            Shown::All => Ok(ScratchFolder { _all: all, folder }),
+            Shown::All => Ok(ScratchFolder { all, folder }),
             Shown::Crowded => Err(format!(
                 "--scratch: {} has more than {MOST} entries; run in a folder that has only what the program reads",
                 here.display()
             )),
             Shown::Unreadable(why) => Err(failed(here, why)),
         }
+    }
+
+    /// The folder around all of them.
+    pub(crate) fn all(&self) -> &Path {
+        self.all.path()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -108,7 +113,7 @@ mod tests {
         fs::create_dir(here.path().join("data")).unwrap();
         let scratch = ScratchFolder::of(here.path()).unwrap();
         let of = scratch.path().to_owned();
-        let root = scratch._all.path().to_owned();
+        let root = scratch.all().to_owned();
         assert_eq!(fs::read_to_string(of.join("input")).unwrap(), "7");
         assert!(of.join("data").is_dir());
         fs::write(of.join("output"), "49").unwrap();

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::libc;
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
-use crate::processes;
+use crate::{below, processes};
 
 /// The time for processes to end after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -71,9 +72,9 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Starts the guard of this process, which must have one thread. `speaks`: it reports its work
-    /// to the user, which the launcher does for an agent. Without it, if the system
+    /// to the user, which the launcher does for an agent. It also removes the `folder` of the job. Without it, if the system
     /// refuses another process, the job runs unguarded.
-    pub(crate) fn start(mark: &JobMark, speaks: bool) -> Option<Guard> {
+    pub(crate) fn start(mark: &JobMark, speaks: bool, folder: Option<&Path>) -> Option<Guard> {
         let (ended, alive) = pipe_with(PipeFlags::CLOEXEC).ok()?;
         let launcher = std::process::id();
         let before = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK);
@@ -90,6 +91,7 @@ impl Guard {
                     say_killed(launcher);
                 }
                 end_all(mark);
+                folder.into_iter().for_each(below::remove);
             }
             // SAFETY: the copy ends without the exit handlers of the launcher.
             unsafe { libc::_exit(0) }

@@ -12,6 +12,7 @@
 
 mod agent;
 mod allocation;
+pub mod below;
 mod binding;
 mod cache_topology;
 mod describe;
@@ -58,6 +59,7 @@ pub use output::OutputOptions;
 pub use output_file::OutputFile;
 pub use pmi::MOST_RANKS;
 pub use program::{Inherited, Program};
+pub use signals::Signals;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -104,6 +106,8 @@ pub struct Options {
     pub machine: Option<ModelledMachine>,
     /// The user's wishes for the binding of ranks to cores.
     pub binding: BindingRequest,
+    /// The folder that is removed if the launcher is killed.
+    pub folder: Option<PathBuf>,
     /// The file in which ranks count, for the job's profile. None: they count nothing.
     pub profile: Option<Arc<OwnedFd>>,
 }

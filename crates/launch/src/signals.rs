@@ -24,8 +24,9 @@ const TAKEN: [Signal; 9] = [
 /// The code of a signal that a terminal sent to its foreground process group.
 const FROM_KERNEL: i32 = 0x80;
 
-/// Blocks the handled signals while it lives, so that they can be read.
-pub(crate) struct Signals {
+/// The signals that the launcher handles, which are blocked while this lives, so that they can be
+/// read.
+pub struct Signals {
     descriptor: SignalFd,
     before: SigSet,
 }
@@ -39,7 +40,10 @@ pub(crate) struct ReceivedSignal {
 
 impl Signals {
     /// Blocks the signals that the launcher handles.
-    pub(crate) fn take() -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn take() -> Result<Self, Error> {
         let refused = |errno: nix::errno::Errno| Error::System {
             what: "take signals",
             why: errno.into(),

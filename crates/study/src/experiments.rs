@@ -3,17 +3,16 @@
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use bench::modelled::{Curve, Experiment};
+use launch::below::{self, WatchedFolder};
 use results::Console;
 use results::sizes::parse_bytes;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::benchmark::Benchmark;
 use crate::check::Missing;
@@ -61,14 +60,14 @@ pub(crate) type Points = Vec<(usize, f64)>;
 
 /// The files of machines that are not in the catalogue. They last as long as this value.
 pub(crate) struct Machines {
-    folder: TempDir,
+    folder: WatchedFolder,
     names: Vec<String>,
 }
 
 impl Machines {
-    /// Writes a file for each machine.
-    pub(crate) fn write(machines: &[Machine]) -> Result<Machines> {
-        let folder = TempDir::new().context("cannot make a folder for machines")?;
+    /// Writes a file for each machine. `command` is the executable of this program.
+    pub(crate) fn write(command: &Path, machines: &[Machine]) -> Result<Machines> {
+        let folder = WatchedFolder::new(command).context("cannot make a folder for machines")?;
         for machine in machines {
             let file = folder.path().join(&machine.name).with_extension("toml");
             std::fs::write(&file, &machine.text)
@@ -99,7 +98,7 @@ pub(crate) fn run(
     document: &Document,
     effort: Effort,
 ) -> Result<(Curves, Missing)> {
-    let machines = Machines::write(&document.machines)?;
+    let machines = Machines::write(command, &document.machines)?;
     let mut missing = Missing::new();
     let mut hpl = Hpl::default();
     let mut plans: Vec<(Measure, Vec<Run>)> = Vec::new();
@@ -371,7 +370,7 @@ impl Run {
         }
         words.extend(self.options.iter().cloned());
         let shown = format!("fishplate {}", words.join(" "));
-        let said = Command::new(command)
+        let said = below::command(command)
             .args(&words)
             .output()
             .with_context(|| format!("cannot start {}", command.display()))?;
@@ -470,7 +469,7 @@ mod tests {
             name: "mine".into(),
             text: "[system.mine]\n".into(),
         };
-        let machines = Machines::write(&[machine]).unwrap();
+        let machines = Machines::write(Path::new("true"), &[machine]).unwrap();
         assert_eq!(machines.word("qdr"), "qdr");
         let file = machines.word("mine");
         assert_eq!(std::fs::read_to_string(file).unwrap(), "[system.mine]\n");

@@ -9,9 +9,9 @@ use std::process::{Command, Output};
 use std::thread::{self, available_parallelism};
 
 use anyhow::{Context, Result, anyhow, bail};
+use launch::below::{self, WatchedFolder};
 use results::Console;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::benchmark::Benchmark;
 use crate::document::HplSystem;
@@ -37,7 +37,7 @@ const SOURCES: [(&str, &str); 8] = sources!(
 /// The compiled kernel, and the results of its runs: one run gives several figures.
 #[derive(Default)]
 pub(crate) struct Hpl {
-    folder: Option<Result<TempDir, String>>,
+    folder: Option<Result<WatchedFolder, String>>,
     found: Vec<(Job, Figures)>,
 }
 
@@ -202,8 +202,8 @@ impl Job {
 }
 
 /// Compiles the kernel in a folder of its own.
-fn compile(command: &Path) -> Result<Result<TempDir, String>> {
-    let folder = TempDir::new().context("cannot make a folder for the kernel hpl")?;
+fn compile(command: &Path) -> Result<Result<WatchedFolder, String>> {
+    let folder = WatchedFolder::new(command).context("cannot make a folder for the kernel hpl")?;
     for (name, text) in SOURCES {
         let file = folder.path().join(name);
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
@@ -211,7 +211,7 @@ fn compile(command: &Path) -> Result<Result<TempDir, String>> {
     let mpicc: PathBuf = command.with_file_name("mpicc");
     let built = Command::new(&mpicc)
         .args(["-std=c11", "-O2", "-o", "hpl", "hpl.c", "-lm"])
-        .current_dir(&folder)
+        .current_dir(folder.path())
         .output();
     Ok(match built {
         Ok(built) if built.status.success() => Ok(folder),
@@ -256,7 +256,7 @@ fn computing(summary: &Value) -> Option<f64> {
 /// The output of `fishplate` with these arguments.
 fn said(command: &Path, folder: &Path, words: &[String]) -> Result<String> {
     let shown = format!("fishplate {}", words.join(" "));
-    let ran = Command::new(command)
+    let ran = below::command(command)
         .args(words)
         .current_dir(folder)
         .output()

@@ -133,7 +133,7 @@ impl LocalRanks {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(Error::system("become the reaper of orphans"))?;
         let mark = JobMark::new();
-        let guard = Guard::start(&mark, false);
+        let guard = Guard::start(&mark, false, None);
         let signals = Signals::take()?;
         let (first, window, patience) = (order.first, order.window, order.patience);
         let placed = order.placed();

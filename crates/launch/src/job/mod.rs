@@ -57,9 +57,11 @@ pub struct JobEnd {
 /// Runs a job. Its exit code is that of the first rank that failed, 128 plus the number of a
 /// signal that ended it, or 124 after the timeout.
 ///
+/// `signals` have been taken before anything was made that a signal would leave behind.
+///
 /// The calling thread must outlive the job, because the ranks die with the thread that started
 /// them. The process must have no other children, because this function waits for all children.
-pub fn run(options: &Options) -> Result<JobEnd, Error> {
+pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
     limits::check(options.ranks())?;
     let descriptors = match options.hosts.len() {
         0 => limits::make_room(options.ranks(), options.needs_pipes())?,
@@ -72,8 +74,7 @@ pub fn run(options: &Options) -> Result<JobEnd, Error> {
         why,
     })?;
     let mark = JobMark::new();
-    let guard = Guard::start(&mark, true);
-    let signals = Signals::take()?;
+    let guard = Guard::start(&mark, true, options.folder.as_deref());
     let (started, starter, outcome) = match options.hosts.is_empty() {
         true => {
             let share = LocalShare::all(options, mark, secret);

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use fabric::quantity::Raw;
+use launch::below::WatchedFolder;
 use results::Console;
-use tempfile::TempDir;
 
 use super::{Base, refused};
 use crate::check::factor;
@@ -39,7 +39,7 @@ pub(super) struct Runs<'a> {
     groups: Vec<Group>,
     /// Changes that all machines have.
     fixed: Vec<Change>,
-    folder: TempDir,
+    folder: WatchedFolder,
 }
 
 /// The name of the system of a trial.
@@ -66,7 +66,7 @@ impl<'a> Runs<'a> {
         // The word that names the machine is set for each trial.
         let (groups, reasons) = groups(figures, &|_: &str| Ok(String::new()));
         refused(figures, &reasons)?;
-        let folder = TempDir::new().context("cannot make a folder for machines")?;
+        let folder = WatchedFolder::new(command).context("cannot make a folder for machines")?;
         Ok(Runs {
             command,
             base,

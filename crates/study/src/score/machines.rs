@@ -1,13 +1,15 @@
 //! The machines of published figures: systems of a file, or of the catalogue.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use fabric::System;
 use fabric::accuracy::{self, Case};
 use fabric::catalogue::{Catalogue, Sheet};
 use fabric::components::Part;
-use tempfile::NamedTempFile;
 
 use super::figures::PublishedFigure;
 use crate::calibrate::Base;
@@ -16,7 +18,7 @@ use crate::calibrate::Base;
 pub(super) struct FigureMachines {
     /// The file with systems; it lasts as long as this value if it was written here.
     file: String,
-    written: Option<NamedTempFile>,
+    written: Option<File>,
     in_file: Vec<String>,
     in_catalogue: Vec<String>,
     catalogue: Catalogue,
@@ -100,8 +102,9 @@ impl FigureMachines {
     pub(super) fn word(&self, system: &str) -> Result<String, String> {
         let has = |names: &[String]| names.iter().any(|name| name == system);
         if has(&self.in_file) {
-            let written = self.written.as_ref().map(|file| file.path());
-            let file = written.unwrap_or(Path::new(&self.file)).display();
+            let written = self.written.as_ref().map(path);
+            let file = written.unwrap_or_else(|| PathBuf::from(&self.file));
+            let file = file.display();
             // A name without a folder or suffix would be one of the catalogue.
             let folder = match file.to_string().contains('/') {
                 true => "",
@@ -124,10 +127,16 @@ fn systems(catalogue: &Catalogue) -> Vec<String> {
     entries.map(|entry| entry.name.to_owned()).collect()
 }
 
-fn written(text: &str) -> std::io::Result<NamedTempFile> {
-    let file = tempfile::Builder::new().suffix(".toml").tempfile()?;
-    std::fs::write(file.path(), text)?;
+/// A file without a name of its own, so that nothing is left of it.
+fn written(text: &str) -> std::io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
     Ok(file)
+}
+
+/// A path by which commands that this one starts open the file.
+fn path(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }
 
 #[cfg(test)]
@@ -151,7 +160,7 @@ source = "assumed: ours"
         let word = machines.word("two").unwrap();
         let (file, name) = word.rsplit_once(':').unwrap();
         assert_eq!(std::fs::read_to_string(file).unwrap(), FILE);
-        assert!(file.ends_with(".toml") && name == "two");
+        assert_eq!(name, "two");
         assert_eq!(machines.word("fdr").unwrap(), "fdr");
         let unknown = machines.word("three").unwrap_err();
         assert!(unknown.contains("published.toml"), "{unknown}");
@@ -159,7 +168,8 @@ source = "assumed: ours"
 
     #[test]
     fn files_of_users_stay_where_they_are() {
-        let file = written(FILE).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), FILE).unwrap();
         let machines = FigureMachines::read(Some(file.path()), "").unwrap();
         let path = file.path().display();
         assert_eq!(machines.word("one").unwrap(), format!("{path}:one"));

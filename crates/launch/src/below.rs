@@ -1,0 +1,154 @@
+//! What a command that is killed would leave: the commands that it has started, and its folders.
+//!
+//! A command that runs others of this program starts them *below* itself ([`command`]): the system
+//! ends them with it, also after SIGKILL. A folder of its own is a [`WatchedFolder`]: a process
+//! beside it removes the folder when the command is gone.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::SigSet;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use tempfile::TempDir;
+
+/// The first word of a command that ends with its parent, whose number follows.
+const WITH_PARENT: &str = "--with-parent";
+/// The first word of the process that watches over a folder, whose path follows.
+const WATCH: &str = "--watch-folder";
+/// The time for processes that still write into a folder to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The interval between attempts.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// A command of this program, the executable `program`. It gets SIGTERM when the calling *thread*
+/// ends, which must live until the command has ended.
+pub fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args([WITH_PARENT, &std::process::id().to_string()]);
+    command
+}
+
+/// The words of a command line behind those of this module. None: this was the process of a
+/// watched folder, which has ended.
+///
+/// # Errors
+/// The parent is gone, or the words are wrong.
+pub fn begin<W: AsRef<std::ffi::OsStr> + Clone>(
+    mut words: Vec<W>,
+) -> Result<Option<Vec<W>>, String> {
+    let word = |at: usize| words.get(at).map(|word: &W| word.as_ref().to_owned());
+    let (Some(first), second) = (word(1), word(2)) else {
+        return Ok(Some(words));
+    };
+    if first == WATCH {
+        watch(Path::new(&second.unwrap_or_default()));
+        return Ok(None);
+    }
+    if first == WITH_PARENT {
+        let parent = second.and_then(|pid| pid.to_str()?.parse().ok());
+        let parent: i32 = parent.ok_or_else(|| format!("{WITH_PARENT} needs a process"))?;
+        set_parent_process_death_signal(Some(Signal::TERM))
+            .map_err(|why| format!("cannot end with the parent process: {why}"))?;
+        // It may have ended before.
+        if getppid().map(Pid::as_raw_pid) != Some(parent) {
+            return Err("the command that has started this one is gone".into());
+        }
+        words.drain(1..3);
+    }
+    Ok(Some(words))
+}
+
+/// A temporary folder that is removed with this value, or when this process is killed.
+pub struct WatchedFolder {
+    folder: TempDir,
+    /// Its standard input is a pipe that ends with this process.
+    watch: Child,
+}
+
+impl WatchedFolder {
+    /// Makes the folder; `program` is the executable of this program.
+    ///
+    /// # Errors
+    /// The system makes no folder, or starts no process.
+    pub fn new(program: &Path) -> io::Result<WatchedFolder> {
+        let folder = tempfile::Builder::new().prefix("fishplate-").tempdir()?;
+        let mut watch = Command::new(program);
+        watch.arg(WATCH).arg(folder.path()).current_dir("/");
+        watch.stdin(Stdio::piped()).stdout(Stdio::null());
+        let watch = watch.stderr(Stdio::null()).spawn()?;
+        Ok(WatchedFolder { folder, watch })
+    }
+
+    /// The path of the folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl AsRef<Path> for WatchedFolder {
+    fn as_ref(&self) -> &Path {
+        self.path()
+    }
+}
+
+impl Drop for WatchedFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(self.folder.path());
+        drop(self.watch.stdin.take());
+        let _ = self.watch.wait();
+    }
+}
+
+/// Waits for the end of the process that has made the folder, and removes what is left of it.
+fn watch(folder: &Path) {
+    // Signals to the group of the command are not for this process.
+    let _ = rustix::process::setsid();
+    let _ = SigSet::all().thread_block();
+    let mut byte = [0];
+    while matches!(
+        rustix::io::read(rustix::stdio::stdin(), &mut byte),
+        Ok(1..) | Err(rustix::io::Errno::INTR)
+    ) {}
+    remove(folder);
+}
+
+/// Removes a folder into which processes that end may still write.
+pub(crate) fn remove(folder: &Path) {
+    let until = Instant::now() + PATIENCE;
+    while std::fs::remove_dir_all(folder).is_err_and(|why| why.kind() != io::ErrorKind::NotFound)
+        && Instant::now() < until
+    {
+        std::thread::sleep(AGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_command_lines_stay_as_they_are() {
+        for words in [
+            vec!["fishplate"],
+            vec!["fishplate", "run", WITH_PARENT, "7"],
+        ] {
+            assert_eq!(begin(words.clone()), Ok(Some(words)));
+        }
+        assert!(begin(vec!["fishplate", WITH_PARENT, "x"]).is_err());
+        let own = std::process::id().to_string();
+        let why = begin(vec!["fishplate", WITH_PARENT, &own]);
+        assert!(why.unwrap_err().contains("is gone"));
+        let _ = set_parent_process_death_signal(None);
+    }
+
+    #[test]
+    fn a_folder_is_removed_with_all_that_is_in_it() {
+        let folder = TempDir::new().unwrap().keep();
+        std::fs::write(folder.join("file"), "7").unwrap();
+        remove(&folder);
+        assert!(!folder.exists());
+        remove(&folder);
+    }
+}
