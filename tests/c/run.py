@@ -76,6 +76,10 @@ TABLE = [
     ("passive", [2, 4], {"args": ["unfreed"], "mpich": "its passive targets make no progress while they compute"}),
     ("passive", [3], {"args": ["killed"], "code": None, "silent": True, "says": ["rank 1.* was killed by"],
                       "mpich": "its passive targets make no progress while they compute"}),
+    ("own_locks", [2, 3, 4], {}),
+    # Runs in which a grant came between two steps of a wait.
+    *[("own_locks", [ranks], {"args": [seed], "options": ["--ppn", "2", "--fabric", fabric], "mpich": "it has no modelled machines"})
+      for ranks, fabric, seed in [(4, "2xqdr", "3"), (5, "2xqdr", "5"), (5, "8xqdr", "4"), (3, "qdr", "0")]],
     ("cart", [6, 7], {}),
     ("info", [1], {"mpich": "the null info gives MPI_ERR_ARG"}),
     ("errhandlers", [1, 2], {"mpich": "a call whose user's handler returned gives MPI_SUCCESS"}),

@@ -47,10 +47,10 @@ impl Rank {
         Ok(request)
     }
 
-    /// Drives every task once, if a request has completed since the last drive. True if a task
-    /// ended.
+    /// Drives every task once, if something has completed since the last drive. True if something
+    /// has completed since the last answer, by these tasks or before them: the condition of a wait
+    /// may hold now, although no task has ended.
     pub(crate) fn run_tasks(&self) -> bool {
-        let mut ended = false;
         let mut state = self.lock();
         let completions = state.messages.requests.completions;
         let rounds = state.lanes.may_go_on();
@@ -63,7 +63,6 @@ impl Rank {
             };
             let Work::Future(_) = task.work else {
                 let unfinished = state.advance_round(task);
-                ended |= unfinished.is_none();
                 state.tasks.stop(at, unfinished);
                 continue;
             };
@@ -71,7 +70,6 @@ impl Rank {
             drop(state);
             let unfinished = self.drive(task);
             state = self.lock();
-            ended |= unfinished.is_none();
             state.tasks.stop(at, unfinished);
             if state.messages.requests.completions != completions {
                 // Another thread may have completed what this task waits for, and found its entry
@@ -80,7 +78,8 @@ impl Rank {
             }
         }
         state.tasks.tidy();
-        ended
+        let completions = state.messages.requests.completions;
+        state.tasks.have_news(completions)
     }
 
     /// Drives a task to its next wait. The result is the task, unless it ended.

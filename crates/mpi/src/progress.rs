@@ -47,9 +47,6 @@ impl Rank {
         let moved = state.progress()?;
         let tasks = !state.tasks.is_empty();
         drop(state);
-        if tasks {
-            self.run_tasks();
-        }
-        Ok(moved)
+        Ok(tasks && self.run_tasks() || moved)
     }
 }

@@ -200,7 +200,7 @@ impl Finished {
 pub struct Requests {
     slab: Slab<Request>,
     /// Count of completions, and of arrivals of messages that the library takes without a receive.
-    /// A waiting task checks its condition again when the count changes.
+    /// Tasks and waiting calls check their conditions again when the count changes.
     pub completions: u64,
     /// The request that all sends share that are complete at once.
     done: RequestId,

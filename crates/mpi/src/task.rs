@@ -27,6 +27,8 @@ pub struct Tasks {
     driving: usize,
     /// Count of completions at the last drive.
     seen: u64,
+    /// Count of completions at the last answer of `have_news`.
+    reported: u64,
 }
 
 /// An unfinished operation.
@@ -84,5 +86,11 @@ impl Tasks {
     #[inline]
     pub(crate) fn are_due(&mut self, completions: u64) -> bool {
         std::mem::replace(&mut self.seen, completions) != completions
+    }
+
+    /// True if the count of completions has changed since the last answer. Each change is answered
+    /// once, so tasks that only wait keep no rank awake.
+    pub(crate) fn have_news(&mut self, completions: u64) -> bool {
+        std::mem::replace(&mut self.reported, completions) != completions
     }
 }

@@ -138,7 +138,9 @@ pub trait Party: Copy {
     fn needs_room(state: &Self::State) -> bool;
     /// Tasks are under way.
     fn has_tasks(state: &Self::State) -> bool;
-    /// Runs the tasks, without the lock. True if one ended.
+    /// Runs the tasks, without the lock. True if the condition of a wait may hold now, because
+    /// something has changed since the last run, by a task or before it. A change is reported once,
+    /// so a rank whose tasks only wait goes to sleep.
     fn run_tasks(&self) -> bool;
     /// The thread that works for this rank, and rings its doorbell, if there is one. A task takes
     /// its results.
@@ -347,7 +349,7 @@ impl Waiter {
                 break;
             }
             drop(state);
-            party.run_tasks();
+            moved |= party.run_tasks();
             if moved && party.has_threads() {
                 self.wake_threads();
             }

@@ -1,12 +1,16 @@
 //! Generalised requests: the calls of the user's functions, without the rank's lock, and
 //! completion by another thread.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
-use crate::common::{run, run_shared};
-use mpi::comm::SELF;
+use crate::common::modelled::{Keep, play_to_end, system};
+use crate::common::{room, run, run_shared};
+use model::config::MachineConfig;
+use mpi::comm::{SELF, WORLD};
 use mpi::request::RequestId;
-use mpi::{Answer, Class, Error, Functions, Rank, Result, Status};
+use mpi::{Answer, Class, Completion, Error, Functions, Rank, Result, Status};
 
 /// Functions that log their calls, and that fail with a class if `fails` names them.
 struct Logged {
@@ -125,5 +129,41 @@ fn a_waiting_thread_hears_of_the_completion_by_another() {
             assert_eq!(functions.calls(), "qf");
             completer.join().unwrap();
         }
+    });
+}
+
+/// A task that completes `id` when it is driven for the second time, and goes on until the receive
+/// `end` is complete.
+async fn completes_another(rank: Arc<Rank>, id: RequestId, end: RequestId) -> Result<()> {
+    let mut drives = 0;
+    poll_fn(|_| {
+        drives += 1;
+        match drives {
+            2 => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
+    })
+    .await;
+    rank.complete_generalized(id)?;
+    let request = end;
+    Completion { rank, request }.await.map(|_| ())
+}
+
+/// A wait ends by a task that goes on: in virtual time nothing else would end it. A task that only
+/// waits does not keep the ranks from their deadlock.
+#[test]
+fn a_wait_ends_by_a_task_that_goes_on() {
+    let machine = MachineConfig::new(&system("qdr"), 2, 1, 1).unwrap();
+    play_to_end(machine, vec![], Keep::Nothing, |rank| {
+        let (id, _) = started(rank, "");
+        let mut memory = [0];
+        let (buffer, other) = (room(&mut memory), 1 - rank.rank() as i32);
+        let end = rank.lock().receive(buffer, other, 0, WORLD).unwrap();
+        let task = completes_another(rank.clone(), id, end);
+        let task = rank.spawn(None, task).unwrap();
+        let finished = rank.wait("MPI_Wait", id).unwrap();
+        assert_eq!(rank.end_generalized(finished).status.source, 5);
+        let ended = rank.wait("MPI_Wait", task).unwrap_err();
+        assert!(ended.detail.contains("deadlock"), "{ended}");
     });
 }
