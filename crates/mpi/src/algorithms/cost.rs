@@ -5,8 +5,8 @@
 //! as the longer of the two. Rounds are costed for hosts of equal numbers of ranks with consecutive
 //! ranks; with any other placement all messages of a round are taken to leave their hosts.
 //!
-//! Combining the operands of a reduction is not costed: all algorithms for long vectors combine
-//! about as many bytes.
+//! Combining the operands of a reduction takes the time of a copy: recursive doubling combines the
+//! whole vector in each round, the algorithms of parts once.
 
 use super::branches::depth;
 use super::pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
@@ -243,6 +243,13 @@ impl Case {
         self.folded().doubling(|distance| bytes / (2 * distance))
     }
 
+    /// The time of combining what a rank that is not represented receives: the vector of `bytes`
+    /// bytes that a represented rank sends, and `others` bytes.
+    fn combining(&self, bytes: usize, others: usize) -> u64 {
+        let represented = (self.ranks - self.folded().ranks).min(1);
+        self.network.combining(represented * bytes + others)
+    }
+
     fn alltoall_at_once(&self, block: usize) -> u64 {
         let Spread { hosts, most, .. } = self.spread;
         let there = if hosts > 1 { self.ranks - most } else { 0 };
@@ -462,7 +469,8 @@ pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Rabenseifner => {
             let part = bytes.div_ceil(case.ranks.max(1));
             let halving = case.fold(bytes) + case.halving(bytes);
-            Ends::all(halving).then(case.collected(part))
+            let combining = case.combining(bytes, bytes - part);
+            Ends::all(halving + combining).then(case.collected(part))
         }
         Algorithm::KAry => case.up_branches(bytes, case.tree_arity()),
         Algorithm::TwoLevel => {
@@ -472,7 +480,7 @@ pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
                 case.among_leaders(bytes, 1).best(Collective::Reduce),
             )
         }
-        _ => case.up(|_| bytes),
+        _ => case.combined(),
     }
 }
 
@@ -481,12 +489,14 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
     match algorithm {
         Algorithm::Ring => {
             let part = bytes.div_ceil(case.ranks.max(1));
-            Ends::all(case.ring(2 * (case.ranks - 1), part))
+            let combining = case.network.combining(bytes - part);
+            Ends::all(case.ring(2 * (case.ranks - 1), part) + combining)
         }
-        Algorithm::ReduceBcast => {
-            Ends::all(case.up(|_| bytes).last).then(case.down(|_| bytes, false))
+        Algorithm::ReduceBcast => Ends::all(case.combined().last).then(case.down(|_| bytes, false)),
+        Algorithm::Rabenseifner => {
+            let combining = case.combining(bytes, bytes - bytes / case.folded().ranks);
+            Ends::all(case.fold_and_unfold(bytes) + 2 * case.halving(bytes) + combining)
         }
-        Algorithm::Rabenseifner => Ends::all(case.fold_and_unfold(bytes) + 2 * case.halving(bytes)),
         Algorithm::TwoLevel => {
             let inside = case.inside_hosts(bytes);
             Ends::all(inside.best(Collective::Reduce).last)
@@ -504,33 +514,42 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
                 )
                 .then(inside.best(Collective::Allgather))
         }
-        _ => Ends::all(case.fold_and_unfold(bytes) + case.folded().doubling(|_| bytes)),
+        _ => {
+            let folded = case.folded();
+            let rounds = folded.ranks.ilog2() as usize;
+            let combining = case.combining(bytes, rounds * bytes);
+            Ends::all(case.fold_and_unfold(bytes) + folded.doubling(|_| bytes) + combining)
+        }
     }
 }
 
 pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     let part = bytes.div_ceil(case.ranks.max(1));
+    // Of the parts that the other ranks send.
+    let others = case.network.combining((case.ranks - 1) * part);
     match algorithm {
         Algorithm::RecursiveHalving => {
             let folded = case.folded();
             let halving = folded.doubling(|distance| bytes * distance / folded.ranks);
-            Ends::all(case.fold(bytes) + halving + case.fold(part))
+            let combining = case.combining(bytes, bytes - bytes / folded.ranks);
+            Ends::all(case.fold(bytes) + halving + case.fold(part) + combining)
         }
         Algorithm::Pairwise => Ends::all(
             (1..case.ranks)
                 .map(|distance| case.shift(distance, part))
-                .sum(),
+                .sum::<u64>()
+                + others,
         ),
-        Algorithm::Linear => Ends::all(case.alltoall_at_once(part)),
-        Algorithm::CachedRing => Ends::all(case.cached_ring(part)),
+        Algorithm::Linear => Ends::all(case.alltoall_at_once(part) + others),
+        Algorithm::CachedRing => Ends::all(case.cached_ring(part) + others),
         Algorithm::TwoLevel => {
             let inside = Ends::all(case.inside_hosts(bytes).best(Collective::Reduce).last);
             inside
                 .then(case.among_leaders(bytes, 1).best(Collective::ReduceScatter))
                 .then(case.inside_hosts(part).handed_out(part))
         }
-        _ => Ends::all(case.up(|_| bytes).last).then(case.handed_out(part)),
+        _ => Ends::all(case.combined().last).then(case.handed_out(part)),
     }
 }
 
@@ -539,7 +558,8 @@ pub(super) fn scan(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     match algorithm {
         Algorithm::Chain => {
-            let chain = case.chain_of_whole(bytes);
+            let combining = (case.ranks as u64 - 1) * case.network.combining(bytes);
+            let chain = case.chain_of_whole(bytes) + combining;
             Ends {
                 mean: chain / 2,
                 last: chain,
@@ -551,6 +571,9 @@ pub(super) fn scan(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
                 .then(case.among_leaders(bytes, 1).best(of))
                 .then(inside.best(Collective::Bcast))
         }
-        _ => Ends::all(case.doubling(|_| bytes)),
+        _ => {
+            let rounds = case.ranks.next_power_of_two().ilog2() as usize;
+            Ends::all(case.doubling(|_| bytes) + case.network.combining(rounds * bytes))
+        }
     }
 }

@@ -48,6 +48,11 @@ impl Network {
         self.inside.copy(bytes)
     }
 
+    /// Time of combining operands of `bytes` bytes, in nanoseconds: that of a copy.
+    pub(super) fn combining(&self, bytes: usize) -> u64 {
+        self.copy(bytes as u64)
+    }
+
     /// Time of the poll that finds arrivals, in nanoseconds.
     pub(super) fn poll(&self) -> u64 {
         self.inside.poll_ns

@@ -28,7 +28,7 @@ pub(super) fn times(
         (C::Scatter, A::Binomial) => case.down_from(starts, case.blocks(bytes), true),
         (C::Gather, A::Binomial) => case.up_from(starts, case.blocks(bytes)),
         (C::Gather, A::Linear) => case.collected_from(starts, bytes),
-        (C::Reduce, A::Binomial) => case.up_from(starts, |_| bytes),
+        (C::Reduce, A::Binomial) => case.combined_from(starts),
         (C::Reduce, A::KAry) => case.up_branches_from(starts, bytes, case.tree_arity()),
         (C::Bcast | C::Scatter, A::TwoLevel) => levels_down(of, case, starts)?,
         (C::Gather | C::Reduce, A::TwoLevel) => levels_up(of, case, starts)?,

@@ -81,13 +81,29 @@ impl Case {
         (self.spread.most / (2 * distance)).saturating_sub(1)
     }
 
-    /// Messages up a binomial tree; `bytes`: of the message from this distance.
+    /// Blocks up a binomial tree; `bytes`: of the message from this distance.
     pub(super) fn up(&self, bytes: impl Fn(usize) -> usize) -> Ends {
         Ends::of(&self.up_from(&self.together(), bytes))
     }
 
     /// [`up`](Case::up), by ranks that start at these times.
     pub(super) fn up_from(&self, starts: &[u64], bytes: impl Fn(usize) -> usize) -> Vec<u64> {
+        self.up_with(starts, bytes, 0)
+    }
+
+    /// A vector up a binomial tree, which each rank combines with its own.
+    pub(super) fn combined(&self) -> Ends {
+        Ends::of(&self.combined_from(&self.together()))
+    }
+
+    /// [`combined`](Case::combined), by ranks that start at these times.
+    pub(super) fn combined_from(&self, starts: &[u64]) -> Vec<u64> {
+        let combining = self.network.combining(self.bytes);
+        self.up_with(starts, |_| self.bytes, combining)
+    }
+
+    /// Messages up a binomial tree; `work`: of a rank for each that it has received.
+    fn up_with(&self, starts: &[u64], bytes: impl Fn(usize) -> usize, work: u64) -> Vec<u64> {
         let mut ready = starts.to_vec();
         let mut ends = starts.to_vec();
         for rank in (0..self.ranks).rev() {
@@ -105,6 +121,7 @@ impl Case {
                         now = begun + message.flight + message.moving + message.receiving;
                         ends[child] = now + message.report;
                     }
+                    now += work;
                 }
                 distance *= 2;
             }
@@ -244,7 +261,7 @@ impl Case {
         behind(ends, bytes, step)
     }
 
-    /// Messages of `bytes` bytes up a k-ary tree, in pieces.
+    /// A vector of `bytes` bytes up a k-ary tree, in pieces, which each rank combines with its own.
     pub(super) fn up_branches(&self, bytes: usize, arity: usize) -> Ends {
         Ends::of(&self.up_branches_from(&self.together(), bytes, arity))
     }
@@ -252,6 +269,7 @@ impl Case {
     /// [`up_branches`](Case::up_branches), by ranks that start at these times.
     pub(super) fn up_branches_from(&self, starts: &[u64], bytes: usize, arity: usize) -> Vec<u64> {
         let piece = bytes.min(CHAIN_PIECE);
+        let combining = self.network.combining(piece);
         let (mut ends, mut step) = (starts.to_vec(), 0);
         for (rank, (children, width)) in self.branches(arity).into_iter().enumerate().rev() {
             let (mut now, mut each, mut flight) = (starts[rank], 0, 0);
@@ -275,6 +293,8 @@ impl Case {
                         false => self.next_inside(&message, piece),
                     };
                 }
+                now += combining;
+                each += combining;
             }
             ends[rank] = now;
             step = step.max(each + flight);
