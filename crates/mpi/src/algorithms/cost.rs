@@ -469,8 +469,9 @@ pub(super) fn reduce(algorithm: Algorithm, case: &Case) -> Ends {
         Algorithm::Rabenseifner => {
             let part = bytes.div_ceil(case.ranks.max(1));
             let halving = case.fold(bytes) + case.halving(bytes);
-            let combining = case.combining(bytes, bytes - part);
-            Ends::all(halving + combining).then(case.collected(part))
+            // A rank combines into a copy of its vector.
+            let own = case.network.copy(bytes as u64) + case.combining(bytes, bytes - part);
+            Ends::all(halving + own).then(case.collected(part))
         }
         Algorithm::KAry => case.up_branches(bytes, case.tree_arity()),
         Algorithm::TwoLevel => {
