@@ -153,6 +153,7 @@ static void kinds(void) {
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     attributes(win, MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1);
+    FAILS(MPI_Win_attach(win, NULL, 8), MPI_ERR_ARG);
     FAILS(MPI_Win_shared_query(win, 0, &bytes, &unit, &base), MPI_ERR_RMA_FLAVOR);
     OK(MPI_Win_free(&win));
     FAILS(MPI_Win_create(memory, 8, 0, MPI_INFO_NULL, MPI_COMM_SELF, &win), MPI_ERR_DISP);

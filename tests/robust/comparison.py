@@ -455,5 +455,7 @@ def tests() -> list:
         refused("a changed value that there is not", "--fabrics", "qdr", "--set", "hca.sned=1us", says="did you mean send"),
         refused("a machine named twice", "--fabrics", "qdr,qdr", says="qdr is named twice"),
         refused("more ranks than a machine has room for", "--fabrics", "r610-qdr", "-n", 4, says="back to back"),
+        refused("a record that cannot be written", "--fabrics", "qdr", "--record", "/nowhere/record",
+                says="--record /nowhere/record: cannot write this file: /nowhere does not exist", code=1),
         refused("a program that there is not", "--fabrics", "qdr", program="nowhere", says="nowhere", code=1),
     ]

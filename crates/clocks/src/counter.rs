@@ -5,8 +5,8 @@
 //! The kernel's own reading of clocks in the process (vdso) uses the instruction too, and stays
 //! real. A signal that has another cause goes on to the handler of the program ([`program`]).
 //!
-//! New programs would inherit the refusal without the handler. So a child after `fork`
-//! has the counter, and functions that start another program give it back first ([`super::starts`]).
+//! New programs would inherit the refusal without the handler. So a child after `fork` has the
+//! counter, and functions that start another program give it back first ([`super::starts`]).
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -72,8 +72,8 @@ pub extern "C" fn fishplate_clock_register(hook: Option<Hook>, end: u64) {
     }
 }
 
-/// The processor's counter shows the time of the process too, until the MPI library ends it. Without
-/// time for computing it does not: programs repeat work until the counter has gone on.
+/// The processor's counter shows the time of the process too, until the MPI library ends it.
+/// Without time for computing it does not: programs repeat work until the counter has gone on.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn fishplate_clock_counter() {
     counter::follow();

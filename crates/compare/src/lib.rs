@@ -35,8 +35,9 @@ pub mod work;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use profile::Summary;
+use results::output::OutputFile;
 
 use advice::Advice;
 use bounds::{Bounds, Ideal, Replays};
@@ -160,6 +161,10 @@ fn recorded(of: &Recordings) -> Recorded {
 
 /// Reads the record, or makes one on the first machine.
 fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
+    // A name that cannot be written is refused before minutes of recording.
+    let kept = request.keep.as_deref();
+    let kept = kept.map(|file| OutputFile::open("--record", file));
+    let kept = kept.transpose().map_err(|why| anyhow!(why))?;
     let mut record = match &request.reuse {
         Some(file) => {
             let record = Record::read(file, &request.program, &request.ranks)?;
@@ -171,8 +176,9 @@ fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
             make_record(request, runner)?
         }
     };
-    if let Some(file) = &request.keep {
-        record.write(file)?;
+    if let Some(file) = kept {
+        record.write(file.path())?;
+        file.written();
     }
     for of in &mut record.counts {
         of.find_work(&request.wanted)?;

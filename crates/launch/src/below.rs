@@ -63,21 +63,22 @@ pub fn begin<W: AsRef<std::ffi::OsStr> + Clone>(
 /// A temporary folder that is removed with this value, or when this process is killed.
 pub struct WatchedFolder {
     folder: TempDir,
-    /// Its standard input is a pipe that ends with this process.
-    watch: Child,
+    /// Its standard input is a pipe that ends with this process. Without it, if the system refuses
+    /// another process, the folder is removed with this value alone.
+    watch: Option<Child>,
 }
 
 impl WatchedFolder {
     /// Makes the folder; `program` is the executable of this program.
     ///
     /// # Errors
-    /// The system makes no folder, or starts no process.
+    /// The system makes no folder.
     pub fn new(program: &Path) -> io::Result<WatchedFolder> {
         let folder = tempfile::Builder::new().prefix("fishplate-").tempdir()?;
         let mut watch = Command::new(program);
         watch.arg(WATCH).arg(folder.path()).current_dir("/");
         watch.stdin(Stdio::piped()).stdout(Stdio::null());
-        let watch = watch.stderr(Stdio::null()).spawn()?;
+        let watch = watch.stderr(Stdio::null()).spawn().ok();
         Ok(WatchedFolder { folder, watch })
     }
 
@@ -96,8 +97,10 @@ impl AsRef<Path> for WatchedFolder {
 impl Drop for WatchedFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(self.folder.path());
-        drop(self.watch.stdin.take());
-        let _ = self.watch.wait();
+        if let Some(watch) = &mut self.watch {
+            drop(watch.stdin.take());
+            let _ = watch.wait();
+        }
     }
 }
 

@@ -72,8 +72,8 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Starts the guard of this process, which must have one thread. `speaks`: it reports its work
-    /// to the user, which the launcher does for an agent. It also removes the `folder` of the job. Without it, if the system
-    /// refuses another process, the job runs unguarded.
+    /// to the user, which the launcher does for an agent. It also removes the `folder` of the job.
+    /// Without it, if the system refuses another process, the job runs unguarded.
     pub(crate) fn start(mark: &JobMark, speaks: bool, folder: Option<&Path>) -> Option<Guard> {
         let (ended, alive) = pipe_with(PipeFlags::CLOEXEC).ok()?;
         let launcher = std::process::id();

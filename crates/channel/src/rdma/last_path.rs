@@ -158,7 +158,7 @@ pub(super) fn error_of(peer: &mut Peer, loss: Loss) -> Error {
     let failure = peer.endpoint.last_path.failure;
     if !peer.endpoint.has_been_made() {
         let why = format!(
-            "{} gave no answer {}{limit}: are interfaces, cables, routes and firewalls between the two right \
+            "{} gave no answer to {}{limit}: are interfaces, cables, routes and firewalls between the two right \
              (ip addr, ip route, ping)?",
             peer.local.name_of(peer.rank),
             peer.local.place_here(),

@@ -88,6 +88,8 @@ pub struct Messages {
     pub(crate) awaited: Vec<Key>,
     /// The peers that cannot be reached any more.
     pub(crate) losses: Losses,
+    /// The contexts of windows whose messages have arrived since windows were last served.
+    pub(crate) of_windows: Vec<u64>,
     /// Losses have to be thought of.
     watches_losses: bool,
     /// The count of messages, if the rank has a profile.
@@ -160,6 +162,7 @@ impl Messages {
             limits,
             awaited: Vec::new(),
             losses: Losses::default(),
+            of_windows: Vec::new(),
             watches_losses: false,
             profile: None,
             broken: None,

@@ -5,7 +5,7 @@ use datatype::Buffer;
 
 use super::arrivals::{Coming, Room};
 use super::{Body, Bytes, Found, Message, Messages, received};
-use crate::comm::AGREEMENT;
+use crate::comm::{AGREEMENT, WINDOW, bare};
 use crate::matching::Key;
 use crate::packet::{Contents, Envelope, Flow, Rendezvous};
 use crate::request::{Operation, Receive, RequestId};
@@ -195,6 +195,10 @@ impl Messages {
         if key.context & AGREEMENT != 0 {
             // A task waits for such a message without a posted receive, so no request completes.
             self.requests.completions += 1;
+            let window = bare(key.context);
+            if key.context & WINDOW != 0 && self.of_windows.last() != Some(&window) {
+                self.of_windows.push(window);
+            }
         }
         self.unexpected.add(key, Message { peer, body });
     }

@@ -173,6 +173,8 @@ pub struct Window {
     failure: Option<Error>,
     /// The meter of accumulates, on a modelled machine.
     pub(crate) meter: Option<Arc<Meter>>,
+    /// It is among the windows that are served next.
+    is_marked: bool,
 }
 
 /// Operations of this rank on a window by the way that they took.
@@ -227,7 +229,15 @@ impl Window {
             completes: BTreeMap::new(),
             failure: None,
             meter: None,
+            is_marked: false,
         }
+    }
+
+    /// Nothing of it is under way, so only a message or a call gives it something to do.
+    fn is_resting(&self) -> bool {
+        let mut targets = self.targets.values();
+        let mut origins = self.origins.values();
+        targets.all(Target::is_resting) && origins.all(Origin::is_resting)
     }
 
     /// Names the window; a name that is too long is cut off.
@@ -441,6 +451,11 @@ fn take_all(counts: &mut BTreeMap<u32, u64>, members: &[u32]) -> bool {
 pub struct Windows {
     all: Slab<Window>,
     live: Vec<u32>,
+    /// The handles by the contexts of their messages.
+    handles: BTreeMap<u64, u32>,
+    /// Windows that may have something to do: those that a call has met, those of messages that
+    /// have arrived, and those that are not at rest. Others cost nothing, however many they are.
+    marked: Vec<u32>,
     /// A task serves the windows.
     pub(crate) are_served: bool,
     /// The number of this rank, if its machine keeps notes of accesses.
@@ -456,6 +471,8 @@ impl Default for Windows {
         Windows {
             all: Slab::new(ObjectKind::Window),
             live: Vec::new(),
+            handles: BTreeMap::new(),
+            marked: Vec::new(),
             are_served: false,
             noting: None,
             thread: Assistance::None,
@@ -478,9 +495,13 @@ impl Windows {
         self.all.get(handle).ok_or_else(|| unknown(handle))
     }
 
-    /// The window with this handle, to change it.
+    /// The window with this handle, to change it: it is served next.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Window> {
-        self.all.get_mut(handle).ok_or_else(|| unknown(handle))
+        let window = self.all.get_mut(handle).ok_or_else(|| unknown(handle))?;
+        if !std::mem::replace(&mut window.is_marked, true) {
+            self.marked.push(handle);
+        }
+        Ok(window)
     }
 
     /// The short path of an access: the bytes at a displacement of a target, if this rank maps them
@@ -528,12 +549,11 @@ impl Windows {
 
     /// The handle of the window whose operations have requests with this context.
     pub fn handle_of(&self, context: u64) -> Option<u32> {
-        let mut all = self.all.iter();
-        all.find(|(_, window)| window.core.context == context)
-            .map(|(handle, _)| handle)
+        self.handles.get(&context).copied()
     }
 
     pub(crate) fn add(&mut self, window: Window) -> Result<u32> {
+        let context = window.core.context;
         let handle = self.all.insert(window).ok_or_else(|| {
             Error::new(
                 Class::NO_MEM,
@@ -541,23 +561,41 @@ impl Windows {
             )
         })?;
         self.live.push(handle);
+        self.handles.insert(context, handle);
+        // Messages may have come before it.
+        self.get_mut(handle)?;
         Ok(handle)
     }
 
     pub(crate) fn remove(&mut self, handle: u32) -> Result<Window> {
+        let window = self.all.remove(handle).ok_or_else(|| unknown(handle))?;
         self.live.retain(|other| *other != handle);
-        self.all.remove(handle).ok_or_else(|| unknown(handle))
+        self.marked.retain(|other| *other != handle);
+        self.handles.remove(&window.core.context);
+        Ok(window)
     }
 
-    /// Serves all windows. True if anything moved.
+    /// Serves all windows that may have something to do. True if anything moved.
     ///
     /// # Errors
     /// A peer broke the protocol, or progress failed.
     pub(crate) fn serve(&mut self, ports: &mut Ports) -> Result<bool> {
-        let mut moved = false;
-        for handle in &self.live {
-            if let Some(window) = self.all.get_mut(*handle) {
-                moved |= window.serve(ports)?;
+        for context in std::mem::take(&mut ports.messages.of_windows) {
+            if let Some(handle) = self.handle_of(context) {
+                self.get_mut(handle)?;
+            }
+        }
+        let (mut moved, mut at) = (false, 0);
+        while let Some(&handle) = self.marked.get(at) {
+            let Some(window) = self.all.get_mut(handle) else {
+                self.marked.remove(at);
+                continue;
+            };
+            moved |= window.serve(ports)?;
+            window.is_marked = !window.is_resting();
+            match window.is_marked {
+                true => at += 1,
+                false => drop(self.marked.remove(at)),
             }
         }
         Ok(moved)

@@ -519,6 +519,7 @@ impl Window {
     /// Ends the first operations on a target, as far as they are complete. Operations end in
     /// order, so that many of them cost no more than one each.
     fn end_locals_of(&mut self, ports: &mut Ports, target: u32) -> bool {
+        let peer = self.world(target).ok();
         let Some(known) = self.targets.get_mut(&target) else {
             return false;
         };
@@ -553,8 +554,10 @@ impl Window {
                 };
                 requests.complete(user, status);
             } else if error != Class::SUCCESS && self.failure.is_none() {
-                let detail = format!("an access to rank {target} of the window has failed");
-                self.failure = Some(Error::new(error, detail));
+                let loss = peer.and_then(|peer| ports.messages.losses.error_of(peer));
+                let detail = || format!("an access to rank {target} of the window has failed");
+                let failure = loss.cloned();
+                self.failure = Some(failure.unwrap_or_else(|| Error::new(error, detail())));
             }
             known.straight -= usize::from(local.is_straight);
             known.is_granted |= known.is_locked && local.is_answered;

@@ -40,6 +40,13 @@ pub(super) struct Target {
     pub(super) shortest: Option<Shortest>,
 }
 
+impl Target {
+    /// No operation on it is under way.
+    pub(super) fn is_resting(&self) -> bool {
+        self.queue.is_empty() && self.locals.is_empty()
+    }
+}
+
 /// A message in the stream of operations.
 pub(super) struct Outgoing {
     pub(super) bytes: Carried,
@@ -107,6 +114,13 @@ pub(super) struct Origin {
     pub(super) arriving: Vec<RequestId>,
     /// Sends of returned data from the window's memory.
     pub(super) returning: Vec<RequestId>,
+}
+
+impl Origin {
+    /// No operation of it is under way.
+    pub(super) fn is_resting(&self) -> bool {
+        self.queue.is_empty() && self.arriving.is_empty() && self.returning.is_empty()
+    }
 }
 
 /// A message in the stream of operations.

@@ -38,6 +38,9 @@ impl Window {
             }
             again |= self.end_locals(ports);
             if !again {
+                // A window whose transfers are complete is at rest.
+                let origins = self.origins.values_mut();
+                origins.for_each(|origin| origin.end_transfers(ports));
                 return Ok(moved);
             }
             moved = true;

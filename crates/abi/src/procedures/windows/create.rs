@@ -6,7 +6,7 @@ use super::super::info::info_of;
 use super::super::memory::{alignment, allocate, release};
 use crate::args::Out;
 use crate::call_guard::Running;
-use crate::constants::MPI_WIN_NULL;
+use crate::constants::{MPI_ERR_ARG, MPI_WIN_NULL};
 use crate::counts::OutCount;
 use crate::error::Error;
 use crate::handle::{Comm, Group, Info, Win};
@@ -114,6 +114,9 @@ pub fn win_create_dynamic(call: &Running, info: Info, comm: Comm, win: Out<Win>)
 /// `base` is the start of `size` bytes that stay valid until they are detached or the window is
 /// freed; accesses to them keep the rules of MPI 5.0 §12.7.
 pub unsafe fn win_attach(call: &Running, win: Win, base: *mut c_void, size: usize) -> Done {
+    if base.is_null() && size > 0 {
+        return Err(Error::new(MPI_ERR_ARG, "base is NULL, and size is not 0"));
+    }
     // SAFETY: the caller promises this memory as long as it is attached.
     let region = unsafe { Buffer::dense(base.cast(), size) };
     call.rank.lock().window_attach(win.id(), region)
