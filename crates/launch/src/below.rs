@@ -17,6 +17,8 @@ use tempfile::TempDir;
 const WITH_PARENT: &str = "--with-parent";
 /// The first word of the process that watches over a folder, whose path follows.
 const WATCH: &str = "--watch-folder";
+/// The beginning of the name of a folder that is removed; nothing else is.
+const PREFIX: &str = "fishplate-";
 /// The time for processes that still write into a folder to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The interval between attempts.
@@ -74,7 +76,7 @@ impl WatchedFolder {
     /// # Errors
     /// The system makes no folder.
     pub fn new(program: &Path) -> io::Result<WatchedFolder> {
-        let folder = tempfile::Builder::new().prefix("fishplate-").tempdir()?;
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         let mut watch = Command::new(program);
         watch.arg(WATCH).arg(folder.path()).current_dir("/");
         watch.stdin(Stdio::piped()).stdout(Stdio::null());
@@ -114,7 +116,10 @@ fn watch(folder: &Path) {
         rustix::io::read(rustix::stdio::stdin(), &mut byte),
         Ok(1..) | Err(rustix::io::Errno::INTR)
     ) {}
-    remove(folder);
+    let name = folder.file_name().and_then(|name| name.to_str());
+    if name.is_some_and(|name| name.starts_with(PREFIX)) {
+        remove(folder);
+    }
 }
 
 /// Removes a folder into which processes that end may still write.

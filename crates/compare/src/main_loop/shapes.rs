@@ -361,7 +361,8 @@ proptest! {
     #[test]
     fn a_random_body_is_found_as_often_as_it_comes(
         bodies in vec(body(), 1..4),
-        before in vec(0u32..30, 0..40),
+        // At most 38 calls, where the loop has 40 or more: it is never a small part.
+        before in vec(0u32..30, 0..20),
         behind in vec(0u32..30, 0..20),
         steps in 20usize..60,
     ) {

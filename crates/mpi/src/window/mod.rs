@@ -547,6 +547,11 @@ impl Windows {
         self.live.is_empty()
     }
 
+    /// The number of windows that are served next.
+    pub fn marked(&self) -> usize {
+        self.marked.len()
+    }
+
     /// The handle of the window whose operations have requests with this context.
     pub fn handle_of(&self, context: u64) -> Option<u32> {
         self.handles.get(&context).copied()

@@ -134,6 +134,36 @@ fn data_of_any_length_reach_the_neighbour() {
     }
 }
 
+/// Windows that nobody uses are not served, so messages cost the same beside any number of them.
+#[test]
+fn a_window_at_rest_is_not_served() {
+    run(2, |rank| {
+        let (me, _) = me(rank);
+        let mut memories = [[0; 64]; 20];
+        let windows = memories.each_mut().map(|memory| window(rank, memory, 1));
+        // A fence meets its own window; others are served once more, when a wait makes progress.
+        let mut fences = 0;
+        while rank.lock().windows.marked() > 1 && fences < 1000 {
+            fence(rank, windows[0]);
+            fences += 1;
+        }
+        // The other rank may need some of them, too.
+        (fences..1000).for_each(|_| fence(rank, windows[0]));
+        assert!(rank.lock().windows.marked() <= 1);
+        put(
+            rank,
+            windows[7],
+            &[7],
+            place(1 - me, 3, 1, Predefined::BYTE),
+        )
+        .unwrap();
+        fence(rank, windows[7]);
+        assert!(rank.lock().windows.marked() <= 2);
+        windows.into_iter().for_each(|win| free(rank, win));
+        assert_eq!(memories[7][3], 7);
+    });
+}
+
 #[test]
 fn derived_datatypes_on_both_sides() {
     run(2, |rank| {
