@@ -150,6 +150,7 @@ fn a_window_at_rest_is_not_served() {
         // The other rank may need some of them, too.
         (fences..1000).for_each(|_| fence(rank, windows[0]));
         assert!(rank.lock().windows.marked() <= 1);
+        fence(rank, windows[7]);
         put(
             rank,
             windows[7],
