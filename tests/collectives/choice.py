@@ -41,7 +41,7 @@ WHOLE = {"machines": ["qdr", "fdr", "edr", "hdr", "ndr"],
                     (32, 2), (64, 1)],
          "sizes": [8, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20]}
 # Points of the small grid whose choice is a miss, and why.
-COPIES = "copies of the ranks' own blocks take time on modelled machines, and costs leave them out"
+COPIES = "not examined: perhaps copies of the ranks' own blocks, which take time on modelled machines and have no cost"
 KNOWN = {
     "reduce ndr 4x1 65536": "9 %: the cost of a binomial tree and of a k-ary one differ by less",
     "allreduce qdr 2x4 65536": COPIES,
