@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use libc::{sigaction, siginfo_t};
 
+#[cfg(target_arch = "x86_64")]
 use crate::process_time::now;
 use crate::program_handler as program;
 use crate::real::call;
@@ -168,6 +169,7 @@ fn real_counter() -> u64 {
     time
 }
 
+#[cfg(target_arch = "x86_64")]
 fn keeping_errno<R>(act: impl FnOnce() -> R) -> R {
     // SAFETY: the address is that of this thread's error number.
     let place = unsafe { libc::__errno_location() };

@@ -1,8 +1,7 @@
-//! What a command that is killed would leave: the commands that it has started, and its folders.
+//! Commands that end with the command above them, and folders that are removed with it.
 //!
-//! A command that runs others of this program starts them *below* itself ([`command`]): the system
-//! ends them with it, also after SIGKILL. A folder of its own is a [`WatchedFolder`]: a process
-//! beside it removes the folder when the command is gone.
+//! The system ends a command *below* another ([`command`]) with it, also after SIGKILL. A
+//! [`WatchedFolder`] has a process beside it, which removes the folder when its maker is gone.
 
 use std::io;
 use std::path::Path;
