@@ -36,21 +36,42 @@ impl Domains {
 
     /// The window of an aggregator in a round.
     pub fn window(&self, aggregator: usize, round: u64) -> Range<u64> {
+        let rest = self.rest(aggregator, round);
+        rest.start..rest.start.saturating_add(self.window).min(rest.end)
+    }
+
+    /// The windows of an aggregator in a round and all later ones.
+    pub fn rest(&self, aggregator: usize, round: u64) -> Range<u64> {
         // Inner bounds are aligned, so that no page belongs to two aggregators.
         let bound = |at: u64| match at {
             0 => self.range.start,
             _ => {
                 let first = self.range.start / ALIGNMENT * ALIGNMENT;
-                (first + at * self.each).min(self.range.end)
+                let bound = first.saturating_add(at.saturating_mul(self.each));
+                bound.min(self.range.end)
             }
         };
         let (start, end) = (bound(aggregator as u64), bound(aggregator as u64 + 1));
-        let at = |round: u64| {
-            start
-                .saturating_add(round.saturating_mul(self.window))
-                .min(end)
-        };
-        at(round)..at(round + 1)
+        let skipped = round.saturating_mul(self.window);
+        start.saturating_add(skipped).min(end)..end
+    }
+
+    /// The first round, not before `round`, in which an aggregator's window has the byte at this
+    /// offset of its domain.
+    pub fn round_of(&self, aggregator: usize, round: u64, offset: u64) -> u64 {
+        let start = self.rest(aggregator, round).start;
+        round + offset.saturating_sub(start) / self.window
+    }
+
+    /// The number of windows of all aggregators.
+    pub fn windows(&self) -> u64 {
+        let len = self.range.end.saturating_sub(self.range.start);
+        len.div_ceil(self.window)
+    }
+
+    /// Bytes of a window.
+    pub fn window_len(&self) -> u64 {
+        self.window
     }
 }
 

@@ -148,6 +148,10 @@ proptest! {
                 let window = domains.window(aggregator, round);
                 prop_assert!(window.is_empty() || window.start == at);
                 at = at.max(window.end);
+                for (offset, before) in window.clone().take(3).zip(0..=round) {
+                    let found = domains.round_of(aggregator, before, offset);
+                    prop_assert_eq!(found, round);
+                }
             }
             prop_assert!(at == start + len || at % 4096 == 0 || at == start);
         }

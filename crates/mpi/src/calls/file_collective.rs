@@ -201,12 +201,11 @@ impl CollectiveAccess {
         };
         let access = Arc::new(access);
         let two_phase = TwoPhase {
-            rank: &round.rank,
+            round,
             access: &access,
             plan: &plan,
             position: position?,
             memory: access.bytes(),
-            tag: round.tag,
             is_apart: form != Form::Blocking,
         };
         let moved = two_phase.run().await;

@@ -8,6 +8,10 @@
 //! the data of a write: short ones behind the runs, longer ones as a message of their own, which no
 //! copy precedes. An answer has the number of bytes before the end of the file, and the data of a
 //! read.
+//!
+//! Aggregators go through their domains in rounds, a window in each. Where data are few in a long
+//! file ([`Plan::is_sparse`]), ranks agree on the next round with data before each, so a round
+//! costs nothing if no rank has data there.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -16,7 +20,7 @@ use ::files::{Domains, Windows, joined};
 use datatype::{Buffer, Predefined};
 
 use super::file_access::{FileAccess, SHORT_GAP};
-use super::file_round::OTHERS;
+use super::file_round::{FileRound, OTHERS};
 use crate::coll::parcels::{Parcel, Parcels};
 use crate::files::{Direction, Switch};
 use crate::rank::Rank;
@@ -39,6 +43,9 @@ const LARGEST_WINDOW: u64 = 1 << 30;
 const RUN: usize = 8;
 const HEAD: usize = 24;
 const VALID: usize = 8;
+/// Rounds are sparse from this multiple of those on that data without gaps would take. An
+/// agreement on the next round costs a small part of a round with data.
+const SPARSE: u64 = 4;
 /// Data from this length on are a message of their own.
 const LONG_DATA: usize = 16 << 10;
 
@@ -117,6 +124,8 @@ pub(super) struct Plan {
     domains: Domains,
     /// Ranks, in the order of their domains.
     aggregators: Vec<usize>,
+    /// Most rounds have no data.
+    is_sparse: bool,
 }
 
 impl Plan {
@@ -134,6 +143,14 @@ impl Plan {
         }
         let start = busy().map(|extent| extent.start).min()?;
         let end = busy().map(|extent| extent.end).max()?;
+        let size = extents.len();
+        let count = match hints.aggregators {
+            0 => AGGREGATORS * hosts,
+            given => given as usize,
+        };
+        let count = count.clamp(1, size);
+        let window = hints.collective_buffer.min(LARGEST_WINDOW);
+        let domains = Domains::new(start..end, count, window);
         if switch == Switch::Automatic {
             let interleaves = Extent::interleave(&extents);
             let long = match hosts {
@@ -145,20 +162,20 @@ impl Plan {
                 && hosts == 1
                 && extents.len() <= FEW_READERS
                 && hints.sieve_read != Switch::Disabled;
-            if !interleaves || !is_short || reads_apart {
+            // Windows with a run or none: an aggregator has nothing to join.
+            let runs = busy().map(|extent| extent.bytes.div_ceil(extent.run.max(1)));
+            let is_scattered = runs.fold(0, u64::saturating_add) < domains.windows();
+            if !interleaves || !is_short || reads_apart || is_scattered {
                 return None;
             }
         }
-        let size = extents.len();
-        let count = match hints.aggregators {
-            0 => AGGREGATORS * hosts,
-            given => given as usize,
-        };
-        let count = count.clamp(1, size);
-        let window = hints.collective_buffer.min(LARGEST_WINDOW);
+        let data = busy().map(|extent| extent.bytes);
+        let data = data.fold(0, u64::saturating_add);
+        let most = data.div_ceil(domains.window_len() * count as u64) + 1;
         Some(Plan {
+            is_sparse: domains.rounds() > SPARSE * most,
             extents,
-            domains: Domains::new(start..end, count, window),
+            domains,
             aggregators: (0..count).map(|at| at * size / count).collect(),
         })
     }
@@ -166,14 +183,13 @@ impl Plan {
 
 /// A collective access in two phases, as one rank takes part in it.
 pub(super) struct TwoPhase<'a> {
-    pub(super) rank: &'a Arc<Rank>,
+    pub(super) round: &'a FileRound,
     pub(super) access: &'a Arc<FileAccess>,
     pub(super) plan: &'a Plan,
     /// The position of the access in the view.
     pub(super) position: u64,
     /// Its bytes, as the file has them.
     pub(super) memory: &'a Buffer,
-    pub(super) tag: i32,
     /// The worker accesses the file.
     pub(super) is_apart: bool,
 }
@@ -218,10 +234,12 @@ impl TwoPhase<'_> {
     /// Makes the access. The result is the number of bytes before the end of the file.
     pub(super) async fn run(&self) -> Result<u64> {
         let core = &self.access.file.core;
-        let asking = Parcels::new(self.rank, core, self.tag, 0);
-        let answering = Parcels::new(self.rank, core, self.tag, 1);
+        let asking = Parcels::new(self.rank(), core, self.round.tag, 0);
+        let answering = Parcels::new(self.rank(), core, self.round.tag, 1);
         let (mut failed, mut end) = (Ok(()), self.memory.len());
-        for round in 0..self.plan.domains.rounds() {
+        let mut next = 0;
+        while let Some(round) = self.next_round(next).await? {
+            next = round + 1;
             let (shares, mut sends, own) = self.ask(&asking, round)?;
             let requests = self.requests(&asking, round, own).await?;
             let (requests, answers) = self.access_window(requests).await;
@@ -241,14 +259,43 @@ impl TwoPhase<'_> {
         failed.map(|()| end as u64)
     }
 
+    fn rank(&self) -> &Arc<Rank> {
+        &self.round.rank
+    }
+
     fn me(&self) -> usize {
         self.access.file.core.rank
+    }
+
+    /// The next round, from one on. All ranks get the same.
+    async fn next_round(&self, from: u64) -> Result<Option<u64>> {
+        let next = match self.plan.is_sparse {
+            true => {
+                let all = self.round.words(self.next_with_data(from)).await?;
+                all.into_iter().min().unwrap_or(u64::MAX)
+            }
+            false => from,
+        };
+        Ok(Some(next).filter(|next| *next < self.plan.domains.rounds()))
+    }
+
+    /// The next round with data of this rank.
+    fn next_with_data(&self, from: u64) -> u64 {
+        let domains = &self.plan.domains;
+        let numbers = 0..self.plan.aggregators.len();
+        let rounds = numbers.filter_map(|number| {
+            let share = self.share(&domains.rest(number, from));
+            let position = self.position + share.start as u64;
+            let first = (!share.is_empty()).then(|| self.access.view.bytes.offset_of(position));
+            Some(domains.round_of(number, from, first??))
+        });
+        rounds.min().unwrap_or(u64::MAX)
     }
 
     /// Temporary memory.
     fn bytes(&self, len: usize) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
-        Ok(self.rank.lock().scratch.elements(len, &byte)?.buffer())
+        Ok(self.rank().lock().scratch.elements(len, &byte)?.buffer())
     }
 
     /// The bytes of this rank's view within a window, by their place in memory.
@@ -414,12 +461,12 @@ impl TwoPhase<'_> {
             (requests, made.map(|()| window.answers))
         };
         if self.is_apart {
-            let made = self.rank.by_worker(&self.access.file, make).await;
-            self.rank.await_storage().await;
+            let made = self.rank().by_worker(&self.access.file, make).await;
+            self.rank().await_storage().await;
             return made;
         }
         let (requests, made) = make();
-        let passed = self.rank.pass_storage_time("a collective access to a file");
+        let passed = self.rank().pass_storage_time("a collective access to a file");
         (requests, made.and_then(|answers| passed.map(|()| answers)))
     }
 

@@ -2,6 +2,7 @@
 
 mod injected;
 mod random;
+mod sparse;
 mod staged;
 mod stored;
 mod worker;
