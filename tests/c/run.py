@@ -66,6 +66,8 @@ TABLE = [
                          "says": ["deadlock", "MPI_Recv from 1 of the remote group tag 5 on between",
                                   "MPI_Recv from any of the remote group tag 5 on between"],
                          "mpich": "it has no modelled machines"}),
+    ("makers", [1, 2, 3, 5], {"mpich": "its ranks do not agree on errors"}),
+    ("makers", [4], {"options": ["--ppn", "2", "--fabric", "2xqdr"], "mpich": "it has no modelled machines"}),
     ("attributes", [1, 2], {}),
     ("windows", [1, 2, 4], {}),
     ("one_sided", [1, 2, 4], {"seconds": 120}),

@@ -11,6 +11,7 @@ use crate::call_key::Argument;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, Errhandler, File, Session, Win};
+use crate::making;
 use crate::refused;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
@@ -135,7 +136,7 @@ fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
 }
 
 /// Raises the error of a call whose arguments cannot be read. The other ranks of a collective call
-/// on a file get it too.
+/// on a file, or of one that makes a communicator or a window, get it too.
 #[cold]
 #[inline(never)]
 fn refused(procedure: &'static str, object: Object, error: Error) -> c_int {
@@ -144,6 +145,10 @@ fn refused(procedure: &'static str, object: Object, error: Error) -> c_int {
     {
         rank.file_refuse(file.id(), &error);
     }
+    let error = match object {
+        Object::Comm(comm) => making::refuse(procedure, comm, error),
+        _ => error,
+    };
     failed(procedure, object, error)
 }
 

@@ -41,6 +41,7 @@ mod fortran;
 pub mod handle;
 mod info;
 mod interfaces;
+mod making;
 pub mod procedures;
 mod process_environment;
 mod raise;

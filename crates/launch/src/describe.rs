@@ -7,8 +7,9 @@ use crate::rank::RankProcess;
 /// The most states that are described; further ones are counted.
 const MOST_GROUPS: usize = 8;
 
-/// The states in one line: `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: outside MPI`. None if
-/// no rank has completed MPI_Init, or if there is no rank but `except`.
+/// The states in one line: `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: no answer (outside
+/// MPI, or busy in a call)`. None if no rank has completed MPI_Init, or if there is no rank but
+/// `except`.
 pub(crate) fn in_a_line(ranks: &[RankProcess], except: Option<usize>) -> Option<String> {
     if ranks.iter().all(|rank| rank.init.is_none()) {
         return None;
@@ -67,7 +68,7 @@ fn state(rank: &RankProcess) -> String {
             .map_or("ended".into(), RankStatus::sentence),
         _ if rank.finalized => "past MPI_Finalize".into(),
         Some(status) => status.sentence(),
-        None if rank.init.is_some() => "outside MPI".into(),
+        None if rank.init.is_some() => "no answer (outside MPI, or busy in a call)".into(),
         None => "not through MPI_Init".into(),
     }
 }

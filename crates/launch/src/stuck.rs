@@ -1,8 +1,8 @@
 //! Detection of a stuck job: one in which no rank makes progress.
 //!
 //! The launcher requests the status of all ranks at intervals. A rank that answers waits in MPI and
-//! reports its progress count. A rank that does not answer is outside MPI, which counts neither as
-//! progress nor as its absence.
+//! reports its progress count. A rank that does not answer is outside MPI, or busy within a call,
+//! which counts neither as progress nor as its absence.
 
 use std::time::{Duration, Instant};
 

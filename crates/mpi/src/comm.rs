@@ -418,6 +418,11 @@ impl Comms {
         self.made.insert(comm)
     }
 
+    /// Another communicator can be added.
+    pub(crate) fn has_room(&self) -> bool {
+        self.made.has_room()
+    }
+
     /// Takes out a communicator that the program made; its handle becomes invalid.
     pub fn remove(&mut self, handle: u32) -> Option<Comm> {
         self.made.remove(handle)

@@ -103,6 +103,11 @@ impl<T> Slab<T> {
         Some(entry.handle)
     }
 
+    /// Another object can be stored.
+    pub fn has_room(&self) -> bool {
+        self.free != NONE || self.entries.len() <= INDEX_MASK as usize
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> Option<()> {

@@ -68,7 +68,7 @@ mod wait;
 pub mod window;
 
 pub use bootstrap::{NewPeer, Wiring, WorkTimes};
-pub use calls::{Claimed, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type};
+pub use calls::{Claimed, Making, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type};
 pub use channel::lock::Misuse;
 pub use channel::{CallKey, ProgramCall, VirtualTime};
 pub use dims::dims_create;

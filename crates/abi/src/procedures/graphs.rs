@@ -8,6 +8,7 @@ use crate::call_guard::Running;
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::{Comm, Info};
+use crate::making::arguments;
 use mpi::topology::{DistGraph, Edges, Graph};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -22,7 +23,7 @@ pub fn graph_create(
     _reorder: bool,
     new: Out<Comm>,
 ) -> Done {
-    let graph = graph(index, edges)?;
+    let graph = arguments(call, comm, graph(index, edges))?;
     set_new(
         new,
         call.rank.graph_create(call.procedure, comm.id(), graph),
@@ -110,13 +111,10 @@ pub fn dist_graph_create_adjacent(
     _reorder: bool,
     new: Out<Comm>,
 ) -> Done {
-    check_hints(info)?;
-    let incoming = weights(source_weights, sources.len())?;
-    let outgoing = weights(destination_weights, destinations.len())?;
-    if incoming.is_none() != outgoing.is_none() {
-        let detail = "one of sourceweights and destweights is MPI_UNWEIGHTED: both are, or none";
-        return Err(Error::new(MPI_ERR_ARG, detail));
-    }
+    arguments(call, comm, check_hints(info))?;
+    let ends = (sources.len(), destinations.len());
+    let given = both_weights((source_weights, destination_weights), ends);
+    let (incoming, outgoing) = arguments(call, comm, given)?;
     let edges = |ranks: &[c_int], weights: Option<&[c_int]>| Edges {
         ranks: ranks.to_vec(),
         weights: weights.map_or_else(|| vec![1; ranks.len()], <[c_int]>::to_vec),
@@ -146,16 +144,17 @@ pub fn dist_graph_create(
     _reorder: bool,
     new: Out<Comm>,
 ) -> Done {
-    check_hints(info)?;
+    arguments(call, comm, check_hints(info))?;
     let degrees: Result<Vec<usize>, Error> = degrees
         .iter()
         .map(|&degree| args::len("degrees", degree))
         .collect();
-    let degrees = degrees?;
+    let degrees = arguments(call, comm, degrees)?;
     let count = degrees.iter().sum();
     // SAFETY: C promises as many destinations as the degrees count.
-    let destinations = unsafe { destinations.with_len(count) }?;
-    let weights = weights(edge_weights, count)?;
+    let destinations = unsafe { destinations.with_len(count) };
+    let destinations = arguments(call, comm, destinations)?;
+    let weights = arguments(call, comm, weights(edge_weights, count))?;
     let all_sources = sources
         .iter()
         .zip(&degrees)
@@ -227,6 +226,20 @@ pub unsafe fn dist_graph_neighbors(
         fill(ranks, edges.ranks.iter().copied());
     }
     Ok(())
+}
+
+/// The weights of the edges that come in, and of those that go out: both are given, or none.
+#[allow(clippy::type_complexity, reason = "two arrays, or none")]
+fn both_weights<'a>(
+    (incoming, outgoing): (CommArray<'a, c_int>, CommArray<'a, c_int>),
+    (indegree, outdegree): (usize, usize),
+) -> Result<(Option<&'a [c_int]>, Option<&'a [c_int]>), Error> {
+    let both = (weights(incoming, indegree)?, weights(outgoing, outdegree)?);
+    if both.0.is_none() != both.1.is_none() {
+        let detail = "one of sourceweights and destweights is MPI_UNWEIGHTED: both are, or none";
+        return Err(Error::new(MPI_ERR_ARG, detail));
+    }
+    Ok(both)
 }
 
 /// An array of weights; `None` for MPI_UNWEIGHTED.

@@ -7,6 +7,7 @@ use crate::call_guard::Running;
 use crate::constants::MPI_ERR_DIMS;
 use crate::error::Error;
 use crate::handle::Comm;
+use crate::making::arguments;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
@@ -36,7 +37,8 @@ pub fn cart_create(
 pub fn cart_sub(call: &Running, comm: Comm, remain_dims: CommArray<c_int>, new: Out<Comm>) -> Done {
     let dimensions = call.rank.lock().cartesian(comm.id())?.0.dims().len();
     // SAFETY: C promises one flag for each dimension.
-    let remain = flags(unsafe { remain_dims.with_len(dimensions) }?);
+    let remain_dims = unsafe { remain_dims.with_len(dimensions) };
+    let remain = flags(arguments(call, comm, remain_dims)?);
     set_new(new, call.rank.cart_sub(call.procedure, comm.id(), &remain))
 }
 

@@ -60,7 +60,14 @@ pub(super) fn table(text: &str) -> Result<Option<Vec<Reading>>, WrongLine> {
         let cells = cells(line, separator);
         let wrong = |why: String| WrongLine::at(number, why);
         let of = |at: usize| cells.get(at).map_or("", String::as_str);
+        if cells.len() > header.len() {
+            let (found, named) = (cells.len(), header.len());
+            return Err(wrong(format!(
+                "it has {found} cells, and the first line names {named} columns"
+            )));
+        }
         let bytes = bytes(of(size)).map_err(wrong)?;
+        let before = readings.len();
         let own = match long {
             [Some(test), Some(value)] => {
                 let found = column(&format!("{} {}", of(test), unit.map_or("", of)));
@@ -89,6 +96,11 @@ pub(super) fn table(text: &str) -> Result<Option<Vec<Reading>>, WrongLine> {
                 pairs: 1,
                 line: number,
             });
+        }
+        if readings.len() == before {
+            return Err(wrong(
+                "it has a size and no figure; valid is a number above 0".into(),
+            ));
         }
     }
     Ok(Some(readings))

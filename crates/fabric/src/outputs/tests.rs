@@ -160,6 +160,8 @@ fn wrong_lines_are_named() {
     let line = |text: &str| read(text).unwrap_err().line;
     assert_eq!(line("# OSU MPI Latency Test v5\n8 1.0\n16 fast\n"), 3);
     assert_eq!(line("size,latency_us\n8,1.0\nlarge,2\n"), 3);
+    assert_eq!(line("size,latency_us\n8,1.0\n16,2.0,rest\n"), 3);
+    assert_eq!(line("size,latency_us\n8,1.0\n16\n"), 3);
     assert_eq!(line("size,latency_furlongs\n8,1.0\n"), 1);
     assert_eq!(line("size,colour\n8,1.0\n"), 1);
     assert_eq!(line("id,test,msg_size,value,unit\n1,my_test,8,1.0,us\n"), 2);

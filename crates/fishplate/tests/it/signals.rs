@@ -64,9 +64,10 @@ fn ranks_that_ignore_an_interrupt_are_killed() {
     let mut job = ranks(&["-n", "2"], &steps).start();
     job.pids(2);
     job.signal(Signal::SIGINT);
-    job.finish()
-        .code(130)
-        .one_line(&["SIGINT", "; 0-1: outside MPI"]);
+    job.finish().code(130).one_line(&[
+        "SIGINT",
+        "; 0-1: no answer (outside MPI, or busy in a call)",
+    ]);
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn quit_prints_a_report_and_the_job_goes_on() {
         "fishplate: what the ranks wait for:\n",
         "  0: MPI_Waitall: from 3 tag 7 on MPI_COMM_WORLD, to 1 tag 2 on halo exchange\n",
         "  1: MPI_Recv from 0 tag 5 on MPI_COMM_WORLD\n",
-        "  2-3: outside MPI\n",
+        "  2-3: no answer (outside MPI, or busy in a call)\n",
         "  0: unexpected: 64 bytes from 2 tag 9 on MPI_COMM_WORLD\n",
         "ended by SIGTERM",
     ]);

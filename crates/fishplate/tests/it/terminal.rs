@@ -48,7 +48,7 @@ fn ctrl_backslash_asks_for_a_report_and_ends_nobody() {
         &job,
         &[
             "what the ranks wait for:",
-            "0: outside MPI",
+            "0: no answer (outside MPI, or busy in a call)",
             "1: MPI_Recv from 0 tag 8",
             "EXIT 6",
         ],

@@ -3,9 +3,10 @@
 //!
 //! Trees are binomial: the parent of place `p` is `p` with its lowest bit cleared.
 //!
-//! A rank that leaves an agreement because of a loss tells those that wait for it. Where all
-//! members of the communicator take part, that is the collective operation's matter. Otherwise its
-//! failure goes down the tree in place of the bytes.
+//! A place that has failed takes part all the same: its failure goes up and down the tree in place
+//! of the bytes, so all places fail with the failure of the lowest place. A rank that leaves an
+//! agreement because of a loss tells those that wait for it. Where all members of the communicator
+//! take part, that is the collective operation's matter.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -116,7 +117,7 @@ impl Agreement {
             if self.place + step < self.size() {
                 sends.push(match &bytes {
                     Ok(bytes) => self.send(self.place + step, bytes),
-                    Err(error) if self.ranks.is_some() => {
+                    Err(error) if self.ranks.is_some() || !error.is_loss() => {
                         self.send_failure(self.place + step, error)
                     }
                     Err(error) => Err(error.clone()),
@@ -137,22 +138,111 @@ impl Agreement {
         sent.map(|()| bytes)
     }
 
+    /// Sends the bytes of place 0 to all places, once no place has failed. `mine`: those bytes at
+    /// place 0, nothing elsewhere, or this place's failure; `len`: the number of bytes.
+    ///
+    /// # Errors
+    /// The failure of the lowest place that has failed, at all places.
+    pub(super) async fn bcast_agreed(&self, mine: Result<Vec<u8>>, len: usize) -> Result<Vec<u8>> {
+        let own = mine.as_ref().err().cloned();
+        let (bytes, verdict) = match mine {
+            Ok(bytes) => (bytes, Ok(vec![0])),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        let block = self.collect(verdict, 1).await?;
+        let told = self.bcast_result(block.map(|_| bytes), len).await;
+        told.map_err(|error| self.as_here(error, own))
+    }
+
     /// Collects the bytes of all places, in order, at all places. All places contribute an equal
     /// number of bytes.
     pub(super) async fn allgather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         let len = mine.len();
-        let mut block = mine;
+        self.allgather_agreed(Ok(mine), len).await
+    }
+
+    /// Collects the `len` bytes of each place, in order, at all places.
+    ///
+    /// # Errors
+    /// The failure of the lowest place that has failed, at all places.
+    pub(super) async fn allgather_agreed(
+        &self,
+        mine: Result<Vec<u8>>,
+        len: usize,
+    ) -> Result<Vec<u8>> {
+        let own = mine.as_ref().err().cloned();
+        let block = self.collect(mine, len).await?;
+        let told = self.bcast_result(block, len * self.size()).await;
+        told.map_err(|error| self.as_here(error, own))
+    }
+
+    /// Tells place 0 of failures. The result there is the failure of the lowest place that has
+    /// failed; elsewhere it says nothing of other places' failures.
+    pub(super) async fn gather_failures(&self, mine: Result<()>) -> Result<Result<()>> {
+        let block = self.collect(mine.map(|()| vec![0]), 1).await?;
+        Ok(block.map(drop))
+    }
+
+    /// Collects the `len` bytes of each place of the tree below this one, or the failure of the
+    /// lowest place there, and sends them to the parent.
+    ///
+    /// # Errors
+    /// A place of a whole communicator is lost.
+    async fn collect(&self, mine: Result<Vec<u8>>, len: usize) -> Result<Result<Vec<u8>>> {
+        let mut block = mine.map_err(|error| self.for_others(&error));
         let mut step = 1;
         while step < self.span() && self.place + step < self.size() {
             let places = step.min(self.size() - self.place - step);
-            block.extend(self.receive(self.place + step, places * len).await?);
+            let theirs = self.receive(self.place + step, places * len).await;
+            block = match (block, theirs) {
+                (Ok(mut block), Ok(theirs)) => {
+                    block.extend(theirs);
+                    Ok(block)
+                }
+                (_, Err(error)) if error.is_loss() && self.ranks.is_none() => return Err(error),
+                (Err(error), _) | (_, Err(error)) => Err(error),
+            };
             step *= 2;
         }
         if self.place > 0 {
-            let request = self.send(self.place & (self.place - 1), &block)?;
+            let parent = self.place & (self.place - 1);
+            let request = match &block {
+                Ok(block) => self.send(parent, block),
+                Err(error) => self.send_failure(parent, error),
+            };
+            self.complete(request?).await?;
+        }
+        Ok(block)
+    }
+
+    /// The beginning of the text of this place's failure at other places.
+    fn origin(&self) -> String {
+        format!("rank {} of the communicator: ", self.core.rank)
+    }
+
+    /// This place's failure, as other places report it.
+    fn for_others(&self, error: &Error) -> Error {
+        match error.is_loss() {
+            true => error.clone(),
+            false => Error::new(error.class, format!("{}{}", self.origin(), error.detail)),
+        }
+    }
+
+    /// The failure that was agreed on, as this place reports it.
+    fn as_here(&self, agreed: Error, own: Option<Error>) -> Error {
+        own.filter(|_| agreed.detail.starts_with(&self.origin()))
+            .unwrap_or(agreed)
+    }
+
+    /// Sends this rank's failure to all other places, for a rank that does not know its place.
+    #[cold]
+    pub(super) async fn fail_everywhere(&self, error: &Error) -> Result<()> {
+        let error = self.for_others(error);
+        for place in (0..self.size()).filter(|place| self.rank_at(*place) != self.core.rank) {
+            let request = self.send_failure(place, &error)?;
             self.complete(request).await?;
         }
-        self.bcast(block, len * self.size()).await
+        Ok(())
     }
 
     /// The most places that the tree below this one can have, itself included.

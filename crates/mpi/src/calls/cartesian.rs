@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::comm::{self, Core};
+use crate::comm::Core;
 use crate::rank::{Rank, State};
 use crate::topology::{Cartesian, Shape, Topology, by_hosts};
 use crate::{Class, Error, Result, UNDEFINED};
@@ -35,15 +35,19 @@ impl Rank {
         reorder: bool,
     ) -> Result<u32> {
         let parent = self.begin_intra(comm)?;
-        let Some(grid) = fitting(dims, periodic, parent.core.size())? else {
-            return Ok(comm::NULL);
-        };
-        let reordered = match reorder {
-            true => self.by_hosts(&grid, &parent.core),
-            false => None,
-        };
-        let ranks = reordered.unwrap_or_else(|| (0..grid.size() as u32).collect());
+        let grid = fitting(dims, periodic, parent.core.size());
+        let ranks = grid.as_ref().map_err(Clone::clone).map(|grid| {
+            let Some(grid) = grid else {
+                return Vec::new();
+            };
+            let reordered = match reorder {
+                true => self.by_hosts(grid, &parent.core),
+                false => None,
+            };
+            reordered.unwrap_or_else(|| (0..grid.size() as u32).collect())
+        });
         self.topology_comm(operation, parent, ranks, |place| {
+            let grid = grid?.ok_or_else(|| Error::new(Class::INTERN, "a grid without points"))?;
             Topology::cartesian(grid, place)
         })
     }
@@ -79,14 +83,18 @@ impl Rank {
         comm: u32,
         remain: &[bool],
     ) -> Result<u32> {
-        let (grid, ranks) = {
+        let part = {
             let state = self.lock();
             let (grid, rank) = state.cartesian(comm)?;
-            grid.sub(rank, remain)?
+            grid.sub(rank, remain)
+        };
+        let (grid, ranks) = match part {
+            Ok((grid, ranks)) => (Ok(grid), Ok(ranks)),
+            Err(error) => (Err(error.clone()), Err(error)),
         };
         let parent = self.begin_intra(comm)?;
         self.topology_comm(operation, parent, ranks, |place| {
-            Topology::cartesian(grid, place)
+            Topology::cartesian(grid?, place)
         })
     }
 }

@@ -6,79 +6,55 @@
 use std::sync::Arc;
 
 use super::agreement::Agreement;
-use crate::attributes::Holder;
+use super::making::{Making, Parent, no_room};
+use crate::attributes::{Attributes, Holder};
 use crate::comm::{self, Comm, Core, Members};
 use crate::hints::Hints;
 use crate::rank::{Rank, State};
 use crate::request::{Operation, RequestId, Waiting};
-use crate::{Class, Error, Result, UNDEFINED};
+use crate::{Class, Error, Result};
 
 /// Bytes of a context in an agreement.
 const CONTEXT_BYTES: usize = 8;
 
-/// The communicator that a new one is made from, in one collective operation.
-pub(super) struct Parent {
-    pub(super) core: Arc<Core>,
-    /// The tag of this operation.
-    pub(super) tag: i32,
-    errhandler: u32,
-}
-
-impl Parent {
-    /// All members of the parent as a communicator of one group.
-    pub(super) fn joint(&self) -> &Arc<Core> {
-        self.core.joined().unwrap_or(&self.core)
-    }
-
-    /// The world ranks of members of the parent.
-    pub(super) fn members_at(&self, ranks: &[u32]) -> Members {
-        self.core
-            .members
-            .at(ranks.iter().map(|&rank| rank as usize))
-    }
-
-    /// The numbers of these members in this rank's group of the parent.
-    pub(super) fn numbers_of(&self, members: &Members) -> Result<Vec<u32>> {
-        let everyone: Vec<i32> = (0..members.len() as i32).collect();
-        let ranks = members.translate(&everyone, &self.core.members)?;
-        if let Some(at) = ranks.iter().position(|&rank| rank == UNDEFINED) {
-            let of = match self.core.is_inter() {
-                true => "the local group of the communicator",
-                false => "the communicator",
-            };
-            let detail = format!("member {at} of the group is not in {of}");
-            return Err(Error::new(Class::GROUP, detail));
-        }
-        Ok(ranks.into_iter().map(|rank| rank as u32).collect())
-    }
-
-    /// A communicator with the parent's error handler.
-    pub(super) fn child(&self, core: Core) -> Comm {
-        Comm {
-            errhandler: self.errhandler,
-            ..Comm::new(core, "")
-        }
-    }
+/// A group of a new communicator, as a part of the parent.
+struct Part {
+    members: Members,
+    /// Its ranks, by their numbers in the parent.
+    ranks: Vec<u32>,
+    /// This rank's place in it.
+    place: Option<usize>,
 }
 
 impl Rank {
-    /// `MPI_Comm_dup` and `MPI_Comm_dup_with_info`. A rank whose copy function fails still takes
-    /// part, so that the others get their communicator.
+    /// `MPI_Comm_dup` and `MPI_Comm_dup_with_info`. If a copy function fails, all ranks fail with
+    /// its class.
     pub fn comm_dup(
         self: &Arc<Rank>,
         operation: &'static str,
         comm: u32,
         info: &[(String, String)],
     ) -> Result<u32> {
-        let (parent, mut new, copied) = self.begin_dup(comm, info)?;
+        let (parent, new, copied) = self.begin_dup(comm, info)?;
         let agreement = Agreement::all(self, parent.joint(), parent.tag);
-        let context = self.agreed_context(operation, agreement)?;
-        new.core = Arc::new(parent.core.again(context).made_from(&parent.core));
-        let handle = self.lock().add_comm(new)?;
-        if copied.is_err() {
-            self.comm_free(handle)?;
-        }
-        copied.map(|()| handle)
+        let added = self.lock().add_comm(new);
+        let mine = copied.and(added.clone());
+        let proposal = mine.clone().map(|_| self.proposal(agreement.place()));
+        let among = agreement.context_of_all();
+        let agreed = agreement.bcast_agreed(proposal, CONTEXT_BYTES);
+        let agreed = self.block_on(&Waiting::in_call(operation), among, agreed);
+        let context = match agreed {
+            Ok(context) => word(&context),
+            Err(error) => {
+                // Its attributes are deleted with it.
+                added.and_then(|handle| self.comm_free(handle)).ok();
+                return Err(error);
+            }
+        };
+        let handle = mine?;
+        let core = parent.core.again(context).made_from(&parent.core);
+        self.lock().comms.get_mut(handle)?.core = Arc::new(core);
+        Ok(handle)
     }
 
     /// `MPI_Comm_idup` and `MPI_Comm_idup_with_info`. The handle is valid at once, but the
@@ -89,35 +65,48 @@ impl Rank {
         info: &[(String, String)],
     ) -> Result<(u32, RequestId)> {
         let (parent, new, copied) = self.begin_dup(comm, info)?;
-        let handle = self.lock().add_comm(new)?;
         let agreement = Agreement::all(self, parent.joint(), parent.tag);
-        let proposal = self.proposal(parent.joint().rank);
-        let rank = self.clone();
+        let handle = self.lock().add_comm(new);
+        let mine = copied.and(handle.clone());
+        let proposal = mine.clone().map(|_| self.proposal(agreement.place()));
+        let (rank, added) = (self.clone(), mine.clone().ok());
         let request = self.spawn(Some(parent.core.context), async move {
-            let context = agreement.bcast(proposal, CONTEXT_BYTES).await?;
+            let context = agreement.bcast_agreed(proposal, CONTEXT_BYTES).await;
+            if let (Err(_), Some(handle)) = (&context, added) {
+                rank.comm_free(handle).ok();
+            }
+            let core = parent.core.again(word(&context?));
             // The user may have freed it meanwhile.
-            if let Ok(comm) = rank.lock().comms.get_mut(handle) {
-                let core = parent.core.again(word(&context));
+            if let Some(handle) = added
+                && let Ok(comm) = rank.lock().comms.get_mut(handle)
+            {
                 comm.core = Arc::new(core.made_from(&parent.core));
             }
             Ok(())
         })?;
-        if copied.is_err() {
+        if mine.is_err() {
+            // It tells the others.
             self.lock().messages.requests.detach(request)?;
-            self.comm_free(handle)?;
+            handle.and_then(|handle| self.comm_free(handle)).ok();
         }
-        copied.map(|()| (handle, request))
+        mine.map(|handle| (handle, request))
     }
 
-    /// The parent, the new communicator without its core, and the result of the copy functions.
+    /// The parent, the new communicator without its core, and the result of the copy functions. The
+    /// new communicator has the attributes that were copied, and they are deleted with it.
     fn begin_dup(
         &self,
         comm: u32,
         info: &[(String, String)],
     ) -> Result<(Parent, Comm, Result<()>)> {
-        let hints = Hints::new(info)?;
         let parent = self.begin(comm)?;
-        let (attributes, copied) = self.copy_attributes(Holder::Comm(comm))?;
+        let hints = Hints::new(info);
+        let (attributes, copied) = match &hints {
+            Ok(_) => self.copy_attributes(Holder::Comm(comm))?,
+            Err(_) => (Attributes::default(), Ok(())),
+        };
+        let copied = hints.as_ref().map(drop).map_err(Clone::clone).and(copied);
+        let hints = hints.unwrap_or_default();
         let nobody = Core::new(u64::MAX, Members::All(0), 0);
         let (topology, contests) = {
             let state = self.lock();
@@ -147,7 +136,7 @@ impl Rank {
         let parent = self.begin(comm)?;
         match parent.core.is_inter() {
             true => self.inter_of(operation, parent, group),
-            false => self.comm_of(operation, parent, group, |agreement| agreement),
+            false => self.comm_of(operation, &parent, group),
         }
     }
 
@@ -164,30 +153,72 @@ impl Rank {
             state.intra(comm)?;
             state.parent(comm, tag)?
         };
-        self.comm_of(operation, parent, group, |agreement| {
-            agreement.with_users_tag(tag)
-        })
+        let Part {
+            members,
+            ranks,
+            place,
+        } = self.part_of(&parent, group)?;
+        let Some(place) = place else {
+            return Ok(comm::NULL);
+        };
+        let agreement = Agreement::some(self, &parent.core, ranks, place, parent.tag);
+        let agreement = agreement.with_users_tag(tag);
+        let context = self.agreed_context(operation, agreement)?;
+        let new = parent.child(Core::new(context, members, place));
+        self.lock().add_comm(new)
     }
 
+    /// A communicator of a group of the parent, collective over the parent.
     fn comm_of(
         self: &Arc<Rank>,
         operation: &'static str,
-        parent: Parent,
+        parent: &Parent,
         group: u32,
-        with: impl FnOnce(Agreement) -> Agreement,
     ) -> Result<u32> {
+        let given = self.part_of(parent, group);
+        let mine = given.as_ref().map(|part| part.place).map_err(Clone::clone);
+        let contexts = self.exchange_contexts(operation, parent, Making::Create, mine)?;
+        let Part {
+            members,
+            ranks,
+            place,
+        } = given?;
+        let Some(place) = place else {
+            return Ok(comm::NULL);
+        };
+        let context = contexts[ranks[0] as usize];
+        let new = parent.child(Core::new(context, members, place));
+        self.lock().add_comm(new)
+    }
+
+    /// The contexts that all members of the parent have made up, one for each group among them.
+    pub(super) fn exchange_contexts<T>(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        parent: &Parent,
+        making: Making,
+        mine: Result<T>,
+    ) -> Result<Vec<u64>> {
+        let mut words = self.lock().new_context(self.rank()).to_ne_bytes().to_vec();
+        words.resize(making.bytes(), 0);
+        let mine = mine.map(|_| words);
+        let all = self.exchange_to_make(operation, parent, making, mine)?;
+        Ok(all.chunks_exact(making.bytes()).map(word).collect())
+    }
+
+    /// A group as a part of the parent.
+    fn part_of(&self, parent: &Parent, group: u32) -> Result<Part> {
         let (members, place) = {
             let state = self.lock();
             let group = state.groups.get(group)?;
             (group.members.clone(), group.rank)
         };
         let ranks = parent.numbers_of(&members)?;
-        let Some(place) = place else {
-            return Ok(comm::NULL);
-        };
-        let agreement = Agreement::some(self, &parent.core, ranks, place, parent.tag);
-        let new = self.agreed_comm(operation, &parent, with(agreement), members, place)?;
-        self.lock().add_comm(new)
+        Ok(Part {
+            members,
+            ranks,
+            place,
+        })
     }
 
     /// `MPI_Comm_free`. The communicator stays if one of its attributes cannot be deleted.
@@ -206,36 +237,6 @@ impl Rank {
         self.comm_free(comm)
     }
 
-    /// Begins a collective operation that makes a communicator of one with a single group.
-    ///
-    /// # Errors
-    /// It is an intercommunicator.
-    pub(super) fn begin_intra(&self, comm: u32) -> Result<Parent> {
-        self.lock().intra(comm)?;
-        self.begin(comm)
-    }
-
-    /// Begins a collective operation that makes a communicator.
-    pub(super) fn begin(&self, comm: u32) -> Result<Parent> {
-        let mut state = self.lock();
-        let tag = state.comms.get_mut(comm)?.collective_tag();
-        state.parent(comm, tag)
-    }
-
-    /// A new communicator of `members` with this rank at `place`. All members call this, and take
-    /// part in the agreement.
-    pub(super) fn agreed_comm(
-        self: &Arc<Rank>,
-        operation: &'static str,
-        parent: &Parent,
-        agreement: Agreement,
-        members: Members,
-        place: usize,
-    ) -> Result<Comm> {
-        let context = self.agreed_context(operation, agreement)?;
-        Ok(parent.child(Core::new(context, members, place)))
-    }
-
     /// The context that the first place of an agreement has made up.
     fn agreed_context(
         self: &Arc<Rank>,
@@ -243,7 +244,8 @@ impl Rank {
         agreement: Agreement,
     ) -> Result<u64> {
         let among = agreement.context_of_all();
-        let bcast = agreement.bcast(self.proposal(agreement.place()), CONTEXT_BYTES);
+        let mine = self.with_room(Ok(self.proposal(agreement.place())));
+        let bcast = agreement.bcast_agreed(mine, CONTEXT_BYTES);
         let context = self.block_on(&Waiting::in_call(operation), among, bcast)?;
         Ok(word(&context))
     }
@@ -285,12 +287,7 @@ impl State {
     pub(super) fn add_comm(&mut self, mut comm: Comm) -> Result<u32> {
         self.inform(&mut comm);
         let errhandler = comm.errhandler;
-        let handle = self.comms.insert(comm).ok_or_else(|| {
-            Error::new(
-                Class::NO_MEM,
-                "there are a million communicators: free some of them first",
-            )
-        })?;
+        let handle = self.comms.insert(comm).ok_or_else(no_room)?;
         self.errhandlers.add_object(errhandler);
         Ok(handle)
     }
@@ -319,15 +316,6 @@ impl State {
             }
             false => Ok(core),
         }
-    }
-
-    fn parent(&self, comm: u32, tag: i32) -> Result<Parent> {
-        let comm = self.comms.get(comm)?;
-        Ok(Parent {
-            core: comm.core.clone(),
-            tag,
-            errhandler: comm.errhandler,
-        })
     }
 
     /// The context of a communicator that may be freed.

@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::agreement::Agreement;
+use super::making::Making;
 use crate::comm::{self, Core};
 use crate::rank::Rank;
-use crate::request::Waiting;
 use crate::{Class, Error, Result, UNDEFINED};
 
 /// Split types of `MPI_Comm_split_type`, with the ABI's values.
@@ -61,21 +60,36 @@ impl Rank {
         color: i32,
         key: i32,
     ) -> Result<u32> {
-        if color < 0 && color != UNDEFINED {
-            let detail = format!("color is {color}; valid is 0 or more, and MPI_UNDEFINED");
-            return Err(Error::new(Class::ARG, detail));
-        }
+        let color = match color {
+            0.. | UNDEFINED => Ok(color),
+            _ => {
+                let detail = format!("color is {color}; valid is 0 or more, and MPI_UNDEFINED");
+                Err(Error::new(Class::ARG, detail))
+            }
+        };
+        self.comm_split_by(operation, comm, color, key)
+    }
+
+    /// A split by a color, if this rank has a valid one.
+    fn comm_split_by(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        color: Result<i32>,
+        key: i32,
+    ) -> Result<u32> {
         let parent = self.begin(comm)?;
         let context = self.lock().new_context(self.rank());
-        let agreement = Agreement::all(self, parent.joint(), parent.tag);
-        let mine = Vote {
-            color,
-            key,
-            context,
-        };
-        let votes = agreement.allgather(mine.encode());
-        let among = Some(parent.core.context);
-        let votes = self.block_on(&Waiting::in_call(operation), among, votes)?;
+        let mine = color.clone().map(|color| {
+            let vote = Vote {
+                color,
+                key,
+                context,
+            };
+            vote.encode()
+        });
+        let votes = self.exchange_to_make(operation, &parent, Making::Split, mine)?;
+        let color = color?;
         if color == UNDEFINED {
             return Ok(comm::NULL);
         }
@@ -121,7 +135,8 @@ impl Rank {
                 let detail = format!(
                     "split_type is {split_type}; valid are the MPI_COMM_TYPE_ constants and MPI_UNDEFINED"
                 );
-                return Err(Error::new(Class::ARG, detail));
+                let error = Error::new(Class::ARG, detail);
+                return self.comm_split_by(operation, comm, Err(error), key);
             }
         };
         self.comm_split(operation, comm, color, key)

@@ -466,7 +466,9 @@ impl TwoPhase<'_> {
             return made;
         }
         let (requests, made) = make();
-        let passed = self.rank().pass_storage_time("a collective access to a file");
+        let passed = self
+            .rank()
+            .pass_storage_time("a collective access to a file");
         (requests, made.and_then(|answers| passed.map(|()| answers)))
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::making::Making;
 use crate::comm::Core;
 use crate::rank::{Rank, State};
 use crate::topology::{DistGraph, Edges, Graph, Shape, Topology};
@@ -64,8 +65,8 @@ impl Rank {
         graph: Graph,
     ) -> Result<u32> {
         let parent = self.begin_intra(comm)?;
-        check_size(&graph, &parent.core)?;
-        let ranks = (0..graph.nodes() as u32).collect();
+        let fits = check_size(&graph, &parent.core);
+        let ranks = fits.map(|()| (0..graph.nodes() as u32).collect());
         self.topology_comm(operation, parent, ranks, |place| {
             Ok(Topology::graph(graph, place))
         })
@@ -80,14 +81,13 @@ impl Rank {
         graph: DistGraph,
     ) -> Result<u32> {
         let parent = self.begin_intra(comm)?;
-        for (name, edges) in [
-            ("sources", &graph.incoming),
-            ("destinations", &graph.outgoing),
-        ] {
+        let check = |name, edges: &Edges| {
             check_ends(name, &edges.ranks, &parent.core)?;
-            check_weights(&edges.weights)?;
-        }
-        let ranks = (0..parent.core.size() as u32).collect();
+            check_weights(&edges.weights)
+        };
+        let checked = check("sources", &graph.incoming);
+        let checked = checked.and_then(|()| check("destinations", &graph.outgoing));
+        let ranks = checked.map(|()| (0..parent.core.size() as u32).collect());
         self.topology_comm(operation, parent, ranks, |_| {
             Ok(Topology::dist_graph(graph))
         })
@@ -103,11 +103,13 @@ impl Rank {
         weighted: bool,
     ) -> Result<u32> {
         let parent = self.begin_intra(comm)?;
-        for &[source, destination, weight] in edges {
+        let check = |&[source, destination, weight]: &[i32; 3]| {
             check_ends("sources", &[source], &parent.core)?;
             check_ends("destinations", &[destination], &parent.core)?;
-            check_weights(&[weight])?;
-        }
+            check_weights(&[weight])
+        };
+        let checked = edges.iter().try_for_each(check);
+        let contexts = self.exchange_contexts(operation, &parent, Making::Topology, checked)?;
         let given = records(edges, parent.core.size());
         let got = self.exchange_records(operation, comm, &given)?;
         let mut graph = DistGraph {
@@ -122,10 +124,10 @@ impl Rank {
                 _ => graph.outgoing.add(rank, weight),
             }
         }
-        let ranks = (0..parent.core.size() as u32).collect();
-        self.topology_comm(operation, parent, ranks, |_| {
-            Ok(Topology::dist_graph(graph))
-        })
+        let (members, place) = (parent.core.members.clone(), parent.core.rank);
+        let mut new = parent.child(Core::new(contexts[0], members, place));
+        new.topology = Some(Arc::new(Topology::dist_graph(graph)));
+        self.lock().add_comm(new)
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::agreement::Agreement;
-use super::comm_create::Parent;
+use super::making::{Making, Parent};
 use crate::comm::{self, Core, Members};
 use crate::rank::Rank;
 use crate::request::Waiting;
@@ -58,18 +58,23 @@ impl Rank {
     ) -> Result<u32> {
         let parent = self.begin_intra(comm)?;
         let core = parent.core.clone();
-        if core.peer(leader)?.is_none() {
-            return Err(core.no_such_rank(leader));
+        let known = core.peer(leader).and_then(|peer| match peer {
+            Some(_) => self.with_room(Ok(())),
+            None => Err(core.no_such_rank(leader)),
+        });
+        if let Err(error) = known {
+            return Err(self.refuse_between(operation, &parent, error));
         }
         let (leader, size) = (leader as usize, core.size());
         let ranks = (0..size).map(|step| ((leader + step) % size) as u32);
         let place = (core.rank + size - leader) % size;
         let agreement = Agreement::some(self, &core, ranks.collect(), place, parent.tag);
+        let waiting = Waiting::in_call(operation);
+        let ready = self.block_on(&waiting, None, agreement.gather_failures(Ok(())))?;
         let found = match place {
-            0 => Some(self.leaders(operation, &core.members, remote)),
+            0 => Some(self.leaders(operation, &core.members, remote, ready)),
             _ => None,
         };
-        let waiting = Waiting::in_call(operation);
         let told = self.block_on(&waiting, None, tell(&agreement, found))?;
         if told
             .remote
@@ -91,12 +96,13 @@ impl Rank {
         self.lock().add_comm(parent.child(new))
     }
 
-    /// Exchanges with the remote leader what the groups are.
+    /// Exchanges with the remote leader what the groups are, or that this one has failed.
     fn leaders(
         self: &Arc<Rank>,
         operation: &'static str,
         members: &Members,
         remote: RemoteLeader,
+        ready: Result<()>,
     ) -> Result<Found> {
         let peer = self.lock().comms.get(remote.peer_comm)?.core.clone();
         if remote.tag < 0 {
@@ -124,10 +130,10 @@ impl Rank {
         let agreement = agreement.between_leaders(remote.tag);
         let context = self.lock().new_context(self.rank());
         let waiting = Waiting::in_call(operation);
-        let words = [context, members.len() as u64]
-            .map(u64::to_ne_bytes)
-            .concat();
-        let words = self.block_on(&waiting, None, agreement.allgather(words))?;
+        let words = [context, members.len() as u64].map(u64::to_ne_bytes);
+        let words = ready.map(|()| words.concat());
+        let words = agreement.allgather_agreed(words, LEADER);
+        let words = self.block_on(&waiting, None, words)?;
         let words = words_of(&words);
         let theirs = words[2 * (1 - place) + 1] as usize;
         let longest = members.len().max(theirs);
@@ -159,22 +165,19 @@ impl Rank {
             parent.numbers_of(&members)?;
             Ok((members, place))
         });
-        // A rank with an invalid group takes part all the same, so that the others hear of it.
         let mine = match &given {
-            Ok((_, Some(place))) => *place as u64,
-            Ok((_, None)) => ABSENT,
-            Err(_) => INVALID,
+            Ok((_, Some(place))) => Ok(*place as u64),
+            Ok((_, None)) => Ok(ABSENT),
+            Err(error) => Err(error.clone()),
         };
         let joint = parent.joint().clone();
-        let agreement = Agreement::all(self, &joint, parent.tag);
         let context = self.lock().new_context(self.rank());
-        let mine = [context, mine].map(u64::to_ne_bytes).concat();
-        let waiting = Waiting::in_call(operation);
-        let words = self.block_on(&waiting, Some(joint.context), agreement.allgather(mine))?;
+        let mine = mine.map(|mine| [context, mine].map(u64::to_ne_bytes).concat());
+        let words = self.exchange_to_make(operation, &parent, Making::Create, mine)?;
         let words = words_of(&words);
         let (members, place) = given?;
         let core = &parent.core;
-        let (ours, theirs) = (chosen(core.ours(), &words)?, chosen(core.theirs(), &words)?);
+        let (ours, theirs) = (chosen(core.ours(), &words), chosen(core.theirs(), &words));
         let at = |ranks: &[usize]| joint.members.at(ranks.iter().copied());
         if at(&ours) != members {
             let detail = "the ranks of the local group gave different groups";
@@ -196,18 +199,15 @@ impl Rank {
         comm: u32,
         high: bool,
     ) -> Result<u32> {
-        let parent = self.begin(comm)?;
-        if !parent.core.is_inter() {
+        if !self.lock().comms.get(comm)?.core.is_inter() {
             let detail = "the communicator has one group: only an intercommunicator can be merged";
             return Err(Error::new(Class::COMM, detail));
         }
+        let parent = self.begin(comm)?;
         let joint = parent.joint().clone();
-        let agreement = Agreement::all(self, &joint, parent.tag);
         let context = self.lock().new_context(self.rank());
         let mine = [context, u64::from(high)].map(u64::to_ne_bytes).concat();
-        let among = Some(joint.context);
-        let waiting = Waiting::in_call(operation);
-        let words = self.block_on(&waiting, among, agreement.allgather(mine))?;
+        let words = self.exchange_to_make(operation, &parent, Making::Merge, Ok(mine))?;
         let words = words_of(&words);
         let (core, size) = (&parent.core, joint.size());
         let second = match core.is_first() {
@@ -228,22 +228,18 @@ impl Rank {
     }
 }
 
+/// Bytes of a leader's facts: a context, and the size of its group.
+const LEADER: usize = 16;
 /// The place of a rank in a new group that it is not in.
 const ABSENT: u64 = u64::MAX;
-/// The place of a rank whose new group is not valid.
-const INVALID: u64 = u64::MAX - 1;
 
 /// The ranks of a group that are in its new group, in their order there. `words`: context and place
 /// of each rank of the joint group.
-fn chosen(group: Range<usize>, words: &[u64]) -> Result<Vec<usize>> {
+fn chosen(group: Range<usize>, words: &[u64]) -> Vec<usize> {
     let place = |rank: &usize| words[2 * rank + 1];
-    if group.clone().any(|rank| place(&rank) == INVALID) {
-        let detail = "a rank of the communicator gave a group that is not a part of its own";
-        return Err(Error::new(Class::GROUP, detail));
-    }
     let mut ranks: Vec<usize> = group.filter(|rank| place(rank) != ABSENT).collect();
     ranks.sort_by_key(place);
-    Ok(ranks)
+    ranks
 }
 
 /// Tells a group what its leader has found, or its failure.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::agreement::Agreement;
-use super::comm_create::Parent;
-use crate::comm;
+use super::making::{Making, Parent};
+use crate::comm::{self, Core};
 use crate::rank::{Rank, State};
 use crate::topology::Topology;
 use crate::{Class, Error, Result, UNDEFINED};
@@ -30,22 +29,28 @@ impl State {
 
 impl Rank {
     /// A communicator of these ranks of the parent, with the topology that `topology` makes for
-    /// this rank's place among them. `MPI_COMM_NULL` on other ranks.
+    /// this rank's place among them. `MPI_COMM_NULL` on other ranks. All ranks of the parent call
+    /// this, also one with an error.
     pub(super) fn topology_comm(
         self: &Arc<Rank>,
         operation: &'static str,
         parent: Parent,
-        ranks: Vec<u32>,
+        ranks: Result<Vec<u32>>,
         topology: impl FnOnce(usize) -> Result<Topology>,
     ) -> Result<u32> {
         let own = |&rank: &u32| rank as usize == parent.core.rank;
-        let Some(place) = ranks.iter().position(own) else {
+        let place = |ranks: &Vec<u32>| ranks.iter().position(own);
+        let made = ranks.and_then(|ranks| match place(&ranks) {
+            Some(place) => Ok(Some((place, topology(place)?, ranks))),
+            None => Ok(None),
+        });
+        let mine = made.as_ref().map(drop).map_err(Clone::clone);
+        let contexts = self.exchange_contexts(operation, &parent, Making::Topology, mine)?;
+        let Some((place, topology, ranks)) = made? else {
             return Ok(comm::NULL);
         };
-        let topology = topology(place)?;
-        let members = parent.members_at(&ranks);
-        let agreement = Agreement::some(self, &parent.core, ranks, place, parent.tag);
-        let mut new = self.agreed_comm(operation, &parent, agreement, members, place)?;
+        let context = contexts[ranks[0] as usize];
+        let mut new = parent.child(Core::new(context, parent.members_at(&ranks), place));
         new.topology = Some(Arc::new(topology));
         self.lock().add_comm(new)
     }

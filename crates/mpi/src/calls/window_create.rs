@@ -1,8 +1,6 @@
 //! Making and freeing windows (MPI 5.0 §12.2).
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 use channel::{MappedMemory, SharedMemory, SharedName, Transport, WindowLayout, WindowMemory};
 use datatype::Buffer;
@@ -10,6 +8,7 @@ use knobs::WindowPath;
 use rma_check::Event;
 
 use super::agreement::Agreement;
+use super::making::Making;
 use crate::attributes::Holder;
 use crate::coll::Work;
 use crate::comm::{Core, bare};
@@ -42,8 +41,22 @@ struct AllFacts {
     are_words: bool,
 }
 
-/// Bytes of the facts of a member in an agreement.
-const FACTS: usize = 32;
+/// Access to the memory of the other members, other than by messages.
+struct Access {
+    /// By loads and stores.
+    direct: Option<Box<Direct>>,
+    /// By a device or the kernel.
+    remote: Option<Box<Remote>>,
+}
+
+/// A window whose members have agreed on making it.
+struct Begun {
+    /// The communicator for its own collective operations.
+    own: u32,
+    facts: AllFacts,
+    hints: WindowHints,
+}
+
 /// Bytes of the name of shared memory in an agreement.
 const NAME: usize = 24;
 
@@ -60,24 +73,31 @@ impl Rank {
         flavor: Flavor,
         spec: WindowSpec,
     ) -> Result<u32> {
-        let hints = checked(&spec)?;
         let (base, size) = match flavor {
             Flavor::Dynamic => (0, 0),
             _ => spec.memory.as_dense().unwrap_or((0, 0)),
         };
-        let own = self.window_comm(operation, comm)?;
-        let facts = self.window_facts(operation, own, (size, false), &spec, &hints)?;
-        let (parts, memory) = match flavor {
-            Flavor::Dynamic => (Vec::new(), Memory::Attached(Default::default())),
-            _ => (facts.parts, Memory::Run(spec.memory)),
+        let Begun { own, facts, hints } =
+            self.begin_window(operation, comm, (size, false), &spec)?;
+        let (parts, memory, remote) = match flavor {
+            Flavor::Dynamic => (Vec::new(), Memory::Attached(Default::default()), None),
+            _ => {
+                let remote =
+                    self.open_to_members(operation, own, Ok(&spec.memory), &facts.parts)?;
+                (facts.parts, Memory::Run(spec.memory), remote)
+            }
         };
         let facts = Facts::new(base, size, spec.disp_unit, flavor);
+        let access = Access {
+            direct: None,
+            remote,
+        };
         self.add_window(
             operation,
             own,
             (facts, flavor),
             parts,
-            (memory, None, hints),
+            (memory, access, hints),
         )
     }
 
@@ -95,10 +115,12 @@ impl Rank {
         spec: WindowSpec,
         allocate: impl FnOnce() -> Option<Buffer>,
     ) -> Result<u32> {
-        let hints = checked(&spec)?;
-        let own = self.window_comm(operation, comm)?;
-        let can_map = can_map && self.can_access_directly(own)?;
-        let mut facts = self.window_facts(operation, own, (size, can_map), &spec, &hints)?;
+        let can_map = can_map && self.can_access_directly(comm)?;
+        let Begun {
+            own,
+            mut facts,
+            hints,
+        } = self.begin_window(operation, comm, (size, can_map), &spec)?;
         let flavor = Flavor::Allocate;
         let layout = match facts.are_direct {
             true => layout(&facts.parts, true).ok(),
@@ -115,23 +137,27 @@ impl Rank {
                 format!("there is no memory for {size} bytes"),
             )
         });
-        let memory = match memory {
-            Ok(memory) => memory,
-            Err(error) => {
-                self.comm_free(own)?;
-                return Err(error);
-            }
-        };
-        let (base, _) = memory.as_dense().unwrap_or((0, 0));
         let parts = std::mem::take(&mut facts.parts);
+        let remote = self.open_to_members(
+            operation,
+            own,
+            memory.as_ref().map_err(Clone::clone),
+            &parts,
+        )?;
+        let memory = memory?;
+        let (base, _) = memory.as_dense().unwrap_or((0, 0));
         let facts = Facts::new(base, size, spec.disp_unit, flavor);
         let memory = Memory::Run(memory);
+        let access = Access {
+            direct: None,
+            remote,
+        };
         self.add_window(
             operation,
             own,
             (facts, flavor),
             parts,
-            (memory, None, hints),
+            (memory, access, hints),
         )
     }
 
@@ -146,10 +172,9 @@ impl Rank {
         size: usize,
         spec: WindowSpec,
     ) -> Result<u32> {
-        let hints = checked(&spec)?;
-        let own = self.window_comm(operation, comm)?;
-        let can_map = self.can_access_directly(own)?;
-        let facts = self.window_facts(operation, own, (size, can_map), &spec, &hints)?;
+        let can_map = self.can_access_directly(comm)?;
+        let Begun { own, facts, hints } =
+            self.begin_window(operation, comm, (size, can_map), &spec)?;
         let made = layout(&facts.parts, hints.noncontiguous).and_then(|layout| {
             let memory = self.window_memory(operation, own, layout.bytes())?;
             Ok((memory, layout))
@@ -198,12 +223,16 @@ impl Rank {
             // Its parts lie one behind the other.
             direct.is_loaded();
         }
+        let access = Access {
+            direct,
+            remote: None,
+        };
         self.add_window(
             operation,
             own,
             (facts, flavor),
             all.parts,
-            (run, direct, hints),
+            (run, access, hints),
         )
     }
 
@@ -219,44 +248,47 @@ impl Rank {
         Ok(wishes && reaches && !state.router.machine().is_virtual())
     }
 
-    /// A communicator for a window's own collective operations.
-    fn window_comm(self: &Arc<Rank>, operation: &'static str, comm: u32) -> Result<u32> {
-        let parent = self.begin_intra(comm)?;
-        let agreement = Agreement::all(self, &parent.core, parent.tag);
-        let (members, place) = (parent.core.members.clone(), parent.core.rank);
-        let mut new = self.agreed_comm(operation, &parent, agreement, members, place)?;
-        new.errhandler = errhandler::RETURN;
-        self.lock().add_comm(new)
-    }
-
-    /// What all members give to a window, of which this one has `size` bytes.
-    fn window_facts(
+    /// The agreement on a window: what all members give to it, of which this one has `size` bytes.
+    fn begin_window(
         self: &Arc<Rank>,
         operation: &'static str,
         comm: u32,
         (size, is_direct): (usize, bool),
         spec: &WindowSpec,
-        hints: &WindowHints,
-    ) -> Result<AllFacts> {
-        let mine = [
-            size as u64,
-            spec.disp_unit as u64,
-            hints.granularity(),
-            u64::from(is_direct) | u64::from(hints.words()) << 1,
-        ];
-        let mine = mine.map(u64::to_ne_bytes).concat();
-        let all = self.gathered(operation, comm, mine)?;
+    ) -> Result<Begun> {
+        let parent = self.begin_intra(comm)?;
+        let hints = checked(spec);
+        let context = self.lock().new_context(self.rank());
+        let mine = hints.as_ref().map_err(Clone::clone).map(|hints| {
+            let words = [
+                size as u64,
+                spec.disp_unit as u64,
+                hints.granularity(),
+                u64::from(is_direct) | u64::from(hints.words()) << 1,
+                context,
+            ];
+            words.map(u64::to_ne_bytes).concat()
+        });
+        let all = self.exchange_to_make(operation, &parent, Making::Window, mine)?;
         let part = |bytes: &[u8]| Part {
             size: word(bytes, 0),
             disp_unit: word(bytes, 8) as i64,
             address: 0,
         };
-        let all = all.chunks_exact(FACTS);
-        Ok(AllFacts {
-            parts: all.clone().map(part).collect(),
-            stripe: all.clone().next().map_or(0, |first| word(first, 16)),
-            are_direct: all.clone().all(|bytes| word(bytes, 24) & 1 == 1),
-            are_words: all.clone().all(|bytes| word(bytes, 24) >> 1 == 1),
+        let context = word(&all, 32);
+        let all = all.chunks_exact(Making::Window.bytes());
+        let (members, place) = (parent.core.members.clone(), parent.core.rank);
+        let mut new = parent.child(Core::new(context, members, place));
+        new.errhandler = errhandler::RETURN;
+        Ok(Begun {
+            own: self.lock().add_comm(new)?,
+            facts: AllFacts {
+                parts: all.clone().map(part).collect(),
+                stripe: all.clone().next().map_or(0, |first| word(first, 16)),
+                are_direct: all.clone().all(|bytes| word(bytes, 24) & 1 == 1),
+                are_words: all.clone().all(|bytes| word(bytes, 24) >> 1 == 1),
+            },
+            hints: hints?,
         })
     }
 
@@ -313,14 +345,23 @@ impl Rank {
         comm: u32,
         mine: Vec<u8>,
     ) -> Result<Vec<u8>> {
+        let len = mine.len();
+        self.gathered_agreed(operation, comm, Ok(mine), len)
+    }
+
+    /// The `len` bytes of each member of a communicator, in order, or the failure of one on all.
+    fn gathered_agreed(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        mine: Result<Vec<u8>>,
+        len: usize,
+    ) -> Result<Vec<u8>> {
         let parent = self.begin(comm)?;
         let agreement = Agreement::all(self, &parent.core, parent.tag);
         let among = Some(parent.core.context);
-        self.block_on(
-            &Waiting::in_call(operation),
-            among,
-            agreement.allgather(mine),
-        )
+        let all = agreement.allgather_agreed(mine, len);
+        self.block_on(&Waiting::in_call(operation), among, all)
     }
 
     /// Gives a window its handle once all members have theirs.
@@ -330,17 +371,11 @@ impl Rank {
         comm: u32,
         facts: (Facts, Flavor),
         parts: Vec<Part>,
-        (memory, direct, mut hints): (Memory, Option<Box<Direct>>, WindowHints),
+        (memory, Access { direct, remote }, mut hints): (Memory, Access, WindowHints),
     ) -> Result<u32> {
         let stripe = direct.as_ref().map(|direct| direct.memory.stripe());
         let words = direct.as_ref().is_some_and(|direct| direct.words);
         hints.settle(stripe, words);
-        let remote = match &memory {
-            Memory::Run(run) if direct.is_none() => {
-                self.open_to_members(operation, comm, run, &parts)?
-            }
-            _ => None,
-        };
         let handle = {
             let mut state = self.lock();
             let core = state.comms.get(comm)?.core.clone();
@@ -349,7 +384,6 @@ impl Rank {
             window.meter = state.types.meter().cloned();
             state.windows.add(window)?
         };
-        self.serve_by_task()?;
         self.begin_window_progress();
         self.lock().windows.count_made(handle);
         self.collective(operation, &Work::Barrier, comm)?;
@@ -360,24 +394,32 @@ impl Rank {
         Ok(handle)
     }
 
-    /// Exposes this rank's part of a window to the other members, and takes the keys of theirs.
+    /// Exposes this rank's part of a window to the other members, and takes the keys of theirs. An
+    /// error, also one of another member that has no memory, ends the window's communicator.
     fn open_to_members(
         self: &Arc<Rank>,
         operation: &'static str,
         comm: u32,
-        memory: &Buffer,
+        memory: Result<&Buffer>,
         parts: &[Part],
     ) -> Result<Option<Box<Remote>>> {
-        let (core, mut remote) = {
-            let mut state = self.lock();
-            let core = state.comms.get(comm)?.core.clone();
-            let remote = state.expose_part(&core, memory)?;
-            (core, remote)
+        let core = self.lock().comms.get(comm)?.core.clone();
+        let mut remote = None;
+        let mine = memory.and_then(|memory| {
+            remote = self.lock().expose_part(&core, memory)?;
+            let keys = remote.as_ref().map(|remote| remote.own_keys());
+            Ok(keys.unwrap_or([0; KEYS]).to_vec())
+        });
+        let all = match self.gathered_agreed(operation, comm, mine, KEYS) {
+            Ok(all) => all,
+            Err(error) => {
+                if let Some(remote) = &mut remote {
+                    remote.close(&mut self.lock().router)?;
+                }
+                self.comm_free(comm)?;
+                return Err(error);
+            }
         };
-        let mine = remote
-            .as_ref()
-            .map_or([0; KEYS], |remote| remote.own_keys());
-        let all = self.gathered(operation, comm, mine.to_vec())?;
         if let Some(remote) = &mut remote {
             let sizes = parts.iter().map(|part| part.size);
             let members = core.members.iter().zip(sizes).zip(all.chunks_exact(KEYS));
@@ -386,31 +428,6 @@ impl Rank {
             remote.take_keys(&self.lock().router, me, members);
         }
         Ok(remote)
-    }
-
-    /// Leaves the service of all windows to progress, until there are none.
-    fn serve_by_task(self: &Arc<Rank>) -> Result<()> {
-        if std::mem::replace(&mut self.lock().windows.are_served, true) {
-            return Ok(());
-        }
-        let rank = Arc::downgrade(self);
-        let id = self.spawn(
-            None,
-            poll_fn(move |_| {
-                let Some(rank) = rank.upgrade() else {
-                    return Poll::Ready(Ok(()));
-                };
-                let mut state = rank.lock();
-                if state.windows.is_empty() {
-                    state.windows.are_served = false;
-                    return Poll::Ready(Ok(()));
-                }
-                // A failure ends the job at the next progress.
-                let _ = state.serve_windows();
-                Poll::Pending
-            }),
-        )?;
-        self.lock().messages.requests.detach(id)
     }
 
     /// `MPI_Win_free`. The window stays if one of its attributes cannot be deleted.
@@ -567,6 +584,13 @@ impl State {
     /// The window whose operation's request failed with this context.
     pub fn window_of(&self, context: u64) -> Option<u32> {
         self.windows.handle_of(bare(context))
+    }
+
+    /// Messages for windows have arrived, or a marked window may go on.
+    #[inline]
+    pub(crate) fn has_windows_to_serve(&self) -> bool {
+        let completions = self.messages.requests.completions;
+        !self.messages.of_windows.is_empty() || self.windows.are_due(completions)
     }
 
     /// Serves all windows: takes what has arrived, applies it and answers. True if anything moved.

@@ -456,8 +456,8 @@ pub struct Windows {
     /// Windows that may have something to do: those that a call has met, those of messages that
     /// have arrived, and those that are not at rest. Others cost nothing, however many they are.
     marked: Vec<u32>,
-    /// A task serves the windows.
-    pub(crate) are_served: bool,
+    /// Count of completions when the marked windows were served.
+    seen: u64,
     /// The number of this rank, if its machine keeps notes of accesses.
     pub(crate) noting: Option<u32>,
     /// The thread that serves them while the rank makes no calls, if one of them needs it.
@@ -473,7 +473,7 @@ impl Default for Windows {
             live: Vec::new(),
             handles: BTreeMap::new(),
             marked: Vec::new(),
-            are_served: false,
+            seen: 0,
             noting: None,
             thread: Assistance::None,
             made: Vec::new(),
@@ -501,6 +501,7 @@ impl Windows {
         if !std::mem::replace(&mut window.is_marked, true) {
             self.marked.push(handle);
         }
+        self.seen = u64::MAX;
         Ok(window)
     }
 
@@ -547,6 +548,12 @@ impl Windows {
         self.live.is_empty()
     }
 
+    /// Something has happened since the marked windows were served: a call, or a completion.
+    #[inline]
+    pub(crate) fn are_due(&self, completions: u64) -> bool {
+        !self.marked.is_empty() && self.seen != completions
+    }
+
     /// The number of windows that are served next.
     pub fn marked(&self) -> usize {
         self.marked.len()
@@ -590,6 +597,8 @@ impl Windows {
                 self.get_mut(handle)?;
             }
         }
+        // What serving itself completes counts as news.
+        self.seen = ports.messages.requests.completions;
         let (mut moved, mut at) = (false, 0);
         while let Some(&handle) = self.marked.get(at) {
             let Some(window) = self.all.get_mut(handle) else {

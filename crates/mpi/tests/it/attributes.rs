@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::run;
 use datatype::{Predefined, Type};
 use mpi::attributes::{Copied, Holder, Keyval, predefined};
+use mpi::coll::Work;
 use mpi::comm::WORLD;
 use mpi::errhandler::{self, ErrorAction};
 use mpi::handle::ObjectKind;
@@ -108,7 +109,7 @@ fn errors_of_users_functions_come_back() {
         let old = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         let holder = Holder::Comm(old);
         rank.set_attribute(holder, a, 1).unwrap();
-        // One rank refuses; the other gets its duplicate all the same.
+        // One rank refuses: both get its error, and what was copied is deleted again.
         rank.set_attribute(holder, b, if rank.rank() == 0 { 13 } else { 5 })
             .unwrap();
         let comms = rank.lock().comms.iter().count();
@@ -119,10 +120,19 @@ fn errors_of_users_functions_come_back() {
             assert_eq!(rank.lock().comms.iter().count(), comms);
             assert_eq!(rank.comm_idup(old, &[]).unwrap_err().class, Class(20_013));
         } else {
-            assert!(dup.is_ok());
+            assert_eq!(dup.unwrap_err().class, Class(20_013));
+            let changes = ["copy a 1", "copy b 5", "delete b 6", "delete a 2"];
+            assert_eq!(heard(&log), changes);
+            assert_eq!(rank.lock().comms.iter().count(), comms);
             let (_, request) = rank.comm_idup(old, &[]).unwrap();
-            rank.wait("MPI_Wait", request).unwrap();
+            let status = rank.wait("MPI_Wait", request).unwrap();
+            let result = status.into_result(&mut rank.lock());
+            assert_eq!(result.unwrap_err().class, Class(20_013));
+            assert_eq!(rank.lock().comms.iter().count(), comms);
         }
+        // Rank 0 tells the other within its next calls.
+        rank.collective("MPI_Barrier", &Work::Barrier, WORLD)
+            .unwrap();
         heard(&log);
 
         // An attribute that cannot be deleted stays, and so does the communicator.

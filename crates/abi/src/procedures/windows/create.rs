@@ -10,6 +10,7 @@ use crate::constants::{MPI_ERR_ARG, MPI_WIN_NULL};
 use crate::counts::OutCount;
 use crate::error::Error;
 use crate::handle::{Comm, Group, Info, Win};
+use crate::making::arguments;
 use datatype::Buffer;
 use mpi::WindowSpec;
 use mpi::window::Flavor;
@@ -47,8 +48,8 @@ pub fn win_allocate(
     base: Out<*mut c_void>,
     win: Out<Win>,
 ) -> Done {
-    let alignment = alignment(info)?;
-    let info = pairs(info)?;
+    let alignment = arguments(call, comm, alignment(info))?;
+    let info = arguments(call, comm, pairs(info))?;
     let spec = WindowSpec {
         memory: Buffer::empty(),
         disp_unit,
@@ -89,7 +90,7 @@ pub fn win_allocate_shared(
     base: Out<*mut c_void>,
     win: Out<Win>,
 ) -> Done {
-    let info = pairs(info)?;
+    let info = arguments(call, comm, pairs(info))?;
     let spec = WindowSpec {
         memory: Buffer::empty(),
         disp_unit,
@@ -186,7 +187,7 @@ fn make(
     disp_unit: i64,
     (info, comm): (Info, Comm),
 ) -> Result<u32, Error> {
-    let info = pairs(info)?;
+    let info = arguments(call, comm, pairs(info))?;
     let spec = WindowSpec {
         memory,
         disp_unit,

@@ -42,7 +42,7 @@ fn write_and_read(rank: &Arc<Rank>, path: &Path, distance: usize, hints: &[(&str
     clusters(rank.rank(), distance).set(rank, file).unwrap();
     let len = CLUSTERS * RUNS * RUN;
     let mut data: Vec<u8> = (0..len).map(|at| (at * 7 + rank.rank()) as u8).collect();
-    let mut move_all = |direction, data: &mut [u8]| {
+    let move_all = |direction, data: &mut [u8]| {
         let memory = Ok(memory(data, 1));
         let pointer = Pointer::At(0);
         rank.file_collective("MPI_File_*_at_all", file, direction, pointer, memory)
