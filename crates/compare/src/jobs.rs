@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use launch::below;
+use model::THREADS_VARIABLE;
 use model::compute_trace::ComputeTrace;
 use profile::{Differences, Summary};
 use results::console::Console;
@@ -414,6 +415,11 @@ impl Jobs<'_> {
         let request = self.request;
         let mut run = below::command(self.command);
         run.stdin(self.input.stdio()?);
+        if let Some(threads) = request.threads_of_rank(ranks)
+            && std::env::var_os(THREADS_VARIABLE).is_none()
+        {
+            run.env(THREADS_VARIABLE, threads.to_string());
+        }
         run.args(["run", "-n", &ranks.to_string()]);
         run.args(["--ppn", &request.per_host.to_string()]);
         run.args(["--fabric", &network.word]).args(&request.options);

@@ -173,6 +173,11 @@ impl Machine {
         self.check_threads(ranks.min(per_host), 1)
     }
 
+    /// Cores of a host for each of its ranks. None: the machine does not say.
+    pub(crate) fn cores_of_rank(&self, ranks: usize) -> Option<usize> {
+        model::cores_of_rank(&self.system, ranks)
+    }
+
     /// Checks that a host has a core for each thread of its ranks.
     pub fn check_threads(&self, ranks: usize, threads: usize) -> Result<()> {
         check_cores(&self.system, ranks, threads).map_err(|why| anyhow!("{}: {why}", self.word))

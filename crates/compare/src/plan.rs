@@ -26,6 +26,15 @@ impl Request {
         }
     }
 
+    /// Threads that OpenMP may start in a rank on every machine, by the cores of their hosts. None:
+    /// no machine says how many its hosts have.
+    pub(crate) fn threads_of_rank(&self, ranks: usize) -> Option<usize> {
+        let on_host = ranks.min(self.per_host);
+        let machines = self.machines.iter();
+        let cores = machines.filter_map(|machine| machine.cores_of_rank(on_host));
+        cores.min()
+    }
+
     /// The runs without further recordings and the search of the certainty. `recorded`: the
     /// recordings with each number of ranks, if they exist already.
     fn runs(&self, recorded: Option<&Record>) -> Runs {

@@ -175,6 +175,8 @@ pub(crate) struct ModelledJob {
     pub(crate) settings: Vec<(&'static str, String)>,
     /// Computing is charged, so idle threads of the program should sleep.
     sleeping: bool,
+    /// Cores of a modelled host for each of its ranks, where the machine says how many it has.
+    cores_of_rank: Option<usize>,
     trace: Option<Output>,
     record: Option<(Output, String)>,
     /// Conflicts of accesses to windows are reported.
@@ -264,6 +266,7 @@ impl ModelledArguments {
             .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
         Ok(ModelledJob {
             sleeping: !matches!(self.compute, ComputeOption::None),
+            cores_of_rank: model::cores_of_rank(&scene.system, per_host.min(ranks)),
             launched: Some(launch::ModelledMachine {
                 hosts: pmi::Hosts::new(scene.hosts.clone()),
                 scene: scene.encode(),
@@ -347,16 +350,19 @@ impl ModelledJob {
             .collect()
     }
 
-    /// Variables with which idle threads of a program sleep instead of polling: a model charges
-    /// processor time, and polling is none of the program's work. The user's own settings count.
-    pub(crate) fn sleeping_threads(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
+    /// Variables of the threads of a program. OpenMP starts as many as a rank has cores on a
+    /// modelled host. Idle ones sleep instead of polling: a model charges processor time, and
+    /// polling is none of the program's work. The user's own settings count.
+    pub(crate) fn of_threads(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
         let is_free = |name: &str| {
             std::env::var_os(name).is_none() && !set.iter().any(|(variable, _)| variable == name)
         };
-        let wanted = SLEEPING
-            .iter()
-            .filter(|(name, _)| self.sleeping && is_free(name));
+        let sleeping = SLEEPING.iter().filter(|_| self.sleeping);
+        let wanted = sleeping.map(|(name, value)| (*name, value.to_string()));
+        let cores = self.cores_of_rank.map(|cores| cores.to_string());
         wanted
+            .chain(cores.map(|cores| (model::THREADS_VARIABLE, cores)))
+            .filter(|(name, _)| is_free(name))
             .map(|(name, value)| (name.into(), value.into()))
             .collect()
     }

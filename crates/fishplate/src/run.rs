@@ -399,7 +399,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1), command.clone())?;
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);
-    defaults.extend(modelled_job.sleeping_threads(&of_ranks));
+    defaults.extend(modelled_job.of_threads(&of_ranks));
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),

@@ -23,6 +23,15 @@ impl MachineModel {
     }
 }
 
+/// The variable of OpenMP with the number of threads of a process.
+pub const THREADS_VARIABLE: &str = "OMP_NUM_THREADS";
+
+/// Cores of a host for each of `ranks` on it, one at least. None: the machine does not say.
+pub fn cores_of_rank(system: &System, ranks: usize) -> Option<usize> {
+    let cores = system.host.cores? as usize;
+    Some((cores / ranks.max(1)).max(1))
+}
+
 /// Checks that a host has a core for each thread of its ranks. The error says what lacks, and what
 /// the user can do.
 ///

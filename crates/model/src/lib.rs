@@ -68,7 +68,7 @@ use regions::Regions;
 use timing::Timing;
 
 pub use self::device::ModelDevice;
-pub use cores::check_cores;
+pub use cores::{THREADS_VARIABLE, check_cores, cores_of_rank};
 pub use faults::Faults;
 pub use node::{CALL, ModelNode, OOB_LATENCY, effort};
 pub use port_faults::{MOST_PORT_FAULTS, PortFault, PortFaultKind, PortFaults};

@@ -5,7 +5,8 @@
 //! the scheduler; after the spin time it sleeps on its doorbell. Where another rank was last on its
 //! core, it sleeps at once: that rank cannot answer meanwhile. With more ranks than cores it
 //! yields at once, because its peer may need this core, and sleeps instead while tasks of other
-//! jobs make yields dear. A sleeper wakes at least every [`NAP`], to answer the launcher and to
+//! jobs make yields dear. Nonblocking calls never sleep for long, so a rank that loses its core to
+//! others while it makes them yields, too. A sleeper wakes at least every [`NAP`], to answer the launcher and to
 //! notice its end.
 //!
 //! Invariants:
@@ -14,6 +15,7 @@
 
 mod clock;
 mod event_thread;
+mod lost_time;
 mod policy;
 #[cfg(test)]
 mod progress_tests;
@@ -33,6 +35,7 @@ use crate::waitable::{Waitable, Wakes};
 use crate::{Error, Fault, Result, Router};
 use clock::WallClock;
 use event_thread::EventThread;
+use lost_time::LostTime;
 use policy::{Patience, Policy};
 pub use policy::{Polls, WaitMode, WaitSettings};
 pub use progress_thread::{ProgressThread, Watch};
@@ -183,6 +186,8 @@ pub struct Waiter {
     /// The ranks on this host's cores; `None` where the rank does not give way to others.
     cores: Option<CoreWatch>,
     yields: Yields,
+    /// What nonblocking calls lose to tasks of others.
+    lost: LostTime,
     /// Number of the rank's threads that sleep on the doorbell.
     sleepers: AtomicUsize,
     /// Threads that ring the doorbell for events; started at the rank's first sleep.
@@ -235,6 +240,7 @@ impl Waiter {
             clock: WallClock::start(),
             bell,
             yields: Yields::new(),
+            lost: LostTime::new(),
             sleepers: AtomicUsize::new(0),
             events: OnceLock::new(),
             idle_polls: AtomicU32::new(0),
@@ -377,8 +383,10 @@ impl Waiter {
     /// Several polls in a row have found nothing.
     #[inline(never)]
     fn idle<P: Party>(&self, party: P, polls: u32) -> std::result::Result<(), P::Error> {
-        let crowded = self.policy.is_crowded();
-        if crowded {
+        if polls.is_multiple_of(POLLS_PER_LOOK) && self.cores.is_some() {
+            self.lost.look(self.clock.now());
+        }
+        if self.policy.is_crowded() || self.lost.is_losing() {
             if self.policy.is_open() {
                 self.count_cores(P::router(&mut party.lock()));
             }

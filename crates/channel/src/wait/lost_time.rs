@@ -1,0 +1,147 @@
+//! The time that a thread loses while it polls: it is ready to run, and another task has its core.
+//!
+//! Ranks of this job are known by the counts of cores. Tasks of other jobs and containers are not,
+//! and claims of cores do not reach everywhere, so a rank that polls looks at what it loses. The
+//! kernel counts that for each thread. A look costs a few system calls, so looks are rare.
+//!
+//! Threads of a rank share the record: another thread than the last begins anew.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+
+/// Nanoseconds between two looks: several slices of the scheduler.
+const PERIOD: u64 = 10_000_000;
+/// Nanoseconds until the next look of a thread that loses time: the first time, and the most. A
+/// thread that yields to tasks that are still there would lose time again if it polled.
+const FIRST_REST: u64 = 100_000_000;
+const LONGEST_REST: u64 = 1_600_000_000;
+/// The share of its time that a thread may lose, as one part of so many.
+const MAY_LOSE: u64 = 10;
+
+/// What the threads of a rank lose.
+#[derive(Debug)]
+pub(super) struct LostTime {
+    /// The rank loses time.
+    losing: AtomicBool,
+    /// The time of the next look.
+    next: AtomicU64,
+    /// The thread of the last look, its time, and what the thread had waited for a core by then.
+    thread: AtomicI32,
+    since: AtomicU64,
+    waited: AtomicU64,
+    /// The time until the next look, once time is lost.
+    rest: AtomicU64,
+}
+
+impl LostTime {
+    pub(super) fn new() -> LostTime {
+        LostTime {
+            losing: false.into(),
+            next: 0.into(),
+            thread: 0.into(),
+            since: 0.into(),
+            waited: 0.into(),
+            rest: FIRST_REST.into(),
+        }
+    }
+
+    /// At the last look the rank lost time.
+    #[inline]
+    pub(super) fn is_losing(&self) -> bool {
+        self.losing.load(Relaxed)
+    }
+
+    /// Looks at what the calling thread has lost, if it is time to.
+    pub(super) fn look(&self, now: u64) {
+        if now < self.next.load(Relaxed) {
+            return;
+        }
+        match waited() {
+            // SAFETY: the function has no precondition.
+            Some(waited) => self.note(now, unsafe { libc::gettid() }, waited),
+            None => self.next.store(u64::MAX, Relaxed),
+        }
+    }
+
+    /// By `now` a thread has waited this long for a core.
+    fn note(&self, now: u64, thread: i32, waited: u64) {
+        let same = self.thread.swap(thread, Relaxed) == thread;
+        let elapsed = now.saturating_sub(self.since.swap(now, Relaxed));
+        let lost = waited.saturating_sub(self.waited.swap(waited, Relaxed));
+        let was_losing = self.is_losing();
+        let is_losing = same && lost.saturating_mul(MAY_LOSE) > elapsed;
+        self.losing.store(is_losing, Relaxed);
+        let rest = self.rest.load(Relaxed);
+        let pause = match (was_losing, is_losing) {
+            (_, true) => rest,
+            (true, false) => {
+                // It may have yielded to tasks that are still there.
+                self.rest.store((2 * rest).min(LONGEST_REST), Relaxed);
+                PERIOD
+            }
+            (false, false) => PERIOD,
+        };
+        self.next.store(now.saturating_add(pause), Relaxed);
+    }
+}
+
+/// The time in nanoseconds for which the calling thread has waited for a core. None: the kernel
+/// does not say.
+fn waited() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks at a thread that loses this share of each period, in thousandths.
+    fn lose(lost: &LostTime, now: &mut u64, waited: &mut u64, share: u64) {
+        let pause = lost.next.load(Relaxed).saturating_sub(*now).max(1);
+        *now += pause;
+        *waited += pause * share / 1000;
+        lost.note(*now, 7, *waited);
+    }
+
+    #[test]
+    fn a_thread_that_loses_a_tenth_loses_time() {
+        let (lost, mut now, mut waited) = (LostTime::new(), 0, 5_000_000_000);
+        lose(&lost, &mut now, &mut waited, 0);
+        for (share, losing) in [
+            (0, false),
+            (99, false),
+            (110, true),
+            (500, true),
+            (0, false),
+        ] {
+            lose(&lost, &mut now, &mut waited, share);
+            assert_eq!(lost.is_losing(), losing, "{share}");
+        }
+    }
+
+    #[test]
+    fn the_rest_doubles_while_time_is_lost_again() {
+        let (lost, mut now, mut waited) = (LostTime::new(), 0, 0);
+        lose(&lost, &mut now, &mut waited, 0);
+        let mut rests = vec![];
+        for _ in 0..7 {
+            lose(&lost, &mut now, &mut waited, 500);
+            rests.push(lost.next.load(Relaxed) - now);
+            lose(&lost, &mut now, &mut waited, 0);
+        }
+        let doubled: Vec<u64> = (0..7)
+            .map(|at| (FIRST_REST << at).min(LONGEST_REST))
+            .collect();
+        assert_eq!(rests, doubled);
+    }
+
+    #[test]
+    fn another_thread_begins_anew() {
+        let lost = LostTime::new();
+        lost.note(0, 1, 0);
+        lost.note(PERIOD, 2, 10 * PERIOD);
+        assert!(!lost.is_losing());
+        lost.note(2 * PERIOD, 2, 11 * PERIOD);
+        assert!(lost.is_losing());
+    }
+}
