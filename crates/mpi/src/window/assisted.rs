@@ -26,8 +26,7 @@ impl Window {
 impl Windows {
     /// A window needs the progress thread.
     pub(crate) fn need_thread(&self) -> bool {
-        let mut live = self.live.iter();
-        live.any(|&handle| self.all.get(handle).is_some_and(Window::needs_thread))
+        self.with_thread > 0
     }
 
     /// A progress thread serves the windows that need it.

@@ -175,6 +175,8 @@ pub struct Window {
     pub(crate) meter: Option<Arc<Meter>>,
     /// It is among the windows that are served next.
     is_marked: bool,
+    /// It is counted among those that need the progress thread.
+    has_thread: bool,
 }
 
 /// Operations of this rank on a window by the way that they took.
@@ -230,6 +232,7 @@ impl Window {
             failure: None,
             meter: None,
             is_marked: false,
+            has_thread: false,
         }
     }
 
@@ -450,7 +453,8 @@ fn take_all(counts: &mut BTreeMap<u32, u64>, members: &[u32]) -> bool {
 /// All windows of a rank.
 pub struct Windows {
     all: Slab<Window>,
-    live: Vec<u32>,
+    /// The number of windows that need the progress thread.
+    with_thread: usize,
     /// The handles by the contexts of their messages.
     handles: BTreeMap<u64, u32>,
     /// Windows that may have something to do: those that a call has met, those of messages that
@@ -470,7 +474,7 @@ impl Default for Windows {
     fn default() -> Windows {
         Windows {
             all: Slab::new(ObjectKind::Window),
-            live: Vec::new(),
+            with_thread: 0,
             handles: BTreeMap::new(),
             marked: Vec::new(),
             seen: 0,
@@ -545,7 +549,7 @@ impl Windows {
 
     /// There are no windows.
     pub fn is_empty(&self) -> bool {
-        self.live.is_empty()
+        self.all.is_empty()
     }
 
     /// Something has happened since the marked windows were served: a call, or a completion.
@@ -564,15 +568,17 @@ impl Windows {
         self.handles.get(&context).copied()
     }
 
-    pub(crate) fn add(&mut self, window: Window) -> Result<u32> {
+    pub(crate) fn add(&mut self, mut window: Window) -> Result<u32> {
         let context = window.core.context;
+        let needs_thread = window.needs_thread();
+        window.has_thread = needs_thread;
         let handle = self.all.insert(window).ok_or_else(|| {
             Error::new(
                 Class::NO_MEM,
                 "there are a million windows: free some of them first",
             )
         })?;
-        self.live.push(handle);
+        self.with_thread += usize::from(needs_thread);
         self.handles.insert(context, handle);
         // Messages may have come before it.
         self.get_mut(handle)?;
@@ -581,7 +587,7 @@ impl Windows {
 
     pub(crate) fn remove(&mut self, handle: u32) -> Result<Window> {
         let window = self.all.remove(handle).ok_or_else(|| unknown(handle))?;
-        self.live.retain(|other| *other != handle);
+        self.with_thread -= usize::from(window.has_thread);
         self.marked.retain(|other| *other != handle);
         self.handles.remove(&window.core.context);
         Ok(window)
