@@ -4,7 +4,7 @@
 
 use super::Tables;
 use super::abi::table::{Access, Length, Parameter, Procedure};
-use super::commons::{Block, COMMONS, Variable};
+use super::commons::{Block, COMMONS, Variable, with_attribute};
 use super::constants::{self, Value};
 use super::entry::manglings;
 use super::interfaces::{ANY, write_wrapped};
@@ -237,6 +237,7 @@ fn write_sentinels(text: &mut String) {
                 "MPI_STATUSES_IGNORE" => ("type(MPI_Status)", "(1)"),
                 _ => (*ty, *shape),
             };
+            let ty = with_attribute(ty, name);
             writeln!(text, "  {ty} :: {name}{shape}").unwrap();
         }
         let names: Vec<_> = variables.iter().map(|variable| variable.1).collect();
