@@ -164,6 +164,7 @@ pub(crate) fn header(tables: &Tables) -> String {
             ));
         }
     }
+    super::sizeof::header(line);
     text
 }
 
