@@ -141,6 +141,11 @@ TABLE = [
 ]
 
 
+def is_modelled(row: dict) -> bool:
+    """Whether a row needs a modelled machine, which its options name: it says nothing of real devices, and without the machine another thing."""
+    return "--fabric" in row.get("options", [])
+
+
 def compile_program(prefix: Path, source: Path, target: Path) -> str:
     """The compiler's complaint, or nothing. Warnings count: mpi.h must be clean for users."""
     newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h", prefix / "bin/mpicc"))
