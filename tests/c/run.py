@@ -69,6 +69,8 @@ TABLE = [
     ("attributes", [1, 2], {}),
     ("windows", [1, 2, 4], {}),
     ("one_sided", [1, 2, 4], {"seconds": 120}),
+    ("long_types", [1, 2], {}),
+    *[("long_types", [2], {"args": [who], "mpich": "how it ends without memory is its own"}) for who in ("target", "type", "origin")],
     ("passive", [2, 3, 4], {"mpich": "its passive targets make no progress while they compute"}),
     ("passive", [2], {"args": ["multiple"], "mpich": "its passive targets make no progress while they compute"}),
     ("passive", [2, 4], {"args": ["multiple"], "env": {"FISHPLATE_WINDOWS": "messages"}, "mpich": "it has no such setting"}),
