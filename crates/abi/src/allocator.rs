@@ -2,8 +2,8 @@
 //!
 //! Invariant: a refusal allocates nothing and takes no lock. No code of the library goes on without
 //! memory that it asked for, so a refusal ends the process. Memory for users
-//! (`procedures::memory`) and memory whose length a peer chooses (`datatype::granted`) come from the
-//! C library itself and may be refused.
+//! (`procedures::memory`) and memory whose length a peer chooses (`datatype::granted`) come from
+//! the C library itself and may be refused.
 
 use crate::constants::MPI_ERR_NO_MEM;
 use crate::state::LIBRARY;

@@ -212,9 +212,8 @@ fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     Some(count.checked_mul(size as i64)? as usize)
 }
 
-/// [`UserBuffer::any`], where alone an error of the datatype shows, and with it the datatype of a
-/// message without a peer. It takes the parts: a buffer that is passed out of line would need memory
-/// in every call.
+/// [`UserBuffer::any`]. An error of the datatype shows here, so the peer is looked at here. It
+/// takes the parts: a buffer that is passed out of line would need memory in every call.
 ///
 /// # Safety
 /// The promise of [`UserBuffer::new`].

@@ -178,8 +178,8 @@ impl Room {
     }
 }
 
-/// Memory of `bytes` bytes, all 0, which lives as long as a buffer in it. `None`: the system refuses
-/// it. For lengths that a peer or a program chooses.
+/// Memory of `bytes` bytes, all 0, which lives as long as a buffer in it. `None`: the system
+/// refuses it. For lengths that a peer or a program chooses.
 pub fn granted(bytes: usize) -> Option<Buffer> {
     let byte = Predefined::BYTE.into();
     let room = Room::of(bytes, &byte).ok()?;

@@ -7,7 +7,7 @@
 //! - an operation other than a long put waits until the long puts of its origin before it have
 //!   arrived. By the standard a flush alone must do so, but programs get what they have put
 //!   after a local flush;
-//! - an operation whose type is on its way waits for it; one whose type there is no memory for fails;
+//! - an operation waits for the description of its type, and fails where that has no memory here;
 //! - the answer to a flush leaves once every operation before it is applied;
 //! - returned data leave once their operation is applied, so they answer for it.
 
