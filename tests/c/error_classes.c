@@ -23,6 +23,12 @@ static void point_to_point(void) {
     FAILS(MPI_Recv(buffer, -1, MPI_INT, 0, 0, w, &status), MPI_ERR_COUNT);
     FAILS(MPI_Send_c(buffer, -1, MPI_INT, 0, 0, w), MPI_ERR_COUNT);
     FAILS(MPI_Send(buffer, 1, MPI_DATATYPE_NULL, 0, 0, w), MPI_ERR_TYPE);
+    FAILS(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, 0, 0, w), MPI_ERR_TYPE);
+    FAILS(MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_ANY_SOURCE, 0, w, &status), MPI_ERR_TYPE);
+    FAILS(MPI_Recv(buffer, 1, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, w, &status), MPI_ERR_TYPE);
+    FAILS(MPI_Irecv(NULL, 0, (MPI_Datatype)12345, MPI_PROC_NULL, 0, w, &request), MPI_ERR_TYPE);
+    FAILS(MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_NULL, &status), MPI_ERR_COMM);
+    FAILS(MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, -7, w, &status), MPI_ERR_TAG);
     FAILS(MPI_Send(NULL, 1, MPI_INT, 0, 0, w), MPI_ERR_BUFFER);
     FAILS(MPI_Send(buffer, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM);
     FAILS(MPI_Isend(buffer, 1, MPI_INT, size, 0, w, &request), MPI_ERR_RANK);

@@ -71,6 +71,8 @@ TABLE = [
     ("attributes", [1, 2], {}),
     ("windows", [1, 2, 4], {}),
     ("one_sided", [1, 2, 4], {"seconds": 120}),
+    ("long_types", [1, 2], {}),
+    *[("long_types", [2], {"args": [who], "mpich": "how it ends without memory is its own"}) for who in ("target", "type", "origin")],
     ("passive", [2, 3, 4], {"mpich": "its passive targets make no progress while they compute"}),
     ("passive", [2], {"args": ["multiple"], "mpich": "its passive targets make no progress while they compute"}),
     ("passive", [2, 4], {"args": ["multiple"], "env": {"FISHPLATE_WINDOWS": "messages"}, "mpich": "it has no such setting"}),
@@ -141,6 +143,11 @@ TABLE = [
     ("exit_code", [2, 3], {"args": ["early"], "silent": True, "code": 9}),
     ("exit_code", [2, 3], {"args": ["signal"], "silent": True, "code": None}),
 ]
+
+
+def is_modelled(row: dict) -> bool:
+    """Whether a row needs a modelled machine, which its options name: it says nothing of real devices, and without the machine another thing."""
+    return "--fabric" in row.get("options", [])
 
 
 def compile_program(prefix: Path, source: Path, target: Path) -> str:

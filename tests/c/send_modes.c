@@ -54,6 +54,41 @@ static void null_process(void) {
     SAME(count_of(&status, MPI_BYTE), 0);
 }
 
+/* Without a peer no elements need no datatype: the end of a line of ranks may name none. */
+static void null_process_and_datatype(void) {
+    MPI_Datatype none = MPI_DATATYPE_NULL;
+    MPI_Comm w = MPI_COMM_WORLD;
+    MPI_Status status;
+    MPI_Request requests[12];
+    MPI_Message message;
+    int number = 0;
+    status.MPI_SOURCE = 0;
+    OK(MPI_Recv(NULL, 0, none, MPI_PROC_NULL, 3, w, &status));
+    SAME(status.MPI_SOURCE, MPI_PROC_NULL);
+    SAME(count_of(&status, MPI_BYTE), 0);
+    OK(MPI_Recv_c(NULL, 0, none, MPI_PROC_NULL, MPI_ANY_TAG, w, MPI_STATUS_IGNORE));
+    OK(MPI_Send(NULL, 0, none, MPI_PROC_NULL, 3, w));
+    OK(MPI_Ssend(NULL, 0, none, MPI_PROC_NULL, 3, w));
+    OK(MPI_Irecv(NULL, 0, none, MPI_PROC_NULL, 3, w, &requests[number++]));
+    OK(MPI_Isend(NULL, 0, none, MPI_PROC_NULL, 3, w, &requests[number++]));
+    OK(MPI_Isendrecv(NULL, 0, none, MPI_PROC_NULL, 3, NULL, 0, none, MPI_PROC_NULL, 3, w, &requests[number++]));
+    OK(MPI_Waitall(number, requests, MPI_STATUSES_IGNORE));
+    number = 0;
+    OK(MPI_Recv_init(NULL, 0, none, MPI_PROC_NULL, 3, w, &requests[number++]));
+    OK(MPI_Send_init(NULL, 0, none, MPI_PROC_NULL, 3, w, &requests[number++]));
+    OK(MPI_Startall(number, requests));
+    OK(MPI_Waitall(number, requests, MPI_STATUSES_IGNORE));
+    while (number) OK(MPI_Request_free(&requests[--number]));
+    OK(MPI_Sendrecv_replace(NULL, 0, none, MPI_PROC_NULL, 3, MPI_PROC_NULL, 3, w, &status));
+    status.MPI_SOURCE = 0;
+    OK(MPI_Mprobe(MPI_PROC_NULL, 3, w, &message, MPI_STATUS_IGNORE));
+    OK(MPI_Mrecv(NULL, 0, none, &message, &status));
+    SAME(status.MPI_SOURCE, MPI_PROC_NULL);
+    OK(MPI_Sendrecv(&rank, 1, MPI_INT, rank, 5, NULL, 0, none, MPI_PROC_NULL, 3, w, &status));
+    OK(MPI_Recv(&number, 1, MPI_INT, rank, 5, w, MPI_STATUS_IGNORE));
+    SAME(number, rank);
+}
+
 static void large_count(void) {
     MPI_Status status;
     MPI_Count count = -1;
@@ -84,6 +119,7 @@ int main(int argc, char **argv) {
         for (int bytes = 0; bytes < 300; bytes++) one(mode, bytes, bytes & 3);
     }
     null_process();
+    null_process_and_datatype();
     large_count();
     MPI_Buffer_detach(&back, &given);
     CHECK(back == attached && given == room, "detached %p, %d bytes", back, given);

@@ -174,6 +174,8 @@ program conversions
   call check(n == 2, 'size of a short array')
   call MPI_Sizeof(squares(1), n, ierror)
   call check(n == 8, 'size of a double')
+  call PMPI_Sizeof(short, n, ierror)
+  call check(n == 2, 'size of a short array, profiling interface')
   call MPI_Type_get_extent(MPI_DOUBLE_PRECISION, lb, extent, ierror)
   call check(lb == 0 .and. extent == 8, 'extent')
   call check(PMPI_Wtime() > 0d0 .and. MPI_Wtick() > 0d0, 'clock')

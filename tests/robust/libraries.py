@@ -177,6 +177,37 @@ def info(world):
                 raise Problem(f"{name}: {job.out} {job.err}")
 
 
+# What a program has of Open MPI's C++ bindings: a function that our library has, and one that it has not.
+CXX = """int MPI_Init(int *, char ***);
+void there(void) __asm__("_ZN3MPI20InitializeInterceptsEv");
+void absent(void) __asm__("_ZN3MPI4Comm17Create_errhandlerEPFvRS0_PizE");
+"""
+
+
+def info_cxx(world):
+    """Names of the C++ bindings that our library lacks are counted, and shown as people write them."""
+    folder = world.mpiexec.parent.parent.resolve() / "lib/fishplate"
+    # The library that the program was built with has both.
+    whole = built(world, "libmpi_cxx.so.40", CXX + "void there(void) {} void absent(void) {}\n", "-shared", "-fPIC", "-Wl,-soname,libmpi_cxx.so.40")
+    program = built(world, "cxx", CXX + "int main(void) { MPI_Init(0, 0); there(); absent(); return 0; }\n", "-x", "none",
+                    str(folder / "libmpi.so.40"), str(whole))
+    command = [world.mpiexec.parent / "fishplate", "info", program]
+    with Job(world.work, [*command, "--json"]) as job:
+        job.end(10)
+        state = {row["name"]: row["state"] for row in json.loads(job.out)["names"]}
+        wanted = {"MPI_Init": "supported", "_ZN3MPI20InitializeInterceptsEv": "supported_beside_the_abi",
+                  "_ZN3MPI4Comm17Create_errhandlerEPFvRS0_PizE": "missing_beside_the_abi"}
+        if state != wanted:
+            raise Problem(job.out)
+    with Job(world.work, command) as job:
+        job.end(10)
+        text = " ".join(job.out.split())
+        for line in ["C++ bindings 1 of the names that the program needs are not there: MPI::Comm::Create_errhandler;",
+                     "outside the ABI, missing 1 MPI::Comm::Create_errhandler"]:
+            if line not in text:
+                raise Problem(f"{line}: {job.out}")
+
+
 def search_path(world):
     """DT_RPATH comes before LD_LIBRARY_PATH; the ranks load our library all the same."""
     prefix = world.mpiexec.parent.parent
@@ -295,6 +326,7 @@ def tests() -> list:
         ("libraries of two ABIs in one program", two_abis),
         ("--verbose names the libraries", verbose),
         ("info names the libraries of a program and the state of its MPI names", info),
+        ("info counts the names of C++ bindings that are not there", info_cxx),
         ("a program's own search path finds another library", search_path),
         ("ranks load another library while they run", loaded_later),
         ("programs without MPI", no_library),

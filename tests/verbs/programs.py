@@ -1,4 +1,5 @@
-"""The C programs of tests/c over both hosts, and some of them with every design and rendezvous of the RDMA transport.
+"""The C programs of tests/c over both hosts, without the rows of modelled machines; and some of them with every design and rendezvous of the RDMA
+transport.
 
 They are compiled on the host, since a compiler takes long on an emulated processor.
 """
@@ -43,7 +44,7 @@ def case(name: str, ranks: int, row: dict, way: dict, short: bool) -> Case:
 
     def test(world) -> None:
         allowed = SLOWER * row.get("seconds", c.SECONDS)
-        command = [folder(world.prefix) / name, *words[1:]]
+        command = [*row.get("options", []), folder(world.prefix) / name, *words[1:]]
         ran = world.job(ranks, *command, seconds=allowed, env=row.get("env", {}) | way)
         if problem := c.judge(row | {"seconds": allowed}, ran.code, ran.out, ran.err):
             raise Problem(problem + harness.output(ran.out + ran.err))
@@ -53,6 +54,7 @@ def case(name: str, ranks: int, row: dict, way: dict, short: bool) -> Case:
 
 
 def tests() -> list[Case]:
-    rows = [(name, ranks, row) for name, many, row in c.TABLE for ranks in many if ranks in RANKS]
+    real = [(name, many, row) for name, many, row in c.TABLE if not c.is_modelled(row)]
+    rows = [(name, ranks, row) for name, many, row in real for ranks in many if ranks in RANKS]
     usual = [case(name, ranks, row, {}, (" ".join([name, *row.get("args", [])]), ranks) in SHORT) for name, ranks, row in rows]
     return usual + [case(name, ranks, row, way, False) for way in WAYS for name, ranks, row in rows if (name, ranks) in EVERY_WAY]

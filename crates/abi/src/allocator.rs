@@ -1,8 +1,9 @@
 //! The allocator of the library: the C library's, with one clear line where that has no memory.
 //!
 //! Invariant: a refusal allocates nothing and takes no lock. No code of the library goes on without
-//! memory that it asked for, so a refusal ends the process; memory for users
-//! (`procedures::memory`) comes from the C library itself and may be refused.
+//! memory that it asked for, so a refusal ends the process. Memory for users
+//! (`procedures::memory`) and memory whose length a peer chooses (`datatype::granted`) come from
+//! the C library itself and may be refused.
 
 use crate::constants::MPI_ERR_NO_MEM;
 use crate::state::LIBRARY;

@@ -11,10 +11,13 @@ use datatype::{Buffer, Elements, Predefined, Type};
 use mpi::files::FileMemory;
 use mpi::types::Types;
 use mpi::{MessageBuffer, State};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 /// The lowest address that a program can have: Linux maps no memory below.
 const FIRST_PAGE: usize = 4096;
+
+/// The peer of a buffer that is no message: any but `MPI_PROC_NULL`.
+const NO_MESSAGE: c_int = MPI_ANY_SOURCE;
 
 /// The buffer arguments of a call: an address, a count and a datatype handle.
 ///
@@ -62,6 +65,12 @@ impl UserBuffer {
         self.address == MPI_IN_PLACE.cast_const()
     }
 
+    /// The buffer as that of a message to or from a rank.
+    #[inline(always)]
+    pub fn of_message(self, peer: c_int) -> MessageMemory {
+        MessageMemory { buffer: self, peer }
+    }
+
     /// The memory of the buffer.
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
@@ -102,7 +111,7 @@ impl UserBuffer {
             // SAFETY: `new` was promised the memory of `count` elements of this datatype.
             return Ok(unsafe { Elements::new(start, count, &Type::Predefined(basic)) });
         }
-        self.any(&state.types)?;
+        self.any(&state.types, NO_MESSAGE)?;
         let ty = state.types.committed(self.datatype.id())?;
         // SAFETY: `new` was promised the memory of `count` elements of this datatype; `any` has
         // checked that they can lie at this address.
@@ -130,18 +139,9 @@ impl UserBuffer {
         })
     }
 
-    /// The memory of the buffer in every case but the common one, which
-    /// [`MessageBuffer::resolve`] deals with.
+    /// The memory of a message to or from a rank, or of no message.
     #[inline(always)]
-    fn any(self, types: &Types) -> Result<Buffer, Error> {
-        // SAFETY: `new` was promised the memory of `count` elements of this datatype.
-        unsafe { any(types, self.address, self.count, self.datatype) }
-    }
-}
-
-impl MessageBuffer for UserBuffer {
-    #[inline(always)]
-    fn resolve(self, types: &Types) -> Result<Buffer, Error> {
+    fn memory(self, types: &Types, peer: c_int) -> Result<Buffer, Error> {
         let bytes = if self.address.addr() >= FIRST_PAGE {
             dense(self.count, self.datatype)
         } else {
@@ -152,9 +152,56 @@ impl MessageBuffer for UserBuffer {
         let mut buffer =
             unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes.unwrap_or(0)) };
         if bytes.is_none() {
-            buffer = self.any(types)?;
+            buffer = self.any(types, peer)?;
         }
         Ok(buffer)
+    }
+
+    /// The memory of the buffer in every case but the common one, which `memory` deals with.
+    #[inline(always)]
+    fn any(self, types: &Types, peer: c_int) -> Result<Buffer, Error> {
+        // SAFETY: `new` was promised the memory of `count` elements of this datatype.
+        unsafe { any(types, self.address, self.count, self.datatype, peer) }
+    }
+}
+
+/// The buffer of a message to or from a rank, which may be `MPI_PROC_NULL`.
+#[derive(Clone, Copy)]
+pub struct MessageMemory {
+    buffer: UserBuffer,
+    peer: c_int,
+}
+
+impl MessageMemory {
+    /// The memory of the message.
+    #[inline(always)]
+    pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
+        self.resolve(&state.types)
+    }
+}
+
+impl MessageBuffer for MessageMemory {
+    #[inline(always)]
+    fn resolve(self, types: &Types) -> Result<Buffer, Error> {
+        self.buffer.memory(types, self.peer)
+    }
+}
+
+/// The memory of no elements of `MPI_DATATYPE_NULL` where there is no peer; else the error. MPICH
+/// takes such a message too, and programs write it for the end of a line of ranks.
+#[cold]
+#[inline(never)]
+fn nothing(count: i64, datatype: Datatype, peer: c_int, error: Error) -> Result<Buffer, Error> {
+    match count == 0 && datatype == MPI_DATATYPE_NULL && peer == MPI_PROC_NULL {
+        true => Ok(Buffer::empty()),
+        false => Err(error),
+    }
+}
+
+impl MessageBuffer for UserBuffer {
+    #[inline(always)]
+    fn resolve(self, types: &Types) -> Result<Buffer, Error> {
+        self.memory(types, NO_MESSAGE)
     }
 }
 
@@ -165,8 +212,8 @@ fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     Some(count.checked_mul(size as i64)? as usize)
 }
 
-/// [`UserBuffer::any`]. It takes the parts: a buffer that is passed out of line would need memory
-/// in every call.
+/// [`UserBuffer::any`]. An error of the datatype shows here, so the peer is looked at here. It
+/// takes the parts: a buffer that is passed out of line would need memory in every call.
 ///
 /// # Safety
 /// The promise of [`UserBuffer::new`].
@@ -176,8 +223,12 @@ unsafe fn any(
     address: *const c_void,
     count: i64,
     datatype: Datatype,
+    peer: c_int,
 ) -> Result<Buffer, Error> {
-    let ty = types.committed(datatype.id())?;
+    let ty = match types.committed(datatype.id()) {
+        Ok(ty) => ty,
+        Err(error) => return nothing(count, datatype, peer, error),
+    };
     let bytes = count.checked_mul(ty.size() as i64);
     if bytes.ok_or_else(|| too_many(count, &ty))? == 0 {
         return Ok(Buffer::empty());

@@ -59,5 +59,5 @@ pub use memcpy::{Direction, string_moves_start_fast};
 pub use op::Op;
 pub use predefined::{Class, Predefined};
 pub use runs::RunOrder;
-pub use scratch::Pool;
+pub use scratch::{Pool, granted, is_granted};
 pub use types::{Derived, Type};

@@ -3,12 +3,15 @@
 //! Scratch memory is reference-counted: it lives while any buffer in it is in use. A [`Pool`] keeps
 //! a few pieces, so a repeated operation allocates nothing.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{GlobalAlloc, Layout, System, alloc_zeroed, dealloc, handle_alloc_error};
+use std::hint::black_box;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::elements::Elements;
 use crate::error::{Error, Result};
+use crate::predefined::Predefined;
 use crate::types::Type;
 
 /// The alignment of elements in bytes: a cache line, which is enough for every basic type.
@@ -41,7 +44,10 @@ pub(crate) type Owner = Arc<dyn std::fmt::Debug + Send + Sync>;
 #[derive(Debug)]
 struct Memory {
     start: NonNull<u8>,
-    capacity: usize,
+    layout: Layout,
+    /// It comes from the system itself: an allocator that ends the process where memory is refused
+    /// has no part in it.
+    is_systems: bool,
 }
 
 // SAFETY: the memory is owned, and the buffers that share it order the accesses to it.
@@ -92,7 +98,9 @@ impl Spread {
 
     /// The size of the scratch memory in bytes; 0 for the user's memory.
     fn capacity(&self) -> usize {
-        self.memory.as_ref().map_or(0, |memory| memory.capacity)
+        self.memory
+            .as_ref()
+            .map_or(0, |memory| memory.layout.size())
     }
 }
 
@@ -104,19 +112,46 @@ impl Memory {
         let Some(start) = NonNull::new(start) else {
             handle_alloc_error(layout)
         };
-        Memory { start, capacity }
+        Memory {
+            start,
+            layout,
+            is_systems: false,
+        }
+    }
+
+    /// Memory that the system may refuse.
+    fn granted(capacity: usize) -> Option<Memory> {
+        let layout = systems_layout(capacity)?;
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { System.alloc_zeroed(layout) })?;
+        Some(Memory {
+            start,
+            layout,
+            is_systems: true,
+        })
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated by `new` with this layout.
-        unsafe { dealloc(self.start.as_ptr(), layout(self.capacity)) };
+        let start = self.start.as_ptr();
+        match self.is_systems {
+            // SAFETY: allocated by `granted` with this layout.
+            true => unsafe { System.dealloc(start, self.layout) },
+            // SAFETY: allocated by `new` with this layout.
+            false => unsafe { dealloc(start, self.layout) },
+        }
     }
 }
 
 fn layout(capacity: usize) -> Layout {
     Layout::from_size_align(capacity, ALIGNMENT).expect("capacities are checked before")
+}
+
+/// The layout of memory from the system itself. The system has zeros for this alignment without
+/// writing them, so memory that nobody touches costs nothing.
+fn systems_layout(capacity: usize) -> Option<Layout> {
+    Layout::from_size_align(capacity.max(LEAST), align_of::<usize>()).ok()
 }
 
 /// The memory that elements need.
@@ -140,6 +175,32 @@ impl Room {
             true_lb,
             shift: true_lb.rem_euclid(ALIGNMENT as isize) as usize,
         })
+    }
+}
+
+/// Memory of `bytes` bytes, all 0, which lives as long as a buffer in it. `None`: the system
+/// refuses it. For lengths that a peer or a program chooses.
+pub fn granted(bytes: usize) -> Option<Buffer> {
+    let byte = Predefined::BYTE.into();
+    let room = Room::of(bytes, &byte).ok()?;
+    let memory = Memory::granted(room.bytes)?;
+    let scratch = Arc::new(Spread::own(memory, &room, bytes, &byte));
+    Some(Elements::in_scratch(scratch, bytes, &byte).buffer())
+}
+
+/// Whether the system would grant so many bytes now.
+pub fn is_granted(bytes: usize) -> bool {
+    let Some(layout) = systems_layout(bytes) else {
+        return false;
+    };
+    // SAFETY: the layout is not empty, and the memory is given back unused.
+    unsafe {
+        // A compiler may leave out memory that nobody uses, and answer for the system.
+        let start = black_box(System.alloc(layout));
+        if !start.is_null() {
+            System.dealloc(start, layout);
+        }
+        !start.is_null()
     }
 }
 

@@ -14,10 +14,29 @@ use crate::types::Type;
 impl Type {
     /// Appends a description of the type.
     pub fn describe(&self, to: &mut Vec<u8>) {
+        self.write(to);
+    }
+
+    /// The bytes of a description of the type.
+    pub fn description_len(&self) -> usize {
+        let mut len = Len(0);
+        self.write(&mut len);
+        len.0
+    }
+
+    /// Writes a description of the type to memory of its length, `description_len`.
+    ///
+    /// # Panics
+    /// The memory is shorter.
+    pub fn describe_in(&self, mut to: &mut [u8]) {
+        self.write(&mut to);
+    }
+
+    fn write(&self, to: &mut impl Sink) {
         match self {
             Type::Predefined(basic) => {
-                to.push(Combiner::Named as u8);
-                to.extend((basic.handle() as u16).to_ne_bytes());
+                to.put([Combiner::Named as u8]);
+                to.put((basic.handle() as u16).to_ne_bytes());
             }
             Type::Derived(derived) => describe(&derived.constructor, to),
         }
@@ -31,17 +50,59 @@ impl Type {
     }
 }
 
+/// Takes the bytes of a description.
+trait Sink {
+    fn put<const N: usize>(&mut self, bytes: [u8; N]);
+
+    fn numbers(&mut self, values: impl ExactSizeIterator<Item = i64>) {
+        values.for_each(|value| self.put(value.to_ne_bytes()));
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.extend_from_slice(&bytes);
+    }
+
+    fn numbers(&mut self, values: impl ExactSizeIterator<Item = i64>) {
+        self.reserve(8 * values.len());
+        values.for_each(|value| self.put(value.to_ne_bytes()));
+    }
+}
+
+/// The rest of memory for a description.
+impl Sink for &mut [u8] {
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        let (place, rest) = std::mem::take(self).split_at_mut(N);
+        place.copy_from_slice(&bytes);
+        *self = rest;
+    }
+}
+
+/// The length alone, which needs no look at the numbers of a list.
+struct Len(usize);
+
+impl Sink for Len {
+    fn put<const N: usize>(&mut self, _: [u8; N]) {
+        self.0 += N;
+    }
+
+    fn numbers(&mut self, values: impl ExactSizeIterator<Item = i64>) {
+        self.0 += 8 * values.len();
+    }
+}
+
 /// The deepest description that is read: a decoder recurses once for each level.
 const DEEPEST: u32 = 2048;
 
 // Over 80 lines: one arm for each constructor.
-fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
-    to.push(constructor.combiner() as u8);
+fn describe(constructor: &Constructor, to: &mut impl Sink) {
+    to.put([constructor.combiner() as u8]);
     match constructor {
-        Constructor::Dup(old) => old.describe(to),
+        Constructor::Dup(old) => old.write(to),
         Constructor::Contiguous { count, old } => {
             number(to, *count);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::Vector {
             count,
@@ -50,7 +111,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
             old,
         } => {
             numbers(to, [*count, *blocklength, *stride]);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::Hvector {
             count,
@@ -59,7 +120,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
             old,
         } => {
             numbers(to, [*count, *blocklength, *stride as i64]);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::Indexed {
             blocklengths,
@@ -68,7 +129,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
         } => {
             list(to, blocklengths);
             list(to, displacements);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::Hindexed {
             blocklengths,
@@ -77,7 +138,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
         } => {
             list(to, blocklengths);
             offsets(to, displacements);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::IndexedBlock {
             blocklength,
@@ -86,7 +147,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
         } => {
             number(to, *blocklength);
             list(to, displacements);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::HindexedBlock {
             blocklength,
@@ -95,7 +156,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
         } => {
             number(to, *blocklength);
             offsets(to, displacements);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::Struct {
             blocklengths,
@@ -104,7 +165,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
         } => {
             list(to, blocklengths);
             offsets(to, displacements);
-            types.iter().for_each(|ty| ty.describe(to));
+            types.iter().for_each(|ty| ty.write(to));
         }
         Constructor::Subarray {
             sizes,
@@ -117,7 +178,7 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
             list(to, subsizes);
             list(to, starts);
             number(to, *order as i64);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::Darray {
             size,
@@ -134,11 +195,11 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
                 number(to, dimension.psize);
             }
             number(to, *order as i64);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::Resized { lb, extent, old } => {
             numbers(to, [*lb as i64, *extent as i64]);
-            old.describe(to);
+            old.write(to);
         }
         Constructor::F90(kind) => {
             let arguments = kind.arguments();
@@ -147,22 +208,22 @@ fn describe(constructor: &Constructor, to: &mut Vec<u8>) {
     }
 }
 
-fn number(to: &mut Vec<u8>, value: i64) {
-    to.extend(value.to_ne_bytes());
+fn number(to: &mut impl Sink, value: i64) {
+    to.put(value.to_ne_bytes());
 }
 
-fn numbers<const N: usize>(to: &mut Vec<u8>, values: [i64; N]) {
-    values.iter().for_each(|value| number(to, *value));
+fn numbers<const N: usize>(to: &mut impl Sink, values: [i64; N]) {
+    to.numbers(values.into_iter());
 }
 
-fn list(to: &mut Vec<u8>, values: &[i64]) {
+fn list(to: &mut impl Sink, values: &[i64]) {
     number(to, values.len() as i64);
-    values.iter().for_each(|value| number(to, *value));
+    to.numbers(values.iter().copied());
 }
 
-fn offsets(to: &mut Vec<u8>, values: &[isize]) {
+fn offsets(to: &mut impl Sink, values: &[isize]) {
     number(to, values.len() as i64);
-    values.iter().for_each(|value| number(to, *value as i64));
+    to.numbers(values.iter().map(|value| *value as i64));
 }
 
 /// The rest of a description.

@@ -90,11 +90,27 @@ pub(crate) const COMMONS: &[Block] = &[
     ),
 ];
 
+/// The variable that stands for a buffer of the library's own. A program gets its address back.
+const AUTOMATIC: &str = "MPI_BUFFER_AUTOMATIC";
+
+/// The attribute of a variable: `c_loc` must be applicable to MPI_BUFFER_AUTOMATIC (MPI 5.0 §3.6).
+pub(crate) fn attribute(name: &str) -> Option<&'static str> {
+    (name == AUTOMATIC).then_some("TARGET")
+}
+
+/// Type and attribute of a variable, as a declaration begins.
+pub(crate) fn with_attribute(ty: &str, name: &str) -> String {
+    match attribute(name) {
+        Some(attribute) => format!("{ty}, {attribute}"),
+        None => ty.into(),
+    }
+}
+
 /// Variables that stand for a choice buffer, and the variants of `Special`.
 const OF_BUFFERS: [(&str, &str); 3] = [
     ("MPI_BOTTOM", "Bottom"),
     ("MPI_IN_PLACE", "InPlace"),
-    ("MPI_BUFFER_AUTOMATIC", "Automatic"),
+    (AUTOMATIC, "Automatic"),
 ];
 
 /// All other variables.
@@ -151,8 +167,15 @@ pub(crate) fn generate(blocks: &[Block]) -> String {
     let finds = blocks
         .iter()
         .map(|block| format!("{}.find({}, &mut found);", constant(block), block.size()));
-    let usual = USUAL.map(|name| {
-        let places = places[name]
+    writeln!(
+        text,
+        "/// The address of {AUTOMATIC} that the program most probably names.\n\
+         static {AUTOMATIC}: Loaded<usize> = Loaded::new(0);\n\
+         pub(crate) fn automatic() -> usize {{\n    {AUTOMATIC}.get()\n}}"
+    )
+    .unwrap();
+    let usual = USUAL.iter().chain([&AUTOMATIC]).map(|name| {
+        let places = places[*name]
             .iter()
             .map(|(block, offset)| format!("{}.everywhere({offset})", constant(block)));
         let all = places.reduce(|all, place| format!("{all}.chain({place})"));

@@ -4,7 +4,7 @@
 use super::Tables;
 use super::abi::constants::{Constant, Group};
 use super::abi::table::Procedure;
-use super::commons::{Block, COMMONS, Variable};
+use super::commons::{Block, COMMONS, Variable, attribute, with_attribute};
 use super::kinds::HANDLES;
 use super::predefined::FUNCTIONS;
 use std::collections::BTreeMap;
@@ -102,7 +102,8 @@ pub(crate) fn module(tables: &Tables) -> String {
     text.push_str("module mpi_sentinels\n  implicit none\n  public\n");
     for Block(_, block, variables) in COMMONS {
         for Variable(ty, name, shape, _) in *variables {
-            writeln!(text, "  {} :: {name}{shape}", ty.to_ascii_lowercase()).unwrap();
+            let ty = with_attribute(ty, name).to_ascii_lowercase();
+            writeln!(text, "  {ty} :: {name}{shape}").unwrap();
         }
         let names: Vec<_> = variables.iter().map(|variable| variable.1).collect();
         writeln!(text, "  common /{block}/ {}", names.join(", ")).unwrap();
@@ -142,6 +143,9 @@ pub(crate) fn header(tables: &Tables) -> String {
     for Block(_, block, variables) in COMMONS {
         for Variable(ty, name, shape, _) in *variables {
             line(&format!("{ty} {name}{shape}"));
+            if let Some(attribute) = attribute(name) {
+                line(&format!("{attribute} {name}"));
+            }
             // A block may be continued by a further statement.
             line(&format!("COMMON /{block}/ {name}"));
         }
@@ -160,6 +164,7 @@ pub(crate) fn header(tables: &Tables) -> String {
             ));
         }
     }
+    super::sizeof::header(line);
     text
 }
 

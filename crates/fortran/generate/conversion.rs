@@ -14,6 +14,8 @@ pub(crate) struct Conversion {
     pub(crate) after: Vec<String>,
     /// The argument of the form of `mpi_f08`, where that differs.
     pub(crate) f08: Option<String>,
+    /// The statement after the call in that form.
+    f08_after: Option<String>,
     /// Of most handles and buffers, which need no long conversion: the condition, and the argument
     /// where it holds.
     pub(crate) known: Option<(String, String)>,
@@ -59,6 +61,9 @@ impl Conversion {
                 let of_mpi = dummy(name, "c_void", "(&raw mut detached).cast()".into());
                 Conversion {
                     f08: Some(format!("{name}.cast()")),
+                    f08_after: Some(format!(
+                        "if code == 0 {{ buffer::detached({name}.cast()); }}"
+                    )),
                     ..of_mpi.before(unused)
                 }
             }
@@ -102,7 +107,9 @@ impl Conversion {
             Some(argument) => Conversion {
                 argument,
                 before: Vec::new(),
+                after: self.f08_after.into_iter().collect(),
                 f08: None,
+                f08_after: None,
                 ..self
             },
             None => self,

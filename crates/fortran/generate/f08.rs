@@ -4,7 +4,7 @@
 
 use super::Tables;
 use super::abi::table::{Access, Length, Parameter, Procedure};
-use super::commons::{Block, COMMONS, Variable};
+use super::commons::{Block, COMMONS, Variable, with_attribute};
 use super::constants::{self, Value};
 use super::entry::manglings;
 use super::interfaces::{ANY, write_wrapped};
@@ -182,7 +182,7 @@ pub(crate) fn types(tables: &Tables) -> String {
         }
     }
     write_sentinels(&mut text);
-    write_operators(&mut text);
+    write_assignments(&mut text);
     text.push_str("  abstract interface\n");
     for (name, groups) in CALLBACKS {
         let dummies: Vec<_> = groups.iter().map(|(names, _)| *names).collect();
@@ -205,7 +205,7 @@ pub(crate) fn types(tables: &Tables) -> String {
     }
     text.push_str("contains\n");
     for (_, ty) in HANDLES {
-        write_operator_bodies(&mut text, ty);
+        write_assignment_bodies(&mut text, ty);
     }
     text.push_str("end module mpi_f08_types\n");
     text
@@ -237,6 +237,7 @@ fn write_sentinels(text: &mut String) {
                 "MPI_STATUSES_IGNORE" => ("type(MPI_Status)", "(1)"),
                 _ => (*ty, *shape),
             };
+            let ty = with_attribute(ty, name);
             writeln!(text, "  {ty} :: {name}{shape}").unwrap();
         }
         let names: Vec<_> = variables.iter().map(|variable| variable.1).collect();
@@ -249,42 +250,23 @@ fn write_sentinels(text: &mut String) {
     }
 }
 
-/// Comparison of handles, and their conversion to and from integers.
-fn write_operators(text: &mut String) {
-    for (operator, word) in [
-        ("operator(==)", "equal"),
-        ("operator(/=)", "differ"),
-        ("assignment(=)", ""),
-    ] {
-        writeln!(text, "  interface {operator}").unwrap();
-        for (_, ty) in HANDLES {
-            match word {
-                "" => writeln!(
-                    text,
-                    "    module procedure {ty}_from_integer, {ty}_to_integer"
-                ),
-                word => writeln!(text, "    module procedure {ty}_{word}"),
-            }
-            .unwrap();
-        }
-        text.push_str("  end interface\n");
-    }
+/// Conversion of handles to and from integers. Their comparison is that of `mpi_types`.
+fn write_assignments(text: &mut String) {
+    text.push_str("  interface assignment(=)\n");
     for (_, ty) in HANDLES {
-        for word in ["equal", "differ", "from_integer", "to_integer"] {
-            writeln!(text, "  private :: {ty}_{word}").unwrap();
-        }
-    }
-}
-
-fn write_operator_bodies(text: &mut String, ty: &str) {
-    for (word, operator) in [("equal", "=="), ("differ", "/=")] {
-        write!(
+        writeln!(
             text,
-            "  elemental logical function {ty}_{word}(a, b) result(answer)\n    type({ty}), intent(in) :: a, b\n    \
-             answer = a%MPI_VAL {operator} b%MPI_VAL\n  end function\n"
+            "    module procedure {ty}_from_integer, {ty}_to_integer"
         )
         .unwrap();
     }
+    text.push_str("  end interface\n");
+    for (_, ty) in HANDLES {
+        writeln!(text, "  private :: {ty}_from_integer, {ty}_to_integer").unwrap();
+    }
+}
+
+fn write_assignment_bodies(text: &mut String, ty: &str) {
     for (word, to, from, statement) in [
         (
             "from_integer",

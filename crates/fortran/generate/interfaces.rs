@@ -29,7 +29,7 @@ const WIDTH: usize = 100;
 pub(crate) fn module(tables: &Tables) -> String {
     let mut text = String::from(
         "! The module mpi: interfaces to the library mpifort_abi. Generated.\n\n\
-         module mpi\n  use mpi_constants\n  use mpi_integer_handles\n  use mpi_sentinels\n  use mpi_types, only: MPI_Status\n  \
+         module mpi\n  use mpi_constants\n  use mpi_integer_handles\n  use mpi_sentinels\n  use mpi_types\n  \
          use mpi_sizeof_procedures, only: MPI_SIZEOF, PMPI_SIZEOF\n  implicit none\n  public\n",
     );
     text.push_str(&constants::support());

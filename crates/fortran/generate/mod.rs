@@ -199,6 +199,7 @@ pub(crate) fn sources(tables: &Tables) -> Vec<(&'static str, String)> {
         ("mpi_constants.f90", "", constants::module(tables)),
         ("mpi_types.f90", "", types::generate()),
         ("mpi_sizeof.f90", "", sizeof::generate()),
+        ("mpif_sizeof.f90", "", sizeof::of_header()),
         ("mpi.f90", "", interfaces::module(tables)),
         ("mpi_f08_types.f90", "", f08::types(tables)),
         ("mpi_f08_procedures.f90", "", f08::procedures(tables)),

@@ -1,5 +1,5 @@
-//! MPI_SIZEOF: a procedure for each intrinsic type, kind and rank, which both Fortran modules
-//! share.
+//! MPI_SIZEOF: a procedure for each intrinsic type, kind and rank. Both Fortran modules share those
+//! of a module; the header `mpif.h`, which can use no module, has interfaces of external ones.
 
 use std::fmt::Write;
 
@@ -50,4 +50,69 @@ pub(crate) fn generate() -> String {
          \x20 interface MPI_SIZEOF\n{names}  end interface\n  interface PMPI_SIZEOF\n{names}  end interface\ncontains\n{bodies}\
          end module mpi_sizeof_procedures\n"
     )
+}
+
+/// The highest rank in the header: compilers that are told to follow Fortran 95 or 2003 know none
+/// above it.
+const RANKS_OF_HEADER: usize = 7;
+
+/// Types as the header declares them: kinds by their ranges, for it has no module to name them.
+const TYPES_OF_HEADER: &[(&str, &str)] = &[
+    ("CHARACTER", "CHARACTER(LEN=*)"),
+    ("LOGICAL1", "LOGICAL(KIND=SELECTED_INT_KIND(2))"),
+    ("LOGICAL2", "LOGICAL(KIND=SELECTED_INT_KIND(4))"),
+    ("LOGICAL4", "LOGICAL(KIND=SELECTED_INT_KIND(9))"),
+    ("LOGICAL8", "LOGICAL(KIND=SELECTED_INT_KIND(18))"),
+    ("INTEGER1", "INTEGER(KIND=SELECTED_INT_KIND(2))"),
+    ("INTEGER2", "INTEGER(KIND=SELECTED_INT_KIND(4))"),
+    ("INTEGER4", "INTEGER(KIND=SELECTED_INT_KIND(9))"),
+    ("INTEGER8", "INTEGER(KIND=SELECTED_INT_KIND(18))"),
+    ("REAL4", "REAL(KIND=SELECTED_REAL_KIND(6))"),
+    ("REAL8", "REAL(KIND=SELECTED_REAL_KIND(15))"),
+    ("COMPLEX4", "COMPLEX(KIND=SELECTED_REAL_KIND(6))"),
+    ("COMPLEX8", "COMPLEX(KIND=SELECTED_REAL_KIND(15))"),
+];
+
+/// Head and declarations of the external procedures behind `{prefix}SIZEOF` of the header. Each
+/// prefix has procedures of its own, because Fortran 95 forbids two interfaces of one.
+fn externals(prefix: &str) -> impl Iterator<Item = [String; 4]> {
+    let forms = TYPES_OF_HEADER
+        .iter()
+        .flat_map(|form| (0..=RANKS_OF_HEADER).map(move |rank| (form, rank)));
+    forms.map(move |((word, ty), rank)| {
+        let shape = match rank {
+            0 => String::new(),
+            _ => format!("({})", vec![":"; rank].join(",")),
+        };
+        [
+            format!("SUBROUTINE {prefix}SIZEOF_{word}_{rank}(X,SIZE,IERROR)"),
+            format!("{ty},INTENT(IN)::X{shape}"),
+            "INTEGER,INTENT(OUT)::SIZE".into(),
+            "INTEGER,INTENT(OUT)::IERROR".into(),
+        ]
+    })
+}
+
+/// The interfaces of the header, line by line.
+pub(crate) fn header(mut line: impl FnMut(&str)) {
+    for prefix in ["MPI_", "PMPI_"] {
+        line(&format!("INTERFACE {prefix}SIZEOF"));
+        for external in externals(prefix) {
+            external.iter().for_each(|text| line(text));
+            line("END SUBROUTINE");
+        }
+        line("END INTERFACE");
+    }
+}
+
+/// The procedures to which the header's interfaces lead.
+pub(crate) fn of_header() -> String {
+    let mut text = String::from("! MPI_SIZEOF of mpif.h. Generated.\n\n");
+    for external in ["MPI_", "PMPI_"].into_iter().flat_map(externals) {
+        for line in external {
+            writeln!(text, "{line}").unwrap();
+        }
+        text.push_str("SIZE = storage_size(X) / 8\nIERROR = 0\nEND SUBROUTINE\n\n");
+    }
+    text
 }

@@ -1,8 +1,11 @@
 //! The module `mpi_types`, which both Fortran modules share: the derived types of handles and of a
-//! status.
+//! status, and the comparison of handles.
 
 use super::kinds::HANDLES;
 use std::fmt::Write;
+
+/// Operators, and the ends of the names of their functions.
+const OPERATORS: [(&str, &str); 2] = [("==", "equal"), ("/=", "differ")];
 
 /// The text of the module.
 pub(crate) fn generate() -> String {
@@ -19,8 +22,30 @@ pub(crate) fn generate() -> String {
     }
     text.push_str(
         "  type, bind(C) :: MPI_Status\n    integer :: MPI_SOURCE\n    integer :: MPI_TAG\n    \
-         integer :: MPI_ERROR\n    integer :: MPI_internal(5)\n  end type MPI_Status\n\
-         end module mpi_types\n",
+         integer :: MPI_ERROR\n    integer :: MPI_internal(5)\n  end type MPI_Status\n",
     );
+    for (operator, word) in OPERATORS {
+        writeln!(text, "  interface operator({operator})").unwrap();
+        for (_, ty) in HANDLES {
+            writeln!(text, "    module procedure {ty}_{word}").unwrap();
+        }
+        text.push_str("  end interface\n");
+    }
+    for (_, ty) in HANDLES {
+        writeln!(text, "  private :: {ty}_equal, {ty}_differ").unwrap();
+    }
+    text.push_str("contains\n");
+    for (_, ty) in HANDLES {
+        for (operator, word) in OPERATORS {
+            write!(
+                text,
+                "  elemental logical function {ty}_{word}(a, b) result(answer)\n    \
+                 type({ty}), intent(in) :: a, b\n    \
+                 answer = a%MPI_VAL {operator} b%MPI_VAL\n  end function\n"
+            )
+            .unwrap();
+        }
+    }
+    text.push_str("end module mpi_types\n");
     text
 }

@@ -49,6 +49,11 @@ pub fn windows(bytes: &[u8]) {
     crate::window::fuzzing::run(bytes, limits(&mut Script::new(&[])));
 }
 
+#[cfg(test)]
+pub(crate) fn limits_of_tests() -> Limits {
+    limits(&mut Script::new(&[]))
+}
+
 fn limits(script: &mut Script) -> Limits {
     Limits {
         eager: None,

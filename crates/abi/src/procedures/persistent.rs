@@ -30,7 +30,7 @@ macro_rules! send_inits {
                 // active.
                 let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
                 let mut state = call.rank.lock();
-                let buffer = buffer.buffer(&state)?;
+                let buffer = buffer.of_message(dest).buffer(&state)?;
                 request.set(state.send_init(Mode::$mode, buffer, dest, tag, comm.id())?.0);
                 Ok(())
             }
@@ -60,7 +60,7 @@ pub unsafe fn recv_init(
     // SAFETY: the caller promises the memory of the message whenever the operation is active.
     let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
     let mut state = call.rank.lock();
-    let buffer = buffer.buffer(&state)?;
+    let buffer = buffer.of_message(source).buffer(&state)?;
     request.set(state.receive_init(buffer, source, tag, comm.id())?.0);
     Ok(())
 }

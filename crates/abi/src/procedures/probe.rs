@@ -128,7 +128,12 @@ fn begin(call: &Running, buffer: UserBuffer, message: &mut Message) -> Result<Re
     if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
         call.raise_on(Object::Comm(comm.into()));
     }
-    let buffer = buffer.buffer(&state)?;
+    let peer = if *message == MPI_MESSAGE_NO_PROC {
+        MPI_PROC_NULL
+    } else {
+        MPI_ANY_SOURCE
+    };
+    let buffer = buffer.of_message(peer).buffer(&state)?;
     let id = state.receive_claimed(buffer, message.id())?;
     *message = MPI_MESSAGE_NULL;
     Ok(id)

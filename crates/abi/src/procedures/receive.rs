@@ -24,7 +24,7 @@ pub unsafe fn recv(
     status: Option<Out<Status>>,
 ) -> Done {
     // SAFETY: the caller promises the memory of the message until the call returns.
-    let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
+    let buffer = unsafe { UserBuffer::new(buf, count, datatype) }.of_message(source);
     call.rank
         .receive_then(call.procedure, buffer, source, tag, comm, |received| {
             deliver(call, received, status)
@@ -61,7 +61,7 @@ pub(super) fn begin(
     comm: Comm,
 ) -> Result<RequestId, Error> {
     let mut state = call.rank.lock();
-    let buffer = buffer.buffer(&state)?;
+    let buffer = buffer.of_message(source).buffer(&state)?;
     state.receive(buffer, source, tag, comm.id())
 }
 

@@ -17,8 +17,14 @@ fn blocking(
     tag: c_int,
     comm: Comm,
 ) -> Done {
-    call.rank
-        .send(call.procedure, mode, buffer, dest, tag, comm)
+    call.rank.send(
+        call.procedure,
+        mode,
+        buffer.of_message(dest),
+        dest,
+        tag,
+        comm,
+    )
 }
 
 #[inline(always)]
@@ -32,7 +38,7 @@ fn nonblocking(
     request: Out<Request>,
 ) -> Done {
     let mut state = call.rank.lock();
-    let buffer = buffer.buffer(&state)?;
+    let buffer = buffer.of_message(dest).buffer(&state)?;
     let id = state.send(mode, &buffer, dest, tag, comm.id())?;
     request.set(Request::from(id.0));
     Ok(())

@@ -41,7 +41,7 @@ pub unsafe fn sendrecv(
     };
     let receive = begin(call, incoming, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
-        let buffer = outgoing.buffer(state)?;
+        let buffer = outgoing.of_message(dest).buffer(state)?;
         state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
     })?;
     finish(call, send, receive, status)
@@ -63,7 +63,7 @@ pub unsafe fn sendrecv_replace(
 ) -> Done {
     // SAFETY: the caller promises the memory of the message until the call returns.
     let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
-    let copy = copy_of(call, buffer)?;
+    let copy = copy_of(call, buffer, dest)?;
     let receive = begin(call, buffer, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
         state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
@@ -97,7 +97,7 @@ pub unsafe fn isendrecv(
     };
     let receive = begin(call, incoming, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
-        let buffer = outgoing.buffer(state)?;
+        let buffer = outgoing.of_message(dest).buffer(state)?;
         state.send(Mode::Standard, &buffer, dest, sendtag, comm.id())
     })?;
     both(call, send, receive, request)
@@ -119,7 +119,7 @@ pub unsafe fn isendrecv_replace(
 ) -> Done {
     // SAFETY: the caller promises the memory of the message until the request is complete.
     let buffer = unsafe { UserBuffer::new(buf, count, datatype) };
-    let copy = copy_of(call, buffer)?;
+    let copy = copy_of(call, buffer, dest)?;
     let receive = begin(call, buffer, source, recvtag, comm)?;
     let send = start_send(call, receive, |state| {
         state.send(Mode::Standard, &copy, dest, sendtag, comm.id())
@@ -128,9 +128,9 @@ pub unsafe fn isendrecv_replace(
 }
 
 /// A copy of the data to send, whose place the received message takes.
-fn copy_of(call: &Running, buffer: UserBuffer) -> Result<Buffer, Error> {
+fn copy_of(call: &Running, buffer: UserBuffer, dest: c_int) -> Result<Buffer, Error> {
     let mut state = call.rank.lock();
-    let from = buffer.buffer(&state)?;
+    let from = buffer.of_message(dest).buffer(&state)?;
     let copy = state
         .scratch
         .elements(from.len(), &Predefined::BYTE.into())?

@@ -10,6 +10,10 @@ proptest! {
         let ty = recipe.build().unwrap();
         let mut bytes = Vec::new();
         ty.describe(&mut bytes);
+        prop_assert_eq!(ty.description_len(), bytes.len());
+        let mut written = vec![0; bytes.len()];
+        ty.describe_in(&mut written);
+        prop_assert_eq!(&written, &bytes);
         let other = Type::described(&bytes).unwrap();
         prop_assert_eq!(ty.envelope(), other.envelope());
         prop_assert_eq!((ty.size(), ty.lb(), ty.extent()), (other.size(), other.lb(), other.extent()));
@@ -76,6 +80,15 @@ fn a_described_kind_is_the_same_kind() {
         Type::f90(kind).unwrap().describe(&mut bytes);
         assert_eq!(Type::described(&bytes).unwrap().kind(), Some(kind));
         assert!(Type::described(&bytes[..bytes.len() - 1]).is_none());
+    }
+}
+
+/// What a peer says may be more than any system has.
+#[test]
+fn memory_beyond_the_address_space_is_refused() {
+    assert!(datatype::is_granted(1) && datatype::granted(100).is_some());
+    for bytes in [1 << 60, 1 << 62, usize::MAX] {
+        assert!(!datatype::is_granted(bytes) && datatype::granted(bytes).is_none());
     }
 }
 

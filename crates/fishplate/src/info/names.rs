@@ -1,6 +1,7 @@
 //! The MPI names that a program imports: those that work, those that do not yet, and those that no
 //! standard has.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -77,7 +78,7 @@ impl Names {
     /// supported are only counted.
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let row = |(state, names): (&State, &BTreeSet<String>)| {
-            let list: Vec<&str> = names.iter().map(String::as_str).collect();
+            let list: Vec<_> = names.iter().map(|name| readable(name)).collect();
             let list = match state {
                 State::Supported => String::new(),
                 _ => list.join(" "),
@@ -87,6 +88,14 @@ impl Names {
         self.0.iter().map(row).collect()
     }
 
+    /// The names of C++ bindings that no library has which would be used.
+    pub(super) fn absent_of_cxx(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let absent = self.0.get(&State::Absent).into_iter().flatten();
+        absent
+            .filter(|name| name.starts_with("_Z"))
+            .map(|name| readable(name))
+    }
+
     pub(super) fn list(&self) -> Vec<Value> {
         let names = self.0.iter().flat_map(|(state, names)| {
             let (key, work) = state.key();
@@ -94,6 +103,38 @@ impl Names {
             names.iter().map(of_name)
         });
         names.collect()
+    }
+}
+
+/// A name for people: of one of C++, the classes and the name of the function.
+fn readable(name: &str) -> Cow<'_, str> {
+    let Some(mangled) = name.strip_prefix("_Z") else {
+        return Cow::Borrowed(name);
+    };
+    let (before, nested) = mangled.split_once('N').unwrap_or_default();
+    let mut rest = nested.trim_start_matches(|letter| "rVKRO".contains(letter));
+    let mut parts = Vec::new();
+    // Each part has its length before it; the types of the arguments follow.
+    while let Some(digits) = rest.find(|letter: char| !letter.is_ascii_digit())
+        && let Ok(length) = rest[..digits].parse::<usize>()
+        && let Some(part) = rest.get(digits..digits.saturating_add(length))
+    {
+        parts.push(part);
+        rest = &rest[digits + length..];
+    }
+    let end = match (rest.get(..2), parts.last()) {
+        (Some("C1" | "C2"), Some(class)) => format!("::{class}"),
+        (Some("D0" | "D1" | "D2"), Some(class)) => format!("::~{class}"),
+        _ => String::new(),
+    };
+    let table = match before {
+        "TV" | "TT" => "vtable of ",
+        "TI" | "TS" => "type of ",
+        _ => "",
+    };
+    match parts.is_empty() {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("{table}{}{end}", parts.join("::"))),
     }
 }
 
@@ -166,6 +207,39 @@ mod tests {
         assert_eq!(known.len(), 674);
         assert_eq!(known["MPI_Send_c"], "works");
         assert_eq!(known["MPI_Attr_get"], "works=Comm_get_attr");
+    }
+
+    #[test]
+    fn names_of_cxx_are_readable() {
+        for (name, shown) in [
+            ("MPI_Send", "MPI_Send"),
+            (
+                "_ZN3MPI4Comm17Create_errhandlerEPFvRS0_PizE",
+                "MPI::Comm::Create_errhandler",
+            ),
+            ("_ZNK3MPI8Datatype8Get_sizeEv", "MPI::Datatype::Get_size"),
+            ("_ZN3MPI4CommC2Ev", "MPI::Comm::Comm"),
+            ("_ZN3MPI4CommD1Ev", "MPI::Comm::~Comm"),
+            ("_ZTVN3MPI4CommE", "vtable of MPI::Comm"),
+            ("_ZN3MPI99x", "MPI"),
+            ("_ZN99999999999999999999", "_ZN99999999999999999999"),
+            ("_Z", "_Z"),
+        ] {
+            assert_eq!(readable(name), shown);
+        }
+    }
+
+    #[test]
+    fn a_function_of_cxx_that_no_library_has_is_absent() {
+        let imported = ["_ZN3MPI4CommC2Ev", "_ZN3MPI4Comm5CloneEv", "MPIX_Absent"];
+        let imports = [("program".into(), imported.map(str::to_string).to_vec())];
+        let exported = BTreeSet::from([imported[0].to_string()]);
+        let names = Names::sort(&imports, &exported, &BTreeSet::new());
+        assert_eq!(
+            names.absent_of_cxx().collect::<Vec<_>>(),
+            ["MPI::Comm::Clone"]
+        );
+        assert_eq!(names.count(), 3);
     }
 
     #[test]

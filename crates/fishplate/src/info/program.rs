@@ -92,6 +92,17 @@ impl<'a> ProgramMpi<'a> {
             "several ranks",
             runs.map_or("yes".into(), |why| format!("no: {why}")),
         ));
+        let of_cxx: Vec<_> = self.names.absent_of_cxx().collect();
+        if !of_cxx.is_empty() {
+            let (number, list) = (of_cxx.len(), of_cxx.join(" "));
+            facts.push((
+                "C++ bindings",
+                format!(
+                    "{number} of the names that the program needs are not there: {list}; a call of one ends the program with \
+                     `symbol lookup error`, or its start with binding at once (LD_BIND_NOW)"
+                ),
+            ));
+        }
         if !needs.absent.is_empty() {
             facts.push(("libraries not found", needs.absent.join(" ")));
         }

@@ -16,6 +16,19 @@ pub(crate) fn choice(buffer: *mut c_void) -> *mut c_void {
     }
 }
 
+/// Gives the program the address of its own variable where C has the address that stands for an
+/// automatic buffer: it compares that with `c_loc(MPI_BUFFER_AUTOMATIC)` (MPI 5.0 §3.6).
+///
+/// # Safety
+/// The address is that of a pointer.
+pub(crate) unsafe fn detached(buffer: *mut *mut c_void) {
+    // SAFETY: promised.
+    let buffer = unsafe { &mut *buffer };
+    if *buffer == AUTOMATIC {
+        *buffer = without_provenance_mut(commons::automatic());
+    }
+}
+
 /// Whether a choice buffer is certainly none of the variables.
 #[inline(always)]
 pub(crate) fn is_memory(buffer: *mut c_void) -> bool {

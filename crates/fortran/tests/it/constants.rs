@@ -37,6 +37,44 @@ fn the_constants_of_the_header_are_those_of_the_module() {
     assert_eq!((lines.len(), digest(&lines)), CONSTANTS);
 }
 
+/// `c_loc` must be applicable to the variable in every form of Fortran (MPI 5.0 §3.6).
+#[test]
+fn the_variable_of_an_automatic_buffer_is_a_target() {
+    for (file, line) in [
+        (
+            "mpi_constants.f90",
+            "  integer, target :: MPI_BUFFER_AUTOMATIC",
+        ),
+        (
+            "mpi_f08_types.f90",
+            "  INTEGER, TARGET :: MPI_BUFFER_AUTOMATIC",
+        ),
+        ("mpif.h", "      TARGET MPI_BUFFER_AUTOMATIC"),
+    ] {
+        assert!(source(file).lines().any(|other| other == line), "{file}");
+    }
+}
+
+/// The module `mpi` has the types of handles with their comparison (MPI 5.0 §19.1.3).
+#[test]
+fn both_modules_have_the_types_of_handles() {
+    let types = source("mpi_types.f90");
+    for class in
+        "Comm Datatype Errhandler File Group Info Message Op Request Session Win".split(' ')
+    {
+        for wanted in [
+            format!("  type, bind(C) :: MPI_{class}\n    integer :: MPI_VAL\n"),
+            format!("    module procedure MPI_{class}_equal\n"),
+            format!("    module procedure MPI_{class}_differ\n"),
+        ] {
+            assert!(types.contains(&wanted), "{wanted}");
+        }
+    }
+    for module in ["mpi.f90", "mpi_f08_types.f90"] {
+        assert!(source(module).contains("  use mpi_types\n"), "{module}");
+    }
+}
+
 #[test]
 fn the_header_is_valid_in_fixed_and_in_free_form() {
     for line in source("mpif.h").lines() {

@@ -7,6 +7,7 @@ mod generate;
 mod constants;
 mod f08;
 mod interfaces;
+mod sizeof;
 
 use generate::Tables;
 use std::fs;

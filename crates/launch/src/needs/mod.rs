@@ -240,7 +240,8 @@ fn mpi_names(file: &Path) -> Option<Symbols> {
     const BEGINNINGS: [&[u8]; 8] = [
         b"MPI_", b"PMPI_", b"MPIX_", b"PMPIX_", b"mpi_", b"pmpi_", b"ompi_", b"OMPI_",
     ];
-    let is_mpi = |name: &[u8]| BEGINNINGS.iter().any(|start| name.starts_with(start));
+    let is_mpi =
+        |name: &[u8]| BEGINNINGS.iter().any(|start| name.starts_with(start)) || is_of_cxx(name);
     let mut names = symbols_in(&File::open(file).ok()?, is_mpi);
     for list in [&mut names.imported, &mut names.defined] {
         for name in list.iter_mut() {
@@ -250,6 +251,22 @@ fn mpi_names(file: &Path) -> Option<Symbols> {
         list.dedup();
     }
     Some(names)
+}
+
+/// Whether a mangled name is one of the namespace MPI, in which C++ bindings have all of theirs: a
+/// function, an object, or a table of a class.
+fn is_of_cxx(name: &[u8]) -> bool {
+    const TABLES: [&[u8]; 5] = [b"TV", b"TI", b"TS", b"TT", b"GV"];
+    let Some(rest) = name.strip_prefix(b"_Z") else {
+        return false;
+    };
+    let mut tables = TABLES.iter();
+    let nested = tables.find_map(|table| rest.strip_prefix(*table));
+    let Some(rest) = nested.unwrap_or(rest).strip_prefix(b"N") else {
+        return false;
+    };
+    let qualifiers = rest.iter().take_while(|byte| b"rVKRO".contains(byte));
+    rest[qualifiers.count()..].starts_with(b"3MPI")
 }
 
 #[cfg(test)]
@@ -283,6 +300,25 @@ mod tests {
     }
 
     const ORIGIN: Option<&str> = Some("$ORIGIN");
+
+    #[test]
+    fn names_of_the_namespace_mpi_are_those_of_cxx_bindings() {
+        for (name, is_one) in [
+            ("_ZN3MPI4Comm17Create_errhandlerEPFvRS0_PizE", true),
+            ("_ZNK3MPI8Datatype11Get_contentsEiiiPiPlPS0_", true),
+            ("_ZTVN3MPI4CommE", true),
+            ("_ZN3MPI10COMM_WORLDE", true),
+            // An argument of MPI makes no function of MPI, nor does a longer name.
+            ("_Z4sendRN3MPI4CommE", false),
+            ("_ZN4MPIX4CommE", false),
+            ("_ZN3app3MPIE", false),
+            ("_ZN", false),
+            ("_Z", false),
+            ("MPI_Init", false),
+        ] {
+            assert_eq!(is_of_cxx(name.as_bytes()), is_one, "{name}");
+        }
+    }
 
     #[test]
     fn a_library_that_a_library_needs_counts() {

@@ -217,12 +217,12 @@ impl Window {
             // Operations are applied in order, so what this one returns answers for those before
             // it; data that follow on a way of their own may still come.
             Some(Data::Returned(_)) => known.is_dirty &= known.has_long,
-            None => known.is_dirty = true,
+            // The operations behind a description wait for it.
+            Some(Data::Description(_)) | None => known.is_dirty = true,
         }
         let number = known.first_local + known.locals.len() as u64;
-        if data.is_some()
-            && let Some(local) = known.locals.back_mut()
-        {
+        let is_programs = data.as_ref().is_some_and(Data::is_programs);
+        if is_programs && let Some(local) = known.locals.back_mut() {
             local.queued += 1;
         }
         let data = data.map(|data| (data, number.wrapping_sub(1)));
@@ -242,25 +242,21 @@ impl Window {
         ty: &Type,
         data: &[Buffer],
     ) -> Result<Carried> {
-        let target = self.targets.entry(target).or_default();
+        let known = self.targets.entry(target).or_default();
         let mut description = Vec::new();
-        if target
-            .last_type
-            .as_ref()
-            .is_some_and(|last| is_same(last, ty))
-        {
+        let is_same = |last: &Type| is_same(last, ty);
+        if known.last_type.as_ref().is_some_and(is_same) {
             head.flags |= SAME_TYPE;
         } else {
-            ty.describe(&mut description);
-            if description.len() > DESCRIPTION {
-                let detail = format!(
-                    "the description of the target's datatype has {} bytes; at most {DESCRIPTION} \
-                     can travel: use fewer blocks",
-                    description.len()
-                );
-                return Err(Error::new(Class::TYPE, detail));
+            let len = ty.description_len();
+            if len > DESCRIPTION {
+                self.describe(target, ty, len)?;
+                head.flags |= SAME_TYPE;
+            } else {
+                description.reserve_exact(len);
+                ty.describe(&mut description);
+                known.last_type = Some(ty.clone());
             }
-            target.last_type = Some(ty.clone());
         }
         head.description = description.len() as u32;
         let before = HEAD + description.len();
@@ -284,6 +280,27 @@ impl Window {
             at += data.len();
         }
         Ok(Carried::Long(room))
+    }
+
+    /// Queues a description that is a message of its own, for the operations behind it.
+    #[cold]
+    fn describe(&mut self, target: u32, ty: &Type, len: usize) -> Result<()> {
+        let memory = datatype::granted(len).ok_or_else(|| {
+            let detail = format!(
+                "the system refuses {len} bytes for the description of the target's datatype; see \
+                 the limits of the process (ulimit -v), or use fewer blocks"
+            );
+            Error::new(Class::NO_MEM, detail)
+        })?;
+        memory.with_dense_mut(0, len, |bytes| ty.describe_in(bytes));
+        let head = Head {
+            len: len as u64,
+            ..Head::of(Kind::Describe)
+        };
+        let bytes = Carried::Short(head.encode().into());
+        self.push(target, bytes, Some(Data::Description(memory)));
+        self.targets.entry(target).or_default().last_type = Some(ty.clone());
+        Ok(())
     }
 
     /// Queues a message of synchronisation.
@@ -445,7 +462,14 @@ impl Window {
             let key = self.data_key(self.core.rank as u32, FOLLOWING);
             transfer = ports.send(from, peer, key)?.map(|id| (id, 0));
         }
-        if let Some((_, number)) = outgoing.data
+        if let Some((Data::Description(from), _)) = &outgoing.data
+            && sent.is_ok()
+        {
+            let key = self.data_key(self.core.rank as u32, FOLLOWING);
+            ports.send_from_library(from, peer, key)?;
+        }
+        if let Some((data, number)) = &outgoing.data
+            && data.is_programs()
             && let Some(known) = self.targets.get_mut(&target)
             && let Some(at) = number.checked_sub(known.first_local)
             && let Some(local) = known.locals.get_mut(at as usize)
@@ -476,6 +500,9 @@ impl Window {
             Answer::Post => *self.posts.entry(from).or_default() += 1,
             Answer::Granted => known.is_granted = true,
             Answer::Failed(error) => {
+                // It may be the type that the target could not take: the next operation brings it
+                // anew, when there may be more memory.
+                known.last_type = None;
                 let detail = format!("at rank {from} of the window: {}", error.detail);
                 self.failure.get_or_insert(Error::new(error.class, detail));
             }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use datatype::{Buffer, Type};
 
 use super::keys::Shortest;
-use crate::Class;
 use crate::request::RequestId;
+use crate::{Class, Error};
 
 /// A target of this rank's operations.
 #[derive(Default)]
@@ -62,12 +62,21 @@ pub(super) enum Carried {
     Long(Buffer),
 }
 
-/// Memory of the program that a message is about.
+/// Memory that a message is about: that of the program but for a description.
 pub(super) enum Data {
     /// It is sent behind the message.
     Following(Buffer),
+    /// The description of a type, which is sent behind the message.
+    Description(Buffer),
     /// It receives what the operation returns.
     Returned(Buffer),
+}
+
+impl Data {
+    /// It belongs to the program, which waits for the end of its use.
+    pub(super) fn is_programs(&self) -> bool {
+        !matches!(self, Data::Description(_))
+    }
 }
 
 /// An operation that is not complete at its origin: its memory is in use.
@@ -109,7 +118,7 @@ pub(super) struct Origin {
     pub(super) processed: u64,
     pub(super) acknowledged: u64,
     /// The type of the last operation.
-    pub(super) last_type: Option<Type>,
+    pub(super) last_type: LastType,
     /// Receives of long puts.
     pub(super) arriving: Vec<RequestId>,
     /// Sends of returned data from the window's memory.
@@ -117,10 +126,35 @@ pub(super) struct Origin {
 }
 
 impl Origin {
+    /// A description of it is being received.
+    pub(super) fn is_described(&self) -> bool {
+        matches!(self.last_type, LastType::Coming(..))
+    }
+
     /// No operation of it is under way.
     pub(super) fn is_resting(&self) -> bool {
-        self.queue.is_empty() && self.arriving.is_empty() && self.returning.is_empty()
+        self.queue.is_empty()
+            && self.arriving.is_empty()
+            && self.returning.is_empty()
+            && !self.is_described()
     }
+}
+
+/// The type of the last operation of an origin, which further ones may take.
+#[derive(Default)]
+pub(super) enum LastType {
+    /// There was no operation.
+    #[default]
+    None,
+    Known(Type),
+    /// Its description is being received, into this memory.
+    Coming(RequestId, Buffer),
+    /// It cannot be known here.
+    Refused(Error),
+    /// The bytes were no description.
+    Unreadable,
+    /// Its description has not come whole: the origin is lost.
+    Lost,
 }
 
 /// A message in the stream of operations.

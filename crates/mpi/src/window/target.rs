@@ -7,6 +7,7 @@
 //! - an operation other than a long put waits until the long puts of its origin before it have
 //!   arrived. By the standard a flush alone must do so, but programs get what they have put
 //!   after a local flush;
+//! - an operation waits for the description of its type, and fails where that has no memory here;
 //! - the answer to a flush leaves once every operation before it is applied;
 //! - returned data leave once their operation is applied, so they answer for it.
 
@@ -16,7 +17,7 @@ use datatype::{Buffer, Op, Type, reduce};
 use super::locks::LockKind;
 use super::messages::*;
 use super::operation::{compares, operand};
-use super::peers::{Incoming, Origin};
+use super::peers::{Incoming, LastType, Origin};
 use super::{Ports, Window, nonsense};
 use crate::p2p::Taken;
 use crate::request::RequestId;
@@ -51,7 +52,7 @@ impl Window {
     pub(super) fn is_idle(&mut self, ports: &mut Ports) -> bool {
         self.origins.values_mut().all(|origin| {
             origin.end_transfers(ports);
-            origin.arriving.is_empty() && origin.returning.is_empty()
+            origin.arriving.is_empty() && origin.returning.is_empty() && !origin.is_described()
         })
     }
 
@@ -175,7 +176,8 @@ impl Window {
             Kind::Unlock | Kind::Flush | Kind::Complete => {
                 origin.end_transfers(ports);
                 // Data that return are read from this rank's memory, which changes afterwards.
-                if !origin.arriving.is_empty() || !origin.returning.is_empty() {
+                let is_open = !origin.arriving.is_empty() || !origin.returning.is_empty();
+                if is_open || origin.is_described() {
                     return Ok(false);
                 }
                 let processed = self.count(from);
@@ -191,23 +193,77 @@ impl Window {
                 }
                 self.answer(ports, from, &Answer::Synced(processed));
             }
-            kind => {
-                if kind != Kind::LongPut && !origin.arriving.is_empty() {
+            Kind::Describe => {
+                if origin.is_described() {
                     origin.end_transfers(ports);
-                    if !origin.arriving.is_empty() {
+                    if origin.is_described() {
                         return Ok(false);
                     }
                 }
-                if head.flags & SAME_TYPE == 0 {
-                    let ty = Type::described(description).ok_or_else(unreadable)?;
-                    origin.last_type = Some(ty);
-                }
-                let ty = origin.last_type.clone().ok_or_else(unreadable)?;
                 self.count(from);
-                self.access(ports, from, (&head, &ty, data))?;
+                self.take_description(ports, from, head.len)?;
             }
+            _ => return self.operate(ports, from, (&head, description, data)),
         }
         Ok(true)
+    }
+
+    /// Applies an operation. False: it must wait.
+    fn operate(
+        &mut self,
+        ports: &mut Ports,
+        from: u32,
+        (head, description, data): (&Head, &[u8], &[u8]),
+    ) -> Result<bool> {
+        let unreadable = || nonsense(from, "an operation that cannot be read");
+        let origin = self.origins.entry(from).or_default();
+        let waits = |origin: &Origin| {
+            head.kind != Kind::LongPut && !origin.arriving.is_empty() || origin.is_described()
+        };
+        if waits(origin) {
+            origin.end_transfers(ports);
+            if waits(origin) {
+                return Ok(false);
+            }
+        }
+        if head.flags & SAME_TYPE == 0 {
+            let ty = Type::described(description).ok_or_else(unreadable)?;
+            origin.last_type = LastType::Known(ty);
+        }
+        match &origin.last_type {
+            LastType::Known(ty) => {
+                let ty = ty.clone();
+                self.count(from);
+                self.access(ports, from, (head, &ty, data))?;
+            }
+            LastType::Refused(error) => {
+                let error = error.clone();
+                self.count(from);
+                self.refuse(ports, from, head, error)?;
+            }
+            LastType::Lost => {
+                self.count(from);
+            }
+            _ => return Err(unreadable()),
+        }
+        Ok(true)
+    }
+
+    /// Receives a description that is a message of its own, if there is memory for it.
+    #[cold]
+    fn take_description(&mut self, ports: &mut Ports, from: u32, len: u64) -> Result<()> {
+        let memory = usize::try_from(len).ok().and_then(datatype::granted);
+        let key = self.data_key(from, FOLLOWING);
+        let last_type = match memory {
+            Some(memory) => LastType::Coming(ports.receive(memory.clone(), key)?, memory),
+            None => {
+                // The bytes come all the same.
+                self.arrive(ports, from, Buffer::empty())?;
+                LastType::Refused(too_large(len))
+            }
+        };
+        self.origins.entry(from).or_default().last_type = last_type;
+        Ok(())
     }
 
     /// Counts a message as processed; the number of all.
@@ -232,6 +288,11 @@ impl Window {
         let Err(error) = done else {
             return Ok(());
         };
+        self.refuse(ports, from, head, error)
+    }
+
+    /// Tells an origin why an operation is impossible.
+    fn refuse(&mut self, ports: &mut Ports, from: u32, head: &Head, error: Error) -> Result<()> {
         if error.class == Class::INTERN || error.is_loss() {
             return Err(error);
         }
@@ -334,7 +395,41 @@ impl Origin {
         let mut is_open = |id: &RequestId| matches!(requests.take(*id), Ok(None));
         self.arriving.retain(&mut is_open);
         self.returning.retain(&mut is_open);
+        if self.is_described() {
+            self.end_description(ports);
+        }
     }
+
+    /// Makes the type whose description has come.
+    #[cold]
+    fn end_description(&mut self, ports: &mut Ports) {
+        let LastType::Coming(id, memory) = &self.last_type else {
+            return;
+        };
+        let (len, needed) = (memory.len() as u64, memory.len().saturating_mul(MADE));
+        self.last_type = match ports.messages.requests.take(*id) {
+            Ok(None) => return,
+            Ok(Some(status)) if status.error == Class::SUCCESS && status.bytes == len => {
+                if datatype::is_granted(needed) {
+                    let made = memory.with_dense(0, memory.len(), Type::described);
+                    made.flatten().map_or(LastType::Unreadable, LastType::Known)
+                } else {
+                    LastType::Refused(too_large(len))
+                }
+            }
+            _ => LastType::Lost,
+        };
+    }
+}
+
+/// The error of an operation whose type takes more memory than there is.
+#[cold]
+fn too_large(len: u64) -> Error {
+    let detail = format!(
+        "the system refuses memory for the target's datatype, whose description has {len} bytes; \
+         see the limits of this rank's process (ulimit -v), or use fewer blocks"
+    );
+    Error::new(Class::NO_MEM, detail)
 }
 
 /// The part of a place that a message is about.

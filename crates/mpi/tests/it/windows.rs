@@ -1005,3 +1005,57 @@ fn an_epoch_ends_behind_what_devices_move() {
         free(rank, win);
     });
 }
+
+/// Blocks of a type whose description is too long for an operation.
+const BLOCKS: usize = 300_000;
+
+/// `blocks` blocks of a byte, two bytes apart.
+fn comb(blocks: usize) -> Type {
+    let places: Vec<i64> = (0..blocks as i64).map(|at| 2 * at).collect();
+    Type::indexed_block(1, &places, &Predefined::BYTE.into()).unwrap()
+}
+
+/// Blocks that are empty but for the first and the last: few data, and as long a description.
+fn ends(blocks: usize) -> Type {
+    let places: Vec<i64> = (0..blocks as i64).collect();
+    let mut lengths = vec![0; blocks];
+    (lengths[0], lengths[blocks - 1]) = (1, 1);
+    Type::indexed(&lengths, &places, &LONG.into()).unwrap()
+}
+
+#[test]
+fn types_of_many_blocks_reach_the_target() {
+    run(2, |rank| {
+        let (me, _) = me(rank);
+        let peer = 1 - me;
+        let mut memory = vec![0; 8 * BLOCKS];
+        let win = window(rank, &mut memory, 1);
+        let (comb, ends) = (comb(BLOCKS), ends(BLOCKS));
+        let data = pattern(BLOCKS, rank.rank());
+        let mut got = vec![0; BLOCKS];
+        fence(rank, win);
+        // A long put, and a get of the same type behind it; then another type of that kind, and
+        // the first one again.
+        put(rank, win, &data, place(peer, 0, 1, comb.clone())).unwrap();
+        get(rank, win, &mut got, place(peer, 0, 1, comb.clone())).unwrap();
+        fence(rank, win);
+        assert!(got == data);
+        let mut values = [5, 7];
+        let at = || place(peer, 0, 1, ends.clone());
+        accumulate(rank, win, &mut values, Op::Replace, at()).unwrap();
+        accumulate(rank, win, &mut values, Op::Sum, at()).unwrap();
+        let mut both = [0; 16];
+        get(rank, win, &mut both, at()).unwrap();
+        got.fill(0);
+        get(rank, win, &mut got, place(peer, 0, 1, comb.clone())).unwrap();
+        // A short description behind long ones.
+        let mut first = [0; 8];
+        get(rank, win, &mut first, place(peer, 0, 1, LONG)).unwrap();
+        fence(rank, win);
+        assert_eq!(longs(&both), [10, 14]);
+        assert_eq!(longs(&first), [10]);
+        assert!(got[4..] == data[4..]);
+        free(rank, win);
+        assert_eq!(longs(&memory[8 * BLOCKS - 8..]), [14]);
+    });
+}
