@@ -13,8 +13,10 @@ use conditions::{Disturbances, Moment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use results::Console;
+use tempfile::TempDir;
 
 use crate::ffi;
+use crate::file_folder;
 use crate::library::Library;
 use crate::memory::PairMemory;
 use crate::message::{RankConditions, Sample, Start, WorkerMessage};
@@ -199,7 +201,13 @@ impl Job<'_> {
     }
 
     fn start(&self) -> Result<Running> {
-        let plan = serde_json::to_string(self.plan)?;
+        let folder = (self.plan.benchmark.family() == Family::File).then(file_folder::new);
+        let folder = folder.transpose()?;
+        let plan = WorkerPlan {
+            folder: folder.as_ref().map(|folder| folder.path().to_owned()),
+            ..self.plan.clone()
+        };
+        let plan = serde_json::to_string(&plan).context("the plan of the job")?;
         let mut command = self.library.launcher.command(self.ranks);
         command
             .arg(self.command)
@@ -214,7 +222,10 @@ impl Job<'_> {
         ffi::end_with_parent(&mut command);
         command
             .spawn()
-            .map(|child| Running { child })
+            .map(|child| Running {
+                child,
+                _folder: folder,
+            })
             .context("cannot start the launcher")
     }
 
@@ -251,6 +262,8 @@ fn quote(words: &[String]) -> String {
 /// A running launcher. It is ended when this value is dropped.
 struct Running {
     child: Child,
+    /// The folder for files, removed after the end.
+    _folder: Option<TempDir>,
 }
 
 impl Running {

@@ -3,9 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +17,8 @@ use conditions::Moment;
 use launch::below;
 use model::compute_trace::ComputeTrace;
 use profile::{Differences, Summary};
+use results::MemoryFile;
 use results::console::Console;
-use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::bounds::Ideal;
 use crate::estimate::{self, RunCost};
@@ -479,27 +478,6 @@ fn reason(said: &str) -> String {
         .chain(others)
         .collect::<Vec<&str>>()
         .join("; ")
-}
-
-/// A file in memory that jobs open by its path, so that nothing is left behind however this process
-/// ends.
-pub(crate) struct MemoryFile(pub(crate) File);
-
-impl MemoryFile {
-    pub(crate) fn new() -> Result<MemoryFile> {
-        let made = memfd_create("fishplate-compare", MemfdFlags::CLOEXEC);
-        let made = made.context("cannot create a file in memory for a job")?;
-        Ok(MemoryFile(File::from(made)))
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        let (process, number) = (std::process::id(), self.0.as_raw_fd());
-        format!("/proc/{process}/fd/{number}").into()
-    }
-
-    fn text(&self) -> Result<String> {
-        fs::read_to_string(self.path()).context("cannot read what a job has written")
-    }
 }
 
 #[cfg(test)]

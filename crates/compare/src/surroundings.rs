@@ -11,9 +11,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
+use results::MemoryFile;
 use rustix::fs::fstat;
-
-use crate::jobs::MemoryFile;
 
 /// The longest standard input that is kept for the runs, in bytes.
 const LONGEST: u64 = 256 << 20;
