@@ -69,7 +69,7 @@ class World:
 def prepare(prefix: Path, work: Path, options) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
-    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "conflicts", "crowd", "polls", "threads_compute", "ending", "place", "clocks", "disk", "inside")}
+    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "conflicts", "crowd", "polls", "threads_compute", "ending", "place", "clocks", "disk", "inside", "large_window")}
     if platform.machine() == "x86_64":
         programs[HERE / "counter.c"] = mpicc
     programs |= {HERE / "refuse.c": ["cc", "-O1"]}

@@ -1,8 +1,9 @@
 //! The folder for the file of a file benchmark, which no other user can enter: nobody can plant a
 //! link or a file at the name that the ranks open.
 //!
-//! The driver makes it, with a random name, and removes it with all that a failed job has left in
-//! it. On a host that does not share the driver's temporary folder, the ranks make one of this name.
+//! The driver makes it, with a random name, and removes it with all that a failed job has left
+//! there. On a host that does not share the driver's temporary folder, the ranks make one of this
+//! name.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::ErrorKind;

@@ -7,9 +7,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use memmap2::MmapMut;
+use nix::sys::resource::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
 use crate::ffi::Mpi;
@@ -151,6 +152,24 @@ impl Accesses<'_> {
         self.access.offset(size, call, own)
     }
 
+    /// A write beyond the limit on file sizes is an error of the library, which does not name it.
+    fn check_limit(&self, size: usize) -> Result<()> {
+        let (access, ranks) = (self.access, self.mpi.size());
+        let files = if access.pattern == Pattern::Easy {
+            ranks
+        } else {
+            1
+        };
+        let bytes = (access.calls(size) * access.bytes(size) * ranks / files) as u64;
+        let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+        if bytes > limit {
+            bail!(
+                "the file gets {bytes} bytes, and the limit on file sizes (`ulimit -f`) is {limit} bytes: raise it"
+            );
+        }
+        Ok(())
+    }
+
     fn file(&self) -> Result<&OpenFile<'_>> {
         self.file.as_ref().context("no file is open")
     }
@@ -175,6 +194,7 @@ impl Iteration for Accesses<'_> {
         if pattern == Pattern::Tile {
             file.interleave(size)?;
         }
+        self.check_limit(size)?;
         self.call = 0;
         let (bytes, rank) = (self.access.bytes(size), self.mpi.rank());
         for call in 0..self.access.calls(size) {

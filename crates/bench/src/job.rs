@@ -140,7 +140,7 @@ impl Job<'_> {
     fn try_run(&self, console: &mut Console) -> Result<JobOutcome> {
         let begin = Instant::now();
         let mut running = self.start()?;
-        let events = running.events();
+        let events = running.events()?;
         let mut outcome = JobOutcome::default();
         let mut faults = Vec::new();
         let mut words = Vec::new();
@@ -268,15 +268,15 @@ struct Running {
 
 impl Running {
     /// The lines of both output streams. The reading threads end with the streams.
-    fn events(&mut self) -> Receiver<Event> {
+    fn events(&mut self) -> Result<Receiver<Event>> {
         let (sender, receiver) = channel();
         if let Some(out) = self.child.stdout.take() {
-            forward(out, sender.clone(), Event::Out);
+            forward(out, sender.clone(), Event::Out)?;
         }
         if let Some(err) = self.child.stderr.take() {
-            forward(err, sender, Event::Err);
+            forward(err, sender, Event::Err)?;
         }
-        receiver
+        Ok(receiver)
     }
 
     fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
@@ -316,8 +316,8 @@ fn forward(
     stream: impl Read + Send + 'static,
     sender: Sender<Event>,
     event: impl Fn(String) -> Event + Send + 'static,
-) {
-    thread::spawn(move || {
+) -> Result<()> {
+    let reads = move || {
         let mut lines = BufReader::new(stream);
         let mut line = Vec::new();
         while let Ok(1..) = lines.read_until(b'\n', &mut line) {
@@ -328,7 +328,10 @@ fn forward(
             }
         }
         let _ = sender.send(Event::Closed);
-    });
+    };
+    let thread = thread::Builder::new().spawn(reads);
+    thread.context("cannot start a thread")?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -349,14 +348,16 @@ impl Runner {
         thread::scope(|scope| -> Result<()> {
             for _ in 0..at_once {
                 let done = done.clone();
-                scope.spawn(move || {
+                let replays = move || {
                     while let Some(task) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
                         // The receiver is gone once a replay could not be started.
                         if done.send((*task, jobs.replay(task))).is_err() {
                             return;
                         }
                     }
-                });
+                };
+                let thread = thread::Builder::new().spawn_scoped(scope, replays);
+                thread.context("cannot start a thread")?;
             }
             drop(done);
             for (task, outcome) in outcomes {

@@ -31,7 +31,7 @@ impl Input {
             return Ok(Input::default());
         }
         let (done, read) = mpsc::channel();
-        thread::spawn(move || {
+        let reads = move || {
             let mut bytes = Vec::new();
             let taken = std::io::stdin()
                 .lock()
@@ -39,7 +39,9 @@ impl Input {
                 .read_to_end(&mut bytes);
             // The receiver waits for the answer, however long.
             let _ = done.send(taken.map(|_| bytes));
-        });
+        };
+        let thread = thread::Builder::new().spawn(reads);
+        thread.context("cannot start a thread")?;
         let taken = match read.recv_timeout(PATIENCE) {
             Err(RecvTimeoutError::Timeout) => {
                 waits();

@@ -458,10 +458,16 @@ fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static 
         (pmi::SECRET_FD, pmi::secret_file(secret)?),
     ];
     if let Some(machine) = &options.machine {
-        files.push((pmi::SCENE_FD, memory("fishplate-scene", &machine.scene)?));
+        files.push((
+            pmi::SCENE_FD,
+            memory_file::with_contents("fishplate-scene", &machine.scene)?,
+        ));
         files.push((pmi::WORLD_FD, machine.world.try_clone()?));
         if let Some(computed) = &machine.computed {
-            files.push((pmi::COMPUTED_FD, memory("fishplate-computed", computed)?));
+            files.push((
+                pmi::COMPUTED_FD,
+                memory_file::with_contents("fishplate-computed", computed)?,
+            ));
         }
     }
     if let Some(profile) = &options.profile {
@@ -471,14 +477,6 @@ fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static 
         fcntl_setfd(file, FdFlags::CLOEXEC)?;
     }
     Ok(files)
-}
-
-/// A memory file with these contents.
-fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = File::from(file);
-    file.write_all(contents)?;
-    Ok(file.into())
 }
 
 const CORES: &str = "FISHPLATE_CORES";

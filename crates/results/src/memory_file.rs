@@ -5,7 +5,6 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use rustix::fs::{MemfdFlags, memfd_create};
 
 /// A file in memory that jobs open by its path. So no other user can plant a file or a link in its
 /// place, and nothing is left behind however this process ends.
@@ -18,7 +17,7 @@ impl MemoryFile {
     /// # Errors
     /// The system makes no file, or no descriptor is free.
     pub fn new() -> Result<MemoryFile> {
-        let made = memfd_create("fishplate-file", MemfdFlags::CLOEXEC);
+        let made = memory_file::of_length("fishplate-file", 0);
         let made = made.context("cannot create a file in memory for a job")?;
         Ok(MemoryFile(File::from(made)))
     }
