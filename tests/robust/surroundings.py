@@ -197,6 +197,29 @@ def one_process(world):
             job.check_gone()
 
 
+def odd_folders(world):
+    """The linker ends the name of a folder at a colon, and replaces words in it: a tree that lies there is refused, not taken for a broken one."""
+    tree = world.mpiexec.parent.parent
+    for name in ("a:b", "a;b", "a$LIB", "a b", "a$b"):
+        # Next to the tree, for hard links.
+        odd = world.work / "odd" / name
+        for file in ("bin/fishplate", "lib/libmpi_abi.so.1"):
+            (odd / file).parent.mkdir(parents=True)
+            os.link(tree / file, odd / file)
+        try:
+            words = [odd / "bin/fishplate", "run", "-n", 2, world.programs / "hello"]
+            if name in ("a b", "a$b"):
+                works(world, words)
+            else:
+                refused(world, words, "programs cannot find the library in", re.escape(str(odd)), "in a folder without them")
+        finally:
+            shutil.rmtree(world.work / "odd")
+
+
+def endless_hosts(world):
+    refused(world, ["prlimit", f"--as={512 << 20}", world.mpiexec, "--hostfile", "/dev/zero", "-n", 2, world.programs / "hello"], "--hostfile /dev/zero: more than 64 MiB")
+
+
 def alone(world):
     works(world, [world.programs / "hello"])
 
@@ -304,6 +327,8 @@ def tests() -> list:
         ("a comparison within a limit on file sizes", compared_within_a_limit),
         ("a modelled machine within a limit on addresses", modelled_addresses),
         ("a limit of one process", one_process),
+        ("trees in folders with odd names", odd_folders),
+        ("an endless list of hosts", endless_hosts),
         limited("locked memory", "--memlock=0"),
         ("a program without a launcher is one rank", alone),
         setting("FISHPLATE_UNKNOWN", "1"),

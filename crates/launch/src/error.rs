@@ -58,6 +58,11 @@ pub enum Error {
         /// Whether there is one.
         is_there: bool,
     },
+    /// The dynamic linker cannot be told of the folder of our library.
+    Folder {
+        /// The folder.
+        library: PathBuf,
+    },
     /// The number of ranks is zero, or more than a launcher can start.
     Ranks {
         /// The number.
@@ -163,9 +168,15 @@ impl fmt::Display for Error {
                 line(&library.to_string_lossy()),
                 match is_there {
                     true =>
-                        "cannot be preloaded from a folder whose name has blanks or colons: install Fishplate elsewhere",
+                        "cannot be preloaded from a folder whose name has blanks, colons or words that the linker replaces: install Fishplate elsewhere",
                     false => "is missing: install Fishplate again",
                 }
+            ),
+            Error::Folder { library } => write!(
+                f,
+                "programs cannot find the library in {}: the dynamic linker ends the name of a folder at `:` and `;`, and \
+                 replaces `$LIB`, `$ORIGIN` and `$PLATFORM` in it; install Fishplate in a folder without them",
+                line(&library.to_string_lossy())
             ),
             Error::Ranks { ranks } => {
                 write!(

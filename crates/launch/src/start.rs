@@ -26,7 +26,7 @@ use crate::cache_topology;
 use crate::error::why_text;
 use crate::guard::JobMark;
 use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS};
-use crate::linked::{LinkedLibraries, can_be_preloaded};
+use crate::linked::{LinkedLibraries, can_be_preloaded, can_be_searched};
 use crate::mpir;
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
@@ -149,6 +149,10 @@ impl<'a> Starter<'a> {
             what: "create the shared memory of the job",
             why,
         })?;
+        if let Some(library) = options.library.as_ref().filter(|own| !can_be_searched(own)) {
+            let library = library.clone();
+            return Err(Error::Folder { library });
+        }
         let binding = HostBinding::choose(&options.binding, share.count, unfit(options))?;
         binding.report(share.first, share.count);
         Ok(Starter {
