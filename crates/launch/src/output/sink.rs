@@ -162,7 +162,8 @@ impl OutputSink {
     /// shares its connection, and is read all the same.
     pub(crate) fn takes(&self, rank: usize) -> bool {
         let waits = self.open.is_some_and(|(other, _)| other != rank);
-        !self.is_full() && !(waits && self.held_bytes >= HELD_LIMIT / 2)
+        let is_held_up = waits && self.held_bytes >= HELD_LIMIT / 2;
+        !self.is_full() && !is_held_up
     }
 
     /// Whether the reader has closed it.
