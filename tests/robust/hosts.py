@@ -246,6 +246,33 @@ def output_is_whole(world):
         raise Problem(f"{process.returncode}: {err!r}")
 
 
+def long_lines(hosts: str):
+    """Lines far above all buffers have one tag, beside short ones of other ranks. A rank that stands still in the middle of one may be interrupted,
+    which is marked."""
+    def test(world):
+        script = 'for time in 1 2 3; do head -c 1000000 /dev/zero | tr "\\0" $FISHPLATE_RANK; echo; echo short; done'
+        command = [str(world.mpiexec), "--launch-with", AS_HOST, "-n", "4", "--hosts", hosts, "--tag-output", "sh", "-c", script]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        lines, marked = {rank: [] for rank in range(4)}, 0
+        for line in done.stdout.splitlines():
+            match = re.fullmatch(r"\[(\d)\] (\(continued\) )?(.*)", line)
+            if not match:
+                raise Problem(f"a line has no tag: {line[:50]!r}")
+            own = lines[int(match[1])]
+            if match[2]:
+                marked += 1
+                own[-1] += match[3]
+            else:
+                own.append(match[3])
+        for rank, own in lines.items():
+            if own != [str(rank) * 1000000, "short"] * 3:
+                raise Problem(f"rank {rank} has lines of {[len(line) for line in own]} bytes")
+        if done.returncode or done.stderr:
+            raise Problem(f"{done.returncode}: {done.stderr[-500:]}")
+        return f"{marked} interrupted" if marked else ""
+    return f"long lines keep their tag, hosts {hosts}", test
+
+
 def output_without_tags(world):
     with shell(world, 'printf "no newline $FISHPLATE_RANK" >&2; printf ready; sleep 0.3; echo', ranks=1, hosts="a") as job:
         job.wait_for("what has no newline yet was shown", lambda: job.out == "ready")
@@ -481,6 +508,8 @@ def missing_program(world):
 def tests() -> list:
     return [
         placed("a,b", 4, "a=2 b=2"),
+        long_lines("localhost"),
+        long_lines("a,b"),
         placed("a,b,c", 4, "a=2 b=1 c=1"),
         placed("a:1,b:3", 3, "a=1 b=2"),
         placed("a,b", 3, "a=2 b=1", "--ppn", "2"),

@@ -120,8 +120,7 @@ class Job:
         except subprocess.TimeoutExpired:
             raise Problem(f"the launcher has not ended after {seconds:g} s: {self.err[-500:]}") from None
 
-    def check_gone(self, seconds: float = END_SECONDS) -> None:
-        """No process is left, and no file in /tmp or /dev/shm, which belong to the test."""
+    def wait_for_no_process(self, seconds: float = END_SECONDS) -> None:
         end = time.monotonic() + seconds
         while left := self.members():
             if time.monotonic() > end:
@@ -129,6 +128,10 @@ class Job:
                          if Path(f"/proc/{pid}/comm").exists()]
                 raise Problem(f"processes are left after {seconds:g} s: {', '.join(names)}")
             time.sleep(0.005)
+
+    def check_gone(self, seconds: float = END_SECONDS) -> None:
+        """No process is left, and no file in /tmp or /dev/shm, which belong to the test."""
+        self.wait_for_no_process(seconds)
         check_no_files()
 
     def check_one_line(self, *patterns: str) -> None:

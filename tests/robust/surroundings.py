@@ -5,10 +5,11 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
-from harness import Problem
+from harness import Problem, Skip
 from job import Job
 from namespace import mount
 
@@ -155,6 +156,70 @@ def limited(what: str, *limits: str, ranks: int = 8):
     return f"limited {what}", test
 
 
+def file_size(soft: bool, modelled: bool):
+    """Files in memory are longer than the limit, which is meant for disks. Only the hard one holds for them."""
+    def test(world):
+        limit = f"--fsize={8 << 20}:{'unlimited' if soft else 8 << 20}"
+        words = ["prlimit", limit, world.mpiexec, "-n", 2, *(["--fabric", "qdr", "--summary", "none"] if modelled else []), world.programs / "large_window"]
+        if soft:
+            works(world, words)
+        else:
+            refused(world, words, r"the hard limit on file sizes \(`ulimit -f`, 8388608 bytes\)", "raise it")
+    return f"a {'soft' if soft else 'hard'} limit on file sizes, {'a modelled machine' if modelled else 'in memory'}", test
+
+
+def compared_within_a_limit(world):
+    """The recording does not fit: the comparison says so, and its folder is gone."""
+    words = [world.mpiexec.parent / "fishplate", "compare", "--fabrics", "qdr,edr", "-n", 2, world.programs / "large_window"]
+    refused(world, ["prlimit", "--fsize=1500:unlimited", *words], r"the limit on file sizes is reached: `ulimit -f`", seconds=60)
+
+
+def modelled_addresses(world):
+    refused(world, ["prlimit", f"--as={1 << 30}", world.mpiexec, "-n", 2, "--fabric", "qdr", world.programs / "hello"],
+            r"limit on the address space \(ulimit -v, 1048576 KiB\)", "raise it")
+
+
+def one_process(world):
+    """Of a user without rights, whom such a limit binds: no thread can be started, and no rank."""
+    user = ["setpriv", "--reuid=34567", "--regid=34567", "--clear-groups"]
+    if os.getuid() != 0 or not shutil.which("setpriv") or subprocess.run([*user, "true"], capture_output=True).returncode:
+        raise Skip("only root may become another user")
+    fishplate = world.mpiexec.parent / "fishplate"
+    if subprocess.run([*user, fishplate, "--version"], capture_output=True).returncode:
+        raise Skip("other users cannot reach the command")
+    hello = world.programs / "hello"
+    for words in (["run", "-n", 2, hello], ["run", "-n", 2, "--fabric", "qdr", hello], ["compare", "-n", 2, "--fabrics", "qdr,edr", hello],
+                  ["bench", "latency", "-m", "1:1", "--rounds", 1]):
+        with Job(world.work, [*user, "prlimit", "--nproc=1:1", fishplate, *words]) as job:
+            if job.end(30) != 1 or "panicked" in job.err:
+                raise Problem(f"{words}: {job.err[-500:]}")
+            job.check_says("cannot start", r"limit on processes is reached", r"`ulimit -u`")
+            job.check_gone()
+
+
+def odd_folders(world):
+    """The linker ends the name of a folder at a colon, and replaces words in it: a tree that lies there is refused, not taken for a broken one."""
+    tree = world.mpiexec.parent.parent
+    for name in ("a:b", "a;b", "a$LIB", "a b", "a$b"):
+        # Next to the tree, for hard links.
+        odd = world.work / "odd" / name
+        for file in ("bin/fishplate", "lib/libmpi_abi.so.1"):
+            (odd / file).parent.mkdir(parents=True)
+            os.link(tree / file, odd / file)
+        try:
+            words = [odd / "bin/fishplate", "run", "-n", 2, world.programs / "hello"]
+            if name in ("a b", "a$b"):
+                works(world, words)
+            else:
+                refused(world, words, "programs cannot find the library in", re.escape(str(odd)), "in a folder without them")
+        finally:
+            shutil.rmtree(world.work / "odd")
+
+
+def endless_hosts(world):
+    refused(world, ["prlimit", f"--as={512 << 20}", world.mpiexec, "--hostfile", "/dev/zero", "-n", 2, world.programs / "hello"], "--hostfile /dev/zero: more than 64 MiB")
+
+
 def alone(world):
     works(world, [world.programs / "hello"])
 
@@ -258,6 +323,12 @@ def tests() -> list:
         limited("descriptors", "--nofile=24:24", ranks=16),
         limited("address space", f"--as={256 << 20}"),
         limited("file size", "--fsize=65536"),
+        *(file_size(soft, modelled) for soft in (True, False) for modelled in (False, True)),
+        ("a comparison within a limit on file sizes", compared_within_a_limit),
+        ("a modelled machine within a limit on addresses", modelled_addresses),
+        ("a limit of one process", one_process),
+        ("trees in folders with odd names", odd_folders),
+        ("an endless list of hosts", endless_hosts),
         limited("locked memory", "--memlock=0"),
         ("a program without a launcher is one rank", alone),
         setting("FISHPLATE_UNKNOWN", "1"),

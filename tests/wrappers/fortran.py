@@ -282,6 +282,28 @@ def refused_cache(world) -> None:
     expect(len(list((fortran.work / "named").iterdir())), 1, "the number of folders in MPIFORT_CACHE")
 
 
+def private_cache(world) -> None:
+    """A home that is missing is not made, and what is made in one is the user's alone."""
+    fortran = Fortran(world)
+    fortran.script("broken", "echo GNU Fortran 1.0; [ \"$1\" = --version ]")
+    del fortran.environment["XDG_CACHE_HOME"]
+    words = ["sh", "-c", "umask 000; exec \"$@\"", "sh", "mpifort", f"-fc={fortran.work / 'broken'}", "-c", "free.f90"]
+    home, there = fortran.work / "home", Path("/nonexistent").exists()
+    for missing in (home, None):
+        fortran.environment |= {"HOME": str(missing)} if missing else {}
+        expect_in(fortran.run(*words, fails=True), "no home folder (HOME): the modules are kept in", str(fortran.temporary))
+        fortran.environment.pop("HOME", None)
+        own = list(fortran.temporary.iterdir())
+        expect([path.stat().st_mode & 0o777 for path in own], [0o700], "the mode of the temporary folder")
+        shutil.rmtree(own[0])
+    expect((home.exists(), Path("/nonexistent").exists()), (False, there), "what is made of a home")
+    home.mkdir()
+    fortran.environment["HOME"] = str(home)
+    fortran.run(*words, fails=True)
+    made = [home / path for path in (".cache", ".cache/fishplate", ".cache/fishplate/fortran")]
+    expect([path.stat().st_mode & 0o777 for path in made], [0o700] * 3, "the modes of the cache")
+
+
 def full_disk(world) -> None:
     fortran = Fortran(world)
     fortran.cache.mkdir()
@@ -454,6 +476,7 @@ TABLE = [
     ("mpifort: a build that takes long is told once", slow),
     ("mpifort: a build that is interrupted leaves nothing", interrupted),
     ("mpifort: a cache that refuses files", refused_cache),
+    ("mpifort: a cache of nobody else", private_cache),
     ("mpifort: a disk without space", full_disk),
     ("mpifort: a program that runs chooses among the sources", probe),
     ("mpifort: modules that are built ahead", ahead),

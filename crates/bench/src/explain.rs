@@ -1,17 +1,16 @@
 //! `--explain`: rank 0's choices of protocols and rails, as our own launcher reports them.
 
-use std::fs;
 use std::io::{Write, stdout};
-use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use results::MemoryFile;
 
 use crate::library::Library;
 
 /// The explanations of the measured libraries: labels, and the files to which launchers write.
 #[derive(Default)]
 pub(crate) struct Explained {
-    files: Vec<(String, PathBuf)>,
+    files: Vec<(String, MemoryFile)>,
     json: bool,
 }
 
@@ -19,10 +18,9 @@ impl Explained {
     /// Asks the launchers of our own library for explanations.
     pub(crate) fn by(libraries: &mut [Library], json: bool) -> Result<Explained> {
         let mut files = Vec::new();
-        for (number, library) in libraries.iter_mut().enumerate() {
-            let name = format!("fishplate-explain-{}-{number}", std::process::id());
-            let file = std::env::temp_dir().join(name);
-            if library.explain(&file, json) {
+        for library in libraries {
+            let file = MemoryFile::new()?;
+            if library.explain(&file.path(), json) {
                 files.push((library.label.clone(), file));
             }
         }
@@ -35,8 +33,7 @@ impl Explained {
     /// Prints the explanations after the results.
     pub(crate) fn show(&self) -> Result<()> {
         for (label, file) in &self.files {
-            let text = fs::read_to_string(file)
-                .with_context(|| format!("--explain: cannot read {}", file.display()))?;
+            let text = file.text().context("--explain")?;
             let text = match self.json {
                 true => {
                     let label = serde_json::to_string(label)?;
@@ -51,14 +48,5 @@ impl Explained {
                 .context("cannot write the explanation")?;
         }
         Ok(())
-    }
-}
-
-impl Drop for Explained {
-    fn drop(&mut self) {
-        for (_, file) in &self.files {
-            // A launcher that failed has written none.
-            let _ = fs::remove_file(file);
-        }
     }
 }

@@ -5,15 +5,18 @@
 //! blocks of the ranks in turn; *tile*, a view of records of the ranks in turn, of which a call
 //! moves many. Collective accesses have tiles.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use memmap2::MmapMut;
+use nix::sys::resource::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
 use crate::ffi::Mpi;
 use crate::ffi::file::OpenFile;
+use crate::file_folder::RankFolder;
+use crate::plan::WorkerPlan;
 use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, verify};
 
 /// An access to a file.
@@ -107,24 +110,23 @@ const CALL: usize = 1 << 20;
 const PART: usize = 16 << 20;
 /// The most calls for a rank's part of the file.
 const MOST_CALLS: usize = 1024;
-/// Bytes of a file's name in a message between ranks.
-const LONGEST_NAME: usize = 1024;
-const TAG_NAME: i32 = 94;
 
 pub(crate) fn procedure<'a>(
     mpi: &'a Mpi,
     access: FileAccess,
-    validate: bool,
-    sizes: &[usize],
+    plan: &WorkerPlan,
 ) -> Result<Box<dyn Procedure + 'a>> {
-    let bytes = sizes.iter().map(|&size| access.bytes(size)).max();
+    let folder = plan.folder.as_deref();
+    let folder = RankFolder::open(folder.context("the plan names no folder for the file")?)?;
+    let bytes = plan.sizes.iter().map(|&size| access.bytes(size)).max();
     Ok(Box::new(Repeated {
         mpi,
-        validate,
+        validate: plan.validate,
         iteration: Accesses {
             mpi,
             access,
-            path: common_path(mpi)?,
+            path: folder.file(),
+            _folder: folder,
             file: None,
             memory: buffer(bytes.unwrap_or(0))?,
             call: 0,
@@ -132,31 +134,11 @@ pub(crate) fn procedure<'a>(
     }))
 }
 
-/// The name of rank 0's file, on all ranks.
-fn common_path(mpi: &Mpi) -> Result<PathBuf> {
-    let mut name = [0; LONGEST_NAME];
-    if mpi.rank() == 0 {
-        let number = std::process::id();
-        let path = std::env::temp_dir().join(format!("fishplate-bench-{number}"));
-        let bytes = path.as_os_str().as_encoded_bytes();
-        let place = name.get_mut(..bytes.len());
-        place
-            .with_context(|| format!("the name of {} is too long", path.display()))?
-            .copy_from_slice(bytes);
-        for rank in 1..mpi.size() {
-            mpi.send(&name, rank, TAG_NAME)?;
-        }
-    } else {
-        mpi.recv(&mut name, 0, TAG_NAME)?;
-    }
-    let text = std::str::from_utf8(&name).context("the name of the file is no UTF-8")?;
-    Ok(Path::new(text.trim_end_matches('\0')).to_owned())
-}
-
 struct Accesses<'a> {
     mpi: &'a Mpi,
     access: FileAccess,
     path: PathBuf,
+    _folder: RankFolder,
     /// The file of the present size.
     file: Option<OpenFile<'a>>,
     memory: MmapMut,
@@ -168,6 +150,24 @@ impl Accesses<'_> {
     fn offset(&self, size: usize, call: usize) -> usize {
         let own = (self.mpi.rank(), self.mpi.size());
         self.access.offset(size, call, own)
+    }
+
+    /// A write beyond the limit on file sizes is an error of the library, which does not name it.
+    fn check_limit(&self, size: usize) -> Result<()> {
+        let (access, ranks) = (self.access, self.mpi.size());
+        let files = if access.pattern == Pattern::Easy {
+            ranks
+        } else {
+            1
+        };
+        let bytes = (access.calls(size) * access.bytes(size) * ranks / files) as u64;
+        let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+        if bytes > limit {
+            bail!(
+                "the file gets {bytes} bytes, and the limit on file sizes (`ulimit -f`) is {limit} bytes: raise it"
+            );
+        }
+        Ok(())
     }
 
     fn file(&self) -> Result<&OpenFile<'_>> {
@@ -194,6 +194,7 @@ impl Iteration for Accesses<'_> {
         if pattern == Pattern::Tile {
             file.interleave(size)?;
         }
+        self.check_limit(size)?;
         self.call = 0;
         let (bytes, rank) = (self.access.bytes(size), self.mpi.rank());
         for call in 0..self.access.calls(size) {

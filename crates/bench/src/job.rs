@@ -13,8 +13,10 @@ use conditions::{Disturbances, Moment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use results::Console;
+use tempfile::TempDir;
 
 use crate::ffi;
+use crate::file_folder;
 use crate::library::Library;
 use crate::memory::PairMemory;
 use crate::message::{RankConditions, Sample, Start, WorkerMessage};
@@ -138,7 +140,7 @@ impl Job<'_> {
     fn try_run(&self, console: &mut Console) -> Result<JobOutcome> {
         let begin = Instant::now();
         let mut running = self.start()?;
-        let events = running.events();
+        let events = running.events()?;
         let mut outcome = JobOutcome::default();
         let mut faults = Vec::new();
         let mut words = Vec::new();
@@ -199,7 +201,13 @@ impl Job<'_> {
     }
 
     fn start(&self) -> Result<Running> {
-        let plan = serde_json::to_string(self.plan)?;
+        let folder = (self.plan.benchmark.family() == Family::File).then(file_folder::new);
+        let folder = folder.transpose()?;
+        let plan = WorkerPlan {
+            folder: folder.as_ref().map(|folder| folder.path().to_owned()),
+            ..self.plan.clone()
+        };
+        let plan = serde_json::to_string(&plan).context("the plan of the job")?;
         let mut command = self.library.launcher.command(self.ranks);
         command
             .arg(self.command)
@@ -214,7 +222,10 @@ impl Job<'_> {
         ffi::end_with_parent(&mut command);
         command
             .spawn()
-            .map(|child| Running { child })
+            .map(|child| Running {
+                child,
+                _folder: folder,
+            })
             .context("cannot start the launcher")
     }
 
@@ -251,19 +262,21 @@ fn quote(words: &[String]) -> String {
 /// A running launcher. It is ended when this value is dropped.
 struct Running {
     child: Child,
+    /// The folder for files, removed after the end.
+    _folder: Option<TempDir>,
 }
 
 impl Running {
     /// The lines of both output streams. The reading threads end with the streams.
-    fn events(&mut self) -> Receiver<Event> {
+    fn events(&mut self) -> Result<Receiver<Event>> {
         let (sender, receiver) = channel();
         if let Some(out) = self.child.stdout.take() {
-            forward(out, sender.clone(), Event::Out);
+            forward(out, sender.clone(), Event::Out)?;
         }
         if let Some(err) = self.child.stderr.take() {
-            forward(err, sender, Event::Err);
+            forward(err, sender, Event::Err)?;
         }
-        receiver
+        Ok(receiver)
     }
 
     fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
@@ -303,8 +316,8 @@ fn forward(
     stream: impl Read + Send + 'static,
     sender: Sender<Event>,
     event: impl Fn(String) -> Event + Send + 'static,
-) {
-    thread::spawn(move || {
+) -> Result<()> {
+    let reads = move || {
         let mut lines = BufReader::new(stream);
         let mut line = Vec::new();
         while let Ok(1..) = lines.read_until(b'\n', &mut line) {
@@ -315,7 +328,10 @@ fn forward(
             }
         }
         let _ = sender.send(Event::Closed);
-    });
+    };
+    let thread = thread::Builder::new().spawn(reads);
+    thread.context("cannot start a thread")?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod cli;
 mod collectives;
 mod explain;
 mod ffi;
+mod file_folder;
 mod files;
 mod job;
 mod kernels;

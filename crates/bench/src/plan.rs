@@ -1,6 +1,8 @@
 //! The benchmarks, their sizes and their numbers of iterations. The driver makes a [`WorkerPlan`]
 //! and passes it to every worker.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use results::Unit;
 use serde::{Deserialize, Serialize};
@@ -187,6 +189,8 @@ pub(crate) struct WorkerPlan {
     pub(crate) test_calls: usize,
     /// Neighbourhood collectives: the communicator.
     pub(crate) topology: Topology,
+    /// The folder for the file of a file benchmark; see [`crate::file_folder`].
+    pub(crate) folder: Option<PathBuf>,
 }
 
 impl WorkerPlan {
@@ -213,6 +217,7 @@ impl WorkerPlan {
             seconds_per_size: None,
             test_calls: 0,
             topology: Topology::Grid(2),
+            folder: None,
         })
     }
 

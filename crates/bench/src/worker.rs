@@ -214,7 +214,7 @@ impl<'a> Runner<'a> {
             }
             Benchmark::Sweep | Benchmark::Sort => kernels::procedure(mpi, plan, largest)?,
             Benchmark::OneSided(access) => one_sided::procedure(mpi, access, plan.window, largest)?,
-            Benchmark::File(access) => files::procedure(mpi, access, plan.validate, &plan.sizes)?,
+            Benchmark::File(access) => files::procedure(mpi, access, plan)?,
             _ => pt2pt::procedure(mpi, plan, largest)?,
         };
         Ok(Runner {

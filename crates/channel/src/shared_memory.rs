@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
@@ -45,18 +45,9 @@ impl SharedMemory {
     /// There is not so much memory, or no descriptor is free.
     pub fn new(len: usize) -> Result<SharedMemory> {
         let whole = whole(len)?;
-        // SAFETY: the name is a C string.
-        let file = unsafe { libc::memfd_create(c"fishplate-window".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(failed(
-                "cannot make shared memory",
-                io::Error::last_os_error(),
-            ));
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let file = unsafe { File::from_raw_fd(file) };
-        file.set_len(whole as u64)
-            .map_err(|why| failed("cannot size shared memory", why))?;
+        let file = memory_file::of_length("fishplate-window", whole as u64)
+            .map_err(|why| failed("cannot make shared memory", why))?;
+        let file = File::from(file);
         let mut token = [0u8; 8];
         // SAFETY: the array has room for its length.
         let filled = unsafe { libc::getrandom(token.as_mut_ptr().cast(), token.len(), 0) };

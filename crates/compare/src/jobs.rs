@@ -3,9 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,8 +17,8 @@ use launch::below;
 use model::THREADS_VARIABLE;
 use model::compute_trace::ComputeTrace;
 use profile::{Differences, Summary};
+use results::MemoryFile;
 use results::console::Console;
-use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::bounds::Ideal;
 use crate::estimate::{self, RunCost};
@@ -351,14 +349,16 @@ impl Runner {
         thread::scope(|scope| -> Result<()> {
             for _ in 0..at_once {
                 let done = done.clone();
-                scope.spawn(move || {
+                let replays = move || {
                     while let Some(task) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
                         // The receiver is gone once a replay could not be started.
                         if done.send((*task, jobs.replay(task))).is_err() {
                             return;
                         }
                     }
-                });
+                };
+                let thread = thread::Builder::new().spawn_scoped(scope, replays);
+                thread.context("cannot start a thread")?;
             }
             drop(done);
             for (task, outcome) in outcomes {
@@ -485,27 +485,6 @@ fn reason(said: &str) -> String {
         .chain(others)
         .collect::<Vec<&str>>()
         .join("; ")
-}
-
-/// A file in memory that jobs open by its path, so that nothing is left behind however this process
-/// ends.
-pub(crate) struct MemoryFile(pub(crate) File);
-
-impl MemoryFile {
-    pub(crate) fn new() -> Result<MemoryFile> {
-        let made = memfd_create("fishplate-compare", MemfdFlags::CLOEXEC);
-        let made = made.context("cannot create a file in memory for a job")?;
-        Ok(MemoryFile(File::from(made)))
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        let (process, number) = (std::process::id(), self.0.as_raw_fd());
-        format!("/proc/{process}/fd/{number}").into()
-    }
-
-    fn text(&self) -> Result<String> {
-        fs::read_to_string(self.path()).context("cannot read what a job has written")
-    }
 }
 
 #[cfg(test)]

@@ -11,9 +11,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
+use results::MemoryFile;
 use rustix::fs::fstat;
-
-use crate::jobs::MemoryFile;
 
 /// The longest standard input that is kept for the runs, in bytes.
 const LONGEST: u64 = 256 << 20;
@@ -32,7 +31,7 @@ impl Input {
             return Ok(Input::default());
         }
         let (done, read) = mpsc::channel();
-        thread::spawn(move || {
+        let reads = move || {
             let mut bytes = Vec::new();
             let taken = std::io::stdin()
                 .lock()
@@ -40,7 +39,9 @@ impl Input {
                 .read_to_end(&mut bytes);
             // The receiver waits for the answer, however long.
             let _ = done.send(taken.map(|_| bytes));
-        });
+        };
+        let thread = thread::Builder::new().spawn(reads);
+        thread.context("cannot start a thread")?;
         let taken = match read.recv_timeout(PATIENCE) {
             Err(RecvTimeoutError::Timeout) => {
                 waits();

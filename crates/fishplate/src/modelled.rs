@@ -262,7 +262,7 @@ impl ModelledArguments {
         let checks_windows = self.check == Some(Check::Rma);
         scene.keeps_notes = checks_windows;
         scene.free_start = self.free_start;
-        let world = sim::memory::Memory::create()
+        let world = memory_file::of_length("fishplate-world", sim::memory::Memory::BYTES)
             .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
         Ok(ModelledJob {
             sleeping: !matches!(self.compute, ComputeOption::None),

@@ -4,6 +4,7 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use launch::below::private_folder;
 use tempfile::TempDir;
 
 /// The most entries of a folder that get links.
@@ -27,8 +28,7 @@ impl ScratchFolder {
     }
 
     fn of(here: &Path) -> Result<ScratchFolder, String> {
-        let made = tempfile::Builder::new().prefix("fishplate-").tempdir();
-        let all = made.map_err(|why| failed(&std::env::temp_dir(), why))?;
+        let all = private_folder().map_err(|why| failed(&std::env::temp_dir(), why))?;
         let mut shown: Vec<&Path> = here.ancestors().take(1 + ABOVE).collect();
         shown.reverse();
         let mut folder = all.path().to_owned();

@@ -3,7 +3,9 @@
 //! The system ends a command *below* another ([`command`]) with it, also after SIGKILL. A
 //! [`WatchedFolder`] has a process beside it, which removes the folder when its maker is gone.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -61,6 +63,19 @@ pub fn begin<W: AsRef<std::ffi::OsStr> + Clone>(
     Ok(Some(words))
 }
 
+/// A temporary folder that no other user can enter, whatever the umask. It is removed with this
+/// value.
+///
+/// # Errors
+/// The system makes no folder.
+pub fn private_folder() -> io::Result<TempDir> {
+    let private = Permissions::from_mode(0o700);
+    tempfile::Builder::new()
+        .prefix(PREFIX)
+        .permissions(private)
+        .tempdir()
+}
+
 /// A temporary folder that is removed with this value, or when this process is killed.
 pub struct WatchedFolder {
     folder: TempDir,
@@ -75,7 +90,7 @@ impl WatchedFolder {
     /// # Errors
     /// The system makes no folder.
     pub fn new(program: &Path) -> io::Result<WatchedFolder> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        let folder = private_folder()?;
         let mut watch = Command::new(program);
         watch.arg(WATCH).arg(folder.path()).current_dir("/");
         watch.stdin(Stdio::piped()).stdout(Stdio::null());

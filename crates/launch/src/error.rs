@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plain::line;
 use pmi::MOST_RANKS;
@@ -57,6 +57,11 @@ pub enum Error {
         library: PathBuf,
         /// Whether there is one.
         is_there: bool,
+    },
+    /// The dynamic linker cannot be told of the folder of our library.
+    Folder {
+        /// The folder.
+        library: PathBuf,
     },
     /// The number of ranks is zero, or more than a launcher can start.
     Ranks {
@@ -157,15 +162,12 @@ impl fmt::Display for Error {
                 f,
                 "{ranks} ranks on a host on which they may use {cores} cores: start fewer, or leave out --nooversubscribe"
             ),
-            Error::Clocks { library, is_there } => write!(
+            Error::Clocks { library, is_there } => f.write_str(&clocks(library, *is_there)),
+            Error::Folder { library } => write!(
                 f,
-                "{}, which shows virtual time on the system's clocks, {}; or leave the clocks real with --real-clocks",
-                line(&library.to_string_lossy()),
-                match is_there {
-                    true =>
-                        "cannot be preloaded from a folder whose name has blanks or colons: install Fishplate elsewhere",
-                    false => "is missing: install Fishplate again",
-                }
+                "programs cannot find the library in {}: the dynamic linker ends the name of a folder at `:` and `;`, and \
+                 replaces `$LIB`, `$ORIGIN` and `$PLATFORM` in it; install Fishplate in a folder without them",
+                line(&library.to_string_lossy())
             ),
             Error::Ranks { ranks } => {
                 write!(
@@ -212,6 +214,21 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The text about a clock library that cannot be used.
+fn clocks(library: &Path, is_there: bool) -> String {
+    let why = match is_there {
+        true => {
+            "cannot be preloaded from a folder whose name has blanks, colons or words that the linker replaces: install \
+             Fishplate elsewhere"
+        }
+        false => "is missing: install Fishplate again",
+    };
+    format!(
+        "{}, which shows virtual time on the system's clocks, {why}; or leave the clocks real with --real-clocks",
+        line(&library.to_string_lossy())
+    )
+}
 
 /// The system's description of an error, without the error number.
 pub(crate) fn why_text(why: &io::Error) -> String {

@@ -1,5 +1,7 @@
 //! Files that name the hosts of a job, in the forms of MPICH, Intel MPI and Open MPI.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use crate::error::why_text;
@@ -9,14 +11,24 @@ use crate::hosts::HostList;
 /// The valid forms of a line, for errors.
 const FORMS: &str = "a line is HOST, HOST:RANKS, or HOST slots=RANKS max_slots=MOST";
 
+/// The longest file that is read: a million hosts with long names fit.
+const LONGEST: u64 = 64 << 20;
+
 impl HostList {
     /// Reads a file with one host on each line, as `HOST`, `HOST:RANKS` or `HOST slots=RANKS
     /// max_slots=MOST`. Text after `#` is a comment. The places of a repeated host add up. An error
     /// is the text for the user.
     pub fn read(file: &Path) -> Result<HostList, String> {
         let name = file.display();
-        let text = std::fs::read_to_string(file)
-            .map_err(|why| format!("--hostfile {name}: {}", why_text(&why)))?;
+        let wrong = |why: &str| format!("--hostfile {name}: {why}");
+        let mut text = String::new();
+        let read =
+            File::open(file).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+        read.map_err(|why| wrong(&why_text(&why)))?;
+        if text.len() as u64 > LONGEST {
+            let most = LONGEST >> 20;
+            return Err(wrong(&format!("more than {most} MiB are no list of hosts")));
+        }
         HostList::parse_lines(&text, &name.to_string())
     }
 
@@ -69,6 +81,15 @@ fn listed(line: &str) -> Result<ListedHost, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_endless_file_is_refused() {
+        let why = HostList::read(Path::new("/dev/zero")).unwrap_err();
+        assert!(
+            why.contains("--hostfile /dev/zero: more than 64 MiB"),
+            "{why}"
+        );
+    }
 
     #[test]
     fn the_forms_of_all_launchers_are_read() {

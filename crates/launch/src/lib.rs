@@ -59,7 +59,7 @@ pub use output::OutputOptions;
 pub use output_file::OutputFile;
 pub use pmi::MOST_RANKS;
 pub use program::{Inherited, Program};
-pub use signals::Signals;
+pub use signals::{Signals, outlive_file_limit};
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;

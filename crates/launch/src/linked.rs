@@ -213,7 +213,32 @@ fn is_same(left: &Path, right: &Path) -> bool {
 pub(crate) fn can_be_preloaded(library: &Path) -> bool {
     let separates = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
     let bytes = library.as_os_str().as_encoded_bytes();
-    !bytes.iter().any(separates)
+    !bytes.iter().any(separates) && !has_token(bytes)
+}
+
+/// Whether a folder can stand in LD_LIBRARY_PATH and DT_RUNPATH, as the linker reads them.
+pub(crate) fn can_be_searched(folder: &Path) -> bool {
+    let bytes = folder.as_os_str().as_encoded_bytes();
+    !bytes.iter().any(|byte| b":;".contains(byte)) && !has_token(bytes)
+}
+
+/// Whether the linker replaces a part of a name: `$LIB` or `${LIB}`, and its like.
+fn has_token(name: &[u8]) -> bool {
+    const TOKENS: [&[u8]; 3] = [b"ORIGIN", b"LIB", b"PLATFORM"];
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let begins = |rest: &[u8]| {
+        let (braced, rest) = match rest.strip_prefix(b"{") {
+            Some(rest) => (true, rest),
+            None => (false, rest),
+        };
+        let ends = |rest: &[u8]| match braced {
+            true => rest.first() == Some(&b'}'),
+            false => !rest.first().is_some_and(is_name),
+        };
+        let mut known = TOKENS.iter().filter_map(|token| rest.strip_prefix(*token));
+        known.any(ends)
+    };
+    name.split(|byte| *byte == b'$').skip(1).any(begins)
 }
 
 fn shown(file: &Path) -> String {
@@ -260,6 +285,33 @@ pub(crate) fn late_remark(ranks: usize, mapped: &BTreeSet<PathBuf>) -> Option<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_that_the_linker_reads_otherwise_are_known() {
+        for folder in [
+            "/a b",
+            "/a$",
+            "/a$x",
+            "/$LIBS",
+            "/${LIBS}",
+            "/{LIB}",
+            "/opt/fishplate",
+        ] {
+            assert!(can_be_searched(Path::new(folder)), "{folder}");
+        }
+        for folder in [
+            "/a:b",
+            "/a;b",
+            "/$LIB",
+            "/$LIB/x",
+            "/x${ORIGIN}y",
+            "/$$PLATFORM-7",
+        ] {
+            assert!(!can_be_searched(Path::new(folder)), "{folder}");
+        }
+        assert!(!can_be_preloaded(Path::new("/a b")) && !can_be_preloaded(Path::new("/$LIB")));
+        assert!(can_be_preloaded(Path::new("/a;b")));
+    }
     use crate::needs::made_up::MadeUp;
 
     /// The libraries of a program with a DT_RPATH to its own folder, which needs this library and

@@ -1,28 +1,25 @@
 //! The output of ranks, with `[rank] ` or the time before each line.
 //!
-//! Lines of different ranks are never mixed. The launcher must handle signals even while the reader
-//! of its output does not read. So it writes only where a write does not block, and stops reading
-//! from ranks while much is unwritten.
+//! A line is one line with one prefix, however long it is, and lines of different ranks are not
+//! mixed: see [`sink`].
+
+mod sink;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::{OutputFile, timespec};
+use crate::OutputFile;
+pub(crate) use sink::OutputSink;
 
-/// The longest line that is written whole; a longer one is written in pieces.
+/// The longest line that is kept until its end has arrived. Of a longer one, the sink gets the
+/// beginning, and then the rest as it arrives.
 const LINE_LIMIT: usize = 64 << 10;
-
-/// The number of unwritten bytes from which on nothing is read.
-const PENDING_LIMIT: usize = 256 << 10;
-
-/// The bytes that a pipe ready for writing takes without blocking (POSIX: PIPE_BUF).
-const PIECE: usize = 4096;
+/// Stands behind the prefix of the rest of a line that the sink had to interrupt.
+const CONTINUED: &[u8] = b"(continued) ";
 
 /// One of the launcher's standard streams for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,8 +91,12 @@ pub(crate) struct OutputStream {
     pub target: OutputTarget,
     /// The pipe. None once the rank has closed it, and for a rank on another host.
     reader: Option<File>,
+    /// The rank whose output it is.
+    rank: usize,
     /// A line without its end.
     partial: Vec<u8>,
+    /// The sink has the beginning of a long line, whose end is still to come.
+    in_line: bool,
 }
 
 impl OutputStream {
@@ -124,7 +125,9 @@ impl OutputStream {
             prefix: LinePrefix::of(rank, options),
             target,
             reader,
+            rank,
             partial: Vec::new(),
+            in_line: false,
         }
     }
 
@@ -182,29 +185,38 @@ impl OutputStream {
     /// Closes the pipe and ends the last line.
     pub(crate) fn close(&mut self, sink: &mut OutputSink) {
         self.stop_reading();
-        if !self.partial.is_empty() {
-            self.write_line(b"\n", sink);
+        // Of a line that was interrupted, the end is there.
+        let is_ended = self.in_line && sink.has_interrupted(self.rank);
+        if !is_ended && (self.in_line || !self.partial.is_empty()) {
+            self.write(b"\n", sink);
         }
     }
 
     fn split(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            if piece.ends_with(b"\n") {
-                self.write_line(piece, sink);
+            let is_long = self.partial.len() + piece.len() > LINE_LIMIT;
+            if self.in_line || is_long || piece.ends_with(b"\n") {
+                self.write(piece, sink);
             } else {
                 self.partial.extend_from_slice(piece);
-                if self.partial.len() > LINE_LIMIT {
-                    self.write_line(b"\n", sink);
-                }
             }
         }
     }
 
-    fn write_line(&mut self, end: &[u8], sink: &mut OutputSink) {
-        let prefix = self.prefix.map(|prefix| prefix.text(SystemTime::now()));
-        let prefix = prefix.unwrap_or_default();
-        sink.push(&[prefix.as_bytes(), &self.partial, end]);
+    /// Gives the sink what is there of a line, and the piece behind it.
+    fn write(&mut self, piece: &[u8], sink: &mut OutputSink) {
+        let is_interrupted = self.in_line && sink.has_interrupted(self.rank);
+        let prefix = match self.in_line && !is_interrupted {
+            true => String::new(),
+            false => {
+                let prefix = self.prefix.map(|prefix| prefix.text(SystemTime::now()));
+                prefix.unwrap_or_default()
+            }
+        };
+        let mark: &[u8] = if is_interrupted { CONTINUED } else { b"" };
+        sink.write(self.rank, &[prefix.as_bytes(), mark, &self.partial, piece]);
         self.partial.clear();
+        self.in_line = !piece.ends_with(b"\n");
     }
 }
 
@@ -214,93 +226,6 @@ pub(crate) enum ReadOutcome {
     /// Nothing has arrived.
     Nothing,
     End,
-}
-
-/// One of the launcher's standard streams, with the bytes that wait for it.
-pub(crate) struct OutputSink {
-    target: OutputTarget,
-    pending: Vec<u8>,
-    closed: bool,
-}
-
-impl OutputSink {
-    pub(crate) fn new(target: OutputTarget) -> Self {
-        OutputSink {
-            target,
-            pending: Vec::new(),
-            closed: false,
-        }
-    }
-
-    /// Adds bytes to write.
-    pub(crate) fn push(&mut self, parts: &[&[u8]]) {
-        if !self.closed {
-            parts
-                .iter()
-                .for_each(|part| self.pending.extend_from_slice(part));
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pending.is_empty()
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.pending.len() >= PENDING_LIMIT
-    }
-
-    /// Whether the reader has closed it.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// Writes the bytes that can be written without blocking.
-    pub(crate) fn flush(&mut self) {
-        let mut written = 0;
-        while written < self.pending.len() && self.is_ready() {
-            let piece = &self.pending[written..];
-            match rustix::io::write(self.as_fd(), &piece[..piece.len().min(PIECE)]) {
-                Ok(length) => written += length,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => {
-                    self.closed = true;
-                    written = self.pending.len();
-                }
-            }
-        }
-        self.pending.drain(..written);
-    }
-
-    /// Writes the bytes that its reader takes until then.
-    pub(crate) fn flush_until(&mut self, until: Instant) {
-        self.flush();
-        while !self.is_empty() && Instant::now() < until {
-            // An interrupted wait is tried again.
-            let _ = poll(
-                &mut [PollFd::new(self, PollFlags::OUT)],
-                Some(&timespec(until)),
-            );
-            self.flush();
-        }
-    }
-
-    fn is_ready(&self) -> bool {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        poll(&mut [PollFd::new(self, PollFlags::OUT)], Some(&now)).is_ok_and(|ready| ready > 0)
-    }
-}
-
-impl AsFd for OutputSink {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self.target {
-            OutputTarget::Stdout => rustix::stdio::stdout(),
-            OutputTarget::Stderr => rustix::stdio::stderr(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -324,5 +249,89 @@ mod tests {
         assert_eq!(text(true, false).as_deref(), Some("[7] "));
         assert_eq!(text(false, true).as_deref(), Some("01:02:03.045Z "));
         assert_eq!(text(true, true).as_deref(), Some("[7] 01:02:03.045Z "));
+    }
+
+    /// Two ranks with labels, and what the sink has been given.
+    fn two() -> ([OutputStream; 2], OutputSink) {
+        let options = OutputOptions {
+            tag: true,
+            ..OutputOptions::default()
+        };
+        let stream = |rank| OutputStream::remote(rank, OutputTarget::Stdout, &options);
+        (
+            [stream(0), stream(1)],
+            OutputSink::new(OutputTarget::Stdout),
+        )
+    }
+
+    fn long(letter: char) -> String {
+        letter.to_string().repeat(2 * LINE_LIMIT)
+    }
+
+    #[test]
+    fn a_long_line_stays_one_line_and_others_wait_for_its_end() {
+        let ([mut a, mut b], mut sink) = two();
+        a.feed(long('a').as_bytes(), &mut sink);
+        b.feed(b"short\npart", &mut sink);
+        b.feed(long('b').as_bytes(), &mut sink);
+        a.feed(long('a').as_bytes(), &mut sink);
+        a.feed(b"end\nnext\n", &mut sink);
+        // Now the line of the other rank is the one that goes on.
+        a.feed(b"last\n", &mut sink);
+        b.close(&mut sink);
+        a.close(&mut sink);
+        let (a, b) = (long('a'), long('b'));
+        let wanted = format!("[0] {a}{a}end\n[1] short\n[1] part{b}\n[0] next\n[0] last\n");
+        assert!(sink.text() == wanted, "{}", shape(sink.text()));
+    }
+
+    #[test]
+    fn a_line_is_interrupted_where_too_much_waits_and_after_a_while() {
+        let ([mut a, mut b], mut sink) = two();
+        a.feed(long('a').as_bytes(), &mut sink);
+        let lines = "line\n".repeat(sink::HELD_LIMIT / 4);
+        b.feed(lines.as_bytes(), &mut sink);
+        a.feed(b"end\n", &mut sink);
+        let text = sink.text().replace("[1] line\n", "");
+        assert!(text == format!("[0] {}\n[0] (continued) end\n", long('a')));
+
+        let ([mut a, mut b], mut sink) = two();
+        a.feed(long('a').as_bytes(), &mut sink);
+        assert_eq!(sink.next(), None);
+        b.feed(b"short\n", &mut sink);
+        let next = sink.next().unwrap();
+        sink.look(next - Duration::from_millis(1));
+        assert_eq!(sink.text().len(), 2 * LINE_LIMIT + 4);
+        sink.look(next);
+        a.close(&mut sink);
+        let wanted = format!("[0] {}\n[1] short\n", long('a'));
+        assert!(sink.text() == wanted, "{}", shape(sink.text()));
+    }
+
+    #[test]
+    fn only_ranks_that_wait_are_not_read_while_much_is_held() {
+        let ([mut a, mut b], mut sink) = two();
+        a.feed(long('a').as_bytes(), &mut sink);
+        b.feed("line\n".repeat(sink::HELD_LIMIT / 16).as_bytes(), &mut sink);
+        assert!(sink.takes(0) && !sink.takes(1) && !sink.takes(2));
+        a.close(&mut sink);
+        // Much is unwritten now.
+        assert!(!sink.takes(0) && !sink.takes(1));
+    }
+
+    /// What the launcher says is a line of its own, at once.
+    #[test]
+    fn the_launcher_interrupts_a_line() {
+        let ([mut a, mut b], mut sink) = two();
+        a.feed(long('a').as_bytes(), &mut sink);
+        b.feed(b"short\n", &mut sink);
+        sink.push(&[b"fishplate: rank 1 has died\n"]);
+        let said = "\n[1] short\nfishplate: rank 1 has died\n";
+        assert!(sink.text().ends_with(said), "{}", shape(sink.text()));
+    }
+
+    /// A text without its long runs of one letter.
+    fn shape(text: String) -> String {
+        text.replace(&long('a'), "A").replace(&long('b'), "B")
     }
 }

@@ -99,6 +99,17 @@ impl AsFd for Signals {
     }
 }
 
+/// Makes a write beyond the limit on the size of files an error, which the command reports, instead
+/// of a signal that ends it without a word. Programs that it starts have the usual action.
+pub fn outlive_file_limit() {
+    extern "C" fn nothing(_: i32) {}
+    if !ignores(ignored(), Signal::SIGXFSZ) {
+        // SAFETY: the handler does nothing. It is no ignored signal, which programs would inherit.
+        // Refused, the action stays the usual one.
+        let _ = unsafe { signal(Signal::SIGXFSZ, SigHandler::Handler(nothing)) };
+    }
+}
+
 /// The signals that this process ignores, as a mask.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -26,7 +26,7 @@ use crate::cache_topology;
 use crate::error::why_text;
 use crate::guard::JobMark;
 use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS};
-use crate::linked::{LinkedLibraries, can_be_preloaded};
+use crate::linked::{LinkedLibraries, can_be_preloaded, can_be_searched};
 use crate::mpir;
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
@@ -149,6 +149,10 @@ impl<'a> Starter<'a> {
             what: "create the shared memory of the job",
             why,
         })?;
+        if let Some(library) = options.library.as_ref().filter(|own| !can_be_searched(own)) {
+            let library = library.clone();
+            return Err(Error::Folder { library });
+        }
         let binding = HostBinding::choose(&options.binding, share.count, unfit(options))?;
         binding.report(share.first, share.count);
         Ok(Starter {
@@ -458,10 +462,16 @@ fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static 
         (pmi::SECRET_FD, pmi::secret_file(secret)?),
     ];
     if let Some(machine) = &options.machine {
-        files.push((pmi::SCENE_FD, memory("fishplate-scene", &machine.scene)?));
+        files.push((
+            pmi::SCENE_FD,
+            memory_file::with_contents("fishplate-scene", &machine.scene)?,
+        ));
         files.push((pmi::WORLD_FD, machine.world.try_clone()?));
         if let Some(computed) = &machine.computed {
-            files.push((pmi::COMPUTED_FD, memory("fishplate-computed", computed)?));
+            files.push((
+                pmi::COMPUTED_FD,
+                memory_file::with_contents("fishplate-computed", computed)?,
+            ));
         }
     }
     if let Some(profile) = &options.profile {
@@ -471,14 +481,6 @@ fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static 
         fcntl_setfd(file, FdFlags::CLOEXEC)?;
     }
     Ok(files)
-}
-
-/// A memory file with these contents.
-fn memory(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
-    let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = File::from(file);
-    file.write_all(contents)?;
-    Ok(file.into())
 }
 
 const CORES: &str = "FISHPLATE_CORES";

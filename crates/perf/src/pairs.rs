@@ -119,16 +119,19 @@ pub fn run(
     let first = all.next();
     let found = thread::scope(|scope| {
         let others: Vec<_> = all
-            .map(|(link, seat)| scope.spawn(|| run(link, seat, &mut |_| ())))
+            .map(|(link, seat)| {
+                let run = || run(link, seat, &mut |_| ());
+                // Without its thread the pair has left, which ends the others.
+                thread::Builder::new().spawn_scoped(scope, run)
+            })
             .collect();
         let mut found = Vec::new();
         found.extend(first.map(|(link, seat)| run(link, seat, &mut step)));
         let failed = || Err(anyhow!("the thread of a pair has ended without a result"));
-        found.extend(
-            others
-                .into_iter()
-                .map(|other| other.join().unwrap_or_else(|_| failed())),
-        );
+        found.extend(others.into_iter().map(|other| match other {
+            Ok(other) => other.join().unwrap_or_else(|_| failed()),
+            Err(why) => Err(anyhow!("cannot start the thread of a pair: {why}")),
+        }));
         found
     });
     added_up(found, |why| why.is::<Consequence>())

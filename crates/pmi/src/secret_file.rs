@@ -1,10 +1,11 @@
 //! The file of a job's secret, as a launcher makes it and a rank reads it.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use rustix::io::{Errno, pread, pwrite};
+use rustix::io::{Errno, pread};
 use secret::Secret;
 
 /// Makes the file by which the ranks of one host inherit the secret of their job: anonymous memory
@@ -12,12 +13,11 @@ use secret::Secret;
 pub fn secret_file(secret: &Secret) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = memfd_create("fishplate-secret", flags)?;
-    if pwrite(&file, secret.as_bytes(), 0)? != Secret::LENGTH {
-        return Err(Errno::NOSPC.into());
-    }
+    let file = File::from(file);
+    memory_file::write(&file, secret.as_bytes())?;
     let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     fcntl_add_seals(&file, all)?;
-    Ok(file)
+    Ok(file.into())
 }
 
 /// Reads the secret. None if the file has another length than a secret. Ranks share the file and

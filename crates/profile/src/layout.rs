@@ -6,8 +6,6 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-
 /// The most procedures of a rank that are told apart.
 pub const MOST_PROCEDURES: usize = 1 << 10;
 /// The most peers of a rank that are told apart. Messages to others are only summed.
@@ -85,9 +83,7 @@ pub(crate) const PART: usize = (END * 8).next_multiple_of(PAGE) / 8;
 
 /// Creates the file for a job of `ranks` ranks: empty, anonymous, in memory.
 pub fn create(ranks: usize) -> io::Result<OwnedFd> {
-    let file = memfd_create("fishplate-profile", MemfdFlags::CLOEXEC)?;
-    ftruncate(&file, ranks as u64 * PART as u64 * 8)?;
-    Ok(file)
+    memory_file::of_length("fishplate-profile", ranks as u64 * PART as u64 * 8)
 }
 
 /// The size class of a message: class 0 is empty messages, class k those of up to 2^(k-1) bytes.

@@ -67,7 +67,8 @@ pub fn shown(message: &str) -> String {
     plain::lines(&without_error_numbers(message))
 }
 
-/// A message without the error numbers that the standard library adds: "(os error 2)".
+/// A message without the error numbers that the standard library adds: "(os error 2)". Errors by a
+/// limit that the user can raise name it.
 pub fn without_error_numbers(message: &str) -> String {
     const MARK: &str = " (os error ";
     let mut text = String::new();
@@ -75,7 +76,10 @@ pub fn without_error_numbers(message: &str) -> String {
     while let Some((before, after)) = rest.split_once(MARK) {
         text += before;
         rest = match after.split_once(')') {
-            Some((number, rest)) if number.parse::<i32>().is_ok() => rest,
+            Some((number, rest)) if number.parse::<i32>().is_ok() => {
+                text += limit(number, &text);
+                rest
+            }
             _ => {
                 text += MARK;
                 after
@@ -83,6 +87,20 @@ pub fn without_error_numbers(message: &str) -> String {
         };
     }
     text + rest
+}
+
+/// The limit behind an error number, for the end of a message.
+fn limit(number: &str, message: &str) -> &'static str {
+    match number {
+        // EAGAIN; that of a start only.
+        "11" if message.contains("cannot start") => {
+            " (the limit on processes is reached: `ulimit -u`, or the container's)"
+        }
+        // EMFILE, EFBIG.
+        "24" => " (the limit on open files is reached: `ulimit -n`)",
+        "27" => " (the limit on file sizes is reached: `ulimit -f`)",
+        _ => "",
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +113,11 @@ mod tests {
         assert_eq!(without_error_numbers(&error), "No such file or directory");
         let text = "a (os error 13): b (os error x) (os error 2)";
         assert_eq!(without_error_numbers(text), "a: b (os error x)");
+        let reached = |text: &str| without_error_numbers(text).contains("is reached: `ulimit");
+        assert!(reached("cannot start x: y (os error 11)"));
+        assert!(!reached("cannot read x: y (os error 11)"));
+        assert!(reached("a: Too many open files (os error 24)"));
+        assert!(reached("a: File too large (os error 27)"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod console;
+mod memory_file;
 pub mod origin;
 pub mod output;
 pub mod plot;
@@ -17,4 +18,5 @@ pub mod ticks;
 pub mod unit;
 
 pub use console::Console;
+pub use memory_file::MemoryFile;
 pub use unit::Unit;

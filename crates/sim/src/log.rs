@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_file_gives_what_was_kept_and_a_damaged_one_an_error() {
-        let file = Memory::create().unwrap();
+        let file = memory_file::of_length("test", Memory::BYTES).unwrap();
         let memory = Memory::open(&file).unwrap();
         memory.shared().prepare();
         let most = 20_000;

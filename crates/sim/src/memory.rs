@@ -7,7 +7,7 @@
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
@@ -78,6 +78,9 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// The length of the file that processes map. Only touched pages take memory.
+    pub const BYTES: u64 = ROOM as u64;
+
     /// Memory for the coroutines of this process.
     pub fn private() -> io::Result<Memory> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -86,24 +89,8 @@ impl Memory {
         Ok(Memory::begin(base))
     }
 
-    /// Creates a file that processes can map.
-    pub fn create() -> io::Result<OwnedFd> {
-        // SAFETY: the name is a C string; a new descriptor has no other owner.
-        let file = unsafe {
-            let fd = libc::memfd_create(c"fishplate-world".as_ptr(), libc::MFD_CLOEXEC);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
-        // SAFETY: a plain call on an open descriptor.
-        match unsafe { libc::ftruncate(file.as_raw_fd(), ROOM as libc::off_t) } {
-            0 => Ok(file),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// Maps a file made by [`create`](Memory::create), at the address that all processes use.
+    /// Maps an anonymous file of [`BYTES`](Memory::BYTES) zeros, at the address that all processes
+    /// use.
     pub fn open(file: &OwnedFd) -> io::Result<Memory> {
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         let base = map(ADDRESS, flags, file.as_raw_fd())?;
@@ -157,9 +144,32 @@ fn map(address: usize, flags: i32, fd: i32) -> io::Result<NonNull<Header>> {
     // changed.
     let base = unsafe { libc::mmap(address as *mut _, ROOM, protection, flags, fd, 0) };
     if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+        return Err(refused(io::Error::last_os_error()));
     }
     NonNull::new(base.cast()).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+/// The error of a mapping. A limit on the address space is the usual reason, which people do not
+/// expect, because the mapping takes little memory.
+#[cold]
+fn refused(why: io::Error) -> io::Error {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the structure is ours, to be written.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
+    let is_limited = known && limit.rlim_cur != libc::RLIM_INFINITY;
+    if !is_limited || why.raw_os_error() != Some(libc::ENOMEM) {
+        return why;
+    }
+    let what = format!(
+        "the memory of a modelled machine spans {} GiB of addresses, of which only what is touched takes memory, and the \
+         limit on the address space (ulimit -v, {} KiB) is too low for it: raise it, or set it to unlimited",
+        ROOM >> 30,
+        limit.rlim_cur >> 10
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, what)
 }
 
 /// Asks for huge pages: ranks touch little memory each, at many places, so that most of the time

@@ -264,7 +264,7 @@ fn an_idle_event_that_is_left_does_not_keep_the_world() {
 
 #[test]
 fn processes_see_what_coroutines_see() {
-    let file: OwnedFd = Memory::create().unwrap();
+    let file: OwnedFd = memory_file::of_length("test", Memory::BYTES).unwrap();
     let place = |rank| crate::process::Participant {
         rank,
         ranks: 2,

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
 use secret::Secret;
@@ -188,15 +188,26 @@ impl Calls {
     }
 
     /// Drops the connections that have taken too long. What has come of their hellos must have been
-    /// heard before: this rank may have computed meanwhile.
-    pub(crate) fn expire(&mut self, now: u64) -> Option<String> {
+    /// heard before: this rank may have computed meanwhile. `is_of_job`: a rank of the job has this
+    /// address, which on a busy machine is silent for as long, and calls again.
+    pub(crate) fn expire(
+        &mut self,
+        now: u64,
+        is_of_job: impl Fn(IpAddr) -> bool,
+    ) -> Option<String> {
         let mut words = None;
         while let Some(oldest) = self.unproven.front() {
             if now.saturating_sub(oldest.since) < PATIENCE_NS {
                 break;
             }
             if let Some(oldest) = self.unproven.pop_front() {
-                let why = "it was silent for 2 s";
+                let is_known = oldest.from.is_some_and(|from| is_of_job(from.ip()));
+                let why = match is_known {
+                    true => {
+                        "it was silent for 2 s; ranks of this job have that address too, and call again if they got no processor time"
+                    }
+                    false => "it was silent for 2 s",
+                };
                 words = self.drop_stranger(oldest.from, why).or(words);
             }
         }

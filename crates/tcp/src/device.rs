@@ -285,8 +285,11 @@ pub(super) struct Split<'a> {
 /// An error of the system in its words, without its number.
 pub(super) fn words(why: &io::Error) -> String {
     let text = why.to_string();
-    match text.split_once(" (os error") {
-        Some((words, _)) => words.to_string(),
-        None => text,
+    match (text.split_once(" (os error"), why.raw_os_error()) {
+        (Some((words, _)), Some(libc::EMFILE)) => {
+            format!("{words} (the limit on open files is reached: `ulimit -n`)")
+        }
+        (Some((words, _)), _) => words.to_string(),
+        (None, _) => text,
     }
 }

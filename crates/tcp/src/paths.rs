@@ -60,7 +60,12 @@ impl TcpDevice {
         if self.lacks_listener {
             self.listen();
         }
-        let words = self.calls.expire(now);
+        let own = &self.own;
+        let is_of_job = |ip| {
+            let mut peers = self.pairs.iter().flatten().filter_map(|pair| pair.peer);
+            peers.any(|peer| own.reach(peer.port, 0).ip() == ip)
+        };
+        let words = self.calls.expire(now, is_of_job);
         self.warn(words);
         let is_over = |since: u64| now.saturating_sub(since) > ENDING_NS;
         while self

@@ -2,12 +2,11 @@
 //! the settings that force others.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use results::Console;
+use results::{Console, MemoryFile};
 use serde::Deserialize;
 
 use crate::job::Job;
@@ -121,10 +120,7 @@ impl Explainer<'_> {
     }
 
     fn ask(&self, library: &Library, size: usize, console: &mut Console) -> Result<Alternatives> {
-        let file = std::env::temp_dir().join(format!("fishplate-choices-{}", std::process::id()));
-        let answer = self.answer(library, size, &file, console);
-        // A launcher that failed has written none.
-        let _ = fs::remove_file(&file);
+        let answer = self.answer(library, size, console);
         answer.with_context(|| format!("--every-choice: the settings of `{}`", library.label))
     }
 
@@ -132,11 +128,11 @@ impl Explainer<'_> {
         &self,
         library: &Library,
         size: usize,
-        file: &Path,
         console: &mut Console,
     ) -> Result<Alternatives> {
         let mut library = library.clone();
-        if !library.explain(file, true) {
+        let file = MemoryFile::new()?;
+        if !library.explain(&file.path(), true) {
             bail!("the library is not our own, and others cannot list their choices");
         }
         let whole = &self.case.plan;
@@ -157,9 +153,7 @@ impl Explainer<'_> {
             timeout: self.timeout,
         };
         job.run(console)?;
-        let text =
-            fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_str(&text).context("the explanation is damaged")
+        serde_json::from_str(&file.text()?).context("the explanation is damaged")
     }
 }
 

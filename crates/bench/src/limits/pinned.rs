@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::panic::resume_unwind;
+use std::sync::mpsc;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -15,8 +16,19 @@ pub(crate) fn pair<T: Send>(
 ) -> Result<T> {
     let (one, other) = two_cores()?;
     thread::scope(|scope| {
-        let second = scope.spawn(move || pin(other).and_then(|()| second()));
-        let first = scope.spawn(move || pin(one).and_then(|()| first()));
+        // The second waits until the system has given the first its thread, too.
+        let (go, may_go) = mpsc::channel();
+        let refused = "cannot start a thread";
+        let second = thread::Builder::new().spawn_scoped(scope, move || {
+            may_go.recv().context(refused)?;
+            pin(other).and_then(|()| second())
+        });
+        let second = second.context(refused)?;
+        let first =
+            thread::Builder::new().spawn_scoped(scope, move || pin(one).and_then(|()| first()));
+        let first = first.context(refused)?;
+        // It waits for nothing else.
+        let _ = go.send(());
         let value = first.join().unwrap_or_else(|panic| resume_unwind(panic));
         second.join().unwrap_or_else(|panic| resume_unwind(panic))?;
         value

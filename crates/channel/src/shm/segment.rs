@@ -119,7 +119,7 @@ impl Segment {
         let failed = |why| Fault::System("cannot size the job's shared memory", why);
         let mut found = len(&file).map_err(failed)?;
         if found < expected {
-            let extended = set_len(&file, expected);
+            let extended = memory_file::set_len(&file, expected);
             found = len(&file).map_err(failed)?;
             // A file that others have made longer meanwhile cannot shrink, and is refused below; so
             // is one that others have sealed at a smaller length.
@@ -290,39 +290,6 @@ fn seal(file: &File) {
 fn is_sealed(file: &File) -> bool {
     // SAFETY: the call takes numbers.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) & SEALS == SEALS }
-}
-
-/// Makes the file `len` bytes long in spite of a limit on the size of files, which is meant for
-/// disks: this file takes memory only where it is used.
-fn set_len(file: &File, len: u64) -> io::Result<()> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the structure is ours, to be written.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    if !known || limit.rlim_cur >= len {
-        return file.set_len(len);
-    }
-    if limit.rlim_max < len {
-        let why = format!(
-            "the limit on file sizes (ulimit -f, {} bytes) is below what the job's shared memory spans ({len} bytes, of \
-             which only what is touched takes memory): raise it",
-            limit.rlim_max
-        );
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
-    }
-    let raised = libc::rlimit {
-        rlim_cur: len,
-        ..limit
-    };
-    // SAFETY: both structures are ours, to be read; the soft limit is put back as it was.
-    unsafe {
-        libc::setrlimit(libc::RLIMIT_FSIZE, &raised);
-        let done = file.set_len(len);
-        libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
-        done
-    }
 }
 
 /// A rank's board, kept mapped.

@@ -278,7 +278,7 @@ impl<'a> RunningJob<'a> {
             let streams = rank
                 .streams
                 .iter()
-                .filter(|stream| !self.sink(stream.target).is_full());
+                .filter(|stream| self.sink(stream.target).takes(rank.number));
             let readers = streams.filter_map(OutputStream::reader);
             wanted.extend(readers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             owners.resize(wanted.len(), rank.number);
@@ -321,6 +321,8 @@ impl<'a> RunningJob<'a> {
             self.watch.as_ref().and_then(|watch| watch.next),
             self.others.next,
             self.hopeless,
+            self.stdout.next(),
+            self.stderr.next(),
             self.timeout.filter(|_| self.ending.is_none()),
             self.stuck.as_ref().filter(|_| idle).map(|stuck| stuck.next),
         ];
@@ -353,7 +355,7 @@ impl<'a> RunningJob<'a> {
                 };
                 if sink.is_closed() {
                     stream.close(sink);
-                } else if !sink.is_full() {
+                } else if sink.takes(number) {
                     stream.pull(sink);
                 }
             }

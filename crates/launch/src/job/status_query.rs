@@ -58,6 +58,8 @@ impl RunningJob<'_> {
         self.search_other_libraries(now);
         self.send_due_signals();
         self.end_overdue_agents(now);
+        self.stdout.look(now);
+        self.stderr.look(now);
         if self.timeout.is_some_and(|time| now >= time) && !self.is_ending() {
             self.timeout = None;
             let time = self.options.timeout.unwrap_or_default();

@@ -108,9 +108,8 @@ impl Rank {
             Err(why) => {
                 self.dismiss_progress_thread();
                 let text = format!(
-                    "rank {}: operations on its windows wait for its MPI calls, because the \
-                     progress thread cannot start: {why}",
-                    self.rank()
+                    "operations on its windows wait for its MPI calls, because the progress thread \
+                     cannot start: {why}"
                 );
                 self.lock().warn("progress-thread", &text);
             }

@@ -54,7 +54,7 @@ pub fn calls(bytes: &[u8]) {
         assert!(calls.unproven() <= MOST_UNPROVEN);
         assert_eq!(calls.dropped() + calls.unproven() as u64, strangers);
     }
-    calls.expire(u64::MAX);
+    calls.expire(u64::MAX, |_| false);
     assert_eq!((calls.dropped(), calls.unproven()), (strangers, 0));
     assert!(calls.all_settled());
 }

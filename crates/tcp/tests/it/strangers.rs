@@ -72,6 +72,31 @@ fn of_silent_strangers_only_a_bounded_number_stays_and_not_for_long() {
     until(&mut ends, |device| device.dropped_strangers() == 100);
 }
 
+/// It may be a rank that got no processor time, and is not called a stranger then.
+#[test]
+fn of_a_silent_caller_the_job_is_named_where_it_has_that_address() {
+    for is_peer in [true, false] {
+        let mut ends = [open(1), open(1)];
+        let qp_of = |end: &(TcpDevice, Qp, Cq)| end.0.address(end.1).unwrap().qp;
+        if qp_of(&ends[0]) < qp_of(&ends[1]) {
+            // The end with the higher number listens.
+            ends.swap(0, 1);
+        }
+        let address = ends[1].0.address(ends[1].1).unwrap();
+        let (device, qp, _) = &mut ends[0];
+        if is_peer {
+            device.connect(*qp, Some(address)).unwrap();
+        }
+        let silent = call(&ends);
+        until(&mut ends, |device| device.dropped_strangers() == 1);
+        let warnings = ends[0].0.take_warnings();
+        assert!(warnings[0].contains("silent for 2 s"), "{warnings:?}");
+        let is_named = warnings[0].contains("ranks of this job have that address too");
+        assert_eq!(is_named, is_peer, "{warnings:?}");
+        drop(silent);
+    }
+}
+
 #[test]
 fn a_stranger_that_waits_to_be_taken_is_counted_when_the_listener_closes() {
     let mut ends = [open(1)];

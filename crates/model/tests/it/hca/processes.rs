@@ -83,7 +83,7 @@ fn processes_see_what_coroutines_see() {
     let expected = play(&system, &[0, 1], Faults::default(), 1, |mut node, rank| {
         dialogue(&mut node, rank)
     });
-    let file: OwnedFd = Memory::create().unwrap();
+    let file: OwnedFd = memory_file::of_length("test", Memory::BYTES).unwrap();
     // SAFETY: the child has the dialogue only, and leaves without running what the parent would
     // run.
     let child = unsafe { libc::fork() };

@@ -1,0 +1,226 @@
+//! One of the launcher's standard streams, and the lines that wait for it.
+//!
+//! The launcher must handle signals even while the reader of its output does not read. So it writes
+//! only where a write does not block, and stops reading from ranks while much is unwritten.
+//!
+//! While a rank is in the middle of a long line, lines of other ranks are held back until its end.
+//! Memory and time for that are bounded: then the line is interrupted, and its rest begins with a
+//! mark. What the launcher itself says interrupts a line at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::OutputTarget;
+use crate::timespec;
+
+/// The number of unwritten bytes from which on nothing is read.
+const PENDING_LIMIT: usize = 256 << 10;
+/// The bytes that a pipe ready for writing takes without blocking (POSIX: PIPE_BUF).
+const PIECE: usize = 4096;
+/// The most bytes of other ranks that wait for the end of a line.
+pub(super) const HELD_LIMIT: usize = 4 << 20;
+/// The time for which other ranks wait while nothing more of the line arrives.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// One of the launcher's standard streams, with the bytes that wait for it.
+pub(crate) struct OutputSink {
+    target: OutputTarget,
+    pending: Vec<u8>,
+    closed: bool,
+    /// The rank in the middle of whose line the stream is, and the time of its last bytes.
+    open: Option<(usize, Instant)>,
+    /// The bytes of other ranks, which wait for the end of that line.
+    held: BTreeMap<usize, Vec<u8>>,
+    held_bytes: usize,
+    /// Ranks whose lines were interrupted, and have not gone on.
+    interrupted: BTreeSet<usize>,
+}
+
+impl OutputSink {
+    pub(crate) fn new(target: OutputTarget) -> Self {
+        OutputSink {
+            target,
+            pending: Vec::new(),
+            closed: false,
+            open: None,
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            interrupted: BTreeSet::new(),
+        }
+    }
+
+    /// Adds bytes to write: whole lines of the launcher, or output without prefixes.
+    pub(crate) fn push(&mut self, parts: &[&[u8]]) {
+        self.interrupt_all();
+        self.append(parts);
+    }
+
+    /// Adds a line of a rank, or the next part of a long one.
+    pub(super) fn write(&mut self, rank: usize, parts: &[&[u8]]) {
+        if self.closed {
+            return;
+        }
+        if self.open.is_some_and(|(other, _)| other != rank) {
+            let held = self.held.entry(rank).or_default();
+            let before = held.len();
+            parts.iter().for_each(|part| held.extend_from_slice(part));
+            self.held_bytes += held.len() - before;
+            if self.held_bytes > HELD_LIMIT {
+                self.interrupt();
+            }
+            return;
+        }
+        self.append(parts);
+        let is_whole = parts.last().is_some_and(|part| part.ends_with(b"\n"));
+        self.open = (!is_whole).then(|| (rank, Instant::now()));
+        self.release();
+    }
+
+    /// Whether the long line of a rank was interrupted, so that its next part is a line of its own.
+    pub(super) fn has_interrupted(&mut self, rank: usize) -> bool {
+        self.interrupted.remove(&rank)
+    }
+
+    /// The time at which a line is interrupted, unless more of it arrives.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let open = self.open.filter(|_| !self.held.is_empty());
+        open.map(|(_, last)| last + PATIENCE)
+    }
+
+    /// Interrupts a line whose time is over.
+    pub(crate) fn look(&mut self, now: Instant) {
+        if self.next().is_some_and(|next| now >= next) {
+            self.interrupt();
+        }
+    }
+
+    fn interrupt(&mut self) {
+        if let Some((rank, _)) = self.open.take() {
+            self.append(&[b"\n"]);
+            self.interrupted.insert(rank);
+            self.release();
+        }
+    }
+
+    /// Interrupts also the long lines of those that wait.
+    fn interrupt_all(&mut self) {
+        while self.open.is_some() {
+            self.interrupt();
+        }
+    }
+
+    /// Adds what waits for the end of a line: whole lines first, then a long line, which the others
+    /// wait for again.
+    fn release(&mut self) {
+        if self.open.is_some() {
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        held.retain(|_, bytes| {
+            let is_whole = bytes.ends_with(b"\n");
+            if is_whole {
+                self.append(&[&*bytes]);
+                self.held_bytes -= bytes.len();
+            }
+            !is_whole
+        });
+        if let Some((rank, bytes)) = held.pop_first() {
+            self.append(&[&bytes]);
+            self.held_bytes -= bytes.len();
+            self.open = Some((rank, Instant::now()));
+        }
+        self.held = held;
+    }
+
+    fn append(&mut self, parts: &[&[u8]]) {
+        if !self.closed {
+            let parts = parts.iter();
+            parts.for_each(|part| self.pending.extend_from_slice(part));
+        }
+    }
+
+    /// What has been added and not been written.
+    #[cfg(test)]
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.pending).into_owned()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.pending.len() >= PENDING_LIMIT
+    }
+
+    /// Whether the output of a rank is to be read. One that waits for the line of another is not
+    /// read while much is held, so that its line need not be interrupted; a rank on another host
+    /// shares its connection, and is read all the same.
+    pub(crate) fn takes(&self, rank: usize) -> bool {
+        let waits = self.open.is_some_and(|(other, _)| other != rank);
+        let is_held_up = waits && self.held_bytes >= HELD_LIMIT / 2;
+        !self.is_full() && !is_held_up
+    }
+
+    /// Whether the reader has closed it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Writes the bytes that can be written without blocking.
+    pub(crate) fn flush(&mut self) {
+        let mut written = 0;
+        while written < self.pending.len() && self.is_ready() {
+            let piece = &self.pending[written..];
+            match rustix::io::write(self.as_fd(), &piece[..piece.len().min(PIECE)]) {
+                Ok(length) => written += length,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    self.closed = true;
+                    written = self.pending.len();
+                    (self.open, self.held_bytes) = (None, 0);
+                    self.held.clear();
+                }
+            }
+        }
+        self.pending.drain(..written);
+    }
+
+    /// Writes the bytes that its reader takes until then.
+    pub(crate) fn flush_until(&mut self, until: Instant) {
+        if !self.held.is_empty() {
+            self.interrupt_all();
+        }
+        self.flush();
+        while !self.is_empty() && Instant::now() < until {
+            // An interrupted wait is tried again.
+            let _ = poll(
+                &mut [PollFd::new(self, PollFlags::OUT)],
+                Some(&timespec(until)),
+            );
+            self.flush();
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut [PollFd::new(self, PollFlags::OUT)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+impl AsFd for OutputSink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self.target {
+            OutputTarget::Stdout => rustix::stdio::stdout(),
+            OutputTarget::Stderr => rustix::stdio::stderr(),
+        }
+    }
+}
