@@ -138,6 +138,10 @@ TABLE = [
     *[("outage", [ranks], {"options": ["--fabric", "qdr", "--fault", f"host={ranks - 1},rail=0,{fault}=2ms.."],
                            "env": {"FISHPLATE_OUTAGE": "40s"}, "mpich": "it has no modelled machines"})
       for ranks in (3, 5) for fault in ("down", "silent")],
+    *[("lost_window", [2], {"args": [access], "options": ["--ppn", "1", "--fabric", "qdr", "--fault", "host=0,rail=0,silent=900us.."],
+                            "env": {"FISHPLATE_OUTAGE": "40s"}, "code": None, "silent": True,
+                            "says": ["rank 0 .*MPI_Win_[a-z_]*: the connection to rank 1 by .* is lost"],
+                            "mpich": "it has no modelled machines"}) for access in ("get", "put")],
     ("exit_code", [2, 3], {"args": ["0"], "silent": True}),
     ("exit_code", [2, 3], {"args": ["5"], "silent": True, "code": 5}),
     ("exit_code", [2, 3], {"args": ["early"], "silent": True, "code": 9}),

@@ -61,6 +61,11 @@ pub(crate) struct Facts {
     pub(crate) program: usize,
 }
 
+/// The error of a rank to which the launcher does not talk.
+const CLOSED: &str = "it has closed the connection of this rank before MPI_Init: an MPI program has \
+                      run before in the place of this one, such as in `sh -c './a; ./b'`, for which \
+                      this launcher has no second connection, or the launcher has died";
+
 impl PmiWire {
     /// Opens the conversation of rank `rank` of `size` over a connected socket. `wanted` is the
     /// version that is tried first, `job` the job's name in the environment.
@@ -83,12 +88,14 @@ impl PmiWire {
                 answers: VecDeque::new(),
             }),
         };
-        wire.agree()?;
-        let facts = match wire.version() {
+        let begun = wire.agree().and_then(|()| match wire.version() {
             Version::One => wire.begin_one(rank),
             Version::Two => wire.begin_two(rank),
-        };
-        let (program, placement) = facts?;
+        });
+        let (program, placement) = begun.map_err(|error| match error {
+            KvsError::Gone(LauncherGone::Dead) => KvsError::Launcher(CLOSED.into()),
+            other => other,
+        })?;
         let hosts = match placement {
             _ if size == 1 => Hosts::one(1),
             Some(text) => mapping::parse(&text, size).ok_or_else(|| {
