@@ -1,28 +1,24 @@
 //! The folder for the file of a file benchmark, which no other user can enter: nobody can plant a
 //! link or a file at the name that the ranks open.
 //!
-//! The driver makes it, with a random name, and removes it with all that a failed job has left
-//! there. On a host that does not share the driver's temporary folder, the ranks make one of this
+//! The driver makes it, with a random name, and it is removed with the driver, however that ends,
+//! with all that a failed job has left there. On a host that does not share the driver's temporary folder, the ranks make one of this
 //! name.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tempfile::TempDir;
+use below::WatchedFolder;
 
 /// The permissions of the folder: its owner's alone.
 const PRIVATE: u32 = 0o700;
 
-/// Makes the folder, at the driver.
-pub(crate) fn new() -> Result<TempDir> {
-    let made = tempfile::Builder::new()
-        .prefix("fishplate-bench-")
-        .permissions(Permissions::from_mode(PRIVATE))
-        .tempdir();
-    made.with_context(|| {
+/// Makes the folder, at the driver, whose executable is `command`.
+pub(crate) fn new(command: &Path) -> Result<WatchedFolder> {
+    WatchedFolder::new(command).with_context(|| {
         let folder = std::env::temp_dir();
         let folder = folder.display();
         format!("cannot make a folder in {folder} (TMPDIR names another one)")
@@ -72,13 +68,14 @@ fn check(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
     #[test]
     fn a_rank_uses_only_a_private_folder() {
-        let made = new().unwrap();
+        let made = new(Path::new("true")).unwrap();
         assert_eq!(fs::metadata(made.path()).unwrap().mode() & 0o777, PRIVATE);
         // The driver's, and one that is missing on this host.
         for path in [made.path().to_owned(), made.path().join("missing")] {

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use below::WatchedFolder;
 use conditions::{Disturbances, Moment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use results::Console;
-use tempfile::TempDir;
 
 use crate::ffi;
 use crate::file_folder;
@@ -201,7 +201,8 @@ impl Job<'_> {
     }
 
     fn start(&self) -> Result<Running> {
-        let folder = (self.plan.benchmark.family() == Family::File).then(file_folder::new);
+        let is_of_files = self.plan.benchmark.family() == Family::File;
+        let folder = is_of_files.then(|| file_folder::new(self.command));
         let folder = folder.transpose()?;
         let plan = WorkerPlan {
             folder: folder.as_ref().map(|folder| folder.path().to_owned()),
@@ -263,7 +264,7 @@ fn quote(words: &[String]) -> String {
 struct Running {
     child: Child,
     /// The folder for files, removed after the end.
-    _folder: Option<TempDir>,
+    _folder: Option<WatchedFolder>,
 }
 
 impl Running {

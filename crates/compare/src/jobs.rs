@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
-use launch::below;
 use model::THREADS_VARIABLE;
 use model::compute_trace::ComputeTrace;
 use profile::{Differences, Summary};

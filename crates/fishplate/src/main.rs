@@ -84,7 +84,7 @@ const OTHER_NAMES: [&str; 2] = ["mpiexec", "mpirun"];
 fn main() -> ExitCode {
     launch::outlive_file_limit();
     results::terminal::fit_to_terminal();
-    let mut words: Vec<OsString> = match launch::below::begin(std::env::args_os().collect()) {
+    let mut words: Vec<OsString> = match below::begin(std::env::args_os().collect()) {
         Ok(Some(words)) => words,
         Ok(None) => return ExitCode::SUCCESS,
         Err(why) => return refuse(&why),

@@ -4,7 +4,7 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use launch::below::private_folder;
+use below::private_folder;
 use tempfile::TempDir;
 
 /// The most entries of a folder that get links.

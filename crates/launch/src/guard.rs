@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
-use crate::{below, processes};
+use crate::processes;
 
 /// The time for processes to end after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -12,7 +12,6 @@
 
 mod agent;
 mod allocation;
-pub mod below;
 mod binding;
 mod cache_topology;
 mod describe;

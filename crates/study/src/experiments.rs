@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
+use below::WatchedFolder;
 use bench::modelled::{Curve, Experiment};
-use launch::below::{self, WatchedFolder};
 use results::Console;
 use results::sizes::parse_bytes;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::thread::{self, available_parallelism};
 
 use anyhow::{Context, Result, anyhow, bail};
-use launch::below::{self, WatchedFolder};
+use below::WatchedFolder;
 use results::Console;
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use below::WatchedFolder;
 use fabric::quantity::Raw;
-use launch::below::WatchedFolder;
 use results::Console;
 
 use super::{Base, refused};

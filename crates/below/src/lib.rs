@@ -3,9 +3,12 @@
 //! The system ends a command *below* another ([`command`]) with it, also after SIGKILL. A
 //! [`WatchedFolder`] has a process beside it, which removes the folder when its maker is gone.
 
+#![forbid(unsafe_code)]
+
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +25,8 @@ const WATCH: &str = "--watch-folder";
 const PREFIX: &str = "fishplate-";
 /// The time for processes that still write into a folder to end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The time in which a process that ends, too, may still make the folder anew.
+const AFTERWARDS: Duration = Duration::from_secs(1);
 /// The interval between attempts.
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -93,6 +98,8 @@ impl WatchedFolder {
         let folder = private_folder()?;
         let mut watch = Command::new(program);
         watch.arg(WATCH).arg(folder.path()).current_dir("/");
+        // Signals to the group of the command are not for this process, from its start.
+        watch.process_group(0);
         watch.stdin(Stdio::piped()).stdout(Stdio::null());
         let watch = watch.stderr(Stdio::null()).spawn().ok();
         Ok(WatchedFolder { folder, watch })
@@ -114,7 +121,8 @@ impl Drop for WatchedFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(self.folder.path());
         if let Some(watch) = &mut self.watch {
-            drop(watch.stdin.take());
+            // Nothing is left for it to do.
+            let _ = watch.kill();
             let _ = watch.wait();
         }
     }
@@ -122,8 +130,6 @@ impl Drop for WatchedFolder {
 
 /// Waits for the end of the process that has made the folder, and removes what is left of it.
 fn watch(folder: &Path) {
-    // Signals to the group of the command are not for this process.
-    let _ = rustix::process::setsid();
     let _ = SigSet::all().thread_block();
     let mut byte = [0];
     while matches!(
@@ -132,12 +138,16 @@ fn watch(folder: &Path) {
     ) {}
     let name = folder.file_name().and_then(|name| name.to_str());
     if name.is_some_and(|name| name.starts_with(PREFIX)) {
-        remove(folder);
+        let until = Instant::now() + AFTERWARDS;
+        while Instant::now() < until {
+            remove(folder);
+            std::thread::sleep(AGAIN);
+        }
     }
 }
 
 /// Removes a folder into which processes that end may still write.
-pub(crate) fn remove(folder: &Path) {
+pub fn remove(folder: &Path) {
     let until = Instant::now() + PATIENCE;
     while std::fs::remove_dir_all(folder).is_err_and(|why| why.kind() != io::ErrorKind::NotFound)
         && Instant::now() < until
