@@ -5,11 +5,13 @@
 
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::fs::Permissions;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,9 +21,9 @@ use tempfile::TempDir;
 
 /// The first word of a command that ends with its parent, whose number follows.
 const WITH_PARENT: &str = "--with-parent";
-/// The first word of the process that watches over a folder, whose path follows.
+/// The first word of the process that makes a folder and watches over it.
 const WATCH: &str = "--watch-folder";
-/// The beginning of the name of a folder that is removed; nothing else is.
+/// The beginning of the name of a folder.
 const PREFIX: &str = "fishplate-";
 /// The time for processes that still write into a folder to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -51,7 +53,7 @@ pub fn begin<W: AsRef<std::ffi::OsStr> + Clone>(
         return Ok(Some(words));
     };
     if first == WATCH {
-        watch(Path::new(&second.unwrap_or_default()));
+        watch();
         return Ok(None);
     }
     if first == WITH_PARENT {
@@ -83,9 +85,10 @@ pub fn private_folder() -> io::Result<TempDir> {
 
 /// A temporary folder that is removed with this value, or when this process is killed.
 pub struct WatchedFolder {
-    folder: TempDir,
-    /// Its standard input is a pipe that ends with this process. Without it, if the system refuses
-    /// another process, the folder is removed with this value alone.
+    folder: PathBuf,
+    /// The process that has made the folder. Its standard input is a pipe that ends with this
+    /// process. Without it, if the system refuses another process, the folder is removed with this
+    /// value alone.
     watch: Option<Child>,
 }
 
@@ -95,20 +98,39 @@ impl WatchedFolder {
     /// # Errors
     /// The system makes no folder.
     pub fn new(program: &Path) -> io::Result<WatchedFolder> {
-        let folder = private_folder()?;
-        let mut watch = Command::new(program);
-        watch.arg(WATCH).arg(folder.path()).current_dir("/");
-        // Signals to the group of the command are not for this process, from its start.
-        watch.process_group(0);
-        watch.stdin(Stdio::piped()).stdout(Stdio::null());
-        let watch = watch.stderr(Stdio::null()).spawn().ok();
-        Ok(WatchedFolder { folder, watch })
+        if let Some((watch, folder)) = watched(program) {
+            let watch = Some(watch);
+            return Ok(WatchedFolder { folder, watch });
+        }
+        Ok(WatchedFolder {
+            folder: private_folder()?.keep(),
+            watch: None,
+        })
     }
 
     /// The path of the folder.
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
+}
+
+/// Starts a process that makes a folder and watches over it: so there is no moment at which this
+/// process can be killed and leave it.
+fn watched(program: &Path) -> Option<(Child, PathBuf)> {
+    let mut watch = Command::new(program);
+    watch.arg(WATCH).stdin(Stdio::piped());
+    watch.stdout(Stdio::piped()).stderr(Stdio::null());
+    // Signals to the group of the command are not for this process, from its start.
+    let mut watch = watch.process_group(0).spawn().ok()?;
+    let mut said = Vec::new();
+    let read = watch.stdout.take()?.read_to_end(&mut said);
+    let folder = PathBuf::from(OsString::from_vec(said));
+    if read.is_err() || !folder.is_dir() {
+        let _ = watch.kill();
+        let _ = watch.wait();
+        return None;
+    }
+    Some((watch, folder))
 }
 
 impl AsRef<Path> for WatchedFolder {
@@ -119,7 +141,7 @@ impl AsRef<Path> for WatchedFolder {
 
 impl Drop for WatchedFolder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(self.folder.path());
+        let _ = std::fs::remove_dir_all(&self.folder);
         if let Some(watch) = &mut self.watch {
             // Nothing is left for it to do.
             let _ = watch.kill();
@@ -128,22 +150,36 @@ impl Drop for WatchedFolder {
     }
 }
 
-/// Waits for the end of the process that has made the folder, and removes what is left of it.
-fn watch(folder: &Path) {
+/// Makes a folder, says its name, and removes it when the process above has ended.
+fn watch() {
     let _ = SigSet::all().thread_block();
+    let Ok(folder) = private_folder() else {
+        return;
+    };
+    let folder = folder.keep();
+    let name = folder.as_os_str().as_bytes();
+    let said = rustix::io::write(rustix::stdio::stdout(), name);
+    // The process above reads until the end.
+    if said != Ok(name.len()) || !closes_its_output() {
+        remove(&folder);
+        return;
+    }
     let mut byte = [0];
     while matches!(
         rustix::io::read(rustix::stdio::stdin(), &mut byte),
         Ok(1..) | Err(rustix::io::Errno::INTR)
     ) {}
-    let name = folder.file_name().and_then(|name| name.to_str());
-    if name.is_some_and(|name| name.starts_with(PREFIX)) {
-        let until = Instant::now() + AFTERWARDS;
-        while Instant::now() < until {
-            remove(folder);
-            std::thread::sleep(AGAIN);
-        }
+    let until = Instant::now() + AFTERWARDS;
+    while Instant::now() < until {
+        remove(&folder);
+        std::thread::sleep(AGAIN);
     }
+}
+
+/// Gives up standard output.
+fn closes_its_output() -> bool {
+    let nothing = std::fs::File::options().write(true).open("/dev/null");
+    nothing.is_ok_and(|nothing| rustix::stdio::dup2_stdout(nothing).is_ok())
 }
 
 /// Removes a folder into which processes that end may still write.
