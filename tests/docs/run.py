@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command that the documents show.
+"""Runs every command that the documents show, and follows their links.
 
     tests/docs/run.py [--only TEXT] [--list] [--long] [FILE...]
 
@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 sys.path.insert(0, str(HERE))
+import links  # noqa: E402
 import prose  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
@@ -77,6 +78,20 @@ def names_one_time(_world) -> None:
         raise Problem(f"times of make test-ci at rest: {named}")
 
 
+def leads_somewhere(document: Path):
+    """Its links lead to files and headings of the repository."""
+    def test(_world) -> None:
+        if wrong := links.broken(document):
+            raise Problem(f"these links lead nowhere: {', '.join(wrong)}")
+    return test
+
+
+def linked() -> list[Path]:
+    """The documents whose links are followed."""
+    root = harness.ROOT
+    return [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md")), *sorted((root / "examples").rglob("*.md"))]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_case_options(parser)
@@ -88,6 +103,7 @@ def main() -> int:
              for command in commands(document) if not command.startswith(left_out)]
     cases += [Case(f"{document.name}: its sentences are short", reads_well(document)) for document in options.files or documents()
               if document.name in PLAIN]
+    cases += [Case(f"{document.name}: its links lead somewhere", leads_somewhere(document)) for document in options.files or linked()]
     cases += [] if options.files else [Case("the time of make test-ci", names_one_time)]
     cases = [case for case in cases if case.wanted(options)]
     if options.list:

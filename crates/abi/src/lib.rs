@@ -16,6 +16,8 @@
 //!
 //! Invariant: the library exports the names of both tables of procedures and no others, and no
 //! panic leaves a call.
+//!
+//! Never here: semantics.
 
 #![allow(
     clippy::too_many_arguments,

@@ -5,6 +5,8 @@
 //!
 //! Invariants: at most [`MOST_CALLERS`] connections wait, none for longer than [`PATIENCE`], and no
 //! byte of a peer is read beyond its hello before the proof.
+//!
+//! Never here: what the connection carries.
 
 #![forbid(unsafe_code)]
 

@@ -2,6 +2,8 @@
 //!
 //! The system ends a command *below* another ([`command`]) with it, also after SIGKILL. A
 //! [`WatchedFolder`] has a process beside it, which removes the folder when its maker is gone.
+//!
+//! Never here: jobs.
 
 #![forbid(unsafe_code)]
 

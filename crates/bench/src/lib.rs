@@ -5,6 +5,8 @@
 //!
 //! Invariant: all libraries are called through one table of functions, timed by one
 //! clock, and run in the same rounds as those that they are compared with.
+//!
+//! Never here: knowledge of our own library.
 
 mod choices;
 mod cli;

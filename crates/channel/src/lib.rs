@@ -8,6 +8,8 @@
 //!
 //! Invariant: `transport` and `zero_copy` say it for every transport; nothing here
 //! knows tags or communicators.
+//!
+//! Never here: tags, communicators.
 
 // Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
 #![cfg_attr(loom, allow(dead_code))]

@@ -1,4 +1,4 @@
-//! The transport of a rank to itself: the smallest one, and the example of ARCHITECTURE.md.
+//! The transport of a rank to itself: the smallest one, and the example of docs/internals/transports.md.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

@@ -13,6 +13,8 @@
 //! - [`real`]: the system's own clocks and functions.
 //!
 //! Invariant: nothing here allocates or locks, so that signal handlers may read clocks.
+//!
+//! Never here: MPI, allocation, locks.
 
 mod counter;
 pub mod deadlines;

@@ -6,6 +6,8 @@
 //! ([`sensitivity`]).
 //!
 //! Invariant: the same records and machines give the same bytes.
+//!
+//! Never here: protocols, physics.
 
 pub mod advice;
 pub mod bounds;

@@ -3,6 +3,8 @@
 //!
 //! Invariant: files of the kernel are parsed by pure functions. A kernel or container that hides a
 //! file hides one fact, and the others are still reported.
+//!
+//! Never here: the figures.
 
 pub mod cache_line;
 mod date;

@@ -23,6 +23,8 @@
 //! assert_eq!(packed[4..8], 4i32.to_ne_bytes());
 //! # Ok::<(), datatype::Error>(())
 //! ```
+//!
+//! Never here: communication.
 
 mod bounds;
 mod buffer;

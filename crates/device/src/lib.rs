@@ -6,6 +6,8 @@
 //! keeps queue pairs and completion queues, executes work requests and reports their completions.
 //! Protocols are written against these two traits only. Crate `verbs` implements them for real
 //! devices, `model` for a modelled machine, `testdevice` for tests.
+//!
+//! Never here: protocols, physics, time.
 
 mod accounting;
 pub mod check;

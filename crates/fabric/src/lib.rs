@@ -24,6 +24,8 @@
 //!   on every machine, and sums are exact.
 //! - The feature `toml` adds the [`catalogue`], in which every value has its source, and the errors
 //!   of predictions ([`accuracy`]). Without it a system arrives compiled ([`System::decode`]).
+//!
+//! Never here: time passing, I/O.
 
 #![forbid(unsafe_code)]
 

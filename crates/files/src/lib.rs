@@ -18,6 +18,8 @@
 //! - bytes that nobody named are rewritten only under a lock on them;
 //! - no lock is held when a function returns;
 //! - a thread starts with a [`Worker`] and ends with it.
+//!
+//! Never here: ranks, messages, handles.
 
 mod backing;
 mod counted;

@@ -4,6 +4,8 @@
 //!
 //! Under the name `mpiexec` or `mpirun` it is `fishplate run` and accepts their spelling of
 //! options.
+//!
+//! Never here: logic that a library crate could own.
 
 /// Prints a line on standard output. A reader that has closed the pipe is no error.
 macro_rules! say {

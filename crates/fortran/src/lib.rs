@@ -4,6 +4,8 @@
 //! standard ABI by a pointer that was found in `libmpi_abi.so.1`, and converts the results. It
 //! knows nothing of the library behind that ABI. The modules `mpi` and `mpi_f08`, which each
 //! compiler builds for itself, are interfaces to these entry points.
+//!
+//! Never here: knowledge of our own library; a special case for a procedure.
 
 mod common;
 mod program;

@@ -7,6 +7,8 @@
 //! promises are checked without a fuzzer too.
 //!
 //! A parser that is private has its target in its own crate, behind a feature `fuzzing`.
+//!
+//! Never here: anything that a user runs.
 
 #![forbid(unsafe_code)]
 

@@ -6,6 +6,8 @@
 //! They need no connection, and survive the loss of all rails but one. Where nothing comes, the
 //! hosts of peers are asked whether they are there (`probes`). Every datagram carries a
 //! code by the job's secret (`datagram`); those of strangers are dropped and counted.
+//!
+//! Never here: protocols; what kind a device is.
 
 mod board;
 mod card;

@@ -18,6 +18,8 @@
 //!   no more than its buffer.
 //! - The addresses of the hosts are known from the start: address resolution and the making of
 //!   connections take no time.
+//!
+//! Never here: MPI; real devices.
 
 mod context;
 pub mod frame;

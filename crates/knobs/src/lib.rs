@@ -10,6 +10,8 @@
 //!   is silently ignored costs its user an afternoon;
 //! - a variable of MVAPICH, which begins with `MV2_`, sets a setting of the same meaning unless a
 //!   `FISHPLATE_` variable does. One without meaning here is ignored, and [`notices`] names it.
+//!
+//! Never here: reading the environment.
 
 mod algorithms;
 mod contract;

@@ -9,6 +9,8 @@
 //! - the first rank that failed decides the exit code, and one line on stderr names the rank, the
 //!   cause, and the operations that the other ranks were in;
 //! - a rank never outlives its launcher, even if the launcher is killed with SIGKILL.
+//!
+//! Never here: MPI, transports.
 
 mod agent;
 mod allocation;

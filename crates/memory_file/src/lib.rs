@@ -7,6 +7,8 @@
 //!
 //! Limits belong to the process: no two threads may be in this crate at once, which the callers
 //! grant (the launcher has one thread when it makes its files, and a rank holds its lock).
+//!
+//! Never here: files with a name.
 
 #![forbid(unsafe_code)]
 

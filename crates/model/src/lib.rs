@@ -13,6 +13,8 @@
 //!   the rank continues;
 //! - a resource does one thing at a time, in the order of requests; the same seed gives the same
 //!   run.
+//!
+//! Never here: protocols.
 
 mod adapter;
 mod completions;

@@ -21,6 +21,8 @@
 //!   user's function or sleeps;
 //! - a handler of packets never waits: what it cannot send now it queues;
 //! - messages of one sender on one communicator match in the order in which they were sent.
+//!
+//! Never here: `unsafe`; devices, keys, wire formats of transports, waiting mechanics; globals.
 
 #![forbid(unsafe_code)]
 

@@ -3,6 +3,8 @@
 //!
 //! Entry points and conversions are those of the binding of the standard ABI. They call
 //! `libmpi.so.12`, whose handles, statuses and constants are those of Fortran too.
+//!
+//! Never here: a list of procedures; a conversion that `fortran` has.
 
 #[path = "../../fortran/src/common/mod.rs"]
 mod common;

@@ -2,6 +2,8 @@
 //! inputs are the tables of `abi` and the library's own `constants.txt`. The sources that such
 //! libraries share lie in the folder `common`; each library compiles them for itself,
 //! because entry points and tables of handles are statics of a shared library.
+//!
+//! Never here: anything that one of these ABIs has alone.
 
 #[allow(dead_code)] // these libraries need the parsers alone
 #[path = "../../abi/generate/mod.rs"]

@@ -7,6 +7,8 @@
 //!
 //! Invariant: no function of MPI is called by name. This library exports the names that the ABI
 //! library exports, so a name would lead back here.
+//!
+//! Never here: knowledge of our own library; names of MPI functions.
 
 #[path = "../../old_abi/src/common/mod.rs"]
 mod common;

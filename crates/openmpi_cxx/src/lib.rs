@@ -3,6 +3,8 @@
 //! `libmpi.so.40`, which every such program needs too.
 //!
 //! An object of the bindings is the address of its class's table of functions, and a handle.
+//!
+//! Never here: anything but calls of `libmpi.so.40`.
 
 mod objects;
 

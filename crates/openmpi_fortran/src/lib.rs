@@ -4,6 +4,8 @@
 //!
 //! Entry points and conversions are those of the binding of the standard ABI. They call
 //! `libmpi.so.40`, which knows Fortran's integers of its handles.
+//!
+//! Never here: a list of procedures; a conversion that `fortran` has.
 
 #[path = "../../fortran/src/common/mod.rs"]
 mod common;

@@ -6,6 +6,8 @@
 //! - Both sides run the same code and the same plan.
 //! - A benchmark uses its device, clock and control connection only through [`target::Target`], so
 //!   the figures of a modelled device and of a real one come from the same instructions.
+//!
+//! Never here: MPI.
 
 pub mod benchmark;
 mod cli;

@@ -3,6 +3,8 @@
 //!
 //! Control characters could change what a terminal shows, and an end of a line could begin a
 //! message that nobody sent. Both are shown as a C string writes them: `\x1b`, `\n`.
+//!
+//! Never here: output.
 
 /// One line: a name, a path, a value. Ends of lines and tabs are escaped too.
 ///

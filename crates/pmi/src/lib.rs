@@ -11,6 +11,8 @@
 //! - a process that a launcher started as one of many never takes itself for the only rank;
 //! - a descriptor is adopted only after a check that it is what its variable claims;
 //! - nothing here raises SIGPIPE, and only [`Bootstrap::fence`] blocks for longer than a second.
+//!
+//! Never here: transports.
 
 mod aliases;
 mod bootstrap;

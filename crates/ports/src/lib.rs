@@ -5,6 +5,8 @@
 //!
 //! An IP interface below an RDMA port in use is left out unless it is named: the two would share
 //! one cable.
+//!
+//! Never here: protocols.
 
 mod choice;
 mod wanted;

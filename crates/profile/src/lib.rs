@@ -9,6 +9,8 @@
 //! - a rank without a profile pays nothing;
 //! - a rank's part is bounded, whatever the number of its peers and calls;
 //! - the file belonged to arbitrary programs, so its reader trusts nothing in it.
+//!
+//! Never here: printing.
 
 mod differences;
 mod layout;

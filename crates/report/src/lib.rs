@@ -26,6 +26,8 @@
 //!
 //! - Text from users stands in a page as text: it is never markup or code.
 //! - Equal pages have equal bytes. Nothing here reads a clock.
+//!
+//! Never here: network, clocks, measuring.
 
 mod assumptions;
 mod figure;

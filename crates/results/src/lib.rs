@@ -2,6 +2,8 @@
 //! and the parsing of numbers on command lines.
 //!
 //! Invariant: nothing here measures, and nothing here knows what was measured.
+//!
+//! Never here: measuring.
 
 pub mod arguments;
 pub mod console;

@@ -6,6 +6,8 @@
 //! orders them: both are under way at one moment of virtual time, or belong to one fence or
 //! exposure epoch. So a right program is never reported; an error of passive synchronisation is
 //! reported if the accesses met in this run.
+//!
+//! Never here: ranks, printing.
 
 mod event;
 mod intervals;

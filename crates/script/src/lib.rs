@@ -1,5 +1,7 @@
 //! The bytes of a fuzzer as a script: a target takes numbers, choices and bytes from it, and acts
 //! on them. Behind the script's end everything is zero, so any bytes are a script.
+//!
+//! Never here: anything that a user runs.
 
 #![forbid(unsafe_code)]
 

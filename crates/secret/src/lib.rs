@@ -9,6 +9,8 @@
 //!   to be shown;
 //! - nothing here opens a socket or a file; the one system call draws random bytes;
 //! - codes are compared in a time that does not depend on their bytes.
+//!
+//! Never here: sockets, files.
 
 #![forbid(unsafe_code)]
 

@@ -12,6 +12,8 @@
 //! - nothing in a world points out of it: no reference, no function, no trait object;
 //! - events of one time happen in the order in which they were scheduled, and before the ranks of
 //!   that time, which run in order of number.
+//!
+//! Never here: the cost of anything.
 
 #[cfg(feature = "coroutines")]
 pub mod coroutines;

@@ -8,6 +8,8 @@
 //!
 //! Study must always hold: a figure is either published, and is part of `data/` with its reference,
 //! or predicted by a run. Nothing is fitted here.
+//!
+//! Never here: transport code.
 
 mod answer;
 mod benchmark;

@@ -26,6 +26,8 @@
 //! - everything that a peer can fill has a bound (`frame`, `calls`).
 //!
 //! [`RetryExceeded`]: device::Status::RetryExceeded
+//!
+//! Never here: protocols.
 
 mod calls;
 mod choice;

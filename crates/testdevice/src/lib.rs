@@ -1,4 +1,6 @@
 //! Devices for tests, and the tests that every device passes. For development only.
+//!
+//! Never here: anything that a user runs.
 
 pub mod counted;
 pub mod ends;

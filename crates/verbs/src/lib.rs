@@ -14,6 +14,8 @@
 //!   taken, as the trait says;
 //! - everything that was made on a device is destroyed before the device is closed, in the order
 //!   that libibverbs asks for (`device`).
+//!
+//! Never here: protocols.
 
 mod connection;
 mod device;

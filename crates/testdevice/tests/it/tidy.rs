@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Most lines of a function, from its name to its last brace, unless [`REASON`] stands above it.
 const MOST_LINES: usize = 80;
+/// Most bytes of `ARCHITECTURE.md`: what a newcomer reads in one sitting.
+const MOST_OF_MAP: usize = 12_000;
 /// Begins the comment that says why a function is longer.
 const REASON: &str = "// Over 80 lines: ";
 /// Most columns of a comment.
@@ -27,6 +29,13 @@ fn every_crate_stands_above_its_dependencies() {
     let floors = floors(&fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap());
     let wrong = wrong_floors(&floors, &dependencies());
     assert!(wrong.is_empty(), "ARCHITECTURE.md: {}", wrong.join("; "));
+}
+
+/// Details belong to `docs/internals/` and to the heads of modules.
+#[test]
+fn the_map_stays_short() {
+    let bytes = fs::read(root().join("ARCHITECTURE.md")).unwrap().len();
+    assert!(bytes <= MOST_OF_MAP, "ARCHITECTURE.md has {bytes} bytes");
 }
 
 #[test]
