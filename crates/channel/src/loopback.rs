@@ -1,4 +1,5 @@
-//! The transport of a rank to itself: the smallest one, and the example of docs/internals/transports.md.
+//! The transport of a rank to itself: the smallest one, and the example of
+//! docs/internals/transports.md.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
