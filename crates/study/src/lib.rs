@@ -6,7 +6,7 @@
 //! file of `data/` holds the machines, the measurements and the statements of a document, with a
 //! role and checks for each statement.
 //!
-//! Study must always hold: a figure is either published, and is part of `data/` with its reference,
+//! Invariant: a figure is either published, and is part of `data/` with its reference,
 //! or predicted by a run. Nothing is fitted here.
 //!
 //! Never here: transport code.
