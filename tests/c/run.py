@@ -50,6 +50,7 @@ TABLE = [
                        "mpich": "it has no modelled machines"}),
     ("large_count", [1, 2, 3], {}),
     ("many_ranks", [1, 8, 64], {"seconds": 180}),
+    ("many_objects", [1, 2, 3], {"args": ["all", "1000"], "seconds": 120}),
     ("type_layout", [1], {}),
     ("type_named", [1], {}),
     ("type_contents", [1], {}),
