@@ -2,8 +2,8 @@
 //! link or a file at the name that the ranks open.
 //!
 //! The driver makes it, with a random name, and it is removed with the driver, however that ends,
-//! with all that a failed job has left there. On a host that does not share the driver's temporary folder, the ranks make one of this
-//! name.
+//! with all that a failed job has left there. On a host that does not share the driver's temporary
+//! folder, the ranks make one of this name.
 
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;

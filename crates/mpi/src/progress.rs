@@ -6,7 +6,7 @@ use crate::rank::{Rank, State};
 use channel::ShortPath;
 
 impl State {
-    /// One round of progress, with windows and without tasks. True if anything moved. It runs no function of the
+    /// One round of progress, without tasks. True if anything moved. It runs no function of the
     /// user's and never waits.
     ///
     /// # Errors
@@ -14,7 +14,7 @@ impl State {
     #[inline(always)]
     pub fn progress(&mut self) -> Result<bool> {
         // Only a rank without devices has nothing.
-        if self.router.has_nothing() && !self.messages.has_work() && !self.has_windows_to_serve() {
+        if self.router.has_nothing() && !self.messages.has_work() {
             return Ok(false);
         }
         self.round()
@@ -32,10 +32,8 @@ impl State {
                 true
             }
         };
-        // A failure ends the job at the next round.
-        let served = self.has_windows_to_serve() && self.serve_windows().unwrap_or(true);
-        self.moved += u64::from(moved || served);
-        Ok(moved || served)
+        self.moved += u64::from(moved);
+        Ok(moved)
     }
 }
 

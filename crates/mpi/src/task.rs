@@ -25,6 +25,8 @@ pub struct Tasks {
     entries: Vec<Option<Task>>,
     /// Number of threads that drive a task. Entries keep their order until it is zero.
     driving: usize,
+    /// Number of tasks that serve others.
+    background: usize,
     /// Count of completions at the last drive.
     seen: u64,
     /// Count of completions at the last answer of `have_news`.
@@ -43,6 +45,17 @@ impl Tasks {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Some operation of the program waits for a task, which needs a round of progress soon.
+    #[inline(always)]
+    pub(crate) fn are_waited_for(&self) -> bool {
+        self.entries.len() > self.background
+    }
+
+    /// So many tasks serve others and end with no operation: they can wait for the next round.
+    pub(crate) fn have_background(&mut self, count: usize) {
+        self.background = count;
     }
 
     /// Number of entries, those that are being driven included.

@@ -6,8 +6,8 @@
 //! core, it sleeps at once: that rank cannot answer meanwhile. With more ranks than cores it
 //! yields at once, because its peer may need this core, and sleeps instead while tasks of other
 //! jobs make yields dear. Nonblocking calls never sleep for long, so a rank that loses its core to
-//! others while it makes them yields, too. A sleeper wakes at least every [`NAP`], to answer the launcher and to
-//! notice its end.
+//! others while it makes them yields, too. A sleeper wakes at least every [`NAP`], to answer the
+//! launcher and to notice its end.
 //!
 //! Invariants:
 //! - no lock is held while the rank sleeps or runs tasks;

@@ -1,8 +1,8 @@
 //! The agreement of the ranks that make a communicator or a window: all of them get it, or none.
 //!
 //! Every maker has one exchange between all ranks of the communicator that it starts from. A rank
-//! whose part has failed, by a wrong argument, a callback or a lack of memory, takes part in it with
-//! its failure, which all ranks then report: that of the lowest rank that has failed.
+//! whose part has failed, by a wrong argument, a callback or a lack of memory, takes part with its
+//! failure, which all ranks then report: that of the lowest rank that has failed.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ impl Rank {
         state.parent(comm, tag)
     }
 
-    /// The exchange of a maker: the contributions of all ranks, by their numbers in the joint group.
+    /// The exchange of a maker: what all ranks contribute, by their numbers in the joint group.
     ///
     /// # Errors
     /// The failure of the lowest rank that has failed, on all ranks; or a member is lost.

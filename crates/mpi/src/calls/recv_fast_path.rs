@@ -23,7 +23,8 @@ impl State {
     /// line, and nothing stands between the poll that finds the message and the return.
     #[inline(always)]
     pub(crate) fn receive_here(&mut self, buffer: &Buffer, key: &Key) -> Result<Option<Status>> {
-        if self.fast_path.left == 0 || !self.tasks.is_empty() || self.messages.has_unexpected() {
+        if self.fast_path.left == 0 || self.tasks.are_waited_for() || self.messages.has_unexpected()
+        {
             return Ok(None);
         }
         self.fast_path.left -= 1;
@@ -48,7 +49,7 @@ impl Rank {
         buffer: &Buffer,
         key: &Key,
     ) -> Result<Option<Status>> {
-        if self.threads() || !state.tasks.is_empty() || !state.router.can_peek() {
+        if self.threads() || state.tasks.are_waited_for() || !state.router.can_peek() {
             // Another thread could complete the receive, a task could wait meanwhile, or no ring
             // can be peeked at.
             return Ok(None);

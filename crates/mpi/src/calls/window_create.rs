@@ -1,6 +1,8 @@
 //! Making and freeing windows (MPI 5.0 §12.2).
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use channel::{MappedMemory, SharedMemory, SharedName, Transport, WindowLayout, WindowMemory};
 use datatype::Buffer;
@@ -384,6 +386,7 @@ impl Rank {
             window.meter = state.types.meter().cloned();
             state.windows.add(window)?
         };
+        self.serve_by_task()?;
         self.begin_window_progress();
         self.lock().windows.count_made(handle);
         self.collective(operation, &Work::Barrier, comm)?;
@@ -428,6 +431,34 @@ impl Rank {
             remote.take_keys(&self.lock().router, me, members);
         }
         Ok(remote)
+    }
+
+    /// Leaves the service of all windows to progress, until there are none.
+    fn serve_by_task(self: &Arc<Rank>) -> Result<()> {
+        if std::mem::replace(&mut self.lock().windows.are_served, true) {
+            return Ok(());
+        }
+        let rank = Arc::downgrade(self);
+        let id = self.spawn(
+            None,
+            poll_fn(move |_| {
+                let Some(rank) = rank.upgrade() else {
+                    return Poll::Ready(Ok(()));
+                };
+                let mut state = rank.lock();
+                if state.windows.is_empty() {
+                    state.windows.are_served = false;
+                    state.tasks.have_background(0);
+                    return Poll::Ready(Ok(()));
+                }
+                // A failure ends the job at the next progress.
+                let _ = state.serve_windows();
+                Poll::Pending
+            }),
+        )?;
+        let mut state = self.lock();
+        state.tasks.have_background(1);
+        state.messages.requests.detach(id)
     }
 
     /// `MPI_Win_free`. The window stays if one of its attributes cannot be deleted.
@@ -584,13 +615,6 @@ impl State {
     /// The window whose operation's request failed with this context.
     pub fn window_of(&self, context: u64) -> Option<u32> {
         self.windows.handle_of(bare(context))
-    }
-
-    /// Messages for windows have arrived, or a marked window may go on.
-    #[inline]
-    pub(crate) fn has_windows_to_serve(&self) -> bool {
-        let completions = self.messages.requests.completions;
-        !self.messages.of_windows.is_empty() || self.windows.are_due(completions)
     }
 
     /// Serves all windows: takes what has arrived, applies it and answers. True if anything moved.

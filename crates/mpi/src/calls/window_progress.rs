@@ -32,9 +32,13 @@ impl Party for OnThread<'_> {
     }
 
     fn progress(state: &mut State) -> Result<bool> {
-        state
-            .progress()
-            .inspect_err(|error| state.messages.raise_later(error))
+        let moved = state.progress();
+        let moved = moved.and_then(|moved| {
+            let is_served = state.serve_windows()?;
+            state.moved += u64::from(is_served && !moved);
+            Ok(is_served || moved)
+        });
+        moved.inspect_err(|error| state.messages.raise_later(error))
     }
 
     fn needs_room(state: &State) -> bool {

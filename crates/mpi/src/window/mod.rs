@@ -460,8 +460,8 @@ pub struct Windows {
     /// Windows that may have something to do: those that a call has met, those of messages that
     /// have arrived, and those that are not at rest. Others cost nothing, however many they are.
     marked: Vec<u32>,
-    /// Count of completions when the marked windows were served.
-    seen: u64,
+    /// A task serves the windows.
+    pub(crate) are_served: bool,
     /// The number of this rank, if its machine keeps notes of accesses.
     pub(crate) noting: Option<u32>,
     /// The thread that serves them while the rank makes no calls, if one of them needs it.
@@ -477,7 +477,7 @@ impl Default for Windows {
             with_thread: 0,
             handles: BTreeMap::new(),
             marked: Vec::new(),
-            seen: 0,
+            are_served: false,
             noting: None,
             thread: Assistance::None,
             made: Vec::new(),
@@ -505,7 +505,6 @@ impl Windows {
         if !std::mem::replace(&mut window.is_marked, true) {
             self.marked.push(handle);
         }
-        self.seen = u64::MAX;
         Ok(window)
     }
 
@@ -550,12 +549,6 @@ impl Windows {
     /// There are no windows.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
-    }
-
-    /// Something has happened since the marked windows were served: a call, or a completion.
-    #[inline]
-    pub(crate) fn are_due(&self, completions: u64) -> bool {
-        !self.marked.is_empty() && self.seen != completions
     }
 
     /// The number of windows that are served next.
@@ -603,8 +596,6 @@ impl Windows {
                 self.get_mut(handle)?;
             }
         }
-        // What serving itself completes counts as news.
-        self.seen = ports.messages.requests.completions;
         let (mut moved, mut at) = (false, 0);
         while let Some(&handle) = self.marked.get(at) {
             let Some(window) = self.all.get_mut(handle) else {
