@@ -8,6 +8,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::read;
+
 /// Nanoseconds between two looks: several slices of the scheduler.
 const PERIOD: u64 = 10_000_000;
 /// Nanoseconds until the next look of a thread that loses time: the first time, and the most. A
@@ -87,8 +90,17 @@ impl LostTime {
 /// The time in nanoseconds for which the calling thread has waited for a core. None: the kernel
 /// does not say.
 fn waited() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().nth(1)?.parse().ok()
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = open(c"/proc/thread-self/schedstat", flags, Mode::empty()).ok()?;
+    let mut text = [0; 64];
+    let len = read(&file, &mut text).ok()?;
+    second_number(&text[..len])
+}
+
+/// The second of the numbers of a line: those before are other counts.
+fn second_number(text: &[u8]) -> Option<u64> {
+    let word = text.split(|byte| *byte == b' ').nth(1)?;
+    std::str::from_utf8(word).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -133,6 +145,18 @@ mod tests {
             .map(|at| (FIRST_REST << at).min(LONGEST_REST))
             .collect();
         assert_eq!(rests, doubled);
+    }
+
+    #[test]
+    fn the_kernel_says_what_a_thread_waits() {
+        assert_eq!(
+            second_number(b"835475384 1166870062 303\n"),
+            Some(1166870062)
+        );
+        assert_eq!(second_number(b"7"), None);
+        // Where the kernel counts nothing, there is no file.
+        let before = waited();
+        assert!(waited() >= before);
     }
 
     #[test]

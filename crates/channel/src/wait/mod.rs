@@ -53,6 +53,9 @@ const USUAL_WAIT: u64 = 1_000_000_000;
 const POLLS_PER_YIELD: u32 = 4;
 /// Fruitless polls of nonblocking calls between two looks for other ranks on the core.
 const POLLS_PER_LOOK: u32 = 64;
+/// Fruitless polls of nonblocking calls between two readings of the clock for lost time: within a
+/// slice of another task there are more.
+const POLLS_PER_LOSS: u32 = 256;
 /// Longest sleep between two nonblocking calls, in nanoseconds.
 const DOZE: u64 = 50_000;
 const POLLS_PER_ANSWER: u32 = 65_536;
@@ -383,20 +386,23 @@ impl Waiter {
     /// Several polls in a row have found nothing.
     #[inline(never)]
     fn idle<P: Party>(&self, party: P, polls: u32) -> std::result::Result<(), P::Error> {
-        if polls.is_multiple_of(POLLS_PER_LOOK) && self.cores.is_some() {
-            self.lost.look(self.clock.now());
-        }
         if self.policy.is_crowded() || self.lost.is_losing() {
             if self.policy.is_open() {
                 self.count_cores(P::router(&mut party.lock()));
+            }
+            if self.lost.is_losing() {
+                self.look_at_loss(polls);
             }
             if self.sleeps_instead() {
                 self.doze(&party)?;
             } else {
                 self.give_way();
             }
-        } else if polls.is_multiple_of(POLLS_PER_LOOK) && self.core_is_shared() {
-            self.doze(&party)?;
+        } else if polls.is_multiple_of(POLLS_PER_LOOK) {
+            self.look_at_loss(polls);
+            if self.core_is_shared() {
+                self.doze(&party)?;
+            }
         }
         if polls.is_multiple_of(POLLS_PER_ANSWER) {
             party.attend()?;
@@ -404,6 +410,15 @@ impl Waiter {
         match self.is_long_idle(polls) {
             true => self.look_for_losses(&party),
             false => Ok(()),
+        }
+    }
+
+    /// Looks at the time that this rank loses to tasks of others, now and then.
+    #[cold]
+    #[inline(never)]
+    fn look_at_loss(&self, polls: u32) {
+        if polls.is_multiple_of(POLLS_PER_LOSS) && self.cores.is_some() {
+            self.lost.look(self.clock.now());
         }
     }
 
