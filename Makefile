@@ -13,7 +13,7 @@ include mk/test.mk
 help:
 	@echo 'make demo                build what is needed, and ask for an example: which of four interconnects pays for it?'
 	@echo 'make test                a first check of this machine, 6 to 10 minutes; it installs what it needs'
-	@echo 'make test-ci             what protects the main branch, 46 to 50 minutes at rest; make test-all: every suite in full'
+	@echo 'make test-ci             what protects the main branch, 26 to 50 minutes at rest; make test-all: every suite in full'
 	@echo 'make SUITE               check one of: $(SUITES)'
 	@echo 'make applications        build FFTW, HYPRE, PT-SCOTCH, MUMPS and Quantum ESPRESSO from Debian and run their own checks'
 	@echo 'make fortran-applications  the last two of these'
