@@ -303,8 +303,22 @@ def no_rdma_device(world):
     rdma_is_told(world, f"{NO_DEVICE}|{NO_LIBRARY}")
 
 
+def modelled_threads(world):
+    """OpenMP starts as many threads as a modelled host has cores for a rank, unless the user says otherwise."""
+    fishplate = world.mpiexec.parent / "fishplate"
+    machine = world.work / "six.toml"
+    machine.write_text('[system.six]\nfrom = "qdr"\nhost = { cores = 6, source = "assumed: for a test" }\n')
+    for options, wanted in [(["--fabric", machine], "6"), (["--fabric", machine, "--ppn", 2], "3"),
+                            (["--fabric", machine, "-x", "OMP_NUM_THREADS=5"], "5"), ([], "none")]:
+        words = ["env", "-u", "OMP_NUM_THREADS", fishplate, "run", "-n", 2, *options, "sh", "-c", "echo ${OMP_NUM_THREADS:-none}"]
+        with Job(world.work, words) as job:
+            if job.end(60) != 0 or job.out.split() != [wanted, wanted]:
+                raise Problem(f"{options}: {job.out!r}, not {wanted}: {job.err[-500:]}")
+
+
 def tests() -> list:
     return [
+        ("threads of OpenMP on a modelled host", modelled_threads),
         ("/dev/shm is full", full_dev_shm),
         ("/dev/shm is read-only", read_only_dev_shm),
         ("the working directory is read-only", read_only_folder),

@@ -1,7 +1,7 @@
 //! Commands that end with the command above them, and folders that are removed with it.
 //!
-//! The system ends a command *below* another ([`command`]) with it, also after SIGKILL. A
-//! [`WatchedFolder`] has a process beside it, which removes the folder when its maker is gone.
+//! The system ends a command *below* another ([`command`]) with it, also after SIGKILL. A process
+//! beside the command makes a [`WatchedFolder`], and removes it when the command is gone.
 //!
 //! Never here: jobs.
 

@@ -188,7 +188,7 @@ pub fn granted(bytes: usize) -> Option<Buffer> {
     Some(Elements::in_scratch(scratch, bytes, &byte).buffer())
 }
 
-/// Whether the system would grant so many bytes now.
+/// True if the system would grant this many bytes now.
 pub fn is_granted(bytes: usize) -> bool {
     let Some(layout) = systems_layout(bytes) else {
         return false;

@@ -319,7 +319,7 @@ mod tests {
         assert!(!sink.takes(0) && !sink.takes(1));
     }
 
-    /// What the launcher says is a line of its own, at once.
+    /// A message of the launcher is a line of its own, at once.
     #[test]
     fn the_launcher_interrupts_a_line() {
         let ([mut a, mut b], mut sink) = two();

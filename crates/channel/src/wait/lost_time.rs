@@ -20,7 +20,7 @@ const LONGEST_REST: u64 = 1_600_000_000;
 /// The share of its time that a thread may lose, as one part of so many.
 const MAY_LOSE: u64 = 10;
 
-/// What the threads of a rank lose.
+/// The record of the time that the threads of a rank lose.
 #[derive(Debug)]
 pub(super) struct LostTime {
     /// The rank loses time.

@@ -189,7 +189,7 @@ pub struct Waiter {
     /// The ranks on this host's cores; `None` where the rank does not give way to others.
     cores: Option<CoreWatch>,
     yields: Yields,
-    /// What nonblocking calls lose to tasks of others.
+    /// The time that tasks of other jobs take from nonblocking calls.
     lost: LostTime,
     /// Number of the rank's threads that sleep on the doorbell.
     sleepers: AtomicUsize,

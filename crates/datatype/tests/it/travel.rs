@@ -83,7 +83,7 @@ fn a_described_kind_is_the_same_kind() {
     }
 }
 
-/// What a peer says may be more than any system has.
+/// A peer may name a length that no system has memory for.
 #[test]
 fn memory_beyond_the_address_space_is_refused() {
     assert!(datatype::is_granted(1) && datatype::granted(100).is_some());

@@ -143,7 +143,7 @@ impl OutputSink {
         }
     }
 
-    /// What has been added and not been written.
+    /// The bytes that wait to be written.
     #[cfg(test)]
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.pending).into_owned()

@@ -226,7 +226,7 @@ mod tests {
     fn a_description_without_memory_for_it_is_an_error_at_the_origin() {
         on_a_window(crate::fuzzing::limits_of_tests(), |window, ports| {
             assert!(window.apply(ports, 0, &describe(1 << 62)).unwrap());
-            // What comes of it is taken.
+            // The bytes that follow are taken.
             follow(window, ports, &[1; 40]);
             for _ in 0..2 {
                 assert!(window.apply(ports, 0, &put(1)).unwrap());
