@@ -15,14 +15,14 @@ STANDARD := 5.0
 
 # The archive of names that the ABI leaves out, by a C compiler and an archiver of the processor's kind, into a tree. Without them
 # the tree is complete but for programs that declare these names themselves; mpicc sees that.
-archive_of_names = { $(1) -O2 -fPIC -I$(3)/include -c crates/abi/names.c -o $(3)/lib/names.o && \
+archive_of_names = { $(1) -O2 -fPIC -I$(3)/include -c crates/faces/abi/names.c -o $(3)/lib/names.o && \
 	    rm -f $(3)/lib/libfishplate_names.a && $(2) rcs $(3)/lib/libfishplate_names.a $(3)/lib/names.o; } || \
 	{ rm -f $(3)/lib/libfishplate_names.a; echo "libfishplate_names.a not made: $(1) or $(2) failed" >&2; }; \
 	rm -f $(3)/lib/names.o
 
 # The library of the names that work, for `mpicc -only-supported`: by a C compiler of the processor's kind, into a tree.
 stub_of_supported = { mkdir -p $(2)/lib/supported && \
-	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/abi/supported.c; } || \
+	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/faces/abi/supported.c; } || \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
 # The libraries of older ABIs, from the folder where they were built into a tree.
@@ -55,7 +55,7 @@ fortran = $(INSTALL) -m 755 $(1)/libmpifort_abi.so $(2)/lib/libmpifort_abi.so.1 
 	    $(INSTALL) -m 644 $(1)/fortran/* $(2)/share/fishplate/fortran && \
 	    $(INSTALL) -m 755 scripts/fortran-modules $(2)/lib/fishplate/fortran-modules
 
-# The types of the launcher's symbols for debuggers (crates/launch/src/mpir.rs), under the names by which debuggers find them. Linkers
+# The types of the launcher's symbols for debuggers (crates/job/launch/src/mpir.rs), under the names by which debuggers find them. Linkers
 # would drop them with those names. Without objcopy there are the symbols alone.
 for_debuggers := --rename-section .mpir_info=.debug_info --rename-section .mpir_abbrev=.debug_abbrev
 

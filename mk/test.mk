@@ -121,7 +121,7 @@ choices: stage
 	python3 tests/collectives/messages.py --prefix build --streams --programs --derived --page docs/messages-choice.md
 
 # Every parser of bytes that others write, under libFuzzer, each for FUZZ_SECONDS; then the share of its lines that was reached.
-# `make fuzz OPTIONS='--only frames --keep'` runs one and keeps its inputs. A target is a file of crates/fuzzed.
+# `make fuzz OPTIONS='--only frames --keep'` runs one and keeps its inputs. A target is a file of crates/checks/fuzzed.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: needs

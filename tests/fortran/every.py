@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ABI = ROOT / "crates" / "abi"
+ABI = ROOT / "crates" / "faces" / "abi"
 HANDLES = ["comm", "datatype", "errhandler", "file", "group", "info", "message", "op", "request", "session", "win"]
 # Elements of each array.
 LENGTH = 3

@@ -5,11 +5,12 @@
     tests/mutants/rails.py --check       only checks that every mutation still fits the source
 
 A mutant is a copy of the tree with one text replaced. Tests run on it until one notices it: `strict`, the channel on the
-strict device (crates/channel/src/rdma/failover_tests.rs); `unit`, the tests of single modules, for rules against messages
+strict device (crates/library/channel/src/rdma/failover_tests.rs); `unit`, the tests of single modules, for rules against messages
 that no tested machine sends, as a fence that comes twice; and `simulate`, MPI programs on modelled machines
-(crates/mpi/tests/it/simulated_rails.rs), which take the longest. A test that hangs has noticed the mutant too.
+(crates/library/mpi/tests/it/simulated_rails.rs), which take the longest. A test that hangs has noticed the mutant too.
 """
 
+import glob
 import json
 import os
 import re
@@ -20,7 +21,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TREE = os.path.join(ROOT, "build", "mutants")
-RDMA = "crates/channel/src/rdma/"
+RDMA = "crates/library/channel/src/rdma/"
 
 # The arguments that build each test, the tests of that program, and the number of seeds.
 STRICT = (["-p", "channel", "--lib"], ["rdma::failover_tests"], int(os.environ.get("STRICT_SEEDS", 200)))
@@ -150,7 +151,7 @@ def notices(test):
     arguments, tests, seeds = TESTS[test]
     command = [build(arguments), *tests, "--nocapture", "--test-threads=1"]
     # The tests that the package has of itself expect its folder.
-    folder = os.path.join(TREE, "crates", arguments[1])
+    folder = glob.glob(os.path.join(TREE, "crates", "*", arguments[1]))[0]
     environment = dict(os.environ, SEEDS=str(seeds), RUST_BACKTRACE="0")
     process = subprocess.run(["timeout", str(LONGEST)] + command, cwd=folder, env=environment,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")

@@ -14,7 +14,7 @@ from job import Job
 HERE = Path(__file__).resolve().parent
 AS_HOST = f"{HERE / 'as-host'} {{host}}"
 # A stand-in for an MPI program: it talks to the launcher as its arguments say.
-STAND_IN = ["python3", "-SE", next((HERE.parent.parent / "crates/fishplate/tests").rglob("rank.py"))]
+STAND_IN = ["python3", "-SE", next((HERE.parent.parent / "crates/command/fishplate/tests").rglob("rank.py"))]
 
 
 def start(world, *command, ranks: int = 4, hosts: str = "a,b", options: tuple = (), launch_with: str = AS_HOST,

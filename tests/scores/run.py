@@ -22,7 +22,7 @@ import harness  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
 PAGE = harness.ROOT / "docs/scores.md"
-ERRORS = harness.ROOT / "crates/fabric/data/accuracy.csv"
+ERRORS = harness.ROOT / "crates/machines/fabric/data/accuracy.csv"
 MEASURED = harness.ROOT / "examples/measured"
 SAMPLES = ("perftest.txt", "figures.csv")
 # Calibrations that take a minute or more; the first is a command of docs/studies.md, and so runs with the documents.

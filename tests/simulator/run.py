@@ -209,7 +209,7 @@ def page(lines: list[str], tally: str, rounds: int) -> str:
 What a modelled run costs the computer that runs it. `make bench-simulator` measures all of it here and now, and writes this page.
 
 Ranks are processes where a program runs under `mpiexec --fabric`, and coroutines of one process where a study or a test runs its own
-ranks (`crates/mpi/examples/simulated.rs`). The machine is `{MACHINE}`, one rank a host. A bare handover (`tests/simulator/handover.c`) is
+ranks (`crates/library/mpi/examples/simulated.rs`). The machine is `{MACHINE}`, one rank a host. A bare handover (`tests/simulator/handover.c`) is
 one process that wakes another by a futex and then waits. SMPI is the simulator of Debian's libsimgrid-dev; it runs the same program,
 `tests/simulator/allreduce.c`, on a cluster of as many hosts, with computing left out. What is compared runs alternately, {rounds} times;
 figures are medians, and processor time is that of all processes of a command.

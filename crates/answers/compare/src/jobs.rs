@@ -1,0 +1,523 @@
+//! Jobs of `fishplate run`: the recording ones alone, replays two at a time.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use conditions::Moment;
+use model::THREADS_VARIABLE;
+use model::compute_trace::ComputeTrace;
+use profile::{Differences, Summary};
+use results::MemoryFile;
+use results::console::Console;
+
+use crate::bounds::Ideal;
+use crate::estimate::{self, RunCost};
+use crate::machine::{Change, Machine};
+use crate::record::{self, Record, Recording, is_disturbed};
+use crate::surroundings::Input;
+use crate::{Request, RunFolder, work};
+
+/// The most lines of the program's output that are shown whole, and the last lines of a longer one.
+const WHOLE_OUTPUT: usize = 6;
+const LAST_LINES: usize = 3;
+/// Where there is no bar, phases are lines at least this time apart.
+const BETWEEN_LINES: Duration = Duration::from_secs(30);
+
+/// Starts jobs, shows their progress, and remembers their outcomes.
+pub struct Runner {
+    /// The executable that has the subcommand `run`.
+    command: PathBuf,
+    replayed: HashMap<Played, MemoryFile>,
+    console: Console,
+    known: HashMap<Task, Outcome>,
+    /// The time of the last line about a phase, or of the start.
+    last_line: Instant,
+    /// The first recording has been made.
+    has_recorded: bool,
+    input: Input,
+    /// Remarks of recording runs that the user has seen.
+    said: HashSet<String>,
+    /// Neither phases nor output of the program are printed.
+    is_quiet: bool,
+}
+
+/// A trace to replay: what the recordings with a number of ranks give, for one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Played {
+    ranks: usize,
+    /// The number of the recording that is left out.
+    without: Option<usize>,
+    /// The time of computing over that on this computer, in thousandths.
+    scale: u64,
+    /// Ranks with equal calls share their work evenly.
+    is_distributed: bool,
+}
+
+/// A summary, or the reason why there is none.
+pub(crate) type Outcome = Result<Summary, String>;
+
+/// One replay.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Task {
+    /// The number of the machine in the request, which gives the network.
+    pub(crate) machine: usize,
+    /// The number of the machine that gives the hosts and the speed of their processors.
+    pub(crate) hosts_of: usize,
+    pub(crate) ranks: usize,
+    pub(crate) ideal: Option<Ideal>,
+    /// The number of the recording that is left out.
+    pub(crate) without: Option<usize>,
+    /// The start of the program is free.
+    pub(crate) is_free: bool,
+    changes: Vec<Change>,
+}
+
+impl Task {
+    /// A replay on the machine as it is.
+    pub(crate) fn plain(machine: usize, ranks: usize) -> Task {
+        Task::changed(machine, ranks, Vec::new())
+    }
+
+    /// A replay on the machine with changed values.
+    pub(crate) fn changed(machine: usize, ranks: usize, changes: Vec<Change>) -> Task {
+        Task {
+            machine,
+            hosts_of: machine,
+            ranks,
+            ideal: None,
+            without: None,
+            is_free: false,
+            changes,
+        }
+    }
+
+    /// A replay on the network of one machine with the hosts of another.
+    pub(crate) fn in_hosts(machine: usize, hosts_of: usize, ranks: usize) -> Task {
+        Task {
+            hosts_of,
+            ..Task::plain(machine, ranks)
+        }
+    }
+
+    /// A replay on the machine of all recordings but one.
+    pub(crate) fn without(machine: usize, ranks: usize, recording: usize) -> Task {
+        Task {
+            without: Some(recording),
+            ..Task::plain(machine, ranks)
+        }
+    }
+
+    /// This replay with a free start.
+    pub(crate) fn with_free_start(self) -> Task {
+        Task {
+            is_free: true,
+            ..self
+        }
+    }
+
+    /// A replay on the machine with a part idealised, and a free start.
+    pub(crate) fn ideal(request: &Request, machine: usize, ranks: usize, ideal: Ideal) -> Task {
+        Task {
+            ideal: Some(ideal),
+            is_free: true,
+            changes: ideal.changes(&request.machines[machine]),
+            ..Task::plain(machine, ranks)
+        }
+    }
+
+    fn played(&self, request: &Request) -> Played {
+        Played {
+            ranks: self.ranks,
+            without: self.without,
+            scale: request.machines[self.hosts_of].compute_scale,
+            is_distributed: self.ideal == Some(Ideal::Distributed),
+        }
+    }
+}
+
+impl Runner {
+    /// A runner of jobs of the executable `command`.
+    pub fn new(command: &Path) -> Runner {
+        Runner {
+            command: command.into(),
+            replayed: HashMap::new(),
+            console: Console::new(0),
+            known: HashMap::new(),
+            last_line: Instant::now(),
+            has_recorded: false,
+            input: Input::default(),
+            said: HashSet::new(),
+            is_quiet: false,
+        }
+    }
+
+    /// The runner, which prints neither phases nor output of the program if `is_quiet`.
+    pub fn quiet(self, is_quiet: bool) -> Runner {
+        Runner { is_quiet, ..self }
+    }
+
+    /// Reads standard input, which every run gets.
+    pub(crate) fn read_input(&mut self) -> Result<()> {
+        let console = &mut self.console;
+        self.input = Input::read(|| {
+            console.say("waiting for the end of standard input, which every run gets; `< /dev/null` gives none");
+        })?;
+        Ok(())
+    }
+
+    /// Prints a line about the comparison.
+    pub(crate) fn say(&mut self, line: &str) {
+        self.console.say(line);
+    }
+
+    /// Prints a line that a quiet user does not want.
+    pub(crate) fn announce(&mut self, line: &str) {
+        if !self.is_quiet {
+            self.console.say(line);
+        }
+    }
+
+    /// Shows that a phase begins, of `runs` runs or of a number that nobody knows.
+    pub(crate) fn phase(&mut self, what: &str, runs: Option<usize>) {
+        if self.is_quiet {
+            return;
+        }
+        let runs_shown = match runs {
+            Some(1) => "1 run".to_owned(),
+            Some(runs) => format!("{runs} runs"),
+            None => "2 runs or more".to_owned(),
+        };
+        match self.last_line.elapsed() < BETWEEN_LINES {
+            true => self.console.phase_without_line(what, runs),
+            false => {
+                self.console.phase(what, runs, &runs_shown);
+                self.last_line = Instant::now();
+            }
+        }
+    }
+
+    /// Records the computing of the program on a machine. The first run's output goes to standard
+    /// error, and a line says how long the comparison will take.
+    pub(crate) fn record(
+        &mut self,
+        request: &Request,
+        machine: &Machine,
+        ranks: usize,
+    ) -> Result<Recording> {
+        let (file, summary) = (MemoryFile::new()?, MemoryFile::new()?);
+        let jobs = Jobs {
+            command: &self.command,
+            replayed: &self.replayed,
+            input: &self.input,
+            request,
+        };
+        let activity = format!("recording {ranks} ranks on {}", machine.name);
+        let (start, moment) = (Instant::now(), Moment::now());
+        let used = estimate::processor_time_of_children();
+        let mut run = jobs.command([machine, machine], ranks, &[])?;
+        run.arg("--summary").arg(word("json=", &summary.path()));
+        run.arg("--compute");
+        run.arg(word("record:", &file.path()))
+            .arg("--")
+            .args(&request.program);
+        let ended = run.output().context("cannot start the recording run")?;
+        if !ended.status.success() {
+            bail!("{activity} failed: {}", last_words(&ended));
+        }
+        let disturbances = Moment::now().since(&moment);
+        let wall = start.elapsed();
+        let processor = estimate::processor_time_of_children().saturating_sub(used);
+        let summary: Summary = serde_json::from_str(&summary.text()?)
+            .with_context(|| format!("{activity}: its summary is damaged"))?;
+        if summary.is_empty() {
+            bail!(
+                "`{}` made no MPI call, so there is nothing to compare: a comparison needs a program whose ranks call MPI_Init",
+                record::words(&request.program[..1])
+            );
+        }
+        let trace = ComputeTrace::parse(&file.text()?)
+            .map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))?;
+        let cost = RunCost {
+            wall,
+            processor,
+            computing: Duration::from_nanos(trace.total()),
+            calls: trace.number_of_calls(),
+        };
+        if !std::mem::replace(&mut self.has_recorded, true) && !self.is_quiet {
+            self.show_output(&String::from_utf8_lossy(&ended.stdout));
+            self.console.say(&request.estimate(cost));
+        }
+        let remarks = String::from_utf8_lossy(&ended.stderr);
+        for remark in remarks
+            .lines()
+            .filter_map(|line| line.strip_prefix("fishplate: "))
+        {
+            if self.said.insert(remark.to_owned()) {
+                self.console.say(remark);
+            }
+        }
+        self.console.step();
+        let threads = summary.computed.iter().map(|rank| rank.threads as usize);
+        Ok(Recording {
+            trace,
+            disturbed: is_disturbed(disturbances.stolen, &summary.computed),
+            threads: threads.max().unwrap_or(1),
+        })
+    }
+
+    /// Shows the program's output, of a long one the last lines.
+    fn show_output(&mut self, output: &str) {
+        let lines: Vec<&str> = output.lines().collect();
+        let left_out = match lines.len() {
+            all if all <= WHOLE_OUTPUT => 0,
+            all => all - LAST_LINES,
+        };
+        if left_out > 0 {
+            let line = format!("the program's output, without its first {left_out} lines:");
+            self.console.say(&line);
+        }
+        let shown: String = lines[left_out..]
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect();
+        self.console.print(&shown);
+    }
+
+    /// Forgets the replays with a number of ranks, of which there is another recording now.
+    pub(crate) fn forget(&mut self, ranks: usize) {
+        self.known.retain(|task, _| task.ranks != ranks);
+        self.replayed.retain(|played, _| played.ranks != ranks);
+    }
+
+    /// Replays; the outcomes come in the order of the tasks.
+    pub(crate) fn replay(
+        &mut self,
+        request: &Request,
+        record: &Record,
+        tasks: &[Task],
+    ) -> Result<Vec<Outcome>> {
+        let same = |task: &Task| Task {
+            without: record
+                .of(task.ranks)
+                .and_then(|of| of.same_without(task.without)),
+            ..task.clone()
+        };
+        let tasks: Vec<Task> = tasks.iter().map(same).collect();
+        let mut new: Vec<&Task> = Vec::new();
+        for task in &tasks {
+            if !self.known.contains_key(task) && !new.contains(&task) {
+                new.push(task);
+            }
+        }
+        for task in &new {
+            let played = task.played(request);
+            if let Entry::Vacant(place) = self.replayed.entry(played) {
+                let of = record.of(played.ranks);
+                let of = of.context("there is no record of so many ranks")?;
+                let trace =
+                    work::played(of, played.without, played.is_distributed, &request.wanted);
+                let trace = trace.context("there is no record of so many ranks")?;
+                let marks = of.marks(played.without, &request.wanted);
+                let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
+                let file = MemoryFile::new()?;
+                let text = trace.scaled(played.scale).with_steps(&marks).text();
+                let written = (&file.0).write_all(text.as_bytes());
+                written.context("cannot write a record for the replays")?;
+                place.insert(file);
+            }
+        }
+        let next = AtomicUsize::new(0);
+        let (done, outcomes) = mpsc::channel();
+        let jobs = Jobs {
+            command: &self.command,
+            replayed: &self.replayed,
+            input: &self.input,
+            request,
+        };
+        let at_once = request.at_once();
+        let (new, next, jobs) = (&new, &next, &jobs);
+        thread::scope(|scope| -> Result<()> {
+            for _ in 0..at_once {
+                let done = done.clone();
+                let replays = move || {
+                    while let Some(task) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        // The receiver is gone once a replay could not be started.
+                        if done.send((*task, jobs.replay(task))).is_err() {
+                            return;
+                        }
+                    }
+                };
+                let thread = thread::Builder::new().spawn_scoped(scope, replays);
+                thread.context("cannot start a thread")?;
+            }
+            drop(done);
+            for (task, outcome) in outcomes {
+                self.known.insert(task.clone(), outcome?);
+                self.console.step();
+            }
+            Ok(())
+        })?;
+        Ok(tasks.iter().map(|task| self.known[task].clone()).collect())
+    }
+}
+
+/// The parts of a runner that threads share.
+struct Jobs<'a> {
+    command: &'a Path,
+    replayed: &'a HashMap<Played, MemoryFile>,
+    input: &'a Input,
+    request: &'a Request,
+}
+
+impl Jobs<'_> {
+    fn replay(&self, task: &Task) -> Result<Outcome> {
+        let machines = [task.machine, task.hosts_of].map(|at| &self.request.machines[at]);
+        let summary = MemoryFile::new()?;
+        let trace = self.replayed.get(&task.played(self.request));
+        let trace = trace.context("there is no record of so many ranks")?;
+        let mut run = self.command(machines, task.ranks, &task.changes)?;
+        run.arg("--summary").arg(word("json=", &summary.path()));
+        if task.is_free {
+            run.arg("--free-start");
+        }
+        run.arg("--compute");
+        run.arg(word("replay:", &trace.path()));
+        run.arg("--").args(&self.request.program);
+        let ended = run.output().context("cannot start a replay")?;
+        if !ended.status.success() {
+            return Ok(Err(last_words(&ended)));
+        }
+        let summary: Summary =
+            serde_json::from_str(&summary.text()?).context("the summary of a replay is damaged")?;
+        Ok(match summary.differences.as_ref().and_then(too_different) {
+            Some(why) => Err(why),
+            None => Ok(summary),
+        })
+    }
+
+    /// A run on the network of the first machine with the hosts of the second.
+    fn command(
+        &self,
+        [network, hosts]: [&Machine; 2],
+        ranks: usize,
+        changes: &[Change],
+    ) -> Result<Command> {
+        let request = self.request;
+        let mut run = child_guard::command(self.command);
+        run.stdin(self.input.stdio()?);
+        if let Some(threads) = request.threads_of_rank(ranks)
+            && std::env::var_os(THREADS_VARIABLE).is_none()
+        {
+            run.env(THREADS_VARIABLE, threads.to_string());
+        }
+        run.args(["run", "-n", &ranks.to_string()]);
+        run.args(["--ppn", &request.per_host.to_string()]);
+        run.args(["--fabric", &network.word]).args(&request.options);
+        let others = (network.word != hosts.word).then_some(&hosts.word);
+        if let Some(word) = hosts.host.as_ref().or(others) {
+            run.args(["--fabric-host", word]);
+        }
+        let of_network = network.changes.iter().filter(|one| !one.is_of_hosts());
+        let of_hosts = hosts.changes.iter().filter(|one| one.is_of_hosts());
+        for change in of_network.chain(of_hosts).chain(changes) {
+            run.args(["--set", &change.to_string()]);
+        }
+        match &request.folder {
+            RunFolder::Scratch => run.arg("--scratch"),
+            RunFolder::Here(folder) => run.arg("--wdir").arg(folder),
+        };
+        Ok(run)
+    }
+}
+
+/// The reason why a replay that differs from its recording tells nothing; `None` if it does not
+/// differ by much.
+fn too_different(found: &Differences) -> Option<String> {
+    const MOST: f64 = 0.10;
+    let is_invented = found.invented_s >= found.left_out_s;
+    let how = if is_invented { "invented" } else { "left out" };
+    (found.share > MOST).then(|| {
+        format!(
+            "the program decides by time: {}; {:.0} % of the recorded computing would be {how}, more than {:.0} %",
+            found.reason(),
+            found.share * 100.0,
+            MOST * 100.0
+        )
+    })
+}
+
+fn word(before: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(before);
+    word.push(path);
+    word
+}
+
+/// The reason of a job that failed: what `fishplate` says, then the last lines of the program.
+fn last_words(ended: &Output) -> String {
+    let said = String::from_utf8_lossy(&ended.stderr);
+    match reason(&said) {
+        words if words.is_empty() => format!("its {}", ended.status),
+        words => words,
+    }
+}
+
+/// The reason that standard error gives; empty if it is.
+fn reason(said: &str) -> String {
+    const OURS: &str = "fishplate: ";
+    const MOST: usize = 4;
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (ours, others): (Vec<&str>, Vec<&str>) = { lines }.partition(|line| line.starts_with(OURS));
+    let ours = ours.iter().map(|line| &line[OURS.len()..]);
+    // Every rank may say the same.
+    let ours = results::table::distinct(ours);
+    let others = others[others.len().saturating_sub(MOST)..].iter().copied();
+    ours.into_iter()
+        .chain(others)
+        .collect::<Vec<&str>>()
+        .join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_failed_job_is_ours_before_the_banner_of_the_program() {
+        let said = "  :-) GROMACS - gmx mdrun (-:\n\nExecutable: gmx\nWorking dir: /tmp\nCommand line:\n  gmx mdrun\n\
+                    fishplate: MPI_Bcast: rank 1: its call 7 is MPI_Bcast\nfishplate: MPI_Bcast: rank 1: its call 7 is MPI_Bcast\n\
+                    fishplate: rank 1 ended with code 16\n";
+        assert_eq!(
+            reason(said),
+            "MPI_Bcast: rank 1: its call 7 is MPI_Bcast; rank 1 ended with code 16; Executable: gmx; Working dir: /tmp; \
+             Command line:; gmx mdrun"
+        );
+        assert_eq!(reason("\n \n"), "");
+    }
+
+    #[test]
+    fn a_replay_may_differ_by_a_tenth() {
+        let of = |invented_s, left_out_s, share| Differences {
+            invented_s,
+            left_out_s,
+            share,
+            rank: 3,
+            first: "its call 7 is MPI_Send, and MPI_Recv was recorded there".into(),
+        };
+        assert_eq!(too_different(&of(0.1, 0.05, 0.1)), None);
+        let why = too_different(&of(0.1, 0.3, 0.3)).unwrap();
+        assert_eq!(
+            why,
+            "the program decides by time: rank 3: its call 7 is MPI_Send, and MPI_Recv was recorded there; 30 % of the \
+             recorded computing would be left out, more than 10 %"
+        );
+    }
+}

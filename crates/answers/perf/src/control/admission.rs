@@ -1,0 +1,87 @@
+//! The proof of the two sides of a control connection, before either reads a word of the other: the
+//! hello of crate `secret`.
+//!
+//! The listening side hears all callers at once (crate `admission`), so one that is silent keeps
+//! nobody waiting.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use secret::Secret;
+use secret::hello::{self, ANSWER};
+
+/// The introduction of every caller.
+const INTRODUCTION: [u8; 32] = *b"fishplate perf, control of plan\0";
+/// The callers of a listening socket that have not proved themselves yet.
+#[derive(Default)]
+pub(super) struct Callers {
+    callers: secret::admission::Callers,
+}
+
+impl Callers {
+    /// Takes new callers, and hears all. Returns the first that has proved itself. The first
+    /// stranger is named.
+    pub(super) fn hear(
+        &mut self,
+        socket: &TcpListener,
+        secret: &Secret,
+    ) -> Result<Option<TcpStream>> {
+        let heard = self.callers.hear(socket, secret, Instant::now());
+        let admitted = heard.context("cannot accept a connection")?;
+        if let Some((from, why)) = self.callers.take_first_stranger() {
+            eprintln!(
+                "fishplate: perf: closed a connection from {from}: {why}; later ones are closed without a word"
+            );
+        }
+        let Some(admitted) = admitted else {
+            return Ok(None);
+        };
+        admitted.stream.set_nonblocking(false)?;
+        Ok(Some(admitted.stream))
+    }
+
+    /// The number of callers that were sent away.
+    #[cfg(test)]
+    pub(super) fn strangers(&self) -> u64 {
+        self.callers.strangers()
+    }
+}
+
+/// The calling side's part, on a connection that was just made. A peer that is silent for
+/// `patience` has failed.
+pub(super) fn prove(stream: &mut TcpStream, secret: &Secret, patience: Duration) -> Result<()> {
+    let (caller, call) = hello::Caller::call(secret, INTRODUCTION)?;
+    stream.write_all(&call)?;
+    let answer = answer(stream, patience)?;
+    let proof = caller.hear(&answer)?;
+    Ok(stream.write_all(&proof)?)
+}
+
+/// Waits for the listening side's answer.
+fn answer(stream: &mut TcpStream, patience: Duration) -> Result<[u8; ANSWER]> {
+    let until = Instant::now() + patience;
+    let (mut answer, mut len) = ([0; ANSWER], 0);
+    while len < ANSWER {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(super::silent(patience));
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut answer[len..]) {
+            Ok(0) => return Err(closed()),
+            Ok(count) => len += count,
+            Err(why) if why.kind() == ErrorKind::ConnectionReset => return Err(closed()),
+            Err(why) if why.kind() == ErrorKind::Interrupted || super::silence(&why) => {}
+            Err(why) => return Err(why.into()),
+        }
+    }
+    Ok(answer)
+}
+
+fn closed() -> anyhow::Error {
+    anyhow!(
+        "it has closed the connection: the secrets of the two sides differ, or it is no fishplate perf of this version"
+    )
+}

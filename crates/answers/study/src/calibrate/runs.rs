@@ -1,0 +1,152 @@
+//! Predictions of figures by a machine with changed values.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use child_guard::WatchedFolder;
+use fabric::quantity::Raw;
+use results::Console;
+
+use super::{Base, refused};
+use crate::check::factor;
+use crate::experiments::{Points, at_once};
+use crate::score::figures::{Group, PublishedFigure, groups};
+
+/// A value of a machine in place of the catalogue's.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) path: String,
+    pub(super) raw: Raw,
+    pub(super) source: String,
+}
+
+impl Change {
+    /// The line of a file of machines.
+    pub(super) fn line(&self) -> String {
+        let source = self.source.replace(['"', '\\', '\n'], " ");
+        format!(
+            "{} = {{ value = {}, source = \"{source}\" }}\n",
+            self.path, self.raw
+        )
+    }
+}
+
+/// The runs that predict figures.
+pub(super) struct Runs<'a> {
+    command: &'a Path,
+    base: &'a Base,
+    figures: &'a [PublishedFigure],
+    groups: Vec<Group>,
+    /// Changes that all machines have.
+    fixed: Vec<Change>,
+    folder: WatchedFolder,
+}
+
+/// The name of the system of a trial.
+const TRIAL: &str = "fishplate-trial";
+
+/// The text of a file with a system that differs from `base` by changes.
+pub(super) fn machine(base: &Base, name: &str, changes: &[Change]) -> String {
+    let lines = changes.iter().map(Change::line);
+    let gap = if base.text.is_empty() { "" } else { "\n" };
+    let lines: String = lines.collect();
+    format!(
+        "{}{gap}[system.{name}]\nfrom = \"{}\"\n{lines}",
+        base.text, base.name
+    )
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn new(
+        command: &'a Path,
+        base: &'a Base,
+        figures: &'a [PublishedFigure],
+        fixed: Vec<Change>,
+    ) -> Result<Runs<'a>> {
+        // The word that names the machine is set for each trial.
+        let (groups, reasons) = groups(figures, &|_: &str| Ok(String::new()));
+        refused(figures, &reasons)?;
+        let folder = WatchedFolder::new(command).context("cannot make a folder for machines")?;
+        Ok(Runs {
+            command,
+            base,
+            figures,
+            groups,
+            fixed,
+            folder,
+        })
+    }
+
+    /// The predictions of all figures for each machine, several runs at once.
+    pub(super) fn predict(
+        &self,
+        machines: &[Vec<Change>],
+        part: &str,
+        console: &mut Console,
+    ) -> Result<Vec<Vec<f64>>> {
+        let files: Vec<PathBuf> = (0..machines.len())
+            .map(|at| self.folder.path().join(format!("trial-{at}.toml")))
+            .collect();
+        for (changes, file) in machines.iter().zip(&files) {
+            let all = [self.fixed.as_slice(), changes].concat();
+            std::fs::write(file, machine(self.base, TRIAL, &all))
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        let words: Vec<String> = files
+            .iter()
+            .map(|file| format!("{}:{TRIAL}", file.display()))
+            .collect();
+        let tasks = machines.len() * self.groups.len();
+        console.phase_without_line(part, Some(tasks));
+        predict(self.command, self.figures, &self.groups, &words, console)
+    }
+}
+
+/// The predictions of all figures for each machine, which command lines name by `words`.
+pub(super) fn predict(
+    command: &Path,
+    figures: &[PublishedFigure],
+    groups: &[Group],
+    words: &[String],
+    console: &mut Console,
+) -> Result<Vec<Vec<f64>>> {
+    let each = words
+        .iter()
+        .flat_map(|word| groups.iter().map(|group| group.run.on(word)));
+    let points = at_once(command, &each.collect::<Vec<_>>(), console)?;
+    let machines = points.chunks(groups.len().max(1));
+    let predictions = machines.map(|points| {
+        let mut found = vec![f64::NAN; figures.len()];
+        for (group, points) in groups.iter().zip(points) {
+            for (at, value) in values(figures, group, points)? {
+                found[at] = value;
+            }
+        }
+        Ok(found)
+    });
+    predictions.collect()
+}
+
+/// The values of a group's figures in their units, with their places.
+fn values(
+    figures: &[PublishedFigure],
+    group: &Group,
+    points: &Points,
+) -> Result<Vec<(usize, f64)>> {
+    let unit = group.run.benchmark.unit();
+    let each = group.members.iter().map(|member| {
+        let figure = &figures[member.figure];
+        let value = points
+            .iter()
+            .find(|(own, _)| *own == member.size)
+            .map(|(_, value)| *value);
+        let value = value.and_then(|value| Some(value * factor(unit, &figure.unit)?));
+        let value = value.filter(|value| *value > 0.0);
+        let value = value.with_context(|| {
+            let unit = unit.name();
+            format!("{}: {unit} cannot be given as {}", figure.id, figure.unit)
+        })?;
+        Ok((member.figure, value))
+    });
+    each.collect()
+}

@@ -1,0 +1,301 @@
+//! HPL on modelled machines, without its computing: the kernel of `examples/kernels`, compiled by
+//! the `mpicc` beside this command. Its computing takes the time that the stated rates give.
+//!
+//! The sources are part of this program, so an installed tree needs no others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread::{self, available_parallelism};
+
+use anyhow::{Context, Result, anyhow, bail};
+use child_guard::WatchedFolder;
+use results::Console;
+use serde_json::Value;
+
+use crate::benchmark::Benchmark;
+use crate::document::HplSystem;
+use crate::experiments::Run;
+
+macro_rules! sources {
+    ($($name:literal),*) => {
+        [$(($name, include_str!(concat!("../../../../examples/kernels/", $name)))),*]
+    };
+}
+
+const SOURCES: [(&str, &str); 8] = sources!(
+    "hpl.c",
+    "hpl_blas.h",
+    "hpl_folded.h",
+    "hpl_layout.h",
+    "hpl_panel.h",
+    "hpl_swap.h",
+    "hpl_trace.h",
+    "kernel.h"
+);
+
+/// The compiled kernel, and the results of its runs: one run gives several figures.
+#[derive(Default)]
+pub(crate) struct Hpl {
+    folder: Option<Result<WatchedFolder, String>>,
+    found: Vec<(Job, Figures)>,
+}
+
+/// The figures of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Figures {
+    milliseconds: f64,
+    /// The share of their time that the ranks compute, in percent; their mean.
+    computing: f64,
+}
+
+impl Hpl {
+    /// Compiles the kernel, unless that is done. The inner error is the reason that this machine
+    /// has no means to.
+    pub(crate) fn prepare(&mut self, command: &Path) -> Result<Result<(), String>> {
+        if self.folder.is_none() {
+            self.folder = Some(compile(command)?);
+        }
+        Ok(match &self.folder {
+            Some(Err(why)) => Err(why.clone()),
+            _ => Ok(()),
+        })
+    }
+
+    /// Runs it for each of these runs; those that can go at once do. A run with the machine and the
+    /// system of an earlier one is none.
+    pub(crate) fn solve(
+        &mut self,
+        command: &Path,
+        runs: &[&Run],
+        console: &mut Console,
+    ) -> Result<()> {
+        let Some(Ok(folder)) = &self.folder else {
+            return Ok(());
+        };
+        let folder = folder.path();
+        let mut jobs: Vec<Job> = Vec::new();
+        for run in runs {
+            let job = Job::new(run, format!("summary-{}.json", jobs.len()));
+            if let Some(job) = job.filter(|job| !jobs.iter().any(|other| other.is_same(job))) {
+                write_trace(command, folder, &job)?;
+                jobs.push(job);
+            }
+        }
+        // Each job uses one core: its ranks take turns.
+        let cores = available_parallelism().map_or(1, usize::from);
+        for jobs in jobs.chunks(cores) {
+            let names = jobs.iter().map(|job| job.fabric.as_str());
+            console.doing(format!("hpl, {}", names.collect::<Vec<_>>().join(" and ")));
+            let figures: Vec<_> = thread::scope(|scope| {
+                let started = jobs
+                    .iter()
+                    .map(|job| scope.spawn(|| job.figures(command, folder)));
+                let started: Vec<_> = started.collect();
+                started.into_iter().map(|job| job.join()).collect()
+            });
+            for (job, figures) in jobs.iter().zip(figures) {
+                let figures = figures.map_err(|_| anyhow!("a run of hpl ended early"))??;
+                self.found.push((job.clone(), figures));
+            }
+        }
+        Ok(())
+    }
+
+    /// The point of a run's benchmark.
+    pub(crate) fn point(&self, run: &Run) -> Result<Vec<(usize, f64)>> {
+        let found = Job::new(run, String::new()).and_then(|job| {
+            let mut found = self.found.iter();
+            let (_, figures) = found.find(|(other, _)| other.is_same(&job))?;
+            let value = match run.benchmark {
+                Benchmark::Hpl => figures.milliseconds,
+                _ => figures.computing,
+            };
+            Some(vec![(job.order, value)])
+        });
+        found.with_context(|| format!("{} was not run", run.benchmark.name()))
+    }
+}
+
+/// A run of the kernel.
+#[derive(Clone, Debug)]
+struct Job {
+    system: HplSystem,
+    order: usize,
+    fabric: String,
+    named: bool,
+    settings: Vec<(String, String)>,
+    /// The name of the file of its summary.
+    summary: String,
+}
+
+impl Job {
+    /// The job of a run; none: the run is of another program.
+    fn new(run: &Run, summary: String) -> Option<Job> {
+        let (system, order) = run.hpl.clone()?;
+        Some(Job {
+            system,
+            order,
+            fabric: run.fabric.clone(),
+            named: run.named,
+            settings: run.settings.clone(),
+            summary,
+        })
+    }
+
+    /// Whether both have the same results.
+    fn is_same(&self, other: &Job) -> bool {
+        let of = |job: &Job| (job.order, job.named);
+        of(self) == of(other)
+            && self.system == other.system
+            && self.fabric == other.fabric
+            && self.settings == other.settings
+    }
+
+    /// The kernel and its own arguments.
+    fn kernel(&self) -> String {
+        let HplSystem { block, grid, .. } = &self.system;
+        let [rows, columns] = grid;
+        format!("./hpl {} {block} {rows} {columns} --skeleton", self.order)
+    }
+
+    /// The name of the file with the times of its computing, which are those of all machines.
+    fn trace(&self) -> String {
+        let HplSystem { block, grid, .. } = &self.system;
+        format!("{}-{block}-{}-{}.trace", self.order, grid[0], grid[1])
+    }
+
+    /// The arguments of `fishplate` for the job.
+    fn words(&self) -> Vec<String> {
+        let ranks = self.system.grid[0] * self.system.grid[1];
+        let predict = match self.named {
+            true => "named",
+            false => "own",
+        };
+        let placed = format!(
+            "run -n {ranks} --ppn {} --predict {predict}",
+            self.system.ppn
+        );
+        let (trace, summary) = (self.trace(), &self.summary);
+        let files = format!("--compute replay {trace} --summary json={summary}");
+        let mut words: Vec<String> = split(&placed).chain(split(&files)).collect();
+        words.extend(["--fabric".into(), self.fabric.clone()]);
+        for (name, value) in &self.settings {
+            words.extend(["-x".into(), format!("{name}={value}")]);
+        }
+        words.extend(split(&self.kernel()));
+        words
+    }
+
+    fn figures(&self, command: &Path, folder: &Path) -> Result<Figures> {
+        let out = said(command, folder, &self.words())?;
+        let seconds =
+            seconds(&out).with_context(|| format!("the kernel hpl printed no time: {out}"))?;
+        let file = folder.join(&self.summary);
+        let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let summary = serde_json::from_slice(&text).context("cannot read a summary")?;
+        Ok(Figures {
+            milliseconds: seconds * 1e3,
+            computing: computing(&summary).context("a summary has no times of ranks")?,
+        })
+    }
+}
+
+/// Compiles the kernel in a folder of its own.
+fn compile(command: &Path) -> Result<Result<WatchedFolder, String>> {
+    let folder = WatchedFolder::new(command).context("cannot make a folder for the kernel hpl")?;
+    for (name, text) in SOURCES {
+        let file = folder.path().join(name);
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let mpicc: PathBuf = command.with_file_name("mpicc");
+    let built = Command::new(&mpicc)
+        .args(["-std=c11", "-O2", "-o", "hpl", "hpl.c", "-lm"])
+        .current_dir(folder.path())
+        .output();
+    Ok(match built {
+        Ok(built) if built.status.success() => Ok(folder),
+        Ok(built) => Err(format!(
+            "{} cannot compile the kernel hpl; it needs a C compiler: {}",
+            mpicc.display(),
+            last_line(&built)
+        )),
+        Err(why) => Err(format!(
+            "the kernel hpl needs {}, which cannot be started: {why}",
+            mpicc.display()
+        )),
+    })
+}
+
+fn split(words: &str) -> impl Iterator<Item = String> {
+    words.split_whitespace().map(String::from)
+}
+
+/// Writes the time of computing before each call of each rank.
+fn write_trace(command: &Path, folder: &Path, job: &Job) -> Result<()> {
+    let (kernel, gflops, trace) = (job.kernel(), &job.system.gflops, job.trace());
+    let words = format!("run -n 1 {kernel} --gflops {gflops} --write-trace {trace}");
+    said(command, folder, &split(&words).collect::<Vec<_>>()).map(drop)
+}
+
+/// The seconds in the kernel's line: `HPL … on 8 x 10 ranks: 6.5 s, …`.
+fn seconds(out: &str) -> Option<f64> {
+    let line = out.lines().find(|line| line.starts_with("HPL"))?;
+    let (time, _) = line.split_once("ranks: ")?.1.split_once(" s")?;
+    time.parse().ok()
+}
+
+/// The mean share of computing in the time of the ranks, in percent.
+fn computing(summary: &Value) -> Option<f64> {
+    let ranks = summary["per_rank"].as_array()?;
+    let of = |key: &str| -> Option<f64> { ranks.iter().map(|rank| rank[key].as_f64()).sum() };
+    let (computing, communicating) = (of("compute_s")?, of("mpi_s")?);
+    Some(100.0 * computing / (computing + communicating))
+}
+
+/// The output of `fishplate` with these arguments.
+fn said(command: &Path, folder: &Path, words: &[String]) -> Result<String> {
+    let shown = format!("fishplate {}", words.join(" "));
+    let ran = child_guard::command(command)
+        .args(words)
+        .current_dir(folder)
+        .output()
+        .with_context(|| format!("cannot start {}", command.display()))?;
+    if !ran.status.success() {
+        bail!("{shown} failed ({}): {}", ran.status, last_line(&ran));
+    }
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+fn last_line(ran: &Output) -> String {
+    let text = String::from_utf8_lossy(&ran.stderr);
+    text.trim().lines().last().unwrap_or("no reason").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_read_from_the_kernels_line() {
+        let out = "HPL skeleton N 2000 NB 192 on 4 x 2 ranks: 0.019347 s, 275.975 Gflop/s\n";
+        assert_eq!(seconds(out), Some(0.019347));
+        assert_eq!(seconds("no line"), None);
+    }
+
+    #[test]
+    fn the_share_of_computing_is_that_of_all_ranks() {
+        let summary =
+            r#"{"per_rank":[{"mpi_s":1.0,"compute_s":3.0},{"mpi_s":3.0,"compute_s":5.0}]}"#;
+        let share = computing(&serde_json::from_str(summary).unwrap());
+        assert_eq!(share, Some(100.0 * 8.0 / 12.0));
+        assert_eq!(computing(&Value::Null), None);
+    }
+
+    #[test]
+    fn without_mpicc_the_reason_is_given() {
+        let nowhere = Path::new("/nowhere/bin/fishplate");
+        let why = Hpl::default().prepare(nowhere).unwrap().unwrap_err();
+        assert!(why.contains("/nowhere/bin/mpicc"), "{why}");
+    }
+}

@@ -1,0 +1,346 @@
+//! Studies: the experiments of published documents, run again on modelled machines. Reports show
+//! published figures beside predicted ones.
+//!
+//! An experiment is a job of real ranks on a modelled machine: the library, the launcher and the
+//! benchmarks that users run; or a benchmark of devices without MPI. All studies have one form: a
+//! file of `data/` holds the machines, the measurements and the statements of a document, with a
+//! role and checks for each statement.
+//!
+//! Invariant: a figure is either published, and is part of `data/` with its reference,
+//! or predicted by a run. Nothing is fitted here.
+//!
+//! Never here: transport code.
+
+mod answer;
+mod benchmark;
+pub mod calibrate;
+mod check;
+mod curves;
+mod document;
+mod experiments;
+mod hpl;
+mod outcome;
+mod page;
+mod pictures;
+mod score;
+mod scoreboard;
+mod show;
+mod verdict;
+
+use std::env;
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, Subcommand};
+use results::arguments::{report_failure, whole_number};
+use results::output::OutputFile;
+use results::report::Page;
+
+use crate::experiments::Effort;
+use crate::outcome::{Results, STUDIES};
+use scoreboard::Scoreboard;
+
+/// Run the experiments of published documents again, and compare the results with the published
+/// figures.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  fishplate study edr --quick\n  fishplate study all --out plots\n  fishplate study score mine.csv --fabrics mine.toml"
+)]
+pub struct StudyArguments {
+    #[command(subcommand)]
+    study: Study,
+}
+
+#[derive(Debug, Subcommand)]
+enum Study {
+    /// Is dual-rail QDR better than FDR? MVAPICH's policies of rails, and this library's, by size
+    #[command(after_help = "Example:\n  fishplate study dual-rail --out plots")]
+    DualRail(OutputOptions),
+    /// FDR and EDR: latency, bandwidth, message rate of one pair of ranks and of many
+    #[command(after_help = "Example:\n  fishplate study edr --quick")]
+    Edr(EdrOptions),
+    /// MPICH2's RDMA channel over InfiniBand (2003): four designs, and a rendezvous above the
+    /// channel
+    #[command(after_help = "Example:\n  fishplate study rdma-channel --json")]
+    RdmaChannel(OutputOptions),
+    /// PCI Express Gen2 and Gen3, with QDR and FDR
+    #[command(after_help = "Example:\n  fishplate study pcie --out plots")]
+    Pcie(OutputOptions),
+    /// SDR, DDR and QDR: switch and cables, transports, shared receive queue, MTU
+    #[command(after_help = "Example:\n  fishplate study generations --json")]
+    Generations(OutputOptions),
+    /// All studies, and the verdicts on all their statements
+    #[command(after_help = "Example:\n  fishplate study all --quick\n  fishplate study all --json")]
+    All(OutputOptions),
+    /// Predict any published figures, and sum up the errors by kind
+    #[command(after_help = SCORE)]
+    Score(ScoreOptions),
+    /// Write the page of all scores (docs/scores.md), or parts of it
+    #[command(
+        after_help = "Example:\n  fishplate study scores > docs/scores.md\n  fishplate study scores --part figures"
+    )]
+    Scores(PageOptions),
+}
+
+const SCORE: &str = "\
+FILE.csv has a line for each figure, and a first line with the names of the columns, among them
+  id         any name of the figure
+  test       osu_latency, osu_bw, osu_bibw, osu_mbw_mr, ib_write_lat, ib_write_lat_noinl, ib_read_lat,
+             ib_send_lat, ib_write_bw, ib_read_bw, ib_send_bw, ib_write_bibw, ib_read_bibw, ib_send_bibw,
+             osu_allgather, osu_allreduce, osu_alltoall, osu_bcast, osu_gather, osu_reduce, osu_scatter
+  model_cfg  a system of FILE.toml or of the catalogue
+  msg_size   bytes, or small or large
+  value      the published figure
+  unit       us, MB/s, GB/s, Gb/s, M msg/s, or x for a quotient
+and may have
+  pairs      pairs of processes between two hosts, for osu_mbw_mr [default 1]
+  ranks      processes of a collective operation [default 2]
+  ppn        of which on each host [default 1]
+  over       with the unit x: the system whose figure is below the line
+FILE.toml has the form of files for --fabric, and may hold several systems.
+
+Example:
+  fishplate study score
+  fishplate study score mine.csv --fabrics mine.toml --json
+  fishplate study score --own
+  fishplate study score --anchors";
+
+#[derive(Debug, Args)]
+struct OutputOptions {
+    /// Measure fewer sizes
+    #[arg(long)]
+    quick: bool,
+    /// Begin the iterations of every second rank later by this many microseconds, in the
+    /// benchmarks whose ranks do not wait for each other: bibw, sweep, sort and collectives
+    #[arg(long, value_name = "MICROSECONDS", value_parser = skew)]
+    skew: Option<f64>,
+    /// Print one JSON object per line for each statement
+    #[arg(long)]
+    json: bool,
+    /// Draw the curves as SVG files into this folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Write a page with all results, which needs no network
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct EdrOptions {
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Order of the system that HPL solves [default: 60000]. The processor time grows with it:
+    /// 60000 takes four times as long as 20000
+    #[arg(long, value_name = "N", conflicts_with = "quick",
+        value_parser = |word: &str| whole_number::<usize>(word, 1_000..=1_000_000))]
+    hpl: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+struct ScoreOptions {
+    /// Published figures [default: those of this project]
+    #[arg(value_name = "FILE.csv")]
+    figures: Option<PathBuf>,
+    /// Their machines [default: those of this project]
+    #[arg(long, value_name = "FILE.toml")]
+    fabrics: Option<PathBuf>,
+    /// Predict this library in place of the one that a machine names
+    #[arg(long, conflicts_with = "anchors")]
+    own: bool,
+    /// Calibrate each machine by three and by four of its figures, and sum up the errors of the
+    /// others
+    #[arg(long)]
+    anchors: bool,
+    /// Print one JSON object per line for each figure
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct PageOptions {
+    /// Only this part, without the head of the page. May be repeated
+    #[arg(long, value_enum)]
+    part: Vec<score::page::Part>,
+    /// Print the table of errors by kind (accuracy.csv of crate `fabric`) in place of the page
+    #[arg(long, conflicts_with = "part")]
+    errors: bool,
+}
+
+/// Runs `fishplate study` with these arguments. The executable that calls this function must also
+/// provide the subcommands `run`, `perf` and `bench`'s worker.
+pub fn main(arguments: &StudyArguments) -> ExitCode {
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => report_failure(&error),
+    }
+}
+
+fn run(arguments: &StudyArguments) -> Result<()> {
+    let command = env::current_exe().context("cannot find the path of this command")?;
+    if !arguments.study.prints_json() {
+        results::terminal::limit_elsewhere(WIDEST);
+    }
+    let mut order = None;
+    let files = arguments
+        .study
+        .output()
+        .map(OutputOptions::open)
+        .transpose()?;
+    let files = files.unwrap_or_default();
+    let (number, output) = match &arguments.study {
+        Study::DualRail(output) => (0, output),
+        Study::Edr(options) => {
+            order = options.hpl;
+            (1, &options.output)
+        }
+        Study::RdmaChannel(output) => (2, output),
+        Study::Pcie(output) => (3, output),
+        Study::Generations(output) => (4, output),
+        Study::All(output) => {
+            let board = Scoreboard::run(&command, output.effort(None))?;
+            let text = match output.json {
+                true => board.json()?,
+                false => board.text(),
+            };
+            return output.write(files, text, |folder| board.draw(folder), || board.page());
+        }
+        Study::Scores(options) => {
+            let parts = match options.part.as_slice() {
+                [] => &score::page::PARTS,
+                some => some,
+            };
+            return print(&match options.errors {
+                true => score::page::accuracy(&command)?,
+                false => score::page::page(&command, parts)?,
+            });
+        }
+        Study::Score(options) => {
+            let request = score::ScoreRequest {
+                figures: options.figures.as_deref(),
+                fabrics: options.fabrics.as_deref(),
+                own: options.own,
+            };
+            if options.anchors {
+                let found = score::anchors::run(&command, request)?;
+                return print(&match options.json {
+                    true => found.json(),
+                    false => results::terminal::fitted(&found.text()),
+                });
+            }
+            let scores = score::run(&command, request)?;
+            return print(&match options.json {
+                true => scores.json(),
+                false => results::terminal::fitted(&scores.text()),
+            });
+        }
+    };
+    let results = Results::run(STUDIES[number], &command, output.effort(order))?;
+    let text = match output.json {
+        true => show::json(&results)?,
+        false => show::text(&results),
+    };
+    output.write(
+        files,
+        text,
+        |folder| pictures::draw(&results, folder),
+        || page::page(&results),
+    )
+}
+
+/// The widest text without a terminal, in columns.
+const WIDEST: usize = 120;
+
+/// The files of a study, opened before it begins.
+#[derive(Default)]
+struct OutputFiles {
+    report: Option<OutputFile>,
+}
+
+impl Study {
+    fn prints_json(&self) -> bool {
+        match self {
+            Study::Score(options) => options.json,
+            Study::Scores(_) => true,
+            _ => self.output().is_some_and(|output| output.json),
+        }
+    }
+
+    /// The options of a study with files.
+    fn output(&self) -> Option<&OutputOptions> {
+        match self {
+            Study::DualRail(output)
+            | Study::RdmaChannel(output)
+            | Study::Pcie(output)
+            | Study::Generations(output)
+            | Study::All(output) => Some(output),
+            Study::Edr(options) => Some(&options.output),
+            Study::Score(_) | Study::Scores(_) => None,
+        }
+    }
+}
+
+impl OutputOptions {
+    /// Opens the files. A name that cannot be written is refused before minutes of measuring.
+    fn open(&self) -> Result<OutputFiles> {
+        if let Some(folder) = &self.out {
+            std::fs::create_dir_all(folder).map_err(|why| {
+                let (name, reason) = (folder.display(), results::output::reason(folder, &why));
+                anyhow!("--out {name}: cannot make this folder: {reason}")
+            })?;
+        }
+        let report = self.report.as_deref();
+        let report = report.map(|file| OutputFile::open("--report", file));
+        Ok(OutputFiles {
+            report: report.transpose().map_err(|why| anyhow!(why))?,
+        })
+    }
+
+    fn effort(&self, order: Option<usize>) -> Effort {
+        let OutputOptions { quick, skew, .. } = *self;
+        Effort { quick, order, skew }
+    }
+
+    /// Draws the curves if a folder is named, writes the page if a file is named, and prints the
+    /// results.
+    fn write(
+        &self,
+        files: OutputFiles,
+        mut text: String,
+        draw: impl FnOnce(&Path) -> Result<Vec<PathBuf>>,
+        page: impl FnOnce() -> Page,
+    ) -> Result<()> {
+        if let Some(file) = files.report {
+            page().write(file.path())?;
+            file.written();
+        }
+        if let Some(folder) = &self.out {
+            let drawn = draw(folder)?;
+            if !self.json {
+                text.extend(drawn.iter().map(|file| format!("{}\n", file.display())));
+            }
+        }
+        match self.json {
+            true => print(&text),
+            false => print(&results::terminal::fitted(&text)),
+        }
+    }
+}
+
+/// The microseconds of `--skew`.
+fn skew(word: &str) -> Result<f64, String> {
+    let found = word.parse().ok();
+    found
+        .filter(|skew: &f64| skew.is_finite() && *skew >= 0.0)
+        .ok_or_else(|| "valid are microseconds from 0".into())
+}
+
+fn print(text: &str) -> Result<()> {
+    stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write the results")
+}
+
+#[cfg(test)]
+mod tests;

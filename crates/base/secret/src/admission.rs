@@ -1,0 +1,303 @@
+//! Admission to a TCP connection: the hello over sockets that never block.
+//!
+//! The listening side ([`Callers`]) hears all callers at once, so one that is silent keeps nobody
+//! waiting. The calling side is a [`Call`]. The user polls the sockets and brings the time.
+//!
+//! Invariants: at most [`MOST_CALLERS`] connections wait, none for longer than [`PATIENCE`], and no
+//! byte of a peer is read beyond its hello before the proof.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::Secret;
+use crate::hello::{self, ANSWER, CALL, PROOF};
+
+/// The most callers that may be silent at once. The oldest leaves for a new one.
+pub const MOST_CALLERS: usize = 64;
+/// Time within which a caller proves itself.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The length of an introduction in bytes.
+pub const INTRODUCTION: usize = 32;
+
+/// A connection whose caller knows the secret.
+#[derive(Debug)]
+pub struct Admitted {
+    /// The connection, which does not block.
+    pub stream: TcpStream,
+    /// The introduction of the caller.
+    pub introduction: [u8; INTRODUCTION],
+}
+
+/// The callers of a listening socket that have not proved themselves yet.
+#[derive(Debug, Default)]
+pub struct Callers {
+    waiting: VecDeque<Caller>,
+    strangers: u64,
+    first: Option<(SocketAddr, String)>,
+}
+
+#[derive(Debug)]
+struct Caller {
+    stream: TcpStream,
+    from: SocketAddr,
+    until: Instant,
+    /// The bytes of the message that is due.
+    arrived: Vec<u8>,
+    /// The hello after its CALL.
+    hello: Option<hello::Listener>,
+}
+
+impl Callers {
+    /// Takes new callers of a socket that does not block, and hears all. Returns the first that has
+    /// proved itself.
+    pub fn hear(
+        &mut self,
+        socket: &TcpListener,
+        secret: &Secret,
+        now: Instant,
+    ) -> io::Result<Option<Admitted>> {
+        // A flood of callers ends some time too.
+        for _ in 0..MOST_CALLERS {
+            match socket.accept() {
+                Ok((stream, from)) => self.add(stream, from, now)?,
+                Err(why) if why.kind() == ErrorKind::WouldBlock => break,
+                // The caller has gone again.
+                Err(why) if why.kind() == ErrorKind::ConnectionAborted => {}
+                Err(why) => return Err(why),
+            }
+        }
+        for _ in 0..self.waiting.len() {
+            let Some(mut caller) = self.waiting.pop_front() else {
+                break;
+            };
+            match caller.step(secret) {
+                Ok(Some(introduction)) => {
+                    return Ok(Some(Admitted {
+                        stream: caller.stream,
+                        introduction,
+                    }));
+                }
+                Ok(None) if now < caller.until => self.waiting.push_back(caller),
+                Ok(None) => {
+                    let seconds = PATIENCE.as_secs();
+                    self.send_away(caller.from, format!("it was silent for {seconds} s"));
+                }
+                Err(why) => self.send_away(caller.from, why),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The connections to poll for bytes, in addition to the listening socket.
+    pub fn waiting(&self) -> impl Iterator<Item = &TcpStream> {
+        self.waiting.iter().map(|caller| &caller.stream)
+    }
+
+    /// The time at which the patience with a caller ends.
+    pub fn next(&self) -> Option<Instant> {
+        self.waiting.iter().map(|caller| caller.until).min()
+    }
+
+    /// The number of callers that were sent away.
+    pub fn strangers(&self) -> u64 {
+        self.strangers
+    }
+
+    /// The address of the first caller that was sent away, and the reason. Later ones are not
+    /// reported.
+    pub fn take_first_stranger(&mut self) -> Option<(SocketAddr, String)> {
+        self.first.take()
+    }
+
+    fn add(&mut self, stream: TcpStream, from: SocketAddr, now: Instant) -> io::Result<()> {
+        stream.set_nonblocking(true)?;
+        if self.waiting.len() == MOST_CALLERS
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            self.send_away(oldest.from, "too many others have connected since".into());
+        }
+        self.waiting.push_back(Caller {
+            stream,
+            from,
+            until: now + PATIENCE,
+            arrived: Vec::new(),
+            hello: None,
+        });
+        Ok(())
+    }
+
+    fn send_away(&mut self, from: SocketAddr, why: String) {
+        self.strangers += 1;
+        if self.strangers == 1 {
+            self.first = Some((from, why));
+        }
+    }
+}
+
+impl Caller {
+    /// Hears the bytes that have arrived. The introduction: the caller knows the secret.
+    fn step(&mut self, secret: &Secret) -> Result<Option<[u8; INTRODUCTION]>, String> {
+        let words = |why: io::Error| why.kind().to_string();
+        if self.hello.is_none() {
+            let call = message::<CALL>(&mut self.stream, &mut self.arrived);
+            let Some(call) = call.map_err(words)? else {
+                return Ok(None);
+            };
+            let (hello, answer) =
+                hello::Listener::answer(secret, &call).map_err(|why| why.to_string())?;
+            // The buffer of a new connection has room for it.
+            self.stream.write_all(&answer).map_err(words)?;
+            self.hello = Some(hello);
+        }
+        let proof = message::<PROOF>(&mut self.stream, &mut self.arrived);
+        let Some(proof) = proof.map_err(words)? else {
+            return Ok(None);
+        };
+        let hello = self.hello.take().ok_or("its greeting was over")?;
+        hello.hear(&proof).map(Some).map_err(|why| why.to_string())
+    }
+}
+
+/// The calling side of a hello, on a connection that was just made.
+#[derive(Debug)]
+pub struct Call {
+    hello: Option<hello::Caller>,
+    arrived: Vec<u8>,
+}
+
+impl Call {
+    /// Begins the hello: sends the first message.
+    pub fn begin(
+        stream: &mut TcpStream,
+        secret: &Secret,
+        introduction: [u8; INTRODUCTION],
+    ) -> io::Result<Call> {
+        let (hello, call) = hello::Caller::call(secret, introduction)?;
+        stream.write_all(&call)?;
+        Ok(Call {
+            hello: Some(hello),
+            arrived: Vec::new(),
+        })
+    }
+
+    /// Hears the bytes that have arrived. True: the listener knows the secret, and has the proof of
+    /// the caller.
+    pub fn step(&mut self, stream: &mut TcpStream) -> io::Result<bool> {
+        let Some(answer) = message::<ANSWER>(stream, &mut self.arrived)? else {
+            return Ok(false);
+        };
+        let hello = self.hello.take().ok_or(ErrorKind::NotConnected)?;
+        let proof = hello.hear(&answer).map_err(io::Error::other)?;
+        stream.write_all(&proof)?;
+        Ok(true)
+    }
+}
+
+/// The message of this length, once it is whole.
+fn message<const LENGTH: usize>(
+    stream: &mut TcpStream,
+    arrived: &mut Vec<u8>,
+) -> io::Result<Option<[u8; LENGTH]>> {
+    let mut some = [0; LENGTH];
+    while arrived.len() < LENGTH {
+        let missing = LENGTH - arrived.len();
+        match stream.read(&mut some[..missing]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => arrived.extend_from_slice(&some[..count]),
+            Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            Err(why) => return Err(why),
+        }
+    }
+    some.copy_from_slice(arrived);
+    arrived.clear();
+    Ok(Some(some))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTRODUCED: [u8; INTRODUCTION] = *b"a test that calls another test.\0";
+
+    fn secret(byte: u8) -> Secret {
+        Secret::from_bytes([byte; Secret::LENGTH])
+    }
+
+    fn listener() -> (TcpListener, SocketAddr) {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let at = socket.local_addr().unwrap();
+        (socket, at)
+    }
+
+    fn caller(at: SocketAddr, byte: u8) -> (TcpStream, Call) {
+        let mut stream = TcpStream::connect(at).unwrap();
+        let call = Call::begin(&mut stream, &secret(byte), INTRODUCED).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        (stream, call)
+    }
+
+    #[test]
+    fn who_knows_the_secret_is_admitted_beside_silent_strangers() {
+        let (socket, at) = listener();
+        let mut callers = Callers::default();
+        let silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(at).unwrap()).collect();
+        let (mut stream, mut call) = caller(at, 7);
+        let now = Instant::now();
+        let mut proved = false;
+        let admitted = loop {
+            if let Some(admitted) = callers.hear(&socket, &secret(7), now).unwrap() {
+                break admitted;
+            }
+            proved = proved || call.step(&mut stream).unwrap();
+        };
+        assert!(proved);
+        assert_eq!(admitted.introduction, INTRODUCED);
+        assert_eq!((callers.waiting().count(), callers.strangers()), (3, 0));
+        let late = callers.next().unwrap();
+        assert!(callers.hear(&socket, &secret(7), late).unwrap().is_none());
+        assert_eq!((callers.waiting().count(), callers.strangers()), (0, 3));
+        assert!(callers.take_first_stranger().unwrap().1.contains("silent"));
+        drop(silent);
+    }
+
+    #[test]
+    fn who_does_not_know_the_secret_is_sent_away() {
+        let (socket, at) = listener();
+        let mut callers = Callers::default();
+        let (mut stream, mut call) = caller(at, 8);
+        while callers.strangers() == 0 {
+            let admitted = callers.hear(&socket, &secret(7), Instant::now()).unwrap();
+            assert!(admitted.is_none());
+        }
+        let (_, why) = callers.take_first_stranger().unwrap();
+        assert!(why.contains("does not know the secret"), "{why}");
+        let outcome = loop {
+            match call.step(&mut stream) {
+                Ok(false) => {}
+                outcome => break outcome,
+            }
+        };
+        assert!(outcome.is_err());
+    }
+
+    #[test]
+    fn a_crowd_takes_bounded_room() {
+        let (socket, at) = listener();
+        let mut callers = Callers::default();
+        let now = Instant::now();
+        let mut streams = Vec::new();
+        while callers.strangers() == 0 {
+            streams.push(TcpStream::connect(at).unwrap());
+            callers.hear(&socket, &secret(7), now).unwrap();
+            assert!(callers.waiting().count() <= MOST_CALLERS);
+        }
+        assert!(streams.len() > MOST_CALLERS);
+        let (_, why) = callers.take_first_stranger().unwrap();
+        assert!(why.contains("too many others"), "{why}");
+    }
+}

@@ -1,0 +1,5 @@
+//! The cards by which ranks find each other.
+
+pub(crate) fn run(bytes: &[u8]) {
+    host_node::fuzzing::cards(bytes);
+}

@@ -1,0 +1,5 @@
+//! Datagrams that arrive at a rank.
+
+pub(crate) fn run(bytes: &[u8]) {
+    host_node::fuzzing::datagrams(bytes);
+}

@@ -1,0 +1,276 @@
+//! The MPI names that a program imports: those that work, those that do not yet, and those that no
+//! standard has.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+/// The tables of all procedures of the standard, and of those that other libraries export beside
+/// them. Their heads explain the columns.
+const TABLES: [&str; 2] = [
+    include_str!("../../../../faces/abi/procedures.txt"),
+    include_str!("../../../../faces/abi/removed.txt"),
+];
+
+/// The state of an imported name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// It works.
+    Supported,
+    /// The name of the work that is missing.
+    Missing(String),
+    /// It is not in the standard ABI, and the library that would be used has it.
+    Beside,
+    /// It is not in the standard ABI, and no library that would be used has it.
+    Absent,
+}
+
+impl State {
+    /// The state for people.
+    pub(super) fn words(&self) -> String {
+        match self {
+            State::Supported => "supported".into(),
+            State::Missing(work) => format!("not yet: {work}"),
+            State::Beside => "outside the ABI, supported".into(),
+            State::Absent => "outside the ABI, missing".into(),
+        }
+    }
+
+    fn key(&self) -> (&'static str, Option<&str>) {
+        match self {
+            State::Supported => ("supported", None),
+            State::Missing(work) => ("not_yet", Some(work)),
+            State::Beside => ("supported_beside_the_abi", None),
+            State::Absent => ("missing_beside_the_abi", None),
+        }
+    }
+}
+
+/// The imported names, by their state.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<State, BTreeSet<String>>);
+
+impl Names {
+    /// Sorts names of the files of a program. `exported` are the names of the libraries that would
+    /// be used, `own` those that the files define for each other.
+    pub(super) fn sort(
+        imports: &[(PathBuf, Vec<String>)],
+        exported: &BTreeSet<String>,
+        own: &BTreeSet<String>,
+    ) -> Names {
+        let known = known();
+        let mut names = Names::default();
+        let imported = imports.iter().flat_map(|(_, imported)| imported);
+        for name in imported.filter(|name| !own.contains(*name)) {
+            let state = state(name, &known, exported);
+            names.0.entry(state).or_default().insert(name.clone());
+        }
+        names
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.values().map(BTreeSet::len).sum()
+    }
+
+    /// The rows of a table: the state, the number of names, and the names, of which those that are
+    /// supported are only counted.
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
+        let row = |(state, names): (&State, &BTreeSet<String>)| {
+            let list: Vec<_> = names.iter().map(|name| readable(name)).collect();
+            let list = match state {
+                State::Supported => String::new(),
+                _ => list.join(" "),
+            };
+            vec![state.words(), names.len().to_string(), list]
+        };
+        self.0.iter().map(row).collect()
+    }
+
+    /// The names of C++ bindings that no library has which would be used.
+    pub(super) fn absent_of_cxx(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let absent = self.0.get(&State::Absent).into_iter().flatten();
+        absent
+            .filter(|name| name.starts_with("_Z"))
+            .map(|name| readable(name))
+    }
+
+    pub(super) fn list(&self) -> Vec<Value> {
+        let names = self.0.iter().flat_map(|(state, names)| {
+            let (key, work) = state.key();
+            let of_name = move |name| json!({"name": name, "state": key, "needs": work});
+            names.iter().map(of_name)
+        });
+        names.collect()
+    }
+}
+
+/// A name for people: of one of C++, the classes and the name of the function.
+fn readable(name: &str) -> Cow<'_, str> {
+    let Some(mangled) = name.strip_prefix("_Z") else {
+        return Cow::Borrowed(name);
+    };
+    let (before, nested) = mangled.split_once('N').unwrap_or_default();
+    let mut rest = nested.trim_start_matches(|letter| "rVKRO".contains(letter));
+    let mut parts = Vec::new();
+    // Each part has its length before it; the types of the arguments follow.
+    while let Some(digits) = rest.find(|letter: char| !letter.is_ascii_digit())
+        && let Ok(length) = rest[..digits].parse::<usize>()
+        && let Some(part) = rest.get(digits..digits.saturating_add(length))
+    {
+        parts.push(part);
+        rest = &rest[digits + length..];
+    }
+    let end = match (rest.get(..2), parts.last()) {
+        (Some("C1" | "C2"), Some(class)) => format!("::{class}"),
+        (Some("D0" | "D1" | "D2"), Some(class)) => format!("::~{class}"),
+        _ => String::new(),
+    };
+    let table = match before {
+        "TV" | "TT" => "vtable of ",
+        "TI" | "TS" => "type of ",
+        _ => "",
+    };
+    match parts.is_empty() {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("{table}{}{end}", parts.join("::"))),
+    }
+}
+
+/// The state of a name. `PMPI_` names have that of their twin, and those of Fortran that of C.
+fn state(name: &str, known: &BTreeMap<String, String>, exported: &BTreeSet<String>) -> State {
+    let procedure = name.strip_prefix('P').unwrap_or(name);
+    let of_c = known.get(procedure);
+    let found = of_c.or_else(|| of_fortran(name, known).filter(|_| exported.contains(name)));
+    match found.map(String::as_str) {
+        Some(state) if state == "works" || state.starts_with("works=") => State::Supported,
+        Some(work) => State::Missing(work.to_string()),
+        None if exported.contains(name) => State::Beside,
+        None => State::Absent,
+    }
+}
+
+/// Endings of names in Fortran, in the order in which they are taken off.
+const ENDINGS: [&str; 4] = ["_large", "_f08ts", "_f08", "_cptr"];
+const BEGINNINGS: [&str; 3] = ["pmpir_", "pmpi_", "mpi_"];
+
+/// The state of the procedure that has this name in Fortran, under any compiler's mangling.
+fn of_fortran<'a>(name: &str, known: &'a BTreeMap<String, String>) -> Option<&'a String> {
+    let lower = name.to_ascii_lowercase();
+    let plain = ENDINGS
+        .iter()
+        .fold(lower.trim_end_matches('_'), |rest, ending| {
+            rest.strip_suffix(ending).unwrap_or(rest)
+        });
+    let mut beginnings = BEGINNINGS.iter();
+    let plain = beginnings.find_map(|beginning| plain.strip_prefix(beginning))?;
+    let is_it = |known: &str| {
+        let rest = known.strip_prefix("MPI_");
+        rest.is_some_and(|rest| rest.eq_ignore_ascii_case(plain))
+    };
+    known
+        .iter()
+        .find(|(known, _)| is_it(known))
+        .map(|(_, state)| state)
+}
+
+/// The state of each procedure of the tables, by its name.
+fn known() -> BTreeMap<String, String> {
+    let lines = TABLES.iter().flat_map(|table| table.lines());
+    let mut known = BTreeMap::new();
+    for line in lines {
+        let mut words = line.split_whitespace();
+        let (Some(name), Some(marks), Some(state)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        if name.starts_with('#') || name == "chapter" {
+            continue;
+        }
+        if marks.split(',').any(|mark| mark == "c") || marks.starts_with('c') {
+            known.insert(format!("MPI_{name}_c"), state.to_string());
+        }
+        known.insert(format!("MPI_{name}"), state.to_string());
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_have_all_procedures() {
+        let known = known();
+        // 657 of the standard, and 17 beside it.
+        assert_eq!(known.len(), 674);
+        assert_eq!(known["MPI_Send_c"], "works");
+        assert_eq!(known["MPI_Attr_get"], "works=Comm_get_attr");
+    }
+
+    #[test]
+    fn names_of_cxx_are_readable() {
+        for (name, shown) in [
+            ("MPI_Send", "MPI_Send"),
+            (
+                "_ZN3MPI4Comm17Create_errhandlerEPFvRS0_PizE",
+                "MPI::Comm::Create_errhandler",
+            ),
+            ("_ZNK3MPI8Datatype8Get_sizeEv", "MPI::Datatype::Get_size"),
+            ("_ZN3MPI4CommC2Ev", "MPI::Comm::Comm"),
+            ("_ZN3MPI4CommD1Ev", "MPI::Comm::~Comm"),
+            ("_ZTVN3MPI4CommE", "vtable of MPI::Comm"),
+            ("_ZN3MPI99x", "MPI"),
+            ("_ZN99999999999999999999", "_ZN99999999999999999999"),
+            ("_Z", "_Z"),
+        ] {
+            assert_eq!(readable(name), shown);
+        }
+    }
+
+    #[test]
+    fn a_function_of_cxx_that_no_library_has_is_absent() {
+        let imported = ["_ZN3MPI4CommC2Ev", "_ZN3MPI4Comm5CloneEv", "MPIX_Absent"];
+        let imports = [("program".into(), imported.map(str::to_string).to_vec())];
+        let exported = BTreeSet::from([imported[0].to_string()]);
+        let names = Names::sort(&imports, &exported, &BTreeSet::new());
+        assert_eq!(
+            names.absent_of_cxx().collect::<Vec<_>>(),
+            ["MPI::Comm::Clone"]
+        );
+        assert_eq!(names.count(), 3);
+    }
+
+    #[test]
+    fn each_name_has_a_state() {
+        let known = [
+            ("MPI_Send", "works"),
+            ("MPI_File_open", "files"),
+            ("MPI_Address", "works=Get_address"),
+        ];
+        let known = known
+            .map(|(name, state)| (name.to_string(), state.to_string()))
+            .into();
+        let in_fortran = [
+            "mpi_send_",
+            "PMPI_SEND",
+            "mpi_send_cptr_",
+            "pmpir_send_f08ts_large_",
+        ];
+        let others = ["MPI_UNWEIGHTED", "pmpi_file_open_f08_"];
+        let exported = in_fortran.into_iter().chain(others);
+        let exported = exported.map(str::to_string).collect();
+        let of = |name: &str| state(name, &known, &exported);
+        assert_eq!(of("PMPI_Send"), State::Supported);
+        assert_eq!(of("MPI_Address"), State::Supported);
+        assert_eq!(of("MPI_File_open"), State::Missing("files".into()));
+        assert_eq!(of("MPI_UNWEIGHTED"), State::Beside);
+        for name in in_fortran {
+            assert_eq!(of(name), State::Supported, "{name}");
+        }
+        assert_eq!(of("pmpi_file_open_f08_"), State::Missing("files".into()));
+        assert_eq!(of("mpi_recv_"), State::Absent);
+        assert_eq!(of("MPIX_Comm_agree"), State::Absent);
+    }
+}

@@ -1,0 +1,51 @@
+//! Files that are opened before a job and written after it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that is opened before the job and written after it.
+pub(crate) struct Output {
+    option: &'static str,
+    path: PathBuf,
+    file: File,
+}
+
+impl Output {
+    /// Creates the file that an option names.
+    pub(crate) fn create(option: &'static str, path: &Path) -> Result<Output, String> {
+        let file =
+            File::create(path).map_err(|why| format!("{option} {}: {why}", path.display()))?;
+        Ok(Output {
+            option,
+            path: path.into(),
+            file,
+        })
+    }
+
+    /// Writes the file. `write` may return a warning.
+    pub(crate) fn fill(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<Option<String>>,
+    ) -> Result<(), String> {
+        let mut to = BufWriter::new(&self.file);
+        let outcome = write(&mut to).and_then(|words| to.flush().map(|()| words));
+        let wrong = |what: &dyn std::fmt::Display| {
+            format!("{} {}: {what}", self.option, self.path.display())
+        };
+        match outcome {
+            Ok(Some(words)) => {
+                eprintln!("fishplate: {}", terminal_text::lines(&wrong(&words)));
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            Err(why) => {
+                // Half a file is useless. A device such as /dev/null stays.
+                if self.path.is_file() {
+                    let _ = std::fs::remove_file(&self.path);
+                }
+                Err(wrong(&why))
+            }
+        }
+    }
+}

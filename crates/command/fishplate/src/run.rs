@@ -1,0 +1,502 @@
+//! `fishplate run`: starts a job from command-line arguments.
+
+mod environment;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use knobs::{KnobValue, Seconds};
+use profile::JobFacts;
+use results::arguments::{self, ANY, whole_number};
+
+use crate::binding::BindingArguments;
+use crate::explain::ExplainOutput;
+use crate::modelled::{ModelledArguments, ModelledJob, command_line};
+use crate::refuse;
+use crate::saved_costs::SavedCosts;
+use crate::scratch::ScratchFolder;
+use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
+
+/// Start an MPI program on this machine, on several hosts, or on a modelled machine.
+///
+/// Rank 0 reads standard input. The exit code is that of the first rank that failed, or 128 plus
+/// the signal's number if a signal ended it. Ctrl-\ (SIGQUIT) prints what each rank is waiting for.
+///
+/// A lone `:` begins another program of the job, with its own -n, -x, --envlist, --envnone and
+/// --wdir; `--` before a program leaves colons to it. `--configfile FILE` reads programs from a
+/// file, one on a line. The spellings of MPICH, Intel MPI and Open MPI are accepted.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
+                        --timeout 60 python3 script.py\n  fishplate run -n 1 ./server : -n 3 ./client\n  fishplate run -n 8 \
+                        --fabric mpich2-2003 ./program\n  fishplate run -n 4 --fabric qdr --check rma ./program\n  fishplate run -n 4 --bind-to core --report-bindings ./program\n  \
+                        fishplate run -n 4 --hosts a,b --launch-with 'ssh {host}' ./program"
+)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+
+    /// Set an environment variable for the ranks of all programs, as -x does for one
+    #[arg(long, value_name = "NAME[=VALUE]", help_heading = "Environment")]
+    genv: Vec<OsString>,
+
+    /// Pass on only these of the launcher's environment variables, to all programs
+    #[arg(long, value_name = "NAME,...", help_heading = "Environment")]
+    genvlist: Option<String>,
+
+    /// Pass on none of the launcher's environment variables to any program
+    #[arg(long, conflicts_with = "genvlist", help_heading = "Environment")]
+    genvnone: bool,
+
+    #[command(flatten, next_help_heading = "Input and output")]
+    streams: StreamArguments,
+
+    /// End the job after this many seconds, with exit code 124
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+
+    /// After this many seconds without progress, print what each rank is waiting for
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    report_stuck: Option<Duration>,
+
+    /// Start a program of several ranks also if it needs an MPI library that is not here, or has
+    /// one in itself, though each of its processes is a job of one rank
+    #[arg(long)]
+    allow_other_mpi: bool,
+
+    /// Print which MPI library the program needs and where it is searched first, and a line for
+    /// each rank that is started
+    #[arg(short = 'v', long)]
+    verbose: bool,
+
+    /// After the job, show rank 0's choices for its peers on standard error: by message size the
+    /// protocol, the rails, and predicted times; with `all`, or in FILE, at all sizes, with all
+    /// choices not taken
+    #[arg(long, value_name = "all|FILE", num_args = 0..=1, require_equals = true)]
+    explain: Option<Option<PathBuf>>,
+
+    /// Show it as one JSON object
+    #[arg(long, requires = "explain")]
+    json: bool,
+
+    /// After the job, add the costs to FILE that rank 0 has learned from long messages within its
+    /// host; FISHPLATE_COSTS=FILE then uses them, and learns nothing
+    #[arg(long, value_name = "FILE")]
+    save_costs: Option<PathBuf>,
+
+    #[command(flatten, next_help_heading = "Several hosts")]
+    hosts: HostArguments,
+
+    #[command(flatten)]
+    binding: BindingArguments,
+
+    #[command(flatten)]
+    modelled: ModelledArguments,
+
+    #[command(flatten, next_help_heading = "Summary")]
+    summary: SummaryArguments,
+}
+
+/// The options of one program of a job.
+#[derive(Args)]
+pub(crate) struct ProgramArguments {
+    /// Number of ranks [default: 1, or the places of the hosts]
+    #[arg(
+        short = 'n',
+        long = "ranks",
+        visible_alias = "np",
+        value_name = "COUNT",
+        allow_hyphen_values = true,
+        value_parser = rank_count
+    )]
+    ranks: Option<usize>,
+
+    /// Start the ranks in this directory
+    #[arg(long = "wdir", value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+
+    /// Set an environment variable for the ranks; NAME alone passes on the launcher's value
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", help_heading = "Environment")]
+    variables: Vec<OsString>,
+
+    /// Pass on only these of the launcher's environment variables
+    #[arg(long, value_name = "NAME,...", help_heading = "Environment")]
+    envlist: Option<String>,
+
+    /// Pass on none of the launcher's environment variables
+    #[arg(long, conflicts_with = "envlist", help_heading = "Environment")]
+    envnone: bool,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    program: Vec<OsString>,
+}
+
+/// The standard streams of the ranks.
+#[derive(Args)]
+struct StreamArguments {
+    /// Ranks that read standard input: a rank, `all` (on one host), or `none`
+    #[arg(long, value_name = "RANK|all|none", default_value = "0", value_parser = input)]
+    stdin: launch::Input,
+
+    /// Prefix each line of output with `[rank] `
+    #[arg(long)]
+    tag_output: bool,
+
+    /// Prefix each line of output with the time of day, in UTC
+    #[arg(long)]
+    timestamp_output: bool,
+
+    /// Send the ranks' standard error to standard output
+    #[arg(long)]
+    merge_stderr_to_stdout: bool,
+
+    /// Write each rank's output and errors to a file: NAME.RANK
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["outfile_pattern", "errfile_pattern"])]
+    output_filename: Option<String>,
+
+    /// Write each rank's standard output to a file; %r is the rank, %h its host
+    #[arg(long, value_name = "PATTERN", value_parser = launch::OutputFile::parse)]
+    outfile_pattern: Option<launch::OutputFile>,
+
+    /// Write each rank's standard error to a file; %r is the rank, %h its host
+    #[arg(long, value_name = "PATTERN", value_parser = launch::OutputFile::parse)]
+    errfile_pattern: Option<launch::OutputFile>,
+}
+
+impl StreamArguments {
+    fn output(&self) -> launch::OutputOptions {
+        let numbered = self.output_filename.as_deref();
+        let numbered = numbered.map(launch::OutputFile::numbered);
+        launch::OutputOptions {
+            tag: self.tag_output,
+            time: self.timestamp_output,
+            merge: self.merge_stderr_to_stdout,
+            stdout: numbered.clone().or(self.outfile_pattern.clone()),
+            stderr: numbered.or(self.errfile_pattern.clone()),
+        }
+    }
+}
+
+/// The hosts of a job.
+#[derive(Args)]
+struct HostArguments {
+    /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host. Further
+    /// lists add hosts
+    #[arg(long, value_name = "NAME[:RANKS],...", conflicts_with = "fabric")]
+    hosts: Vec<String>,
+
+    /// Run on the hosts that this file names, one on a line: `a`, `a:2`, `a slots=2 max_slots=4`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fabric", "hosts"])]
+    hostfile: Option<PathBuf>,
+
+    /// Batch system whose hosts and places to use: auto, none, flux, slurm, pbs, lsf, sge, or
+    /// hostfile for the one that variables of other launchers name
+    #[arg(long, value_name = "NAME", default_value = "auto", conflicts_with = "fabric",
+        value_parser = launch::AllocationChoice::parse)]
+    allocation: launch::AllocationChoice,
+
+    /// Command that starts a program on a host, e.g. 'ssh {host}' [default: the batch system's, or
+    /// ssh in batch mode]
+    #[arg(long, value_name = "COMMAND WITH {host}")]
+    launch_with: Option<String>,
+
+    /// Most ranks on each host (on a modelled machine: default 1)
+    #[arg(long, value_name = "COUNT",
+        value_parser = |word: &str| whole_number::<usize>(word, ANY))]
+    ppn: Option<usize>,
+
+    /// Let hosts take more ranks than the places that --hosts or --hostfile gives them
+    #[arg(long)]
+    oversubscribe: bool,
+
+    /// Refuse more ranks on a host than it has cores
+    #[arg(long, conflicts_with = "oversubscribe")]
+    nooversubscribe: bool,
+}
+
+impl HostArguments {
+    /// Places the ranks: their number, and the hosts, none for this machine alone. Without any
+    /// number a binding by parts of this machine gives it.
+    fn place(
+        &self,
+        ranks: Option<usize>,
+        is_modelled: bool,
+        binding: &launch::BindingRequest,
+    ) -> Result<(usize, Vec<launch::JobHost>), String> {
+        let named = match (&self.hosts[..], &self.hostfile) {
+            ([], None) => None,
+            ([], Some(file)) => Some(launch::HostList::read(file)?),
+            (lists, _) => Some(launch::HostList::parse(&lists.join(","))?),
+        };
+        let allocation = match is_modelled {
+            true => None,
+            false => launch::Allocation::of_this_process(self.allocation)?,
+        };
+        let list = match (&named, &allocation) {
+            (Some(list), Some(allocation)) => allocation.restrict(list, self.oversubscribe)?,
+            (Some(list), None) => list.clone(),
+            (None, Some(allocation)) => allocation.list(),
+            (None, None) if self.launch_with.is_some() => {
+                return Err(
+                    "--launch-with starts programs on other hosts: name them by --hosts or --hostfile".into(),
+                );
+            }
+            (None, None) if is_modelled => return Ok((ranks.unwrap_or(1), Vec::new())),
+            (None, None) => {
+                let ranks = ranks.or_else(|| binding.ranks_here());
+                return Ok((self.ranks_here(ranks)?, Vec::new()));
+            }
+        };
+        let asked = allocation.as_ref().filter(|_| named.is_none());
+        let wanted = launch::Places {
+            ranks: ranks.or(asked.and_then(launch::Allocation::ranks)),
+            per_host: self.ppn,
+            oversubscribe: self.oversubscribe,
+            launch_with: self.launch_with.as_deref(),
+            allocation: allocation.as_ref(),
+        };
+        let hosts = launch::place(&list, wanted)?;
+        let ranks = hosts.iter().map(|host| host.ranks).sum();
+        match hosts.as_slice() {
+            // The ranks of one host that is this one need no agent.
+            [host] if named.is_none() && host.command.is_empty() => Ok((ranks, Vec::new())),
+            _ => Ok((ranks, hosts)),
+        }
+    }
+
+    /// The number of ranks on this machine alone.
+    fn ranks_here(&self, ranks: Option<usize>) -> Result<usize, String> {
+        match (ranks, self.ppn) {
+            (_, Some(0)) => Err("--ppn 0: a host needs at least one rank".into()),
+            (Some(ranks), Some(most)) if ranks > most && !self.oversubscribe => Err(format!(
+                "--ppn {most}: {ranks} ranks need more hosts than this one; name them by --hosts or --hostfile"
+            )),
+            (ranks, most) => Ok(ranks.or(most).unwrap_or(1)),
+        }
+    }
+}
+
+pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> ExitCode {
+    let wanted = arguments.explain.clone();
+    let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
+    let costs = arguments.save_costs.clone().map(SavedCosts::open);
+    // Before the job has a folder, which a signal would leave behind.
+    let signals = match launch::Signals::take() {
+        Ok(signals) => signals,
+        Err(error) => return refuse(&error.to_string()),
+    };
+    let prepared = wanted
+        .transpose()
+        .and_then(|wanted| Ok((wanted, costs.transpose()?, prepare(arguments, further)?)));
+    let (wanted, costs, job) = match prepared {
+        Ok(all) => all,
+        Err(why) => return refuse(&why),
+    };
+    let code = match launch::run(&job.options, signals) {
+        Ok(end) => {
+            // A job that failed has a line of its own.
+            let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
+            let shown = wanted.map_or(Ok(()), |output| output.show(end.explained.as_deref()));
+            let costs = costs.filter(|_| end.code == 0);
+            let saved = costs.map_or(Ok(()), |costs| costs.save(end.explained.as_deref()));
+            let outcomes = [shown, saved].map(|outcome| {
+                outcome.map_err(|why| eprintln!("fishplate: {}", terminal_text::lines(&why)))
+            });
+            match (end.code, outcomes) {
+                (0, [Ok(()), Ok(())]) => 0,
+                (0, _) => 1,
+                (code, _) => code,
+            }
+        }
+        Err(error) => {
+            eprintln!("fishplate: {}", arguments::shown(&error.to_string()));
+            error.exit_code()
+        }
+    };
+    ExitCode::from(job.finish(code))
+}
+
+/// A job that is ready to start, and what is to be written after it.
+struct PreparedJob {
+    options: launch::Options,
+    modelled: ModelledJob,
+    summary: WantedSummary,
+    /// The folder of the ranks, until the job has ended.
+    scratch: Option<ScratchFolder>,
+}
+
+impl PreparedJob {
+    /// Writes the files and the summary of the job, which has ended with `code`. Returns the exit
+    /// code.
+    fn finish(self, code: u8) -> u8 {
+        let PreparedJob {
+            options,
+            modelled,
+            summary,
+            scratch,
+        } = self;
+        drop((options, scratch));
+        let checked = |outcome: Result<(), String>, code| match outcome {
+            Ok(()) => code,
+            Err(why) => {
+                eprintln!("fishplate: {}", arguments::shown(&why));
+                if code == 0 { 1 } else { code }
+            }
+        };
+        let summary = summary.sum_up(&modelled);
+        let end = summary
+            .as_ref()
+            .ok()
+            .and_then(ReadySummary::virtual_seconds);
+        if let Some(end) = end.filter(|_| code == 0) {
+            modelled.say_missed_faults(end);
+        }
+        let code = checked(modelled.finish(), code);
+        checked(summary.and_then(|ready| ready.show(code != 0)), code)
+    }
+}
+
+fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<PreparedJob, String> {
+    let explain = arguments.explain.is_some() || arguments.save_costs.is_some();
+    let verbose = arguments.verbose;
+    let (modelled, hosts) = (&arguments.modelled, &arguments.hosts);
+    let variables = environment::variables("--genv", &arguments.genv)?;
+    let inherited = environment::inherited(&arguments.genvlist, arguments.genvnone);
+    let further: Vec<launch::Program> = further
+        .into_iter()
+        .map(|other| other.program(&inherited))
+        .collect::<Result<_, String>>()?;
+    let others: usize = further.iter().map(|program| program.ranks).sum();
+    let wanted = match (arguments.program.ranks, further.is_empty()) {
+        (ranks, true) => ranks,
+        (ranks, false) => Some(ranks.unwrap_or(1).saturating_add(others)),
+    };
+    let binding = arguments.binding.request()?;
+    let (ranks, placed) = hosts.place(wanted, modelled.is_wanted(), &binding)?;
+    let mut first = arguments.program.program(&inherited)?;
+    first.ranks = ranks - others;
+    let mut programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
+    let scratch = modelled.wants_scratch().then(ScratchFolder::new);
+    let scratch = scratch.transpose()?;
+    // As the user has written it, which a record must match.
+    let command = command_line(&programs);
+    if let Some(folder) = &scratch {
+        let here = std::env::current_dir().map_err(|why| format!("--scratch: {why}"))?;
+        for program in programs.iter_mut().filter(|one| one.directory.is_none()) {
+            program.program = folder.program(&here, Path::new(&program.program)).into();
+            program.directory = Some(folder.path().to_owned());
+        }
+    }
+    let input = arguments.streams.stdin;
+    check_input(input, ranks, placed.len())?;
+    let of_ranks = environment::of_ranks(&programs, &variables);
+    let knobs = environment::check(&of_ranks)?;
+
+    let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1), command.clone())?;
+    let of_ranks = of_ranks.concat();
+    let mut defaults = modelled_job.defaults(&of_ranks);
+    defaults.extend(modelled_job.of_threads(&of_ranks));
+    let facts = JobFacts {
+        program: command,
+        ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
+        fabric: modelled.fabric().map(str::to_string),
+        real_clocks: modelled_job.real_clocks(&programs),
+        ..JobFacts::default()
+    };
+    let times = modelled_job.has_port_faults();
+    let summary = arguments.summary.prepare(ranks, facts, times)?;
+    let options = launch::Options {
+        programs,
+        variables: variables.into_iter().chain(defaults).collect(),
+        binding,
+        output: arguments.streams.output(),
+        input,
+        verbose,
+        one_core_each: hosts.nooversubscribe,
+        allow_other_mpi: arguments.allow_other_mpi,
+        hosts: placed,
+        machine: modelled_job.launched.clone(),
+        profile: summary.counts(),
+        folder: scratch.as_ref().map(|folder| folder.all().to_owned()),
+        timeout: arguments.timeout,
+        explain,
+        heartbeat: knobs.heartbeat(),
+        tree: knobs.start_tree,
+        report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
+        library: std::env::current_exe()
+            .ok()
+            .and_then(|command| launch::library_directory(&command)),
+    };
+    Ok(PreparedJob {
+        options,
+        modelled: modelled_job,
+        summary,
+        scratch,
+    })
+}
+
+impl ProgramArguments {
+    /// The program, with the environment of the whole job unless it has one of its own.
+    fn program(self, inherited: &launch::Inherited) -> Result<launch::Program, String> {
+        let mut words = self.program.into_iter();
+        Ok(launch::Program {
+            ranks: self.ranks.unwrap_or(1),
+            program: words.next().ok_or("no program given")?,
+            arguments: words.collect(),
+            variables: environment::variables("-x", &self.variables)?,
+            inherited: match environment::inherited(&self.envlist, self.envnone) {
+                launch::Inherited::All => inherited.clone(),
+                own => own,
+            },
+            directory: self.directory,
+        })
+    }
+}
+
+fn check_input(input: launch::Input, ranks: usize, hosts: usize) -> Result<(), String> {
+    match input {
+        launch::Input::Rank(rank) if rank >= ranks && ranks > 0 => Err(format!(
+            "--stdin {rank}: the job has ranks 0 to {}",
+            ranks - 1
+        )),
+        launch::Input::All if hosts > 0 => {
+            Err("--stdin all works on one host: name one rank, or none".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn input(word: &str) -> Result<launch::Input, String> {
+    match (word, word.parse()) {
+        ("all", _) => Ok(launch::Input::All),
+        ("none", _) => Ok(launch::Input::None),
+        (_, Ok(rank)) => Ok(launch::Input::Rank(rank)),
+        _ => Err("valid are a rank, all and none".into()),
+    }
+}
+
+fn rank_count(word: &str) -> Result<usize, String> {
+    match word.starts_with('-') && word[1..].starts_with(|digit: char| digit.is_ascii_digit()) {
+        true => Err("a number of ranks cannot be negative".into()),
+        false => whole_number(word, ANY),
+    }
+}
+
+/// The largest number of ranks on a host.
+fn per_host(hosts: &[launch::JobHost], ranks: usize, ppn: Option<usize>, modelled: bool) -> usize {
+    match modelled {
+        true => ppn.unwrap_or(1).min(ranks),
+        false => hosts.iter().map(|host| host.ranks).max().unwrap_or(ranks),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match Seconds::parse(text) {
+        Some(Seconds(time)) => Ok(time),
+        None => Err(format!("expected {}", Seconds::EXPECTED)),
+    }
+}

@@ -1,0 +1,201 @@
+//! Chapter 11: starting, ending and aborting MPI.
+
+use super::Done;
+use crate::args::{Flag, Out};
+use crate::bootstrap;
+use crate::call_guard::{Call, Object, Running};
+use crate::call_trace::Watch;
+use crate::constants::*;
+use crate::error::Error;
+use crate::handle::Comm;
+use crate::process_environment;
+use crate::state::{LIBRARY, Rank};
+use crate::still_clock::StillClock;
+use mpi::attributes::Holder;
+use mpi::comm;
+use pmi::{Bootstrap, Notice, Started};
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::ThreadId;
+use std::time::Instant;
+
+static PROVIDED: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+/// The arguments of `main` are not used: the launcher passes everything in the environment.
+pub fn init(call: &Call, _argc: Option<&mut c_int>, _argv: *mut *mut *mut c_char) -> Done {
+    start(call, MPI_THREAD_SINGLE).map(drop)
+}
+
+/// `MPI_Init_thread` (MPI 5.0, chapter 11).
+pub fn init_thread(
+    call: &Call,
+    _argc: Option<&mut c_int>,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: Out<c_int>,
+) -> Done {
+    provided.set(start(call, required)?);
+    Ok(())
+}
+
+fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
+    crate::real_clock::find();
+    let started = (call.procedure, Instant::now());
+    if LIBRARY.initialised() {
+        let why = if LIBRARY.finalised() {
+            "MPI has been finalized and cannot start again"
+        } else {
+            "MPI is running already"
+        };
+        return Err(Error::new(MPI_ERR_OTHER, why));
+    }
+    let variables = || process_environment::variables().into_iter();
+    let mut knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
+    let job = pmi::start(variables(), &knobs).map_err(unusable)?;
+    let launcher = job.reporter();
+    let (is_launched, is_first) = match &job {
+        Started::Ours(_) => (true, false),
+        Started::Foreign(job) => (false, job.rank() == 0),
+        Started::Alone => (false, true),
+    };
+    // Our launcher says it once for all ranks.
+    if is_first {
+        for notice in knobs::notices(variables()) {
+            crate::raise::say(&terminal_text::line(&notice));
+        }
+    }
+    let costs = crate::cost_file::read(&mut knobs).map_err(unusable);
+    let wired = costs.and_then(|warning| {
+        let (wiring, watch) = bootstrap::wiring(job, &knobs, started).map_err(unusable)?;
+        Ok((mpi::Rank::new(wiring, knobs)?, watch, warning))
+    });
+    let (rank, watch, warning) = match (wired, launcher) {
+        (Ok(wired), _) => wired,
+        // The other ranks may fail in the same way, or wait for this one.
+        (Err(error), Some(launcher)) => crate::raise::end_start(&launcher, call.procedure, &error),
+        (Err(error), None) => return Err(error),
+    };
+    let in_virtual_time = rank.is_virtual();
+    crate::cost_file::warn(&rank, warning);
+    let provided = thread_level(required, in_virtual_time);
+    if provided == MPI_THREAD_MULTIPLE {
+        rank.allow_threads();
+    } else if required == MPI_THREAD_MULTIPLE
+        && let Some(watch) = &watch
+    {
+        watch.lacks_threads();
+    }
+    PROVIDED.store(provided, Ordering::Relaxed);
+    crate::raise::on_panic(Arc::clone(&rank.lock().bootstrap));
+    MAIN.get_or_init(|| std::thread::current().id());
+    if is_launched {
+        let bootstrap = &rank.lock().bootstrap;
+        bootstrap.notify(Notice::Initialized).map_err(unusable)?;
+    }
+    let modelled_host = in_virtual_time.then(|| {
+        let bootstrap = &rank.lock().bootstrap;
+        bootstrap.hosts().of(bootstrap.rank())
+    });
+    // One rank speaks for all, always the same one.
+    let charges = watch.as_ref().is_some_and(Watch::charges_computing);
+    let reports_still_clock = in_virtual_time && !charges && rank.rank() == 0;
+    let rank = Arc::new(rank);
+    // A launcher that has chosen the cores of this rank may free it from them if it computes.
+    let is_softly_bound =
+        |(name, value): (String, String)| name == knobs::BINDING && value.starts_with("soft");
+    if is_launched && variables().any(is_softly_bound) {
+        let lock = Notice::Lock(rank.lock_address());
+        rank.lock().bootstrap.notify(lock).map_err(unusable)?;
+    }
+    publish(Rank {
+        mpi: rank,
+        in_virtual_time,
+        modelled_host,
+        watch,
+        still_clock: reports_still_clock.then(StillClock::default),
+        explains: is_launched && variables().any(|(name, _)| name == knobs::EXPLAIN),
+        raise: crate::raise::raise,
+    });
+    Ok(provided)
+}
+
+/// MPI runs from now on, and so does virtual time.
+fn publish(rank: Rank) {
+    let in_virtual_time = rank.in_virtual_time;
+    let charges = { rank.watch.as_ref() }.is_some_and(Watch::charges_computing);
+    LIBRARY.start(Box::leak(Box::new(rank)));
+    if in_virtual_time {
+        crate::system_clocks::follow(charges);
+    }
+}
+
+/// The thread level that a program gets which asks for `required`.
+fn thread_level(required: c_int, in_virtual_time: bool) -> c_int {
+    let levels = [
+        MPI_THREAD_SINGLE,
+        MPI_THREAD_FUNNELED,
+        MPI_THREAD_SERIALIZED,
+        MPI_THREAD_MULTIPLE,
+    ];
+    let level = levels.into_iter().find(|level| *level >= required);
+    let level = level.unwrap_or(MPI_THREAD_MULTIPLE);
+    // In virtual time, one thread of a rank runs at a time.
+    match in_virtual_time {
+        true => level.min(MPI_THREAD_SERIALIZED),
+        false => level,
+    }
+}
+
+fn unusable(why: impl std::fmt::Display) -> Error {
+    Error::new(MPI_ERR_OTHER, terminal_text::line(&why.to_string()))
+}
+
+/// `MPI_Finalize` (MPI 5.0, chapter 11).
+pub fn finalize(call: &Running) -> Done {
+    // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI
+    // 5.0).
+    call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
+    if call.rank.explains {
+        let choices = call.rank.explain_choices();
+        // If the launcher is gone, nobody reads it.
+        let _ = pmi::put_explanation(&*call.rank.lock().bootstrap, &choices);
+    }
+    call.rank.finish(call.procedure)?;
+    // If the launcher is gone, nobody needs this message.
+    let _ = call.rank.lock().bootstrap.notify(Notice::Finalized);
+    if let Some(watch) = &call.rank.watch {
+        watch.finish(call.rank);
+    }
+    let end = call.rank.virtual_time().map_or(0, |time| time.now / 1000);
+    call.rank.lock().router.leave();
+    LIBRARY.stop();
+    crate::system_clocks::stop(end);
+    Ok(())
+}
+
+/// `MPI_Query_thread` (MPI 5.0, chapter 11).
+pub fn query_thread(_: &Running, provided: Out<c_int>) -> Done {
+    provided.set(PROVIDED.load(Ordering::Relaxed));
+    Ok(())
+}
+
+/// `MPI_Is_thread_main` (MPI 5.0, chapter 11).
+pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
+    flag.set(MAIN.get() == Some(&std::thread::current().id()));
+    Ok(())
+}
+
+/// Always MPI_COMM_NULL: spawning processes is not supported yet.
+pub fn comm_get_parent(_: &Running, parent: Out<Comm>) -> Done {
+    parent.set(MPI_COMM_NULL);
+    Ok(())
+}
+
+/// `MPI_Abort` (MPI 5.0, chapter 11).
+pub fn abort(call: &Running, comm: Comm, code: c_int) -> Done {
+    let _ = call;
+    crate::raise::abort(call.rank, Object::Comm(comm), code)
+}

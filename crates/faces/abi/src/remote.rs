@@ -1,0 +1,95 @@
+//! A rank's place on the networks between the hosts of its job.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use device::{Error, Node, Result};
+use host_node::{Directory, HostNode};
+use knobs::Knobs;
+use pmi::{Bootstrap, hex, unhex};
+use rail_choice::Wishes;
+
+use crate::interfaces;
+
+/// Opens the devices by which this rank reaches those on other hosts: those that the settings name,
+/// or that would be used, and no more than the rails in use.
+pub(crate) fn node(
+    job: &Arc<dyn Bootstrap>,
+    knobs: &Knobs,
+) -> std::result::Result<Box<dyn Node>, String> {
+    let wishes = Wishes {
+        devices: &knobs.device,
+        connections: knobs.tcp_connections,
+        most: knobs.rails.most(),
+    };
+    let patience = knobs.outage.0;
+    open(job, &wishes, patience).map(|node| Box::new(node) as _).map_err(|why| {
+        let hosts = job.hosts().count();
+        format!(
+            "the job's {hosts} hosts are to reach each other over a network, and here that cannot be: {why} \
+             (`fishplate info` shows what there is; FISHPLATE_DEVICE names a device)"
+        )
+    })
+}
+
+fn open(job: &Arc<dyn Bootstrap>, wishes: &Wishes, patience: Option<Duration>) -> Result<HostNode> {
+    let secret = job.secret().ok_or_else(|| {
+        let why = "the launcher gives the ranks of this job no secret, by which they would know each other on a network";
+        Error::System(why.into())
+    })?;
+    interfaces::publish(job)?;
+    let devices = rail_choice::open(&interfaces::ports(job, wishes, patience)?, &secret)?;
+    let cards = Cards {
+        bootstrap: Arc::clone(job),
+        known: BTreeMap::new(),
+        asked: BTreeSet::new(),
+    };
+    let mut node = HostNode::new(devices, job.rank(), job.size(), &secret, Box::new(cards))?
+        .with_last_words(patience.map(|patience| patience.as_nanos() as u64));
+    if !job.get_waits() {
+        job.fence().map_err(lost)?;
+    }
+    // The answer to a request for a card arrives there.
+    if let Some(fd) = job.event_fd() {
+        node.wake_on(fd.as_raw_fd())?;
+    }
+    Ok(node)
+}
+
+/// Ranks' cards in the job's key-value space.
+struct Cards {
+    bootstrap: Arc<dyn Bootstrap>,
+    known: BTreeMap<String, Vec<u8>>,
+    asked: BTreeSet<usize>,
+}
+
+fn key(rank: usize) -> String {
+    format!("card.{rank}")
+}
+
+pub(crate) fn lost(why: impl std::fmt::Display) -> Error {
+    Error::System(format!("the job's key-value space: {why}"))
+}
+
+impl Directory for Cards {
+    fn publish(&mut self, card: &[u8]) -> Result<()> {
+        let key = key(self.bootstrap.rank());
+        self.bootstrap.put(&key, &hex(card)).map_err(lost)
+    }
+
+    fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>> {
+        while let Some((key, value)) = self.bootstrap.next_value().map_err(lost)? {
+            let card = unhex(&value).ok_or_else(|| lost(format!("{key} is {value}")))?;
+            self.known.insert(key, card);
+        }
+        if let Some(card) = self.known.remove(&key(peer)) {
+            return Ok(Some(card));
+        }
+        if self.asked.insert(peer) {
+            self.bootstrap.get(&key(peer)).map_err(lost)?;
+        }
+        Ok(None)
+    }
+}

@@ -1,5 +1,0 @@
-//! The cards by which ranks find each other.
-
-pub(crate) fn run(bytes: &[u8]) {
-    host::fuzzing::cards(bytes);
-}

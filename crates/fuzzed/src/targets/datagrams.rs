@@ -1,5 +1,0 @@
-//! Datagrams that arrive at a rank.
-
-pub(crate) fn run(bytes: &[u8]) {
-    host::fuzzing::datagrams(bytes);
-}

@@ -1,0 +1,629 @@
+//! The start of ranks: their environment, streams and descriptors.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use nix::sys::ptrace;
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use pmi::Hosts;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Resource, Rlimit};
+use rustix::process::{getpid, getppid, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use secret::Secret;
+
+use crate::binding::HostBinding;
+use crate::cache_topology;
+use crate::error::why_text;
+use crate::guard::JobMark;
+use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS};
+use crate::linked::{LinkedLibraries, can_be_preloaded, can_be_searched};
+use crate::mpir;
+use crate::output::OutputStream;
+use crate::rank::RankProcess;
+use crate::{Error, Inherited, Input, Options, OutputFile, Program};
+
+/// The ranks of a job that this process starts.
+pub(crate) struct LocalShare {
+    /// The number of the first.
+    pub first: usize,
+    /// The number of ranks.
+    pub count: usize,
+    /// The host of each rank of the job.
+    pub hosts: Hosts,
+    /// Whether ranks that read input do so from [`RankProcess::input`] instead of this process's
+    /// standard input.
+    pub relayed_input: bool,
+    /// The mark of the job.
+    pub mark: JobMark,
+    /// The secret of the job.
+    pub secret: Secret,
+    /// Whether ranks stop before their first instruction, until SIGCONT.
+    pub held: bool,
+}
+
+impl LocalShare {
+    /// All ranks of a job on one host.
+    pub(crate) fn all(options: &Options, mark: JobMark, secret: Secret) -> Self {
+        let ranks = options.ranks();
+        LocalShare {
+            first: 0,
+            count: ranks,
+            hosts: Hosts::one(ranks),
+            relayed_input: options.input == Input::All,
+            mark,
+            secret,
+            held: mpir::is_being_debugged(),
+        }
+    }
+}
+
+/// The ranks that this process has started.
+#[derive(Default)]
+pub(crate) struct StartedRanks {
+    pub ranks: Vec<RankProcess>,
+    /// The binding of the ranks, which holds their claims of cores.
+    pub binding: HostBinding,
+}
+
+/// Starts the ranks of `share`. After an error, the result holds the ranks that were started before
+/// it.
+pub(crate) fn start(
+    options: &Options,
+    share: LocalShare,
+    descriptors: Option<Rlimit>,
+    signals: SigSet,
+) -> (StartedRanks, Result<(), Error>) {
+    let mut started = StartedRanks::default();
+    let numbers = share.first..share.first + share.count;
+    let outcome = Starter::new(options, share, descriptors, signals).and_then(|starter| {
+        let outcome = numbers.clone().try_for_each(|number| {
+            started.ranks.push(starter.start(number)?);
+            Ok(())
+        });
+        started.binding = starter.binding;
+        outcome
+    });
+    (started, outcome)
+}
+
+struct Starter<'a> {
+    options: &'a Options,
+    share: LocalShare,
+    /// The memory files that all ranks inherit, each with the variable that names it.
+    shared: Arc<[(&'static str, OwnedFd)]>,
+    /// The limit on descriptors for the ranks, if the launcher has changed its own.
+    descriptors: Option<Rlimit>,
+    /// The signal mask for the ranks.
+    signals: SigSet,
+    /// Whether the launcher reads from a terminal. Only the foreground process group can, so the
+    /// rank that reads it then stays in the launcher's group.
+    terminal: bool,
+    /// The library of each program of this share.
+    linked: Vec<(usize, LinkedLibraries)>,
+    binding: HostBinding,
+    /// The cache distance of this machine's cores, unless the user has set it.
+    cores: Option<&'static str>,
+    /// The library by which the system's clocks show virtual time, if they shall.
+    clocks: Option<PathBuf>,
+}
+
+impl<'a> Starter<'a> {
+    fn new(
+        options: &'a Options,
+        share: LocalShare,
+        descriptors: Option<Rlimit>,
+        signals: SigSet,
+    ) -> Result<Self, Error> {
+        let numbers = share.first..share.first + share.count;
+        let mut programs: Vec<(usize, &Program)> =
+            numbers.map(|rank| options.program(rank)).collect();
+        programs.dedup_by_key(|(at, _)| *at);
+        for directory in programs
+            .iter()
+            .filter_map(|(_, program)| program.directory.as_ref())
+        {
+            enter(directory).map_err(|why| Error::Directory {
+                directory: directory.clone(),
+                why,
+            })?;
+        }
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        if options.one_core_each && share.count > available {
+            return Err(Error::TooFewCores {
+                ranks: share.count,
+                cores: available,
+            });
+        }
+        let linked = linked_libraries(options, &share, &programs)?;
+        let shared = shared_files(options, &share.secret).map_err(|why| Error::System {
+            what: "create the shared memory of the job",
+            why,
+        })?;
+        if let Some(library) = options.library.as_ref().filter(|own| !can_be_searched(own)) {
+            let library = library.clone();
+            return Err(Error::Folder { library });
+        }
+        let binding = HostBinding::choose(&options.binding, share.count, unfit(options))?;
+        binding.report(share.first, share.count);
+        Ok(Starter {
+            options,
+            cores: cores(options, share.count, binding.first_two()),
+            clocks: clock_library(options)?,
+            binding,
+            share,
+            shared: shared.into(),
+            descriptors,
+            signals,
+            terminal: io::stdin().is_terminal(),
+            linked,
+        })
+    }
+
+    fn start(&self, number: usize) -> Result<RankProcess, Error> {
+        let options = self.options;
+        let (_, program) = options.program(number);
+        let failed = |why: io::Error| Error::Start {
+            rank: number,
+            ranks: options.ranks(),
+            why,
+        };
+        let (control, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(|errno| failed(errno.into()))?;
+        let mut command = self.command(program);
+        command.args(&program.arguments);
+        self.set_environment(&mut command, number, theirs.as_raw_fd());
+        if let Some(directory) = &program.directory {
+            command.current_dir(directory);
+        }
+        let mut input = None;
+        let reads = options.input == Input::All || options.input == Input::Rank(number);
+        if !reads {
+            command.stdin(Stdio::null());
+        } else if self.share.relayed_input {
+            let (reader, writer) =
+                pipe_with(PipeFlags::CLOEXEC).map_err(|why| failed(why.into()))?;
+            rustix::io::ioctl_fionbio(&writer, true).map_err(|why| failed(why.into()))?;
+            command.stdin(reader);
+            input = Some(writer);
+        }
+        let streams = self.set_output(&mut command, number)?;
+        let shares_group = reads && self.terminal && !self.share.relayed_input;
+        let setup = ChildSetup {
+            launcher: getpid(),
+            shared: Arc::clone(&self.shared),
+            control: theirs,
+            descriptors: self.descriptors,
+            signals: self.signals,
+            group: match (shares_group, self.binding.keeps_apart()) {
+                (true, _) => Group::Launchers,
+                (false, true) => Group::Session,
+                (false, false) => Group::Own,
+            },
+            mask: self.binding.mask(number - self.share.first),
+            must_bind: self.binding.is_hard(),
+            held: self.share.held,
+        };
+        // SAFETY: between fork and exec, `apply` makes only system calls: it does not allocate,
+        // lock or free.
+        unsafe { command.pre_exec(move || setup.apply()) };
+        let child = command.spawn().map_err(|why| self.explain(number, why))?;
+        let pid = Pid::from_child(&child);
+        if self.share.held {
+            hold(pid).map_err(failed)?;
+        }
+        let rank = RankProcess::new(number, pid, !shares_group, control, streams);
+        let mut rank = rank.among(options.ranks());
+        rank.input = input;
+        Ok(rank)
+    }
+
+    /// The command of a program. Without the launcher's PATH the system would not find it.
+    fn command(&self, program: &Program) -> Command {
+        let found = match program.inherited {
+            Inherited::All => None,
+            Inherited::Only(_) => program.file().filter(|_| !is_path(&program.program)),
+        };
+        match found {
+            Some(file) => {
+                let mut command = Command::new(file);
+                command.arg0(&program.program);
+                command
+            }
+            None => Command::new(&program.program),
+        }
+    }
+
+    /// Directs the output of a rank. Returns the streams that the launcher reads.
+    fn set_output(&self, command: &mut Command, number: usize) -> Result<Vec<OutputStream>, Error> {
+        let options = &self.options.output;
+        let failed = |why: io::Error| Error::Start {
+            rank: number,
+            ranks: self.options.ranks(),
+            why,
+        };
+        let file = |file: &OutputFile| {
+            file.create(number)
+                .map_err(|(name, why)| Error::OutputFile { name, why })
+        };
+        let mut streams = Vec::new();
+        let stdout = match &options.stdout {
+            Some(name) => Some(file(name)?),
+            None if options.has_prefix() => {
+                let (reader, writer) = pipe().map_err(failed)?;
+                streams.push(OutputStream::stdout(number, reader, options));
+                Some(writer)
+            }
+            None => None,
+        };
+        let stderr = match (&options.stderr, &stdout) {
+            (Some(name), _) => Some(file(name)?),
+            (None, Some(stdout)) if options.merge => Some(stdout.try_clone().map_err(failed)?),
+            (None, None) if options.merge => {
+                let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+                Some(stdout.into())
+            }
+            (None, _) if options.has_prefix() => {
+                let (reader, writer) = pipe().map_err(failed)?;
+                streams.push(OutputStream::stderr(number, reader, options));
+                Some(writer)
+            }
+            (None, _) => None,
+        };
+        stdout.map(|file| command.stdout(file));
+        stderr.map(|file| command.stderr(file));
+        Ok(streams)
+    }
+
+    /// Sets the variables of a rank: the user's, then the launcher's.
+    fn set_environment(&self, command: &mut Command, number: usize, control: RawFd) {
+        let (at, program) = self.options.program(number);
+        if let Inherited::Only(_) = program.inherited {
+            let own = std::env::vars_os();
+            command.env_clear();
+            command.envs(own.filter(|(name, _)| program.inherited.has(name)));
+        }
+        if let Some(cores) = self.cores {
+            command.env(CORES, cores);
+        }
+        let variables = self.options.variables.iter().chain(&program.variables);
+        command.envs(variables.map(|(name, value)| (name, value)));
+        if let Some(path) = library_path(self.options, program) {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        if let Some(own) = &self.options.library
+            && own.join(OTHER_ABIS).join(MPICH_LIBRARY).exists()
+            && given_variable(self.options, program, MPI4PY_ABI).is_none()
+        {
+            command.env(MPI4PY_ABI, "mpich");
+        }
+        let linked = self.linked.iter().filter(|(number, _)| *number == at);
+        let overridden = linked.flat_map(|(_, linked)| &linked.overridden);
+        let preloaded = overridden
+            .map(|(_, own)| own.clone())
+            .chain(self.clocks.clone());
+        let preloaded: Vec<PathBuf> = preloaded.collect();
+        if !preloaded.is_empty() {
+            let given = given_variable(self.options, program, "LD_PRELOAD");
+            command.env("LD_PRELOAD", preload(given, &preloaded));
+        }
+        // A launcher that is itself a rank has some of these variables.
+        for row in pmi::CONTRACT {
+            command.env_remove(row.env);
+        }
+        command.envs(pmi::variables(number, &self.share.hosts, control));
+        command.env(pmi::BINDING, self.binding.variable());
+        let machine = self.options.machine.as_ref();
+        let places = machine.map_or(&self.share.hosts, |machine| &machine.hosts);
+        command.envs(pmi::place_variables(number, places));
+        command.env(pmi::JOB, self.share.mark.value());
+        if self.options.programs.len() > 1 {
+            command.env(pmi::APPNUM, at.to_string());
+        }
+        if self.options.explain && number == 0 {
+            command.env(pmi::EXPLAIN, "1");
+        }
+        for (variable, file) in self.shared.iter() {
+            command.env(variable, file.as_raw_fd().to_string());
+        }
+    }
+
+    /// Turns the system's answer to exec into advice for the user.
+    fn explain(&self, number: usize, why: io::Error) -> Error {
+        let (_, started) = self.options.program(number);
+        let program = started.program.to_string_lossy().into_owned();
+        let directory = started.directory.as_deref().unwrap_or(Path::new("."));
+        let file = directory.join(&started.program);
+        match Errno::from_io_error(&why) {
+            Some(Errno::NOENT | Errno::NOTDIR) if program.contains('/') && file.exists() => Error::NoProgram {
+                hint: "the file exists, but the interpreter in its first line or the loader that it was linked for does not"
+                    .into(),
+                program,
+            },
+            Some(Errno::NOENT | Errno::NOTDIR) if program.contains('/') => {
+                Error::NoProgram { program, hint: why_text(&why) }
+            }
+            Some(Errno::NOENT | Errno::NOTDIR) => {
+                let hint = if file.is_file() {
+                    format!("not found in PATH; the working directory has one: ./{program}")
+                } else {
+                    "not found in PATH".into()
+                };
+                Error::NoProgram { program, hint }
+            }
+            Some(Errno::ACCESS) if file.is_dir() => Error::NotExecutable { program, why: "it is a directory".into() },
+            Some(Errno::ACCESS | Errno::PERM) => {
+                Error::NotExecutable { program, why: format!("{} (chmod +x?)", why_text(&why)) }
+            }
+            _ => Error::Start { rank: number, ranks: self.options.ranks(), why },
+        }
+    }
+}
+
+/// The process group of a rank.
+enum Group {
+    /// The launcher's, because the rank reads the terminal.
+    Launchers,
+    /// Its own.
+    Own,
+    /// Its own, in a session of its own. The kernel may divide processor time among sessions first:
+    /// beside one with many tasks, such a rank gets a share. Ranks that share a core must not: a
+    /// rank that yields it does so within its session only.
+    Session,
+}
+
+/// The changes to a new process before it becomes the program.
+struct ChildSetup {
+    launcher: Pid,
+    shared: Arc<[(&'static str, OwnedFd)]>,
+    control: OwnedFd,
+    descriptors: Option<Rlimit>,
+    signals: SigSet,
+    group: Group,
+    /// The cores of this rank, if it is to be bound.
+    mask: Option<CpuSet>,
+    /// Whether the rank must not start without them.
+    must_bind: bool,
+    /// Whether the program is to stop before its first instruction.
+    held: bool,
+}
+
+impl ChildSetup {
+    fn apply(&self) -> io::Result<()> {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // The launcher may have died before the call above.
+        if getppid() != Some(self.launcher) {
+            return Err(Errno::SRCH.into());
+        }
+        let shared = self.shared.iter().map(|(_, file)| file);
+        for descriptor in shared.chain([&self.control]) {
+            fcntl_setfd(descriptor, FdFlags::empty())?;
+        }
+        if let Some(limit) = self.descriptors {
+            setrlimit(Resource::Nofile, limit)?;
+        }
+        if let Some(mask) = &self.mask {
+            // The kernel may have taken these cores from the job meanwhile.
+            let bound = sched_setaffinity(None, mask);
+            bound.or_else(|why| if self.must_bind { Err(why) } else { Ok(()) })?;
+        }
+        match self.group {
+            // Ctrl-\ on the terminal asks the launcher for a report. It must not end this rank,
+            // which gets the signal too.
+            // SAFETY: ignoring a signal involves no handler.
+            Group::Launchers => drop(unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?),
+            Group::Session => drop(rustix::process::setsid()?),
+            Group::Own => rustix::process::setpgid(None, None)?,
+        }
+        // Last, so that no blocked signal is delivered earlier.
+        self.signals.thread_set_mask()?;
+        if self.held {
+            ptrace::traceme()?;
+        }
+        Ok(())
+    }
+}
+
+/// Leaves a new process stopped before the first instruction of its program, for a debugger to
+/// attach. This thread has started it, and traces it until then.
+fn hold(pid: Pid) -> io::Result<()> {
+    let pid = nix::unistd::Pid::from_raw(pid.as_raw_nonzero().get());
+    let mut status = waitpid(pid, None)?;
+    if let WaitStatus::Stopped(..) = status {
+        ptrace::detach(pid, Signal::SIGSTOP)?;
+        // On a busy machine it stops some time later.
+        status = waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
+    }
+    match status {
+        WaitStatus::Stopped(..) => Ok(()),
+        // Its end is reported as that of a rank.
+        _ => Err(Errno::CHILD.into()),
+    }
+}
+
+/// The memory files that the ranks share. Only the processes of ranks inherit them.
+fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static str, OwnedFd)>> {
+    let mut files = vec![
+        (pmi::SEGMENT_FD, pmi::empty_segment()?),
+        (pmi::SECRET_FD, pmi::secret_file(secret)?),
+    ];
+    if let Some(machine) = &options.machine {
+        files.push((
+            pmi::SCENE_FD,
+            memory_file::with_contents("fishplate-scene", &machine.scene)?,
+        ));
+        files.push((pmi::WORLD_FD, machine.world.try_clone()?));
+        if let Some(computed) = &machine.computed {
+            files.push((
+                pmi::COMPUTED_FD,
+                memory_file::with_contents("fishplate-computed", computed)?,
+            ));
+        }
+    }
+    if let Some(profile) = &options.profile {
+        files.push((pmi::PROFILE_FD, profile.try_clone()?));
+    }
+    for (_, file) in &files {
+        fcntl_setfd(file, FdFlags::CLOEXEC)?;
+    }
+    Ok(files)
+}
+
+const CORES: &str = "FISHPLATE_CORES";
+
+/// The cache distance of the cores for the ranks, if it matters and the user has not set it.
+/// `pair` are cores of two ranks, if ranks are bound.
+fn cores(options: &Options, ranks: usize, pair: Option<[usize; 2]>) -> Option<&'static str> {
+    let programs = options.programs.iter();
+    let variables = programs.flat_map(|program| &program.variables);
+    let given = variables
+        .chain(&options.variables)
+        .any(|(name, _)| name == CORES)
+        || std::env::var_os(CORES).is_some();
+    let share_memory = ranks > 1 && options.machine.is_none();
+    (share_memory && !given && cache_topology::cores_are_near(pair) == Some(true)).then_some("near")
+}
+
+/// The reason why the launcher must not choose a binding for this job.
+fn unfit(options: &Options) -> Option<&'static str> {
+    if options.machine.is_some() {
+        return Some("the ranks of a modelled machine take turns");
+    }
+    // They run the threads of a program one after the other, in an order of their own.
+    let interpreters = ["valgrind", "qemu-"];
+    let is_interpreted = options.programs.iter().any(|program| {
+        let name = Path::new(&program.program).file_name();
+        let name = name.and_then(|name| name.to_str()).unwrap_or_default();
+        interpreters.iter().any(|known| name.starts_with(known))
+    });
+    is_interpreted.then_some("the program runs in an interpreter")
+}
+
+/// Checks that a process could change to this directory.
+fn enter(directory: &Path) -> io::Result<()> {
+    if !std::fs::metadata(directory)?.is_dir() {
+        return Err(Errno::NOTDIR.into());
+    }
+    Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
+}
+
+/// The MPI libraries of these programs. One that the ranks cannot use ours for is an error unless
+/// it is allowed; the process that starts the first rank of a program reports the others.
+fn linked_libraries(
+    options: &Options,
+    share: &LocalShare,
+    programs: &[(usize, &Program)],
+) -> Result<Vec<(usize, LinkedLibraries)>, Error> {
+    let own = options.library.as_deref();
+    let mut libraries = Vec::new();
+    for &(at, program) in programs {
+        let linked = linked_to(options, program);
+        let earlier = options.programs[..at].iter().map(|earlier| earlier.ranks);
+        let is_first = earlier.sum::<usize>() >= share.first;
+        // One process that is a job of one rank is what the user wants.
+        let refusal = linked.refusal(program, own).filter(|_| options.ranks() > 1);
+        let mut lines = linked.remarks(program);
+        match refusal {
+            Some(why) if !options.allow_other_mpi => return Err(Error::OtherMpi { why }),
+            refusal => lines.extend(refusal),
+        }
+        if options.verbose {
+            lines.extend(linked.verbose(program, own));
+        }
+        for line in lines.iter().filter(|_| is_first) {
+            let line = format!("fishplate: {}\n", terminal_text::lines(line));
+            let _ = io::stderr().write_all(line.as_bytes());
+        }
+        libraries.push((at, linked));
+    }
+    Ok(libraries)
+}
+
+/// The MPI libraries of a program of this job.
+pub(crate) fn linked_to(options: &Options, program: &Program) -> LinkedLibraries {
+    let path = library_path(options, program).unwrap_or_default();
+    let preloaded = given_variable(options, program, "LD_PRELOAD").unwrap_or_default();
+    LinkedLibraries::of(program, options.library.as_deref(), &path, &preloaded)
+}
+
+/// The value of a variable that the user or the environment gives the ranks of a program.
+fn given_variable(options: &Options, program: &Program, name: &str) -> Option<OsString> {
+    let variables = options.variables.iter().chain(&program.variables);
+    let mut given = variables.rev().filter(|(known, _)| known == name);
+    let own = || std::env::var_os(name).filter(|_| program.inherited.has(OsStr::new(name)));
+    let value = given.next().map(|(_, value)| value.clone()).or_else(own);
+    value.filter(|value| !value.is_empty())
+}
+
+/// LD_PRELOAD with our libraries after those of the user, which may wrap their functions.
+fn preload(given: Option<OsString>, libraries: &[PathBuf]) -> OsString {
+    let mut value = given.unwrap_or_default();
+    for library in libraries {
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push(library);
+    }
+    value
+}
+
+/// The library by which the system's clocks show virtual time; `None` where they stay real.
+fn clock_library(options: &Options) -> Result<Option<PathBuf>, Error> {
+    let wanted = |machine: &crate::ModelledMachine| machine.virtual_clocks;
+    if !options.machine.as_ref().is_some_and(wanted) {
+        return Ok(None);
+    }
+    let Some(folder) = &options.library else {
+        return Ok(None);
+    };
+    let library = folder.join(CLOCK_LIBRARY);
+    match library.is_file() {
+        true if can_be_preloaded(&library) => Ok(Some(library)),
+        is_there => Err(Error::Clocks { library, is_there }),
+    }
+}
+
+/// Whether a program is named by a path, and not searched in PATH.
+fn is_path(program: &OsStr) -> bool {
+    program.as_encoded_bytes().contains(&b'/')
+}
+
+/// The variable that names the variant which a wheel of mpi4py loads, of those that it has.
+const MPI4PY_ABI: &str = "MPI4PY_MPIABI";
+
+/// LD_LIBRARY_PATH with the folders of our libraries first.
+fn library_path(options: &Options, program: &Program) -> Option<OsString> {
+    let own = options.library.clone()?;
+    let others = own.join(OTHER_ABIS);
+    let mut path = own.into_os_string();
+    if others.is_dir() {
+        path.push(":");
+        path.push(others);
+    }
+    if let Some(rest) = given_variable(options, program, "LD_LIBRARY_PATH") {
+        path.push(":");
+        path.push(rest);
+    }
+    Some(path)
+}
+
+/// A pipe with a nonblocking reading end.
+fn pipe() -> io::Result<(File, File)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    Ok((reader.into(), writer.into()))
+}

@@ -1,0 +1,97 @@
+//! The virtual time of files on a modelled machine.
+//!
+//! Accesses touch real files at once. Then they hand the number of their requests and bytes to the
+//! storage, which all ranks share, and wait until it has moved them. On a machine without a storage
+//! file calls take no time, and the rank's profile has their bytes.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use ::file_io::{CountedStorage, Requests, Storage};
+
+use crate::Result;
+use crate::rank::{Rank, State};
+use crate::request::Waiting;
+
+/// A moment for which a task waits, by the rank's clock. It ends when it is dropped.
+struct Moment<'a> {
+    rank: &'a Rank,
+    at: u64,
+}
+
+impl<'a> Moment<'a> {
+    fn new(rank: &'a Rank, at: u64) -> Moment<'a> {
+        rank.lock().files.moments.push(at);
+        Moment { rank, at }
+    }
+}
+
+impl Drop for Moment<'_> {
+    fn drop(&mut self) {
+        let moments = &mut self.rank.lock().files.moments;
+        if let Some(place) = moments.iter().position(|at| *at == self.at) {
+            moments.swap_remove(place);
+        }
+    }
+}
+
+impl State {
+    /// The storage that files are opened in. On a modelled machine it counts requests.
+    pub(super) fn storage(&mut self) -> Arc<dyn Storage> {
+        let storage = self.files.storage();
+        if self.router.machine().virtual_time().is_none() {
+            return storage;
+        }
+        let requests: &Arc<Requests> = self.files.requests.get_or_insert_default();
+        Arc::new(CountedStorage::new(storage, requests.clone()))
+    }
+
+    /// Hands requests that have been made to the machine's storage. The result is the time of
+    /// their end.
+    fn hand_over_requests(&mut self) -> Option<u64> {
+        let moved = self.files.requests.as_ref()?.take();
+        if moved.requests == 0 {
+            return None;
+        }
+        let bytes = moved.read + moved.written;
+        let end = self.router.machine().store(moved.requests, bytes);
+        if end.is_none() {
+            self.messages.count_free_files(moved.read, moved.written);
+        }
+        end
+    }
+}
+
+impl Rank {
+    /// Waits for the requests that a blocking call has made.
+    pub(super) fn pass_storage_time(&self, operation: &'static str) -> Result<()> {
+        let Some(end) = self.lock().hand_over_requests() else {
+            return Ok(());
+        };
+        let _moment = Moment::new(self, end);
+        self.wait_until(&Waiting::in_call(operation), |state| {
+            Ok((state.router.machine().now() >= end).then_some(()))
+        })
+    }
+
+    /// Waits for the requests that a task has made.
+    pub(super) async fn await_storage(&self) {
+        let Some(end) = self.lock().hand_over_requests() else {
+            return;
+        };
+        let _moment = Moment::new(self, end);
+        poll_fn(|_| {
+            let mut state = self.lock();
+            if state.router.machine().now() >= end {
+                // The task goes on, though no request has completed.
+                state.messages.requests.completions += 1;
+                return Poll::Ready(());
+            }
+            // Only the time changes.
+            state.tasks.make_due();
+            Poll::Pending
+        })
+        .await;
+    }
+}

@@ -1,0 +1,269 @@
+//! Files that are open (MPI 5.0 §14): what a rank knows of each.
+//!
+//! The crate `files` knows bytes and system calls, this module what MPI says of them, and
+//! `calls::file_*` the operations, in which ranks talk to each other.
+
+mod access_mode;
+mod errors;
+mod hints;
+mod representation;
+mod view;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use ::file_io::{Backing, Counter, RealStorage, Requests, Storage, Worker};
+use channel::SharedMemory;
+
+pub(crate) use access_mode::AccessMode;
+pub(crate) use errors::system_error;
+pub(crate) use hints::{FileHints, Switch};
+pub use representation::{Conversion, FileMemory, RepresentationFunctions};
+pub(crate) use representation::{Representation, file_bytes};
+pub(crate) use view::FileView;
+
+use crate::comm::Core;
+use crate::errhandler;
+use crate::handle::{ObjectKind, Slab};
+use crate::request::RequestId;
+use crate::{Class, Error, Result};
+
+/// `MPI_FILE_NULL`, with the ABI's value.
+pub const NULL: u32 = 0x118;
+/// `MPI_DISPLACEMENT_CURRENT`, with the ABI's value.
+pub const DISPLACEMENT_CURRENT: i64 = -1;
+/// `MPI_SEEK_CUR`, with the ABI's value.
+pub const SEEK_CUR: i32 = 401;
+/// `MPI_SEEK_END`, with the ABI's value.
+pub const SEEK_END: i32 = 402;
+/// `MPI_SEEK_SET`, with the ABI's value.
+pub const SEEK_SET: i32 = 403;
+
+/// All files of a rank.
+pub struct Files {
+    open: Slab<OpenFile>,
+    /// The error handler of `MPI_FILE_NULL`, which new files get.
+    pub(crate) errhandler: u32,
+    /// The storage, if a test has put another in the place of the real one.
+    storage: Option<Arc<dyn Storage>>,
+    /// Data representations that the program has registered.
+    pub(crate) registered: Vec<(String, Arc<dyn RepresentationFunctions>)>,
+    /// The thread that makes nonblocking accesses. It starts with the first of them.
+    pub(crate) worker: Option<Arc<Worker>>,
+    /// Requests of this rank that its modelled machine's storage has not got yet.
+    pub(crate) requests: Option<Arc<Requests>>,
+    /// The moments of virtual time for which accesses wait.
+    pub(crate) moments: Vec<u64>,
+    /// Collective accesses go through shared memory on a modelled machine too.
+    pub(crate) are_staged_in_model: bool,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files {
+            open: Slab::new(ObjectKind::File),
+            errhandler: errhandler::RETURN,
+            storage: None,
+            registered: Vec::new(),
+            worker: None,
+            requests: None,
+            moments: Vec::new(),
+            are_staged_in_model: false,
+        }
+    }
+}
+
+/// A file that is open.
+pub(crate) struct OpenFile {
+    /// The part that does not change while the file is open.
+    pub(crate) shared: Arc<SharedFile>,
+    pub(crate) view: Arc<FileView>,
+    /// The individual file pointer, in etypes.
+    pub(crate) position: i64,
+    pub(crate) is_atomic: bool,
+    pub(crate) hints: FileHints,
+    /// The handle of the error handler.
+    pub(crate) errhandler: u32,
+    /// The split collective operation that has begun.
+    pub(crate) split: Option<Split>,
+}
+
+/// The part of an open file that does not change.
+pub(crate) struct SharedFile {
+    /// The communicator of the file's own, and its handle.
+    pub(crate) core: Arc<Core>,
+    pub(crate) comm: u32,
+    pub(crate) path: PathBuf,
+    pub(crate) mode: AccessMode,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) backing: Box<dyn Backing>,
+    /// The shared file pointer, in etypes. `None`: it has no place that all ranks can reach.
+    pub(crate) pointer: Option<Counter>,
+    /// Threads of this rank that lock parts of the file take turns.
+    pub(crate) turn: Mutex<()>,
+    /// This rank is the first of the file's ranks on its host.
+    pub(crate) is_first_of_host: bool,
+    pub(crate) unfinished: Unfinished,
+    /// Memory that all ranks share for collective accesses, once one has needed it. `None`: they
+    /// cannot share any.
+    pub(crate) stage: OnceLock<Option<SharedMemory>>,
+}
+
+/// The nonblocking accesses of a rank to a file that are under way.
+#[derive(Default)]
+pub(crate) struct Unfinished {
+    count: AtomicUsize,
+    has_worker: AtomicBool,
+}
+
+impl Unfinished {
+    /// An access begins.
+    pub(crate) fn begin(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An access has ended.
+    pub(crate) fn end(&self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Some access is under way.
+    pub(crate) fn is_any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// The worker makes accesses to the file until it is closed.
+    pub(crate) fn uses_worker(&self) {
+        self.has_worker.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A split collective operation (MPI 5.0 §14.4.5).
+pub(crate) struct Split {
+    pub(crate) kind: SplitKind,
+    pub(crate) request: RequestId,
+}
+
+/// The procedures of a split collective operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SplitKind {
+    /// Reads or writes.
+    pub direction: Direction,
+    /// The pointer that it uses, without an offset.
+    pub pointer: PointerKind,
+}
+
+/// Reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
+}
+
+/// The kinds of [`Pointer`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PointerKind {
+    /// An explicit offset.
+    Explicit,
+    /// The rank's own file pointer.
+    Individual,
+    /// The shared file pointer.
+    Shared,
+}
+
+/// The place of an access in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pointer {
+    /// An explicit offset, in etypes.
+    At(i64),
+    /// The rank's own file pointer.
+    Individual,
+    /// The shared file pointer; collectively in the order of the ranks.
+    Shared,
+}
+
+impl Pointer {
+    /// The kind of pointer.
+    pub fn kind(self) -> PointerKind {
+        match self {
+            Pointer::At(_) => PointerKind::Explicit,
+            Pointer::Individual => PointerKind::Individual,
+            Pointer::Shared => PointerKind::Shared,
+        }
+    }
+}
+
+impl Files {
+    pub(crate) fn get(&self, handle: u32) -> Result<&OpenFile> {
+        self.open.get(handle).ok_or_else(|| unknown(handle))
+    }
+
+    pub(crate) fn get_mut(&mut self, handle: u32) -> Result<&mut OpenFile> {
+        self.open.get_mut(handle).ok_or_else(|| unknown(handle))
+    }
+
+    pub(crate) fn insert(&mut self, file: OpenFile) -> Result<u32> {
+        self.open.insert(file).ok_or_else(|| {
+            let detail = "there are a million open files: close some of them first";
+            Error::new(Class::NO_MEM, detail)
+        })
+    }
+
+    pub(crate) fn remove(&mut self, handle: u32) -> Option<OpenFile> {
+        self.open.remove(handle)
+    }
+
+    /// No nonblocking access is under way.
+    pub(crate) fn are_quiet(&self) -> bool {
+        let mut files = self.open.iter();
+        files.all(|(_, file)| !file.shared.unfinished.is_any())
+    }
+
+    /// Takes the worker out, if no open file needs it. To be dropped without the rank's lock.
+    pub(crate) fn idle_worker(&mut self) -> Option<Arc<Worker>> {
+        let is_needed = |file: &OpenFile| file.shared.unfinished.has_worker.load(Ordering::Relaxed);
+        let mut files = self.open.iter();
+        match files.any(|(_, file)| is_needed(file)) {
+            true => None,
+            false => self.worker.take(),
+        }
+    }
+
+    /// The handle of the file whose communicator has this handle.
+    pub fn of_comm(&self, comm: u32) -> Option<u32> {
+        let mut files = self.open.iter();
+        files
+            .find(|(_, file)| file.shared.comm == comm)
+            .map(|(handle, _)| handle)
+    }
+
+    /// The storage that files are opened in.
+    pub(crate) fn storage(&self) -> Arc<dyn Storage> {
+        match &self.storage {
+            Some(storage) => storage.clone(),
+            None => Arc::new(RealStorage),
+        }
+    }
+
+    /// Lets collective accesses go through shared memory on a modelled machine too, for tests.
+    pub fn stage_in_model(&mut self) {
+        self.are_staged_in_model = true;
+    }
+
+    /// Puts another storage in the place of the real one, for tests.
+    pub fn set_storage(&mut self, storage: Arc<dyn Storage>) {
+        self.storage = Some(storage);
+    }
+}
+
+#[cold]
+fn unknown(handle: u32) -> Error {
+    let detail = match handle {
+        NULL => "MPI_FILE_NULL is not a file that can be used".to_string(),
+        _ => format!("{handle:#x} is not a file: it was never one, or it has been closed"),
+    };
+    Error::new(Class::FILE, detail)
+}
