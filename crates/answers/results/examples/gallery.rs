@@ -1,7 +1,7 @@
 //! Writes a page with every kind of block, and names that are hard to show: the page of the tests
 //! in a browser (`tests/report`).
 //!
-//!     cargo run -p report --example gallery -- FILE.html
+//!     cargo run -p results --example gallery -- FILE.html
 
 use std::path::Path;
 

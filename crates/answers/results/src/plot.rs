@@ -1,5 +1,5 @@
 //! Plots: series over two axes. They are drawn as SVG or PNG here, and as parts of HTML pages by
-//! the crate `report`.
+//! the module `report`.
 
 mod chart;
 mod draw;

@@ -1,7 +1,7 @@
 //! The proof of the two sides of a control connection, before either reads a word of the other: the
 //! hello of crate `secret`.
 //!
-//! The listening side hears all callers at once (crate `admission`), so one that is silent keeps
+//! The listening side hears all callers at once (`secret::admission`), so one that is silent keeps
 //! nobody waiting.
 
 use std::io::{ErrorKind, Read, Write};

@@ -262,7 +262,7 @@ fn at_every_call(hosts: usize, hints: &'static [(&str, &str)]) {
     assert!(runs > 200);
 }
 
-/// The crate `files` itself makes a call again that is interrupted above the trait.
+/// The crate `file_io` itself makes a call again that is interrupted above the trait.
 fn is_repeated(call: Call) -> bool {
     matches!(call, Call::Read | Call::Write)
 }
