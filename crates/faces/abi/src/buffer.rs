@@ -74,7 +74,7 @@ impl UserBuffer {
     /// The memory of the buffer.
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
-        self.resolve(&state.types)
+        self.resolve(state.objects().types())
     }
 
     /// The memory of the buffer, if its datatype is predefined and has no gaps.
@@ -111,8 +111,8 @@ impl UserBuffer {
             // SAFETY: `new` was promised the memory of `count` elements of this datatype.
             return Ok(unsafe { Elements::new(start, count, &Type::Predefined(basic)) });
         }
-        self.any(&state.types, NO_MESSAGE)?;
-        let ty = state.types.committed(self.datatype.id())?;
+        self.any(state.objects().types(), NO_MESSAGE)?;
+        let ty = state.objects().types().committed(self.datatype.id())?;
         // SAFETY: `new` was promised the memory of `count` elements of this datatype; `any` has
         // checked that they can lie at this address.
         Ok(unsafe { Elements::new(start, count, &ty) })
@@ -129,7 +129,11 @@ impl UserBuffer {
 
     /// The memory of an access to a file.
     pub fn file_memory(self, state: &State) -> Result<FileMemory, Error> {
-        let ty = state.types.committed(self.datatype.id())?.clone();
+        let ty = state
+            .objects()
+            .types()
+            .committed(self.datatype.id())?
+            .clone();
         Ok(FileMemory {
             buffer: self.buffer(state)?,
             ty,
@@ -176,7 +180,7 @@ impl MessageMemory {
     /// The memory of the message.
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
-        self.resolve(&state.types)
+        self.resolve(state.objects().types())
     }
 }
 

@@ -194,7 +194,7 @@ pub fn announced(
     let is_noted = note_use(used);
     let code = again();
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
-        rank.lock().note_return();
+        rank.lock().notes().returned();
     }
     LIBRARY.leave(CallKind::Operation);
     code
@@ -211,7 +211,7 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
     for (memory, is_written) in used {
         // The call itself reports what is wrong with its arguments.
         if let Ok(memory) = memory.buffer(&state) {
-            is_noted |= state.note_use(&memory, *is_written);
+            is_noted |= state.notes().uses(&memory, *is_written);
         }
     }
     is_noted

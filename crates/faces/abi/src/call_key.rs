@@ -42,7 +42,8 @@ pub fn key_of(rank: &Rank, arguments: &[Argument]) -> CallKey {
                 key.comm = Some(comm.id());
                 let state = rank.lock();
                 own = state
-                    .comms
+                    .objects()
+                    .comms()
                     .get(comm.id())
                     .map_or(0, |comm| comm.core.rank as i32);
             }
@@ -60,7 +61,7 @@ pub fn key_of(rank: &Rank, arguments: &[Argument]) -> CallKey {
 
 /// The class of the length of `count` elements.
 fn size_of(rank: &Rank, count: i64, datatype: Datatype) -> Option<u8> {
-    let element = rank.lock().types.get(datatype.id()).ok()?.size() as u64;
+    let element = rank.objects().types().get(datatype.id()).ok()?.size() as u64;
     let count = u64::try_from(count).ok()?;
     Some(CallKey::size_of(element.saturating_mul(count)))
 }

@@ -69,7 +69,7 @@ pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
     let code = error.exit_class.0.clamp(1, 255);
     let fault = Notice::Fault { code, text: &text };
-    let reported = rank.lock().bootstrap.notify(fault).is_ok();
+    let reported = rank.bootstrap().notify(fault).is_ok();
     if !reported {
         say(&format!("rank {}: {text}", rank.rank()));
     }
@@ -77,7 +77,7 @@ pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
 }
 
 fn bootstrap_of(rank: &Rank) -> Arc<dyn Bootstrap> {
-    Arc::clone(&rank.lock().bootstrap)
+    Arc::clone(rank.bootstrap())
 }
 
 /// Ends the job for an error before MPI has started. The launcher reports it once for all ranks.
@@ -103,7 +103,7 @@ fn end_job(bootstrap: &dyn Bootstrap, code: c_int) -> ! {
 /// Ends the job (MPI_Abort).
 #[cold]
 pub(crate) fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
-    let reported = rank.lock().bootstrap.abort(code, "").is_ok();
+    let reported = rank.bootstrap().abort(code, "").is_ok();
     if !reported {
         let number = rank.rank();
         say(&format!("rank {number} called MPI_Abort with code {code}"));

@@ -44,7 +44,7 @@ pub(crate) fn report(procedure: &'static str) {
         return crate::raise::say(&unsupported_text(procedure));
     };
     let notice = Notice::Unsupported(procedure);
-    let heard = rank.lock().bootstrap.notify(notice).is_ok();
+    let heard = rank.bootstrap().notify(notice).is_ok();
     if !heard {
         let text = unsupported_text(procedure);
         crate::raise::say(&format!("rank {}: {text}", rank.rank()));

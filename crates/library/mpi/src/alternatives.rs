@@ -47,10 +47,10 @@ impl Rank {
     fn message_groups(&self) -> Vec<Group> {
         let peer = (self.rank() + 1) % self.size();
         let state = &mut *self.lock();
-        let capabilities = state.router.capabilities(peer);
-        let announced = state.messages.tally.is_mostly_announced();
+        let capabilities = state.engine.router.capabilities(peer);
+        let announced = state.engine.messages.tally.is_mostly_announced();
         let learned = |len| {
-            let choice = state.messages.learned_choice(len, &capabilities);
+            let choice = state.engine.messages.learned_choice(len, &capabilities);
             choice.map(|((protocol, _), _)| protocol)
         };
         let zero_copy = capabilities.zero_copy;
@@ -75,7 +75,7 @@ impl Rank {
             procedures: &["MPI_Send"],
             kind: "rails",
             is_learned: false,
-            taken: vec![(0, state.knobs.rail_policy.show())],
+            taken: vec![(0, self.knobs.rail_policy.show())],
             forced: policies
                 .map(|name| (name.clone(), vec![("FISHPLATE_RAIL_POLICY", name)]))
                 .collect(),
@@ -107,7 +107,7 @@ impl Rank {
         let longest = Subject::of(collective, usize::MAX - 1);
         let learns = {
             let state = self.lock();
-            let world = state.comms.get(WORLD);
+            let world = state.objects.comms.get(WORLD);
             world.is_ok_and(|world| world.contests.is_some())
         };
         Group {

@@ -17,7 +17,7 @@ use crate::lanes::Lane;
 use crate::matching::Key;
 use crate::shape::Shape;
 use crate::topology::Topology;
-use crate::{Class, Error, PROC_NULL, Result};
+use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result, TAG_UB};
 
 pub use crate::group::Members;
 
@@ -306,10 +306,6 @@ pub struct Comm {
     pub errhandler: u32,
     /// The hints that are set.
     pub hints: Hints,
-    /// The number of lost peers of the rank of which waits for any source have heard.
-    pub(crate) losses_told: usize,
-    /// The reason why a member has left a collective operation, after which none works.
-    pub(crate) left: Option<Error>,
 }
 
 impl Comm {
@@ -328,8 +324,6 @@ impl Comm {
             topology: None,
             errhandler: errhandler::FATAL,
             hints: Hints::default(),
-            losses_told: 0,
-            left: None,
         }
     }
 
@@ -382,6 +376,8 @@ pub struct Comms {
     predefined: [Comm; PREDEFINED.len()],
     /// The communicators that the program made.
     made: Slab<Comm>,
+    /// The number of the next context that this rank assigns.
+    next_context: u32,
 }
 
 impl Comms {
@@ -390,7 +386,17 @@ impl Comms {
         Comms {
             predefined: [world, alone],
             made: Slab::new(ObjectKind::Comm),
+            // Those of the predefined communicators are 0 and 1.
+            next_context: 2,
         }
+    }
+
+    /// A context that no other communicator of the job has. All members must learn it. `rank`: this
+    /// rank's number in the job.
+    pub(crate) fn new_context(&mut self, rank: usize) -> u64 {
+        let number = self.next_context;
+        self.next_context += 1;
+        (rank as u64) << 32 | u64::from(number)
     }
 
     /// The communicator with this handle.
@@ -460,6 +466,63 @@ impl Comms {
             .map(|(handle, _)| handle)
     }
 
+    /// The communicator whose messages have this context, those of the library included.
+    pub(crate) fn of_context(&self, context: u64) -> Option<&Comm> {
+        let context = bare(context);
+        self.iter().find(|comm| comm.core.context == context)
+    }
+
+    /// The world rank that sends the messages with this key, those of the library included.
+    pub(crate) fn source_of(&self, key: &Key) -> Option<usize> {
+        if key.source < 0 {
+            return None;
+        }
+        let core = &self.of_context(key.context)?.core;
+        core.numbered(key.context).world(key.source as usize)
+    }
+
+    /// The envelope that a receive or probe matches. `None`: the source is `MPI_PROC_NULL`.
+    ///
+    /// # Errors
+    /// An argument is invalid.
+    #[inline(always)]
+    pub(crate) fn receive_key(&self, source: i32, tag: i32, comm: u32) -> Result<Option<Key>> {
+        let core = &self.get(comm)?.core;
+        if source != ANY_SOURCE && core.peer(source)?.is_none() {
+            return Ok(None);
+        }
+        if tag < 0 {
+            check_negative(tag)?;
+        }
+        Ok(Some(Key {
+            context: core.context,
+            source,
+            tag,
+        }))
+    }
+
+    /// The world rank to which a send goes, and the envelope of its message. `None`: the
+    /// destination is `MPI_PROC_NULL`.
+    ///
+    /// # Errors
+    /// An argument is invalid.
+    #[inline(always)]
+    pub(crate) fn send_key(&self, dest: i32, tag: i32, comm: u32) -> Result<Option<(usize, Key)>> {
+        let core = &self.get(comm)?.core;
+        let Some(peer) = core.peer(dest)? else {
+            return Ok(None);
+        };
+        if tag < 0 {
+            return Err(bad_tag(tag));
+        }
+        let key = Key {
+            context: core.context,
+            source: core.rank as i32,
+            tag,
+        };
+        Ok(Some((peer, key)))
+    }
+
     /// The world rank that sends the messages with this key. `None`: the key names no source, or
     /// its messages are not the user's.
     pub(crate) fn sender_of(&self, key: &Key) -> Option<usize> {
@@ -491,4 +554,21 @@ pub(crate) fn unknown(handle: u32) -> Error {
         _ => format!("{handle:#x} is not a communicator: it was never one, or it has been freed"),
     };
     Error::new(Class::COMM, detail)
+}
+
+#[cold]
+#[inline(never)]
+fn check_negative(tag: i32) -> Result<()> {
+    match tag {
+        ANY_TAG => Ok(()),
+        _ => Err(bad_tag(tag)),
+    }
+}
+
+#[cold]
+fn bad_tag(tag: i32) -> Error {
+    Error::new(
+        Class::TAG,
+        format!("tag {tag} is not allowed: tags are 0 to {TAG_UB}"),
+    )
 }

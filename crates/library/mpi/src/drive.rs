@@ -8,9 +8,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use crate::comm::Comms;
 use crate::lanes::Round;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::{Operation, RequestId, Waiting};
+use crate::state::{Engine, State};
 use crate::task::{Task, Work};
 use crate::{Error, Result, Status};
 
@@ -39,10 +41,10 @@ impl Rank {
         work: impl Future<Output = Result<Status>> + Send + 'static,
     ) -> Result<RequestId> {
         let operation = Operation::Collective { context };
-        let request = self.lock().messages.requests.add(operation)?;
+        let request = self.lock().engine.messages.requests.add(operation)?;
         let work = Work::Future(Box::pin(work));
         if let Some(unfinished) = self.drive(Task { request, work }) {
-            self.lock().tasks.add(unfinished);
+            self.lock().engine.tasks.add(unfinished);
         }
         Ok(request)
     }
@@ -52,47 +54,50 @@ impl Rank {
     /// may hold now, although no task has ended.
     pub(crate) fn run_tasks(&self) -> bool {
         let mut state = self.lock();
-        let completions = state.messages.requests.completions;
-        let rounds = state.lanes.may_go_on();
-        if !state.tasks.are_due(completions) && !rounds {
+        let completions = state.engine.messages.requests.completions;
+        let rounds = state.engine.lanes.may_go_on();
+        if !state.engine.tasks.are_due(completions) && !rounds {
             return false;
         }
-        for at in 0..state.tasks.len() {
-            let Some(task) = state.tasks.start(at) else {
+        for at in 0..state.engine.tasks.len() {
+            let Some(task) = state.engine.tasks.start(at) else {
                 continue;
             };
             let Work::Future(_) = task.work else {
-                let unfinished = state.advance_round(task);
-                state.tasks.stop(at, unfinished);
+                let State { engine, objects } = &mut *state;
+                let unfinished = engine.advance_round(&objects.comms, task);
+                engine.tasks.stop(at, unfinished);
                 continue;
             };
             // The user's functions run here, so no lock may be held.
             drop(state);
             let unfinished = self.drive(task);
             state = self.lock();
-            state.tasks.stop(at, unfinished);
-            if state.messages.requests.completions != completions {
+            state.engine.tasks.stop(at, unfinished);
+            if state.engine.messages.requests.completions != completions {
                 // Another thread may have completed what this task waits for, and found its entry
                 // empty.
-                state.tasks.make_due();
+                state.engine.tasks.make_due();
             }
         }
-        state.tasks.tidy();
-        let completions = state.messages.requests.completions;
-        state.tasks.have_news(completions)
+        state.engine.tasks.tidy();
+        let completions = state.engine.messages.requests.completions;
+        state.engine.tasks.have_news(completions)
     }
 
     /// Drives a task to its next wait. The result is the task, unless it ended.
     fn drive(&self, mut task: Task) -> Option<Task> {
         let Work::Future(work) = &mut task.work else {
-            return self.lock().advance_round(task);
+            let state = &mut *self.lock();
+            return state.engine.advance_round(&state.objects.comms, task);
         };
         let mut state = self.lock();
-        if state.has_losses()
-            && let Some(context) = state.messages.requests.context(task.request)
-            && let Err(error) = state.check_collective(context)
+        if state.engine.has_losses()
+            && let Some(context) = state.engine.messages.requests.context(task.request)
+            && let Err(error) = state.engine.check_collective(&state.objects.comms, context)
         {
-            state.end_task(task.request, Err(error));
+            let State { engine, objects } = &mut *state;
+            engine.end_task(&objects.comms, task.request, Err(error));
             // The messages of the operation are given up without the lock.
             drop(state);
             return None;
@@ -101,7 +106,9 @@ impl Rank {
         match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => Some(task),
             Poll::Ready(result) => {
-                self.lock().end_task(task.request, result);
+                let state = &mut *self.lock();
+                let comms = &state.objects.comms;
+                state.engine.end_task(comms, task.request, result);
                 None
             }
         }
@@ -120,7 +127,9 @@ impl Rank {
     ) -> Result<T> {
         let result = self.drive_here(waiting, among, future);
         if let (Some(context), Err(error)) = (among, &result) {
-            self.lock().leave_collective(context, error);
+            let state = &mut *self.lock();
+            let comms = &state.objects.comms;
+            state.engine.leave_collective(comms, context, error);
         }
         result
     }
@@ -136,29 +145,29 @@ impl Rank {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let state = self.lock();
-            let before = state.messages.requests.completions;
-            if state.has_losses()
+            let before = state.engine.messages.requests.completions;
+            if state.engine.has_losses()
                 && let Some(among) = among
             {
-                state.check_collective(among)?;
+                state.engine.check_collective(&state.objects.comms, among)?;
             }
             drop(state);
             if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
                 return result;
             }
             self.wait_until(waiting, |state| {
-                let due = state.messages.requests.completions != before;
-                Ok((due || state.lanes.may_go_on()).then_some(()))
+                let due = state.engine.messages.requests.completions != before;
+                Ok((due || state.engine.lanes.may_go_on()).then_some(()))
             })?;
             // The lane that can go on may be that of a task.
-            if !self.lock().tasks.is_empty() {
+            if !self.lock().engine.tasks.is_empty() {
                 self.run_tasks();
             }
         }
     }
 }
 
-impl State {
+impl Engine {
     /// Starts a round that nobody waits for. The result is `messages.requests.done()` if it is over
     /// at once.
     ///
@@ -182,7 +191,7 @@ impl State {
     }
 
     /// Tries the step of a task that is a round. The result is the task, unless it ended.
-    fn advance_round(&mut self, task: Task) -> Option<Task> {
+    fn advance_round(&mut self, comms: &Comms, task: Task) -> Option<Task> {
         let Work::Round(round) = &task.work else {
             return Some(task);
         };
@@ -193,18 +202,18 @@ impl State {
             Ok(false) => Some(task),
             over => {
                 self.lanes.end(&round.lane, round.turn, over.is_err());
-                self.end_task(task.request, over.map(|_| Status::EMPTY));
+                self.end_task(comms, task.request, over.map(|_| Status::EMPTY));
                 None
             }
         }
     }
 
     /// Completes the request of a task.
-    fn end_task(&mut self, request: RequestId, result: Result<Status>) {
+    fn end_task(&mut self, comms: &Comms, request: RequestId, result: Result<Status>) {
         let status = result.unwrap_or_else(|error| {
             let class = error.class;
             if let Some(context) = self.messages.requests.context(request) {
-                self.leave_collective(context, &error);
+                self.leave_collective(comms, context, &error);
             }
             self.last_error = Some(error);
             Status {
@@ -229,8 +238,8 @@ impl Future for Completion {
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.rank.lock();
-        match state.messages.requests.take(self.request) {
-            Ok(Some(status)) => Poll::Ready(status.into_result(&mut state)),
+        match state.engine.messages.requests.take(self.request) {
+            Ok(Some(status)) => Poll::Ready(status.into_result(&mut state.engine)),
             Ok(None) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
@@ -243,15 +252,15 @@ impl Status {
     /// # Errors
     /// The operation of the status failed. The detail is that of the rank's last error, if it is of
     /// the status's class.
-    pub fn into_result(self, state: &mut State) -> Result<Status> {
+    pub(crate) fn into_result(self, engine: &mut Engine) -> Result<Status> {
         if self.error == crate::Class::SUCCESS {
             return Ok(self);
         }
-        let last = state
+        let last = engine
             .last_error
             .take()
             .filter(|error| error.class == self.error);
-        let loss = || state.loss_with(self.error);
+        let loss = || engine.loss_with(self.error);
         Err(last.or_else(loss).unwrap_or_else(|| {
             let detail = match self.dropped {
                 0 => "the operation ended with an error".to_string(),

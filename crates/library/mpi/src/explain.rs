@@ -97,7 +97,7 @@ impl Rank {
     /// target, by kind of operations.
     fn explain_windows(&self) -> String {
         let state = self.lock();
-        let made = state.windows.made();
+        let made = state.objects.windows.made();
         if made.is_empty() {
             return String::new();
         }
@@ -117,7 +117,7 @@ impl Rank {
     /// in [`CopyPath::ALL`](knobs::CopyPath::ALL), or null.
     fn learned_costs(&self) -> String {
         let state = self.lock();
-        array(state.messages.learned_costs().map(|of| {
+        array(state.engine.messages.learned_costs().map(|of| {
             let (from, cores) = (of.from.get(), quoted(&of.cores.show()));
             let ps = of.ps_per_byte.into_iter();
             let ps = array(ps.map(|ps| ps.map_or("null".into(), |ps| ps.to_string())));
@@ -151,6 +151,7 @@ impl Rank {
         let (core, lane) = {
             let state = self.lock();
             let world = state
+                .objects
                 .comms
                 .get(WORLD)
                 .expect("MPI_COMM_WORLD is never freed");
@@ -203,7 +204,7 @@ impl Rank {
     fn learned_way(&self, collective: Collective, published: usize) -> Option<Way> {
         let subject = Subject::of(collective, published)?;
         let state = self.lock();
-        let world = state.comms.get(WORLD).ok()?;
+        let world = state.objects.comms.get(WORLD).ok()?;
         world.contests.as_ref()?.chosen(subject)
     }
 
@@ -215,9 +216,9 @@ impl Rank {
         sizes.dedup();
         let limits = &self.limits;
         let mut state = self.lock();
-        let capabilities: Capabilities = state.router.capabilities(peer);
+        let capabilities: Capabilities = state.engine.router.capabilities(peer);
         let sizes = sizes.into_iter().map(|size| {
-            let learned = state.messages.learned_choice(size, &capabilities);
+            let learned = state.engine.messages.learned_choice(size, &capabilities);
             let is_learned = learned.is_some();
             let (taken, others) =
                 learned.unwrap_or_else(|| protocol::compare(size, &capabilities, limits));
@@ -231,7 +232,7 @@ impl Rank {
                 }
             });
             let others = others.collect();
-            let rails = state.router.report().rails(peer, size);
+            let rails = state.engine.router.report().rails(peer, size);
             SizeChoice {
                 size,
                 taken,
@@ -242,7 +243,7 @@ impl Rank {
         let sizes = sizes.collect();
         PeerChoices {
             sizes,
-            devices: state.router.report().rail_names(peer),
+            devices: state.engine.router.report().rail_names(peer),
             transport: capabilities.transport,
             rails: capabilities.rails,
         }

@@ -57,11 +57,13 @@ mod message_buffer;
 pub mod op;
 mod p2p;
 mod packet;
+mod posting;
 mod progress;
 mod rank;
 mod report;
 pub mod request;
 pub mod shape;
+mod state;
 mod status;
 mod task;
 pub mod topology;
@@ -70,7 +72,9 @@ mod wait;
 pub mod window;
 
 pub use bootstrap::{NewPeer, Wiring, WorkTimes};
-pub use calls::{Claimed, Making, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type};
+pub use calls::{
+    Claimed, Making, Notes, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type,
+};
 pub use channel::lock::Misuse;
 pub use channel::{CallKey, ProgramCall, VirtualTime};
 pub use dims::dims_create;
@@ -79,9 +83,9 @@ pub use error::{Class, Error, Result};
 pub use generalized::{Answer, Functions};
 pub use message_buffer::MessageBuffer;
 pub use p2p::protocol::Protocol;
-pub use p2p::{Body, Found};
-pub use rank::{Rank, State};
+pub use rank::{LockedObjects, Rank};
 pub use request::{Mode, Waiting};
+pub use state::{Objects, State};
 pub use status::Status;
 
 /// `MPI_ANY_SOURCE` (MPI 5.0 §3.2.4), with the ABI's value.

@@ -13,21 +13,21 @@
 
 use channel::{Family, ZeroCopy};
 
-use crate::comm::{COLLECTIVE, Comm, bare};
+use crate::comm::{COLLECTIVE, Comms, bare};
 use crate::error::Cause;
 use crate::matching::Key;
-use crate::rank::State;
 use crate::request::{Operation, Request, RequestId};
+use crate::state::Engine;
 use crate::{ANY_SOURCE, Class, Error, Result};
 
-impl State {
+impl Engine {
     /// Takes note of a failure that concerns one peer or one communicator. Other errors come back.
     #[cold]
-    pub(crate) fn contain(&mut self, error: Error) -> Result<()> {
+    pub(crate) fn contain(&mut self, comms: &Comms, error: Error) -> Result<()> {
         match error.cause {
-            Cause::LostPeer(peer) => self.lose(peer, error),
+            Cause::LostPeer(peer) => self.lose(comms, peer, error),
             Cause::LeftCollective { context, .. } => {
-                self.hear_left(context, error);
+                self.hear_left(comms, context, error);
                 Ok(())
             }
             Cause::Local => Err(error),
@@ -35,7 +35,7 @@ impl State {
     }
 
     /// A peer cannot be reached any more.
-    fn lose(&mut self, peer: usize, error: Error) -> Result<()> {
+    fn lose(&mut self, comms: &Comms, peer: usize, error: Error) -> Result<()> {
         // What has ended before is no loss.
         while let Some(done) = self.router.done(Family::Messages) {
             self.messages.transfer_done(&done);
@@ -46,41 +46,20 @@ impl State {
         self.router.lose(peer);
         self.messages.forget_peer(peer, error.class);
         let requests = self.messages.requests.iter();
-        let needing = requests.filter(|(_, request)| self.needs(request, peer));
+        let needing = requests.filter(|(_, request)| needs(comms, request, peer));
         let failed: Vec<RequestId> = needing.map(|(id, _)| id).collect();
         for id in failed {
             self.messages.fail(id, error.class);
         }
         self.last_error = Some(error);
-        self.alarm();
+        self.alarm(comms);
         // Tasks find that they cannot go on.
         self.messages.requests.completions += 1;
         self.messages.end_accesses(&mut self.router)
     }
 
-    /// An operation under way needs this peer.
-    fn needs(&self, request: &Request, peer: usize) -> bool {
-        match &request.operation {
-            _ if !request.is_open() => false,
-            Operation::Send(send) => send.peer == peer,
-            Operation::Access { peer: accessed } => *accessed == peer,
-            Operation::Receive(receive) => self.member(&receive.key) == Some(peer),
-            _ => false,
-        }
-    }
-
-    /// The world rank that sends the messages with this key, the library's own included.
-    fn member(&self, key: &Key) -> Option<usize> {
-        if key.source < 0 {
-            return None;
-        }
-        let mut comms = self.comms.iter();
-        let comm = comms.find(|comm| comm.core.context == bare(key.context))?;
-        comm.core.numbered(key.context).world(key.source as usize)
-    }
-
     /// Makes the waits for receives from any source report what they have not reported.
-    fn alarm(&mut self) {
+    fn alarm(&mut self, comms: &Comms) {
         let requests = self.messages.requests.iter();
         let wild = requests.filter_map(|(id, request)| match &request.operation {
             Operation::Receive(receive) if receive.key.source == ANY_SOURCE => {
@@ -90,49 +69,36 @@ impl State {
         });
         let wild: Vec<(RequestId, u64)> = wild.collect();
         for (id, context) in &wild {
-            if let Some((error, for_ever)) = self.untold_of(*context) {
+            if let Some((error, for_ever)) = self.untold_of(comms, *context) {
                 self.messages.requests.alarm(*id, error.class, for_ever);
             }
         }
         for (_, context) in wild {
-            self.told(context);
+            self.messages.losses.tell(context);
         }
     }
 
     /// The loss that a wait for any source on this communicator is to report.
-    fn untold_of(&self, context: u64) -> Option<(Error, bool)> {
-        let mut comms = self.comms.iter();
-        let comm = comms.find(|comm| comm.core.context == context)?;
+    fn untold_of(&self, comms: &Comms, context: u64) -> Option<(Error, bool)> {
+        let mut all = comms.iter();
+        let comm = all.find(|comm| comm.core.context == context)?;
         self.messages.losses.untold(comm)
-    }
-
-    /// All losses have been reported on this communicator.
-    fn told(&mut self, context: u64) {
-        let count = self.messages.losses.len();
-        if let Some(handle) = self.comms.handle_of(context)
-            && let Ok(comm) = self.comms.get_mut(handle)
-        {
-            comm.losses_told = count;
-        }
     }
 
     /// Checks a receive that has just been posted, or matched.
     #[cold]
-    pub(crate) fn check_posted(&mut self, id: RequestId, key: &Key) {
-        let is_open = |state: &State| {
-            let request = state.messages.requests.get(id);
-            request.is_some_and(Request::is_open)
-        };
-        if self.messages.losses.len() == 0 || !is_open(self) {
+    pub(crate) fn check_posted(&mut self, comms: &Comms, id: RequestId, key: &Key) {
+        let request = self.messages.requests.get(id);
+        if self.messages.losses.len() == 0 || !request.is_some_and(Request::is_open) {
             return;
         }
         if key.source == ANY_SOURCE {
-            if let Some((error, for_ever)) = self.untold_of(key.context) {
+            if let Some((error, for_ever)) = self.untold_of(comms, key.context) {
                 self.messages.requests.alarm(id, error.class, for_ever);
                 self.last_error = Some(error);
-                self.told(key.context);
+                self.messages.losses.tell(key.context);
             }
-        } else if let Some(error) = self.loss_of(key) {
+        } else if let Some(error) = self.loss_of(comms, key) {
             self.messages.fail(id, error.class);
             self.last_error = Some(error);
         }
@@ -143,42 +109,33 @@ impl State {
     /// # Errors
     /// No message with this key can come, or a loss is to be reported.
     #[cold]
-    pub(crate) fn check_probed(&mut self, key: &Key) -> Result<()> {
+    pub(crate) fn check_probed(&mut self, comms: &Comms, key: &Key) -> Result<()> {
         let error = match key.source {
             ANY_SOURCE => {
-                let untold = self.untold_of(key.context);
-                self.told(key.context);
+                let untold = self.untold_of(comms, key.context);
+                self.messages.losses.tell(key.context);
                 untold.map(|(error, _)| error)
             }
-            _ => self.loss_of(key),
+            _ => self.loss_of(comms, key),
         };
         error.map_or(Ok(()), Err)
     }
 
     /// The error of the peer that sends the messages with this key, if it is lost.
-    fn loss_of(&self, key: &Key) -> Option<Error> {
-        let peer = self.member(key)?;
+    fn loss_of(&self, comms: &Comms, key: &Key) -> Option<Error> {
+        let peer = comms.source_of(key)?;
         self.messages.losses.error_of(peer).cloned()
-    }
-
-    /// An operation with this error class has failed because of a lost peer.
-    pub fn is_loss(&self, class: Class) -> bool {
-        self.loss_with(class).is_some()
     }
 
     /// The error of a loss with this class: of a peer, or of a communicator on which a member has
     /// left a collective operation.
     #[cold]
     pub(crate) fn loss_with(&self, class: Class) -> Option<Error> {
-        let left = || {
-            let mut left = self.comms.iter().filter_map(|comm| comm.left.as_ref());
-            left.find(|error| error.class == class).cloned()
-        };
-        self.messages.losses.last_of(class).or_else(left)
+        self.messages.losses.last_of(class)
     }
 
     /// Some peer is lost, or some communicator is useless for collective operations.
-    pub fn has_losses(&self) -> bool {
+    pub(crate) fn has_losses(&self) -> bool {
         self.messages.watches_losses()
     }
 
@@ -186,13 +143,13 @@ impl State {
     ///
     /// # Errors
     /// It cannot come.
-    pub(crate) fn check_awaited(&self, key: &Key) -> Result<()> {
+    pub(crate) fn check_awaited(&self, comms: &Comms, key: &Key) -> Result<()> {
         if !self.has_losses() {
             return Ok(());
         }
-        match self.loss_of(key) {
+        match self.loss_of(comms, key) {
             Some(error) => Err(error),
-            None if key.context & COLLECTIVE != 0 => self.check_collective(key.context),
+            None if key.context & COLLECTIVE != 0 => self.check_collective(comms, key.context),
             None => Ok(()),
         }
     }
@@ -202,39 +159,29 @@ impl State {
     /// # Errors
     /// A member is lost, or has left an earlier operation.
     #[cold]
-    pub(crate) fn check_collective(&self, context: u64) -> Result<()> {
-        let context = bare(context);
-        let mut comms = self.comms.iter();
-        let Some(comm) = comms.find(|comm| comm.core.context == context) else {
+    pub(crate) fn check_collective(&self, comms: &Comms, context: u64) -> Result<()> {
+        let Some(comm) = comms.of_context(context) else {
             return Ok(());
         };
-        let lost = comm
-            .left
-            .as_ref()
-            .or_else(|| self.messages.losses.of_members(comm));
+        let losses = &self.messages.losses;
+        let left = losses.left(comm.core.context);
+        let lost = left.or_else(|| losses.of_members(comm));
         lost.map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// Tells the other members of a communicator that this rank has left a collective operation
     /// because of a loss. They hear it once.
     #[cold]
-    pub(crate) fn leave_collective(&mut self, context: u64, error: &Error) {
+    pub(crate) fn leave_collective(&mut self, comms: &Comms, context: u64, error: &Error) {
         let context = bare(context);
-        if matches!(error.cause, Cause::Local) {
+        if matches!(error.cause, Cause::Local) || self.messages.losses.left(context).is_some() {
             return;
         }
-        let Some(handle) = self.comms.handle_of(context) else {
+        let Some(comm) = comms.of_context(context) else {
             return;
         };
-        let Ok(comm) = self.comms.get_mut(handle) else {
-            return;
-        };
-        if comm.left.is_some() {
-            return;
-        }
-        comm.left = Some(error.clone());
-        let core = comm.core.clone();
-        let core = core.joint();
+        self.messages.losses.leave(context, error.clone(), true);
+        let core = comm.core.joint();
         let me = core.members.world(core.rank);
         for peer in core.members.iter() {
             if Some(peer) != me && self.messages.losses.error_of(peer).is_none() {
@@ -251,28 +198,17 @@ impl State {
     }
 
     /// A member has left a collective operation: nothing of it comes any more.
-    fn hear_left(&mut self, context: u64, error: Error) {
+    fn hear_left(&mut self, comms: &Comms, context: u64, error: Error) {
         self.messages.watch_losses();
-        let handle = self.comms.handle_of(context);
-        match handle.and_then(|handle| self.comms.get_mut(handle).ok()) {
-            Some(comm) => {
-                comm.left.get_or_insert(error);
-            }
-            None => self.messages.losses.add_early(context, error),
-        }
+        let is_known = comms.handle_of(context).is_some();
+        self.messages.losses.leave(context, error, is_known);
         self.messages.requests.completions += 1;
-    }
-
-    /// What a new communicator must know of losses.
-    pub(crate) fn inform(&mut self, comm: &mut Comm) {
-        let context = comm.core.context;
-        comm.left = self.messages.losses.take_early(context);
     }
 
     /// Connects to the peers that this rank waits for, so that a dead path to one is noticed. A
     /// receive from any source is no reason for connections to all members, except on a modelled
     /// machine, which connects only peers without a path.
-    pub(crate) fn contact_awaited(&mut self) -> Result<()> {
+    pub(crate) fn contact_awaited(&mut self, comms: &Comms) -> Result<()> {
         let is_virtual = self.router.machine().is_virtual();
         let requests = self.messages.requests.iter();
         let received = requests.filter_map(|(_, request)| match &request.operation {
@@ -280,24 +216,32 @@ impl State {
             _ => None,
         });
         let keys = received.chain(&self.messages.awaited);
-        let senders = keys.flat_map(|key| self.senders(key, is_virtual));
+        let senders = keys.flat_map(|key| senders(comms, key, is_virtual));
         let awaited: Vec<usize> = senders.collect();
         awaited
             .into_iter()
             .try_for_each(|peer| Ok(self.router.contact(peer)?))
     }
+}
 
-    /// The peers from which the message with this key may come. Of any source: all members, if
-    /// `all`.
-    fn senders(&self, key: &Key, all: bool) -> Vec<usize> {
-        if key.source != ANY_SOURCE {
-            return self.member(key).into_iter().collect();
-        }
-        let mut comms = self.comms.iter();
-        let comm = comms.find(|comm| comm.core.context == bare(key.context));
-        match comm.filter(|_| all) {
-            Some(comm) => comm.core.numbered(key.context).iter().collect(),
-            None => Vec::new(),
-        }
+/// An operation under way needs this peer.
+fn needs(comms: &Comms, request: &Request, peer: usize) -> bool {
+    match &request.operation {
+        _ if !request.is_open() => false,
+        Operation::Send(send) => send.peer == peer,
+        Operation::Access { peer: accessed } => *accessed == peer,
+        Operation::Receive(receive) => comms.source_of(&receive.key) == Some(peer),
+        _ => false,
+    }
+}
+
+/// The peers from which the message with this key may come. Of any source: all members, if `all`.
+fn senders(comms: &Comms, key: &Key, all: bool) -> Vec<usize> {
+    if key.source != ANY_SOURCE {
+        return comms.source_of(key).into_iter().collect();
+    }
+    match comms.of_context(key.context).filter(|_| all) {
+        Some(comm) => comm.core.numbered(key.context).iter().collect(),
+        None => Vec::new(),
     }
 }

@@ -12,9 +12,14 @@ const EARLY: usize = 64;
 pub(crate) struct Losses {
     /// World ranks, each with the error of its loss, in the order of the losses.
     peers: Vec<(usize, Error)>,
-    /// Contexts of communicators that this rank does not know yet, on which a member has left a
-    /// collective operation.
+    /// Contexts of communicators, each with the reason why a member has left a collective
+    /// operation, after which none works.
+    left: Vec<(u64, Error)>,
+    /// The same of communicators that this rank does not know yet.
     early: Vec<(u64, Error)>,
+    /// Contexts of communicators, each with the number of losses of which waits for any source have
+    /// heard.
+    told: Vec<(u64, usize)>,
 }
 
 impl Losses {
@@ -55,7 +60,9 @@ impl Losses {
             .len()
             .saturating_sub(usize::from(!core.is_inter()));
         let is_last = lost.clone().count() >= others;
-        let later = self.peers.iter().skip(comm.losses_told);
+        let mut told = self.told.iter();
+        let told = told.find(|(of, _)| *of == core.context);
+        let later = self.peers.iter().skip(told.map_or(0, |(_, count)| *count));
         let new = later.clone().find(|(peer, _)| is_member(*peer));
         let told = match is_last {
             true => lost.next_back(),
@@ -64,11 +71,21 @@ impl Losses {
         told.map(|(_, error)| (error.clone(), is_last))
     }
 
-    /// The last loss of this class.
+    /// Waits for any source on this communicator have heard of all losses.
+    pub(crate) fn tell(&mut self, context: u64) {
+        let count = self.peers.len();
+        match self.told.iter_mut().find(|(of, _)| *of == context) {
+            Some((_, told)) => *told = count,
+            None => self.told.push((context, count)),
+        }
+    }
+
+    /// The last loss of this class: of a peer, or of a communicator on which a member has left a
+    /// collective operation.
     pub(crate) fn last_of(&self, class: Class) -> Option<Error> {
-        let mut peers = self.peers.iter().rev();
-        let found = peers.find(|(_, error)| error.class == class);
-        found.map(|(_, error)| error.clone())
+        let peers = self.peers.iter().rev().map(|(_, error)| error);
+        let mut all = peers.chain(self.left.iter().map(|(_, error)| error));
+        all.find(|error| error.class == class).cloned()
     }
 
     /// The number of lost peers.
@@ -76,16 +93,33 @@ impl Losses {
         self.peers.len()
     }
 
-    /// A member has left a collective operation on a communicator that this rank does not know.
-    pub(crate) fn add_early(&mut self, context: u64, error: Error) {
-        if self.early.len() < EARLY {
-            self.early.push((context, error));
+    /// The reason why a member has left a collective operation on a communicator.
+    pub(crate) fn left(&self, context: u64) -> Option<&Error> {
+        let mut left = self.left.iter();
+        left.find(|(of, _)| *of == context).map(|(_, error)| error)
+    }
+
+    /// A member has left a collective operation. The first reason counts. Of communicators that
+    /// this rank does not know yet, some are kept.
+    pub(crate) fn leave(&mut self, context: u64, error: Error, is_known: bool) {
+        match is_known {
+            true if self.left(context).is_none() => self.left.push((context, error)),
+            false if self.early.len() < EARLY => self.early.push((context, error)),
+            _ => {}
         }
     }
 
-    /// Takes the report of [`add_early`](Losses::add_early) for a communicator.
-    pub(crate) fn take_early(&mut self, context: u64) -> Option<Error> {
-        let at = self.early.iter().position(|(of, _)| *of == context)?;
-        Some(self.early.swap_remove(at).1)
+    /// A communicator exists from now on.
+    pub(crate) fn begin(&mut self, context: u64) {
+        if let Some(at) = self.early.iter().position(|(of, _)| *of == context) {
+            let (context, error) = self.early.swap_remove(at);
+            self.leave(context, error, true);
+        }
+    }
+
+    /// A communicator does not exist any more.
+    pub(crate) fn end(&mut self, context: u64) {
+        self.left.retain(|(of, _)| *of != context);
+        self.told.retain(|(of, _)| *of != context);
     }
 }

@@ -2,33 +2,32 @@
 //! packets.
 
 use crate::Result;
-use crate::rank::{Rank, State};
+use crate::comm::Comms;
+use crate::rank::Rank;
+use crate::state::Engine;
 use channel::ShortPath;
 
-impl State {
+impl Engine {
     /// One round of progress, without tasks. True if anything moved. It runs no function of the
     /// user's and never waits.
     ///
     /// # Errors
     /// A transport failed, or a peer broke the protocol.
     #[inline(always)]
-    pub fn progress(&mut self) -> Result<bool> {
+    pub(crate) fn progress(&mut self, comms: &Comms) -> Result<bool> {
         // Only a rank without devices has nothing.
         if self.router.has_nothing() && !self.messages.has_work() {
             return Ok(false);
         }
-        self.round()
+        self.round(comms)
     }
 
     #[inline(never)]
-    fn round(&mut self) -> Result<bool> {
-        let State {
-            router, messages, ..
-        } = self;
-        let moved = match messages.round(router) {
+    fn round(&mut self, comms: &Comms) -> Result<bool> {
+        let moved = match self.messages.round(&mut self.router) {
             Ok(moved) => moved,
             Err(error) => {
-                self.contain(error)?;
+                self.contain(comms, error)?;
                 true
             }
         };
@@ -45,7 +44,7 @@ impl Rank {
     pub fn progress(&self) -> Result<bool> {
         let mut state = self.lock();
         let moved = state.progress()?;
-        let tasks = !state.tasks.is_empty();
+        let tasks = !state.engine.tasks.is_empty();
         drop(state);
         Ok(tasks && self.run_tasks() || moved)
     }

@@ -1,35 +1,27 @@
 //! A rank: the MPI state of one process of a job, and its blocking sends and receives.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use channel::lock::{Guard, RankLock};
-use channel::{RankNode, Router, Transport, VirtualTime, Waiter};
+use channel::{Capabilities, RankNode, Router, Transport, VirtualTime, Waiter};
 use datatype::local_work::{Clock, LocalWork, Meter};
-use datatype::{Buffer, Elements, Pool};
+use datatype::{Buffer, Elements};
 use knobs::{CostSource, Knobs};
 use pmi::{Bootstrap, Hosts};
 use profile::RankProfile;
 
 use crate::algorithms::AlgorithmTable;
-use crate::attributes::Keyvals;
 use crate::bootstrap::{NewPeer, Wiring, limits, transports};
-use crate::buffered::AttachedBuffers;
-use crate::comm::{Comm, Comms, Core, Members};
-use crate::errhandler::Errhandlers;
-use crate::files::Files;
-use crate::group::Groups;
-use crate::handle::{ObjectKind, Slab};
-use crate::lanes::Lanes;
+use crate::comm::{Comm, Core, Members};
 use crate::matching::Key;
 use crate::message_buffer::MessageBuffer;
-use crate::op::{Operation, Ops};
+use crate::op::Operation;
 use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
-use crate::p2p::{Found, Messages};
+use crate::p2p::{Body, Messages};
 use crate::request::{Finished, Mode, RequestId, Waiting};
-use crate::task::Tasks;
-use crate::types::Types;
-use crate::window::Windows;
-use crate::{ANY_SOURCE, ANY_TAG, Class, Error, ProgramCall, Result, Status};
+use crate::state::{Engine, FastPath, Objects, State};
+use crate::{Class, Error, ProgramCall, Result, Status};
 
 /// A rank of a job. Threads of the process share it; its [`State`] is behind a lock.
 ///
@@ -47,6 +39,10 @@ pub struct Rank {
     /// Algorithms of collective operations.
     pub(crate) algorithms: AlgorithmTable,
     pub(crate) limits: Limits,
+    /// The settings.
+    pub(crate) knobs: Knobs,
+    /// The connection to the launcher.
+    bootstrap: Arc<dyn Bootstrap>,
     rank: usize,
     size: usize,
     /// The host of each rank. Nobody takes the rank's lock while this one is held.
@@ -55,60 +51,6 @@ pub struct Rank {
     meter: Option<Arc<Meter>>,
 }
 
-/// The part of a rank that its lock protects.
-pub struct State {
-    /// The transports to all peers.
-    pub router: Router,
-    /// Point-to-point messages and requests.
-    pub messages: Messages,
-    /// Unfinished operations with several steps.
-    pub tasks: Tasks,
-    /// Collective buffers for operations with several steps.
-    pub(crate) lanes: Lanes,
-    /// Communicators.
-    pub comms: Comms,
-    /// Groups.
-    pub groups: Groups,
-    /// Windows of one-sided communication.
-    pub windows: Windows,
-    /// Datatypes.
-    pub types: Types,
-    /// Keys of attributes.
-    pub keyvals: Keyvals,
-    /// Error handlers.
-    pub errhandlers: Errhandlers,
-    /// Files.
-    pub files: Files,
-    /// Messages that matched probes have claimed.
-    pub claimed: Slab<Found>,
-    /// The user's reduction operations.
-    pub ops: Ops,
-    /// Memory for intermediate results of collectives.
-    pub scratch: Pool,
-    /// Buffers attached for buffered sends.
-    pub(crate) attached: AttachedBuffers,
-    /// The settings.
-    pub knobs: Knobs,
-    /// The connection to the launcher, if this rank has one.
-    pub bootstrap: Arc<dyn Bootstrap>,
-    /// The last error of an operation that failed outside of its call.
-    pub last_error: Option<Error>,
-    /// The allowance of receives that need no request.
-    pub(crate) fast_path: FastPath,
-    /// Number of rounds of progress in which something moved.
-    pub moved: u64,
-    /// Number of the next context that this rank assigns.
-    next_context: u32,
-}
-
-/// The allowance of receives that end with their first polls, without a round of progress.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct FastPath {
-    /// Number of such receives until the next round of progress.
-    pub(crate) left: u32,
-    /// Polls of each.
-    pub(crate) polls: u32,
-}
 /// Advice to the user after overlapping calls without threads.
 const OVERLAP: &str = "threads may call at once if MPI_Init_thread grants MPI_THREAD_MULTIPLE";
 
@@ -137,39 +79,22 @@ impl Rank {
         let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
         let world = Core::new(0, Members::All(size), rank);
         let alone = Core::new((rank as u64) << 32 | 1, vec![rank as u32].into(), 0);
-        let comms = Comms::new(
+        let predefined = (
             Comm::new(world, "MPI_COMM_WORLD"),
             Comm::new(alone, "MPI_COMM_SELF"),
         );
         let noting = router.machine().keeps_notes().then_some(rank as u32);
         let state = State {
-            messages,
-            router,
-            tasks: Tasks::default(),
-            lanes: Lanes::default(),
-            comms,
-            groups: Groups::new(rank),
-            windows: Windows::noting(noting),
-            types: Types::metered(meter.clone()),
-            keyvals: Keyvals::default(),
-            errhandlers: Errhandlers::default(),
-            files: Files::default(),
-            claimed: Slab::new(ObjectKind::Message),
-            ops: Ops::default(),
-            scratch: Pool::default(),
-            attached: AttachedBuffers::default(),
-            knobs,
-            bootstrap,
-            last_error: None,
-            fast_path: FastPath::default(),
-            moved: 0,
-            next_context: 2,
+            engine: Engine::new(router, messages, bootstrap.clone()),
+            objects: Objects::new(predefined, rank, noting, meter.clone()),
         };
         Ok(Rank {
             state: RankLock::new(state, OVERLAP),
             waiter,
             algorithms,
             limits,
+            knobs,
+            bootstrap,
             rank,
             size,
             hosts: RwLock::new(hosts),
@@ -179,39 +104,44 @@ impl Rank {
 
     /// Nanoseconds since a fixed moment, in virtual time on a modelled machine.
     pub fn now(&self) -> u64 {
-        self.waiter.now(|| self.lock().router.machine().now())
+        self.waiter
+            .now(|| self.lock().engine.router.machine().now())
     }
 
     /// Begins a call of the program, after its computing.
     pub fn enter(&self, call: ProgramCall) {
         let mut state = self.lock();
-        if call.computed > 0 && state.windows.has_modelled_thread() {
+        if call.computed > 0 && state.objects.windows.has_modelled_thread() {
             state.compute_beside_thread(call.computed);
         }
-        state.router.machine().enter(call);
+        state.engine.router.machine().enter(call);
     }
 
     /// A step of the program begins, between two of its calls.
     pub fn begin_step(&self) {
-        self.lock().router.machine().begin_step();
+        self.lock().engine.router.machine().begin_step();
     }
 
     /// Ends a call of the program. `is_sure` is false for a poll, whatever it has found, and
     /// for a reading of the clock.
     pub fn leave(&self, is_sure: bool) {
-        self.lock().router.machine().leave(is_sure);
+        self.lock().engine.router.machine().leave(is_sure);
     }
 
     /// The rank's time on its modelled machine. `None` on a real machine.
     pub fn virtual_time(&self) -> Option<VirtualTime> {
-        self.lock().router.machine().virtual_time()
+        self.lock().engine.router.machine().virtual_time()
     }
 
     /// Keeps the kinds of work that this rank has done on its own memory, for a recording. Times
     /// are measured by `clock`.
     pub fn keep_local_work(&self, clock: Clock) {
         if let Some(meter) = &self.meter {
-            self.lock().router.machine().keep_local_work(meter, clock);
+            self.lock()
+                .engine
+                .router
+                .machine()
+                .keep_local_work(meter, clock);
         }
     }
 
@@ -259,13 +189,30 @@ impl Rank {
 
     /// Counts this rank's messages in `profile` from now on.
     pub fn count_messages(&self, profile: Arc<RankProfile>) {
-        self.lock().messages.count_in(profile);
+        self.lock().engine.messages.count_in(profile);
+    }
+
+    /// The bytes that this rank keeps of messages for which it has posted no receive.
+    pub fn unexpected_bytes(&self) -> usize {
+        let state = self.lock();
+        let bodies = state.engine.messages.unexpected().map(|(_, one)| &one.body);
+        bodies.map(Body::kept).sum()
+    }
+
+    /// This rank tells senders of the receives that it has posted.
+    pub fn announces_receives(&self) -> bool {
+        self.lock().engine.messages.announces()
+    }
+
+    /// What the transport to a peer can do.
+    pub fn capabilities(&self, peer: usize) -> Capabilities {
+        self.lock().engine.router.capabilities(peer)
     }
 
     /// The protocols for messages to a peer: the length from which on each is used, the protocol,
     /// and the estimated time of a message of that length in nanoseconds.
     pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
-        let capabilities = self.lock().router.capabilities(peer);
+        let capabilities = self.capabilities(peer);
         protocol::explain(&capabilities, &self.limits)
     }
 
@@ -277,7 +224,7 @@ impl Rank {
 
     /// True if the rank runs on a modelled machine, in virtual time.
     pub fn is_virtual(&self) -> bool {
-        self.lock().router.machine().is_virtual()
+        self.lock().engine.router.machine().is_virtual()
     }
 
     /// This rank's number in the job.
@@ -309,14 +256,9 @@ impl Rank {
     /// # Errors
     /// The numbers do not follow those that are known, or this rank has no device.
     pub fn add_peers(&self, new: &[NewPeer], node: Option<RankNode>) -> Result<()> {
-        let mut guard = self.lock();
-        let State {
-            router,
-            messages,
-            knobs,
-            bootstrap,
-            ..
-        } = &mut *guard;
+        let Engine {
+            router, messages, ..
+        } = &mut self.lock().engine;
         let known = self.placement().ranks();
         if let Some((peer, next)) = new
             .iter()
@@ -331,7 +273,7 @@ impl Rank {
         }
         let ranks = known + new.len();
         let local_rank = self.placement().index(self.rank);
-        let settings = transports(knobs, local_rank, bootstrap.reports_deaths());
+        let settings = transports(&self.knobs, local_rank, self.bootstrap.reports_deaths());
         if router.add_peers(ranks, node, settings.rdma)? {
             self.waiter.add_devices(router);
         }
@@ -346,10 +288,26 @@ impl Rank {
         self.size
     }
 
+    /// The connection to the launcher.
+    pub fn bootstrap(&self) -> &Arc<dyn Bootstrap> {
+        &self.bootstrap
+    }
+
     /// The state, locked.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, State> {
         self.state.lock()
+    }
+
+    /// The objects that the program has made, locked.
+    #[inline(always)]
+    pub fn objects(&self) -> LockedObjects<'_> {
+        LockedObjects(self.lock())
+    }
+
+    /// Leaves the modelled machine: the others do not wait for this rank any more.
+    pub fn leave_machine(&self) {
+        self.lock().engine.router.leave();
     }
 
     /// The address of the word of the rank's lock, which is odd while a call is in MPI.
@@ -365,7 +323,7 @@ impl Rank {
 
     /// Allows several threads to call at the same time (`MPI_THREAD_MULTIPLE`).
     pub fn allow_threads(&self) {
-        self.lock().fast_path = FastPath::default();
+        self.lock().engine.fast_path = FastPath::default();
         self.state.allow_threads();
     }
 
@@ -403,9 +361,9 @@ impl Rank {
             other => other,
         };
         let mut state = self.lock();
-        let buffer = buffer.resolve(&state.types)?;
+        let buffer = buffer.resolve(&state.objects.types)?;
         let id = state.send(mode, &buffer, dest, tag, comm.into())?;
-        if id == state.messages.requests.done() {
+        if id == state.engine.messages.requests.done() {
             return Ok(());
         }
         drop(state);
@@ -418,8 +376,17 @@ impl Rank {
         let status = self.wait(operation, id)?;
         match status.error {
             Class::SUCCESS => Ok(()),
-            _ => status.into_result(&mut self.lock()).map(|_| ()),
+            _ => self.result_of(status).map(drop),
         }
+    }
+
+    /// The status, or the error that it carries.
+    ///
+    /// # Errors
+    /// The operation of the status failed. The detail is that of the rank's last error, if it is of
+    /// the status's class.
+    pub fn result_of(&self, status: Status) -> Result<Status> {
+        self.lock().result_of(status)
     }
 
     /// A blocking receive. A message longer than the buffer is an error in the status.
@@ -453,12 +420,12 @@ impl Rank {
         then: impl FnOnce(Status) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.lock();
-        let buffer = buffer.resolve(&state.types)?;
-        let Some(key) = state.receive_key(source, tag, comm.into())? else {
+        let buffer = buffer.resolve(&state.objects.types)?;
+        let Some(key) = state.objects.comms.receive_key(source, tag, comm.into())? else {
             drop(state);
             return then(Status::PROC_NULL);
         };
-        if let Some(status) = state.receive_here(&buffer, &key)? {
+        if let Some(status) = state.engine.receive_here(&buffer, &key)? {
             drop(state);
             return then(status);
         }
@@ -474,16 +441,17 @@ impl Rank {
         buffer: &Buffer,
         key: Key,
     ) -> Result<Status> {
-        if !state.messages.expects_long(&key) {
-            let waits = state.messages.probe(&key).is_none();
+        if !state.engine.messages.expects_long(&key) {
+            let waits = state.engine.messages.probe(&key).is_none();
             if let Some(status) = self.receive_soon(&mut state, buffer, &key)? {
                 return Ok(status);
             }
             if waits {
-                state.messages.waited_for(&key);
+                state.engine.messages.waited_for(&key);
             }
         }
-        let id = state.receive_by_key(buffer.clone(), key)?;
+        let State { engine, objects } = &mut *state;
+        let id = engine.receive_by_key(&objects.comms, buffer.clone(), key)?;
         drop(state);
         self.wait_blocked(operation, id)
     }
@@ -497,9 +465,9 @@ impl Rank {
     pub fn wait_blocked(&self, operation: &'static str, id: RequestId) -> Result<Status> {
         let finished = self.wait_request(operation, id)?;
         if !finished.gone {
-            let mut state = self.lock();
-            state.cancel(id)?;
-            state.messages.requests.detach(id)?;
+            let state = &mut *self.lock();
+            state.engine.cancel(&state.objects.comms, id)?;
+            state.engine.messages.requests.detach(id)?;
         }
         Ok(finished.status)
     }
@@ -513,12 +481,12 @@ impl Rank {
         self.end_progress_thread();
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            let sent = !state.messages.has_work()
-                && state.buffered_sends_are_done()
-                && state.files.are_quiet();
-            let is_closed = match sent.then(|| state.router.close()) {
+            let sent = !state.engine.messages.has_work()
+                && state.engine.buffered_sends_are_done()
+                && state.objects.files.are_quiet();
+            let is_closed = match sent.then(|| state.engine.router.close()) {
                 Some(Err(error)) => {
-                    state.contain(error.into())?;
+                    state.engine.contain(&state.objects.comms, error.into())?;
                     false
                 }
                 Some(Ok(is_closed)) => is_closed,
@@ -527,11 +495,11 @@ impl Rank {
             Ok(is_closed.then_some(()))
         })?;
         // The thread of a worker ends without the lock.
-        let worker = self.lock().files.worker.take();
+        let worker = self.lock().objects.files.worker.take();
         drop(worker);
         let mut state = self.lock();
-        state.report_rails();
-        state.report_strangers();
+        state.engine.report_rails();
+        state.engine.report_strangers();
         Ok(())
     }
 
@@ -555,150 +523,25 @@ impl Rank {
             operation,
             requests: &[id],
         };
-        self.wait_until(&waiting, |state| state.messages.requests.finish(id))
+        self.wait_until(&waiting, |state| state.engine.messages.requests.finish(id))
     }
 }
 
-impl State {
-    /// Starts a send. The result is `messages.requests.done()` if the send is complete at once.
-    ///
-    /// # Errors
-    /// An argument is invalid, or progress failed.
-    #[inline(always)]
-    pub fn send(
-        &mut self,
-        mode: Mode,
-        buffer: &Buffer,
-        dest: i32,
-        tag: i32,
-        comm: u32,
-    ) -> Result<RequestId> {
-        if mode == Mode::Buffered {
-            self.buffered_send(buffer, dest, tag, comm)?;
-            return Ok(self.messages.requests.done());
-        }
-        let State {
-            router,
-            messages,
-            comms,
-            ..
-        } = self;
-        let core = &comms.get(comm)?.core;
-        let Some(peer) = core.peer(dest)? else {
-            return Ok(messages.requests.done());
-        };
-        if tag < 0 {
-            return Err(bad_tag(tag));
-        }
-        let key = Key {
-            context: core.context,
-            source: core.rank as i32,
-            tag,
-        };
-        messages.send(router, mode, buffer, peer, key)
-    }
+/// The objects of a rank, locked until this is dropped.
+pub struct LockedObjects<'a>(Guard<'a, State>);
 
-    /// Starts a receive.
-    ///
-    /// # Errors
-    /// An argument is invalid, or progress failed.
-    #[inline(always)]
-    pub fn receive(
-        &mut self,
-        buffer: Buffer,
-        source: i32,
-        tag: i32,
-        comm: u32,
-    ) -> Result<RequestId> {
-        match self.receive_key(source, tag, comm)? {
-            Some(key) => self.receive_by_key(buffer, key),
-            None => self.messages.requests.add_complete(Status::PROC_NULL),
-        }
-    }
+impl Deref for LockedObjects<'_> {
+    type Target = Objects;
 
     #[inline(always)]
-    fn receive_by_key(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
-        let id = self.messages.receive(buffer, key)?;
-        if self.messages.announces() {
-            self.announce(id, key)?;
-        }
-        // A synchronous sender waits for the report of the match.
-        self.messages.flush(&mut self.router)?;
-        Ok(id)
-    }
-
-    #[inline(never)]
-    fn announce(&mut self, id: RequestId, key: Key) -> Result<()> {
-        if self.has_losses() {
-            self.check_posted(id, &key);
-        }
-        let sender = match self.messages.announces_short() {
-            true => self.comms.sender_of(&key),
-            false => None,
-        };
-        self.messages.announce(&mut self.router, id, key, sender)
-    }
-
-    /// Begins to cancel an operation, which then completes, cancelled or not.
-    ///
-    /// # Errors
-    /// The handle is invalid, or progress failed.
-    pub fn cancel(&mut self, id: RequestId) -> Result<()> {
-        let State {
-            router, messages, ..
-        } = self;
-        messages.cancel(router, id)?;
-        // The cancellation of a message to this rank itself takes three packets, which only this
-        // rank moves.
-        for _ in 0..3 {
-            if !self.progress()? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The envelope that a receive or probe matches. `None`: the source is `MPI_PROC_NULL`.
-    ///
-    /// # Errors
-    /// An argument is invalid.
-    #[inline(always)]
-    pub fn receive_key(&self, source: i32, tag: i32, comm: u32) -> Result<Option<Key>> {
-        let core = &self.comms.get(comm)?.core;
-        if source != ANY_SOURCE && core.peer(source)?.is_none() {
-            return Ok(None);
-        }
-        if tag < 0 {
-            check_negative(tag)?;
-        }
-        Ok(Some(Key {
-            context: core.context,
-            source,
-            tag,
-        }))
-    }
-
-    /// A context that no other communicator of the job has. All members must learn it.
-    pub fn new_context(&mut self, rank: usize) -> u64 {
-        let number = self.next_context;
-        self.next_context += 1;
-        (rank as u64) << 32 | u64::from(number)
+    fn deref(&self) -> &Objects {
+        &self.0.objects
     }
 }
 
-#[cold]
-#[inline(never)]
-fn check_negative(tag: i32) -> Result<()> {
-    match tag {
-        ANY_TAG => Ok(()),
-        _ => Err(bad_tag(tag)),
+impl DerefMut for LockedObjects<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Objects {
+        &mut self.0.objects
     }
-}
-
-#[cold]
-fn bad_tag(tag: i32) -> Error {
-    Error::new(
-        Class::TAG,
-        format!("tag {tag} is not allowed: tags are 0 to {}", crate::TAG_UB),
-    )
 }

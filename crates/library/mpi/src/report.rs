@@ -2,9 +2,10 @@
 
 use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
-use crate::comm::{AGREEMENT, Comm, bare};
-use crate::rank::{Rank, State};
+use crate::comm::{AGREEMENT, Comms, bare};
+use crate::rank::Rank;
 use crate::request::{Operation, RequestId, Waiting};
+use crate::state::Engine;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result};
 
 /// Most lines of one kind in a report.
@@ -17,12 +18,12 @@ impl Rank {
     /// The launcher is gone.
     #[cold]
     pub(crate) fn attend(&self, waiting: &Waiting) -> Result<()> {
-        let mut state = self.lock();
-        state.report_rails();
+        let state = &mut *self.lock();
+        state.engine.report_rails();
         let answer = || {
-            while state.bootstrap.status_requested()? {
-                let report = state.report(waiting);
-                state.bootstrap.notify(Notice::Status(&report))?;
+            while state.engine.bootstrap.status_requested()? {
+                let report = state.engine.report(&state.objects.comms, waiting);
+                state.engine.bootstrap.notify(Notice::Status(&report))?;
             }
             Ok(())
         };
@@ -33,7 +34,7 @@ impl Rank {
     }
 }
 
-impl State {
+impl Engine {
     /// Reports rails that have failed, and strangers, to the launcher; counts strangers and outages
     /// in the profile.
     #[cold]
@@ -75,8 +76,8 @@ impl State {
     /// The error of a rank in a deadlock. The rank reports it to the launcher before it leaves the
     /// modelled machine: time stands still until every rank has.
     #[cold]
-    pub(crate) fn deadlock(&mut self, waiting: &Waiting) -> Error {
-        let report = self.report(waiting);
+    pub(crate) fn deadlock(&mut self, comms: &Comms, waiting: &Waiting) -> Error {
+        let report = self.report(comms, waiting);
         // A launcher that is gone needs no report.
         let _ = self.bootstrap.notify(Notice::Deadlock(&report));
         self.router.leave();
@@ -87,11 +88,11 @@ impl State {
         Error::new(Class::OTHER, detail)
     }
 
-    fn report(&self, waiting: &Waiting) -> pmi::RankStatus {
+    fn report(&self, comms: &Comms, waiting: &Waiting) -> pmi::RankStatus {
         let waits = waiting
             .requests
             .iter()
-            .flat_map(|&id| self.waits_of(id))
+            .flat_map(|&id| self.waits_of(comms, id))
             .take(LINES)
             .collect();
         let unexpected = self
@@ -101,11 +102,11 @@ impl State {
             .filter(|(key, _)| key.context & AGREEMENT == 0)
             .take(LINES)
             .map(|(key, message)| {
-                let (from, is_remote) = self.number_of(key.context, key.source as usize);
+                let (from, is_remote) = number_of(comms, key.context, key.source as usize);
                 UnexpectedMessage {
                     from,
                     tag: key.tag,
-                    communicator: self.name_of(key.context),
+                    communicator: name_of(comms, key.context),
                     is_remote,
                     bytes: message.body.bytes(),
                 }
@@ -118,7 +119,7 @@ impl State {
         }
     }
 
-    fn waits_of(&self, id: RequestId) -> Option<WaitReason> {
+    fn waits_of(&self, comms: &Comms, id: RequestId) -> Option<WaitReason> {
         let request = self
             .messages
             .requests
@@ -132,7 +133,7 @@ impl State {
                 (WaitCondition::From { peer, tag }, receive.key.context)
             }
             Operation::Send(send) => {
-                let peer = self.rank_in(send.envelope.key.context, send.peer);
+                let peer = rank_in(comms, send.envelope.key.context, send.peer);
                 (
                     WaitCondition::To {
                         peer,
@@ -141,7 +142,7 @@ impl State {
                     send.envelope.key.context,
                 )
             }
-            Operation::Persistent(persistent) => return self.waits_of(persistent.active?),
+            Operation::Persistent(persistent) => return self.waits_of(comms, persistent.active?),
             Operation::Collective { context } => (WaitCondition::All, context.unwrap_or_default()),
             // The library's own.
             Operation::Access { .. } => return None,
@@ -153,55 +154,53 @@ impl State {
                 });
             }
         };
-        let comm = self.comm_of(context);
+        let comm = comms.of_context(context);
         // Requests of users name the peers.
         let is_remote = comm.is_some_and(|comm| comm.core.is_inter())
             && !matches!(condition, WaitCondition::All);
         Some(WaitReason {
             condition,
-            communicator: self.name_of(context),
+            communicator: name_of(comms, context),
             is_remote,
         })
     }
+}
 
-    fn name_of(&self, context: u64) -> String {
-        let comm = self.comm_of(context);
-        let name = comm
-            .map(|comm| comm.name.as_str())
-            .filter(|name| !name.is_empty());
-        name.map_or_else(
-            || format!("communicator {:#x}", bare(context)),
-            str::to_string,
-        )
-    }
+fn name_of(comms: &Comms, context: u64) -> String {
+    let comm = comms.of_context(context);
+    let name = comm
+        .map(|comm| comm.name.as_str())
+        .filter(|name| !name.is_empty());
+    name.map_or_else(
+        || format!("communicator {:#x}", bare(context)),
+        str::to_string,
+    )
+}
 
-    fn rank_in(&self, context: u64, world: usize) -> usize {
-        let comm = self.comm_of(context);
-        let rank = comm.and_then(|comm| comm.core.numbered(context).rank_of(world));
-        rank.unwrap_or(world)
-    }
+fn rank_in(comms: &Comms, context: u64, world: usize) -> usize {
+    let comm = comms.of_context(context);
+    let rank = comm.and_then(|comm| comm.core.numbered(context).rank_of(world));
+    rank.unwrap_or(world)
+}
 
-    /// The number in its group of the rank that messages with this context name `number`, and
-    /// whether that is the remote group.
-    fn number_of(&self, context: u64, number: usize) -> (usize, bool) {
-        let Some(comm) = self.comm_of(context).filter(|comm| comm.core.is_inter()) else {
-            return (number, false);
-        };
-        let core = &comm.core;
-        if context == bare(context) {
-            return (number, true);
-        }
-        let is_remote = core.theirs().contains(&number);
-        let group = if is_remote {
-            core.theirs()
-        } else {
-            core.ours()
-        };
-        (number - group.start, is_remote)
+/// The number in its group of the rank that messages with this context name `number`, and
+/// whether that is the remote group.
+fn number_of(comms: &Comms, context: u64, number: usize) -> (usize, bool) {
+    let Some(comm) = comms
+        .of_context(context)
+        .filter(|comm| comm.core.is_inter())
+    else {
+        return (number, false);
+    };
+    let core = &comm.core;
+    if context == bare(context) {
+        return (number, true);
     }
-
-    fn comm_of(&self, context: u64) -> Option<&Comm> {
-        let mut comms = self.comms.iter();
-        comms.find(|comm| comm.core.context == bare(context))
-    }
+    let is_remote = core.theirs().contains(&number);
+    let group = if is_remote {
+        core.theirs()
+    } else {
+        core.ours()
+    };
+    (number - group.start, is_remote)
 }

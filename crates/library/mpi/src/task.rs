@@ -20,7 +20,7 @@ pub(crate) enum Work {
 
 /// The unfinished tasks of a rank.
 #[derive(Default)]
-pub struct Tasks {
+pub(crate) struct Tasks {
     /// An entry is empty while a thread drives its task.
     entries: Vec<Option<Task>>,
     /// Number of threads that drive a task. Entries keep their order until it is zero.

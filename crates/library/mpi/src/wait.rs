@@ -3,8 +3,9 @@
 use channel::lock::Guard;
 use channel::{Helper, Party, Router};
 
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
+use crate::state::State;
 use crate::{Error, Result};
 
 /// A rank in a call that waits or polls.
@@ -79,7 +80,7 @@ impl Party for Call<'_> {
 
     #[inline(always)]
     fn router(state: &mut State) -> &mut Router {
-        &mut state.router
+        &mut state.engine.router
     }
 
     #[inline(always)]
@@ -88,12 +89,12 @@ impl Party for Call<'_> {
     }
 
     fn needs_room(state: &State) -> bool {
-        state.messages.has_work()
+        state.engine.messages.has_work()
     }
 
     #[inline(always)]
     fn has_tasks(state: &State) -> bool {
-        !state.tasks.is_empty()
+        !state.engine.tasks.is_empty()
     }
 
     fn run_tasks(&self) -> bool {
@@ -101,7 +102,7 @@ impl Party for Call<'_> {
     }
 
     fn helper(state: &State) -> Helper {
-        match &state.files.worker {
+        match &state.objects.files.worker {
             None => Helper::Absent,
             Some(worker) if worker.has_results() => Helper::HasResults,
             Some(_) => Helper::Works,
@@ -109,7 +110,7 @@ impl Party for Call<'_> {
     }
 
     fn deadline(state: &State) -> Option<u64> {
-        state.files.moments.iter().copied().min()
+        state.objects.files.moments.iter().copied().min()
     }
 
     fn attend(&self) -> Result<()> {
@@ -117,14 +118,14 @@ impl Party for Call<'_> {
     }
 
     fn contact_awaited(state: &mut State) -> Result<()> {
-        state.contact_awaited()
+        state.engine.contact_awaited(&state.objects.comms)
     }
 
     fn contain(state: &mut State, error: channel::Error) -> Result<()> {
-        state.contain(error.into())
+        state.engine.contain(&state.objects.comms, error.into())
     }
 
     fn deadlock(&self, state: &mut State) -> Error {
-        state.deadlock(&self.waiting())
+        state.engine.deadlock(&state.objects.comms, &self.waiting())
     }
 }

@@ -88,7 +88,7 @@ pub fn comm_get_attr(
     flag: Out<Flag>,
 ) -> Done {
     if let Some(place) = predefined_place(call, keyval as u32) {
-        call.rank.lock().comms.get(comm.id())?;
+        call.rank.objects().comms().get(comm.id())?;
         value.set(place.as_ptr().cast::<c_void>());
         flag.set(true);
         return Ok(());
@@ -133,7 +133,7 @@ pub(super) fn create_keyval<H: From<u32> + 'static>(
         copied: copied(copy, extra_state),
         delete: deleted(delete, extra_state),
     };
-    let key = call.rank.lock().keyvals.create(keyval_object)?;
+    let key = call.rank.objects().keyvals_mut().create(keyval_object)?;
     keyval.set(key as c_int);
     Ok(())
 }
@@ -195,7 +195,10 @@ fn succeeded(what: &str, key: u32, code: c_int) -> Done {
 }
 
 pub(super) fn free_keyval(call: &Running, kind: ObjectKind, keyval: &mut c_int) -> Done {
-    call.rank.lock().keyvals.free(kind, *keyval as u32)?;
+    call.rank
+        .objects()
+        .keyvals_mut()
+        .free(kind, *keyval as u32)?;
     *keyval = MPI_KEYVAL_INVALID;
     Ok(())
 }
@@ -207,7 +210,7 @@ pub(super) fn get_attr(
     value: Out<*mut c_void>,
     flag: Out<Flag>,
 ) -> Done {
-    let found = call.rank.lock().attribute(holder, keyval as u32)?;
+    let found = call.rank.objects().attribute(holder, keyval as u32)?;
     flag.set(found.is_some());
     if let Some(found) = found {
         value.set(with_exposed_provenance_mut::<c_void>(found));

@@ -8,9 +8,7 @@ use mpi::buffered::Owner;
 use std::ffi::c_void;
 
 fn attach(call: &Running, owner: Owner, buffer: *mut c_void, size: i64) -> Done {
-    call.rank
-        .lock()
-        .attach_buffer(owner, buffer.addr(), size as usize)
+    call.rank.attach_buffer(owner, buffer.addr(), size as usize)
 }
 
 fn detach(call: &Running, owner: Owner, address: Out<*mut c_void>, size: OutCount) -> Done {

@@ -15,27 +15,27 @@ use std::ffi::{CStr, c_int};
 /// `MPI_Comm_size` (MPI 5.0, chapter 7).
 #[inline]
 pub fn comm_size(call: &Running, comm: Comm, size: Out<c_int>) -> Done {
-    size.set(call.rank.lock().comms.get(comm.id())?.core.size() as c_int);
+    size.set(call.rank.objects().comms().get(comm.id())?.core.size() as c_int);
     Ok(())
 }
 
 /// `MPI_Comm_rank` (MPI 5.0, chapter 7).
 #[inline]
 pub fn comm_rank(call: &Running, comm: Comm, rank: Out<c_int>) -> Done {
-    rank.set(call.rank.lock().comms.get(comm.id())?.core.rank as c_int);
+    rank.set(call.rank.objects().comms().get(comm.id())?.core.rank as c_int);
     Ok(())
 }
 
 /// `MPI_Comm_compare` (MPI 5.0, chapter 7).
 pub fn comm_compare(call: &Running, comm1: Comm, comm2: Comm, result: Out<c_int>) -> Done {
     let state = call.rank.lock();
-    result.set(state.comms.compare(comm1.id(), comm2.id())? as c_int);
+    result.set(state.objects().comms().compare(comm1.id(), comm2.id())? as c_int);
     Ok(())
 }
 
 /// `MPI_Comm_group` (MPI 5.0, chapter 7).
 pub fn comm_group(call: &Running, comm: Comm, group: Out<Group>) -> Done {
-    group.set(call.rank.lock().comm_group(comm.id())?);
+    group.set(call.rank.objects().comm_group(comm.id())?);
     Ok(())
 }
 
@@ -137,19 +137,19 @@ pub fn comm_disconnect(call: &Running, comm: &mut Comm) -> Done {
 
 /// `MPI_Comm_test_inter` (MPI 5.0, chapter 7).
 pub fn comm_test_inter(call: &Running, comm: Comm, flag: Out<Flag>) -> Done {
-    flag.set(call.rank.lock().comms.get(comm.id())?.core.is_inter());
+    flag.set(call.rank.objects().comms().get(comm.id())?.core.is_inter());
     Ok(())
 }
 
 /// `MPI_Comm_remote_size` (MPI 5.0, chapter 7).
 pub fn comm_remote_size(call: &Running, comm: Comm, size: Out<c_int>) -> Done {
-    size.set(call.rank.lock().remote_group(comm.id())?.len() as c_int);
+    size.set(call.rank.objects().remote_group(comm.id())?.len() as c_int);
     Ok(())
 }
 
 /// `MPI_Comm_remote_group` (MPI 5.0, chapter 7).
 pub fn comm_remote_group(call: &Running, comm: Comm, group: Out<Group>) -> Done {
-    group.set(call.rank.lock().comm_remote_group(comm.id())?);
+    group.set(call.rank.objects().comm_remote_group(comm.id())?);
     Ok(())
 }
 
@@ -188,7 +188,11 @@ pub fn intercomm_merge(call: &Running, intercomm: Comm, high: bool, new: Out<Com
 /// `MPI_Comm_set_name` (MPI 5.0, chapter 7).
 pub fn comm_set_name(call: &Running, comm: Comm, name: &CStr) -> Done {
     let name = name.to_string_lossy();
-    call.rank.lock().comms.get_mut(comm.id())?.set_name(&name);
+    call.rank
+        .objects()
+        .comms_mut()
+        .get_mut(comm.id())?
+        .set_name(&name);
     Ok(())
 }
 
@@ -199,7 +203,7 @@ pub fn comm_get_name(call: &Running, comm: Comm, name: OutText, length: Out<c_in
         return Ok(());
     }
     let state = call.rank.lock();
-    let text = &state.comms.get(comm.id())?.name;
+    let text = &state.objects().comms().get(comm.id())?.name;
     length.set(name.set(text.as_bytes()) as c_int);
     Ok(())
 }
@@ -208,8 +212,8 @@ pub fn comm_get_name(call: &Running, comm: Comm, name: OutText, length: Out<c_in
 pub fn comm_set_info(call: &Running, comm: Comm, info: Info) -> Done {
     let info = pairs(info)?;
     call.rank
-        .lock()
-        .comms
+        .objects()
+        .comms_mut()
         .get_mut(comm.id())?
         .hints
         .update(&info)
@@ -217,7 +221,7 @@ pub fn comm_set_info(call: &Running, comm: Comm, info: Info) -> Done {
 
 /// `MPI_Comm_get_info` (MPI 5.0, chapter 7).
 pub fn comm_get_info(call: &Running, comm: Comm, info: Out<Info>) -> Done {
-    let pairs = call.rank.lock().comms.get(comm.id())?.hints.info();
+    let pairs = call.rank.objects().comms().get(comm.id())?.hints.info();
     info.set(info_of(pairs)?);
     Ok(())
 }

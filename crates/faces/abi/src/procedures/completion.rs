@@ -26,7 +26,7 @@ fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, 
     if *request == MPI_REQUEST_NULL {
         return Ok(Some(Finished::NULL));
     }
-    let finished = state.messages.requests.finish(id(*request))?;
+    let finished = state.requests_mut().finish(id(*request))?;
     if finished.is_some_and(|finished| finished.gone) {
         *request = MPI_REQUEST_NULL;
     }
@@ -37,10 +37,12 @@ fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, 
 #[cold]
 fn blame(call: &Running, context: Option<u64>) {
     let state = call.rank.lock();
-    if let Some(win) = context.and_then(|context| state.window_of(context)) {
+    if let Some(win) = context.and_then(|context| state.objects().window_of(context)) {
         call.raise_on(Object::Win(win.into()));
-    } else if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
-        call.raise_on(match state.files.of_comm(comm) {
+    } else if let Some(comm) =
+        context.and_then(|context| state.objects().comms().handle_of(context))
+    {
+        call.raise_on(match state.objects().files().of_comm(comm) {
             Some(file) => Object::File(file.into()),
             None => Object::Comm(comm.into()),
         });
@@ -158,7 +160,7 @@ fn wait_in_order(
         requests: &waited,
     };
     call.rank.wait_until(&waiting, |state| {
-        if let Some(finished) = state.messages.requests.finish(first)? {
+        if let Some(finished) = state.requests_mut().finish(first)? {
             return Ok(Some(Some(finished)));
         }
         let lost = state.has_losses() && requests[at + 1..].iter().any(|&of| has_lost(state, of));
@@ -171,7 +173,7 @@ fn wait_in_order(
 fn has_lost(state: &State, request: Request) -> bool {
     let status = match request == MPI_REQUEST_NULL {
         true => None,
-        false => state.messages.requests.peek(id(request)).ok().flatten(),
+        false => state.requests().peek(id(request)).ok().flatten(),
     };
     status.is_some_and(|status| state.is_loss(status.error))
 }
@@ -231,7 +233,7 @@ fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> 
     if *request == MPI_REQUEST_NULL {
         return Some(mpi::Status::EMPTY);
     }
-    let status = state.messages.requests.finish_well(id(*request))?;
+    let status = state.requests_mut().finish_well(id(*request))?;
     *request = MPI_REQUEST_NULL;
     Some(status)
 }
@@ -275,10 +277,8 @@ impl Failures {
     fn note(&mut self, state: &mut State, at: usize, finished: Finished, statuses: Statuses) {
         self.tell(at, finished.status, statuses);
         if finished.status.error != Class::SUCCESS {
-            let error = finished
-                .status
-                .into_result(state)
-                .expect_err("it carries one");
+            let error = state.result_of(finished.status);
+            let error = error.expect_err("it carries one");
             self.fail(at, error, finished.context, statuses);
         }
     }
@@ -420,7 +420,7 @@ fn finish_any(
 ) -> Result<Option<Option<Chosen>>, Error> {
     let mut none_active = true;
     for (at, request) in requests.iter_mut().enumerate() {
-        if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
+        if *request == MPI_REQUEST_NULL || !state.requests().is_active(id(*request))? {
             continue;
         }
         none_active = false;
@@ -526,7 +526,7 @@ fn finish_some(
     let mut failures = Failures::default();
     let mut by_query = Vec::new();
     for (at, request) in requests.iter_mut().enumerate() {
-        if *request == MPI_REQUEST_NULL || !state.messages.requests.is_active(id(*request))? {
+        if *request == MPI_REQUEST_NULL || !state.requests().is_active(id(*request))? {
             continue;
         }
         any_active = true;
@@ -589,7 +589,7 @@ pub fn testsome(
 
 /// `MPI_Request_free` (MPI 5.0, chapter 3).
 pub fn request_free(call: &Running, request: &mut Request) -> Done {
-    let freed = call.rank.lock().messages.requests.free(id(*request))?;
+    let freed = call.rank.lock().requests_mut().free(id(*request))?;
     *request = MPI_REQUEST_NULL;
     freed.map_or(Ok(()), |functions| functions.free())
 }
@@ -599,5 +599,5 @@ pub(super) fn peek(state: &State, request: Request) -> Result<Option<mpi::Status
     if request == MPI_REQUEST_NULL {
         return Ok(Some(mpi::Status::EMPTY));
     }
-    state.messages.requests.peek(id(request))
+    state.requests().peek(id(request))
 }

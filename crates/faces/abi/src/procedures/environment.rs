@@ -112,7 +112,7 @@ pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) 
         let topic = "still-clock";
         let warning = Notice::Warning { topic, text: &text };
         // If the launcher is gone, nobody reads it.
-        let _ = rank.lock().bootstrap.notify(warning);
+        let _ = rank.bootstrap().notify(warning);
     }
     Some(now)
 }

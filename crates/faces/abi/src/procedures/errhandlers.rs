@@ -42,24 +42,31 @@ pub(super) fn create_errhandler<H: From<u32> + 'static>(
         // are the library's choice, and there are none.
         callback::run(|| unsafe { function(&raw mut handle, code) })
     });
-    errhandler.set(call.rank.lock().errhandlers.create(kind, function)?);
+    errhandler.set(
+        call.rank
+            .objects()
+            .errhandlers_mut()
+            .create(kind, function)?,
+    );
     Ok(())
 }
 
 /// `MPI_Comm_set_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_set_errhandler(call: &Running, comm: Comm, errhandler: Errhandler) -> Done {
-    call.rank.lock().set_errhandler(comm.id(), errhandler.id())
+    call.rank
+        .objects()
+        .set_errhandler(comm.id(), errhandler.id())
 }
 
 /// `MPI_Comm_get_errhandler` (MPI 5.0, chapter 9).
 pub fn comm_get_errhandler(call: &Running, comm: Comm, errhandler: Out<Errhandler>) -> Done {
-    errhandler.set(call.rank.lock().errhandler(comm.id())?);
+    errhandler.set(call.rank.objects().errhandler(comm.id())?);
     Ok(())
 }
 
 /// The call itself succeeds, whatever the handler returns.
 pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
-    call.rank.lock().comms.get(comm.id())?;
+    call.rank.objects().comms().get(comm.id())?;
     let error = Error::new(code, "the program called the error handler");
     raise_for_program(call.rank, Object::Comm(comm), call.procedure, &error);
     Ok(())
@@ -69,7 +76,7 @@ pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
 pub fn errhandler_free(_: &Call, errhandler: &mut Errhandler) -> Done {
     let handle = errhandler.id();
     match LIBRARY.rank() {
-        Some(rank) => rank.lock().errhandlers.free(handle)?,
+        Some(rank) => rank.objects().errhandlers_mut().free(handle)?,
         None if matches!(handle, FATAL | ABORT | RETURN) => {}
         None => {
             let detail = format!("{handle:#x} is not an error handler, and MPI is not running");

@@ -40,7 +40,7 @@ pub fn graph_map(
     rank: Out<c_int>,
 ) -> Done {
     let graph = graph(index, edges)?;
-    rank.set(call.rank.lock().graph_map(comm.id(), &graph)?);
+    rank.set(call.rank.objects().graph_map(comm.id(), &graph)?);
     Ok(())
 }
 
@@ -54,7 +54,7 @@ fn graph(index: &[c_int], edges: CommArray<c_int>) -> Result<Graph, Error> {
 /// `MPI_Graphdims_get` (MPI 5.0, chapter 8).
 pub fn graphdims_get(call: &Running, comm: Comm, nodes: Out<c_int>, edges: Out<c_int>) -> Done {
     let state = call.rank.lock();
-    let graph = state.graph(comm.id())?;
+    let graph = state.objects().graph(comm.id())?;
     nodes.set(graph.nodes() as c_int);
     edges.set(graph.edges().len() as c_int);
     Ok(())
@@ -70,7 +70,7 @@ pub fn graph_get(
     edges: &mut [MaybeUninit<c_int>],
 ) -> Done {
     let state = call.rank.lock();
-    let graph = state.graph(comm.id())?;
+    let graph = state.objects().graph(comm.id())?;
     fill(index, graph.index().iter().copied());
     fill(edges, graph.edges().iter().copied());
     Ok(())
@@ -79,7 +79,7 @@ pub fn graph_get(
 /// `MPI_Graph_neighbors_count` (MPI 5.0, chapter 8).
 pub fn graph_neighbors_count(call: &Running, comm: Comm, rank: c_int, count: Out<c_int>) -> Done {
     let state = call.rank.lock();
-    count.set(state.graph(comm.id())?.neighbours_of(rank)?.len() as c_int);
+    count.set(state.objects().graph(comm.id())?.neighbours_of(rank)?.len() as c_int);
     Ok(())
 }
 
@@ -92,7 +92,7 @@ pub fn graph_neighbors(
     neighbours: &mut [MaybeUninit<c_int>],
 ) -> Done {
     let state = call.rank.lock();
-    let all = state.graph(comm.id())?.neighbours_of(rank)?;
+    let all = state.objects().graph(comm.id())?.neighbours_of(rank)?;
     fill(neighbours, all.iter().copied());
     Ok(())
 }
@@ -187,7 +187,7 @@ pub fn dist_graph_neighbors_count(
     weighted: Out<Flag>,
 ) -> Done {
     let state = call.rank.lock();
-    let graph = state.dist_graph(comm.id())?;
+    let graph = state.objects().dist_graph(comm.id())?;
     indegree.set(graph.incoming.len() as c_int);
     outdegree.set(graph.outgoing.len() as c_int);
     weighted.set(graph.weighted);
@@ -207,7 +207,7 @@ pub unsafe fn dist_graph_neighbors(
     destination_weights: *mut c_int,
 ) -> Done {
     let state = call.rank.lock();
-    let graph = state.dist_graph(comm.id())?;
+    let graph = state.objects().dist_graph(comm.id())?;
     for (name, edges, ranks, weights) in [
         ("sourceweights", &graph.incoming, sources, source_weights),
         (

@@ -11,13 +11,13 @@ use std::mem::MaybeUninit;
 
 /// `MPI_Group_size` (MPI 5.0, chapter 7).
 pub fn group_size(call: &Running, group: Group, size: Out<c_int>) -> Done {
-    size.set(call.rank.lock().groups.get(group.id())?.members.len() as c_int);
+    size.set(call.rank.objects().groups().get(group.id())?.members.len() as c_int);
     Ok(())
 }
 
 /// `MPI_Group_rank` (MPI 5.0, chapter 7).
 pub fn group_rank(call: &Running, group: Group, rank: Out<c_int>) -> Done {
-    let own = call.rank.lock().groups.get(group.id())?.rank;
+    let own = call.rank.objects().groups().get(group.id())?.rank;
     rank.set(own.map_or(UNDEFINED, |rank| rank as c_int));
     Ok(())
 }
@@ -34,7 +34,10 @@ pub fn group_translate_ranks(
     let state = call.rank.lock();
     fill(
         ranks2,
-        state.groups.translate(group1.id(), ranks1, group2.id())?,
+        state
+            .objects()
+            .groups()
+            .translate(group1.id(), ranks1, group2.id())?,
     );
     Ok(())
 }
@@ -42,13 +45,18 @@ pub fn group_translate_ranks(
 /// `MPI_Group_compare` (MPI 5.0, chapter 7).
 pub fn group_compare(call: &Running, group1: Group, group2: Group, result: Out<c_int>) -> Done {
     let state = call.rank.lock();
-    result.set(state.groups.compare(group1.id(), group2.id())? as c_int);
+    result.set(state.objects().groups().compare(group1.id(), group2.id())? as c_int);
     Ok(())
 }
 
 /// `MPI_Group_union` (MPI 5.0, chapter 7).
 pub fn group_union(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
-    new.set(call.rank.lock().groups.union(group1.id(), group2.id())?);
+    new.set(
+        call.rank
+            .objects()
+            .groups_mut()
+            .union(group1.id(), group2.id())?,
+    );
     Ok(())
 }
 
@@ -56,8 +64,8 @@ pub fn group_union(call: &Running, group1: Group, group2: Group, new: Out<Group>
 pub fn group_intersection(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
     new.set(
         call.rank
-            .lock()
-            .groups
+            .objects()
+            .groups_mut()
             .intersection(group1.id(), group2.id())?,
     );
     Ok(())
@@ -67,8 +75,8 @@ pub fn group_intersection(call: &Running, group1: Group, group2: Group, new: Out
 pub fn group_difference(call: &Running, group1: Group, group2: Group, new: Out<Group>) -> Done {
     new.set(
         call.rank
-            .lock()
-            .groups
+            .objects()
+            .groups_mut()
             .difference(group1.id(), group2.id())?,
     );
     Ok(())
@@ -82,7 +90,7 @@ pub fn group_incl(
     ranks: &[c_int],
     new: Out<Group>,
 ) -> Done {
-    new.set(call.rank.lock().groups.incl(group.id(), ranks)?);
+    new.set(call.rank.objects().groups_mut().incl(group.id(), ranks)?);
     Ok(())
 }
 
@@ -94,7 +102,7 @@ pub fn group_excl(
     ranks: &[c_int],
     new: Out<Group>,
 ) -> Done {
-    new.set(call.rank.lock().groups.excl(group.id(), ranks)?);
+    new.set(call.rank.objects().groups_mut().excl(group.id(), ranks)?);
     Ok(())
 }
 
@@ -106,7 +114,12 @@ pub fn group_range_incl(
     ranges: &[[c_int; 3]],
     new: Out<Group>,
 ) -> Done {
-    new.set(call.rank.lock().groups.range_incl(group.id(), ranges)?);
+    new.set(
+        call.rank
+            .objects()
+            .groups_mut()
+            .range_incl(group.id(), ranges)?,
+    );
     Ok(())
 }
 
@@ -118,13 +131,18 @@ pub fn group_range_excl(
     ranges: &[[c_int; 3]],
     new: Out<Group>,
 ) -> Done {
-    new.set(call.rank.lock().groups.range_excl(group.id(), ranges)?);
+    new.set(
+        call.rank
+            .objects()
+            .groups_mut()
+            .range_excl(group.id(), ranges)?,
+    );
     Ok(())
 }
 
 /// `MPI_Group_free` (MPI 5.0, chapter 7).
 pub fn group_free(call: &Running, group: &mut Group) -> Done {
-    call.rank.lock().groups.free(group.id())?;
+    call.rank.objects().groups_mut().free(group.id())?;
     *group = MPI_GROUP_NULL;
     Ok(())
 }

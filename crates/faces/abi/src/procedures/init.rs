@@ -89,14 +89,14 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         watch.lacks_threads();
     }
     PROVIDED.store(provided, Ordering::Relaxed);
-    crate::raise::on_panic(Arc::clone(&rank.lock().bootstrap));
+    crate::raise::on_panic(Arc::clone(rank.bootstrap()));
     MAIN.get_or_init(|| std::thread::current().id());
     if is_launched {
-        let bootstrap = &rank.lock().bootstrap;
+        let bootstrap = &rank.bootstrap();
         bootstrap.notify(Notice::Initialized).map_err(unusable)?;
     }
     let modelled_host = in_virtual_time.then(|| {
-        let bootstrap = &rank.lock().bootstrap;
+        let bootstrap = &rank.bootstrap();
         bootstrap.hosts().of(bootstrap.rank())
     });
     // One rank speaks for all, always the same one.
@@ -108,7 +108,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         |(name, value): (String, String)| name == knobs::BINDING && value.starts_with("soft");
     if is_launched && variables().any(is_softly_bound) {
         let lock = Notice::Lock(rank.lock_address());
-        rank.lock().bootstrap.notify(lock).map_err(unusable)?;
+        rank.bootstrap().notify(lock).map_err(unusable)?;
     }
     publish(Rank {
         mpi: rank,
@@ -161,16 +161,16 @@ pub fn finalize(call: &Running) -> Done {
     if call.rank.explains {
         let choices = call.rank.explain_choices();
         // If the launcher is gone, nobody reads it.
-        let _ = pmi::put_explanation(&*call.rank.lock().bootstrap, &choices);
+        let _ = pmi::put_explanation(&**call.rank.bootstrap(), &choices);
     }
     call.rank.finish(call.procedure)?;
     // If the launcher is gone, nobody needs this message.
-    let _ = call.rank.lock().bootstrap.notify(Notice::Finalized);
+    let _ = call.rank.bootstrap().notify(Notice::Finalized);
     if let Some(watch) = &call.rank.watch {
         watch.finish(call.rank);
     }
     let end = call.rank.virtual_time().map_or(0, |time| time.now / 1000);
-    call.rank.lock().router.leave();
+    call.rank.leave_machine();
     LIBRARY.stop();
     crate::system_clocks::stop(end);
     Ok(())

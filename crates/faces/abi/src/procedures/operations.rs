@@ -16,7 +16,7 @@ use std::ffi::{c_int, c_void};
 /// `user_fn` is a C function of that type, which may be called until the operation is freed and no
 /// reduction uses it any more.
 pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op: Out<Op>) -> Done {
-    let number = call.rank.lock().ops.made();
+    let number = call.rank.objects().ops().made();
     // SAFETY: C promises that the function keeps to its vectors (MPI 5.0 §6.9.5).
     let function = unsafe {
         match user_fn {
@@ -45,7 +45,7 @@ pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op
             }
         }
     };
-    let id = call.rank.lock().ops.create(function, commute)?;
+    let id = call.rank.objects().ops_mut().create(function, commute)?;
     op.set(Op::from(id));
     Ok(())
 }
@@ -72,14 +72,14 @@ fn in_pieces(
 
 /// `MPI_Op_free` (MPI 5.0, chapter 6).
 pub fn op_free(call: &Running, op: &mut Op) -> Done {
-    call.rank.lock().ops.free(op.id())?;
+    call.rank.objects().ops_mut().free(op.id())?;
     *op = MPI_OP_NULL;
     Ok(())
 }
 
 /// `MPI_Op_commutative` (MPI 5.0, chapter 6).
 pub fn op_commutative(call: &Running, op: Op, commute: Out<Flag>) -> Done {
-    commute.set(call.rank.lock().ops.get(op.id(), 0)?.is_commutative());
+    commute.set(call.rank.objects().ops().get(op.id(), 0)?.is_commutative());
     Ok(())
 }
 
@@ -105,7 +105,7 @@ pub unsafe fn reduce_local(
         (
             input.elements(&state)?,
             inout.elements(&state)?,
-            state.ops.get(op.id(), datatype.0)?,
+            state.objects().ops().get(op.id(), datatype.0)?,
         )
     };
     call.rank.reduce_local(&input, &inout, &op)

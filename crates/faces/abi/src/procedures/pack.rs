@@ -29,7 +29,7 @@ pub unsafe fn pack(
     position: OutCount,
     comm: Comm,
 ) -> Done {
-    call.rank.lock().comms.get(comm.id())?;
+    call.rank.objects().comms().get(comm.id())?;
     // SAFETY: the caller promises the memory of the data until the call returns.
     let (_, data) = data(call, unsafe { UserBuffer::new(inbuf, incount, datatype) })?;
     let window = Window::new("outsize", outsize, position)?;
@@ -56,7 +56,7 @@ pub unsafe fn unpack(
     datatype: Datatype,
     comm: Comm,
 ) -> Done {
-    call.rank.lock().comms.get(comm.id())?;
+    call.rank.objects().comms().get(comm.id())?;
     // SAFETY: the caller promises the memory of the data until the call returns.
     let (_, data) = data(call, unsafe { UserBuffer::new(outbuf, outcount, datatype) })?;
     let window = Window::new("insize", insize, position)?;
@@ -77,7 +77,7 @@ pub fn pack_size(
     comm: Comm,
     size: OutCount,
 ) -> Done {
-    call.rank.lock().comms.get(comm.id())?;
+    call.rank.objects().comms().get(comm.id())?;
     let ty = supported(call, datatype)?;
     // A size beyond 63 bits fits no result.
     let bytes = incount.checked_mul(ty.size() as i64);
@@ -155,7 +155,7 @@ pub fn pack_external_size(
 fn data(call: &Running, buffer: UserBuffer) -> Result<(Type, Buffer), Error> {
     let state = call.rank.lock();
     let data = buffer.buffer(&state)?;
-    let ty = state.types.get(buffer.datatype().id())?.clone();
+    let ty = state.objects().types().get(buffer.datatype().id())?.clone();
     Ok((ty, data))
 }
 

@@ -125,7 +125,7 @@ fn begin(call: &Running, buffer: UserBuffer, message: &mut Message) -> Result<Re
     let mut state = call.rank.lock();
     // Errors belong to the communicator that the message came on.
     let context = state.claimed_context(message.id());
-    if let Some(comm) = context.and_then(|context| state.comms.handle_of(context)) {
+    if let Some(comm) = context.and_then(|context| state.objects().comms().handle_of(context)) {
         call.raise_on(Object::Comm(comm.into()));
     }
     let peer = if *message == MPI_MESSAGE_NO_PROC {

@@ -104,7 +104,6 @@ fn carried(
         dropped,
         cancelled: false,
     };
-    status
-        .into_result(&mut rank.lock())
+    rank.result_of(status)
         .expect_err("the status carries an error")
 }

@@ -63,7 +63,7 @@ pub fn request_get_status_all(
 }
 
 fn is_active(state: &State, request: Request) -> Result<bool, Error> {
-    Ok(request != MPI_REQUEST_NULL && state.messages.requests.is_active(id(request))?)
+    Ok(request != MPI_REQUEST_NULL && state.requests().is_active(id(request))?)
 }
 
 /// `MPI_Request_get_status_any` (MPI 5.0, chapter 3).

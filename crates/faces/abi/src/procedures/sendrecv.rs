@@ -8,7 +8,7 @@ use crate::call_guard::Running;
 use crate::error::Error;
 use crate::handle::{Comm, Datatype, Request};
 use crate::status::Status;
-use datatype::{Buffer, Predefined};
+use datatype::Buffer;
 use mpi::request::RequestId;
 use mpi::{Class, Completion};
 use mpi::{Mode, State};
@@ -131,12 +131,7 @@ pub unsafe fn isendrecv_replace(
 fn copy_of(call: &Running, buffer: UserBuffer, dest: c_int) -> Result<Buffer, Error> {
     let mut state = call.rank.lock();
     let from = buffer.of_message(dest).buffer(&state)?;
-    let copy = state
-        .scratch
-        .elements(from.len(), &Predefined::BYTE.into())?
-        .buffer();
-    from.copy_to(&copy);
-    Ok(copy)
+    state.copy_of(&from)
 }
 
 /// Starts the send beside a receive, which must not write to the user's buffer after an error has
@@ -152,7 +147,7 @@ fn start_send(
         Ok(send) => Ok(send),
         Err(error) => {
             state.cancel(receive)?;
-            state.messages.requests.detach(receive)?;
+            state.requests_mut().detach(receive)?;
             Err(error)
         }
     }
@@ -176,7 +171,7 @@ fn finish(
 /// One request for both; its status is the receive's.
 fn both(call: &Running, send: RequestId, receive: RequestId, request: Out<Request>) -> Done {
     let rank = call.rank.mpi.clone();
-    let context = rank.lock().messages.requests.context(receive);
+    let context = rank.lock().requests().context(receive);
     let id = call.rank.spawn_with_status(context, async move {
         let sent = Completion {
             rank: rank.clone(),

@@ -35,7 +35,7 @@ pub fn cart_create(
 
 /// `MPI_Cart_sub` (MPI 5.0, chapter 8).
 pub fn cart_sub(call: &Running, comm: Comm, remain_dims: CommArray<c_int>, new: Out<Comm>) -> Done {
-    let dimensions = call.rank.lock().cartesian(comm.id())?.0.dims().len();
+    let dimensions = call.rank.objects().cartesian(comm.id())?.0.dims().len();
     // SAFETY: C promises one flag for each dimension.
     let remain_dims = unsafe { remain_dims.with_len(dimensions) };
     let remain = flags(arguments(call, comm, remain_dims)?);
@@ -57,7 +57,7 @@ pub fn cart_map(
 
 /// `MPI_Cartdim_get` (MPI 5.0, chapter 8).
 pub fn cartdim_get(call: &Running, comm: Comm, ndims: Out<c_int>) -> Done {
-    ndims.set(call.rank.lock().cartesian(comm.id())?.0.dims().len() as c_int);
+    ndims.set(call.rank.objects().cartesian(comm.id())?.0.dims().len() as c_int);
     Ok(())
 }
 
@@ -71,7 +71,7 @@ pub fn cart_get(
     coords: &mut [MaybeUninit<c_int>],
 ) -> Done {
     let state = call.rank.lock();
-    let (grid, rank) = state.cartesian(comm.id())?;
+    let (grid, rank) = state.objects().cartesian(comm.id())?;
     enough(maxdims, grid.dims().len())?;
     fill(dims, grid.dims().iter().copied());
     fill(
@@ -87,7 +87,7 @@ pub fn cart_get(
 /// `MPI_Cart_rank` (MPI 5.0, chapter 8).
 pub fn cart_rank(call: &Running, comm: Comm, coords: CommArray<c_int>, rank: Out<c_int>) -> Done {
     let state = call.rank.lock();
-    let (grid, _) = state.cartesian(comm.id())?;
+    let (grid, _) = state.objects().cartesian(comm.id())?;
     // SAFETY: C promises one coordinate for each dimension.
     let coords = unsafe { coords.with_len(grid.dims().len()) }?;
     rank.set(grid.rank(coords)?);
@@ -103,7 +103,7 @@ pub fn cart_coords(
     coords: &mut [MaybeUninit<c_int>],
 ) -> Done {
     let state = call.rank.lock();
-    let (grid, _) = state.cartesian(comm.id())?;
+    let (grid, _) = state.objects().cartesian(comm.id())?;
     enough(maxdims, grid.dims().len())?;
     fill(coords, grid.coords(rank)?);
     Ok(())
@@ -119,7 +119,7 @@ pub fn cart_shift(
     dest: Out<c_int>,
 ) -> Done {
     let state = call.rank.lock();
-    let (grid, rank) = state.cartesian(comm.id())?;
+    let (grid, rank) = state.objects().cartesian(comm.id())?;
     let (from, to) = grid.shift(rank, direction, disp)?;
     source.set(from);
     dest.set(to);
@@ -128,7 +128,7 @@ pub fn cart_shift(
 
 /// `MPI_Topo_test` (MPI 5.0, chapter 8).
 pub fn topo_test(call: &Running, comm: Comm, status: Out<c_int>) -> Done {
-    status.set(call.rank.lock().topology(comm.id())?);
+    status.set(call.rank.objects().topology(comm.id())?);
     Ok(())
 }
 

@@ -119,7 +119,7 @@ pub fn type_get_contents(
     fill("max_addresses", addresses, &contents.addresses)?;
     let mut state = call.rank.lock();
     for (place, ty) in types.iter_mut().zip(contents.types) {
-        place.write(Datatype::from(state.types.add(ty)?));
+        place.write(Datatype::from(state.objects_mut().types_mut().add(ty)?));
     }
     Ok(())
 }

@@ -182,19 +182,34 @@ pub fn type_create_darray(
 
 /// `MPI_Type_create_f90_real` (MPI 5.0, chapter 19).
 pub fn type_create_f90_real(call: &Running, p: c_int, r: c_int, newtype: Out<Datatype>) -> Done {
-    newtype.set(call.rank.lock().types.of_kind(Kind::Real { p, r })?);
+    newtype.set(
+        call.rank
+            .objects()
+            .types_mut()
+            .of_kind(Kind::Real { p, r })?,
+    );
     Ok(())
 }
 
 /// `MPI_Type_create_f90_complex` (MPI 5.0, chapter 19).
 pub fn type_create_f90_complex(call: &Running, p: c_int, r: c_int, newtype: Out<Datatype>) -> Done {
-    newtype.set(call.rank.lock().types.of_kind(Kind::Complex { p, r })?);
+    newtype.set(
+        call.rank
+            .objects()
+            .types_mut()
+            .of_kind(Kind::Complex { p, r })?,
+    );
     Ok(())
 }
 
 /// `MPI_Type_create_f90_integer` (MPI 5.0, chapter 19).
 pub fn type_create_f90_integer(call: &Running, r: c_int, newtype: Out<Datatype>) -> Done {
-    newtype.set(call.rank.lock().types.of_kind(Kind::Integer { r })?);
+    newtype.set(
+        call.rank
+            .objects()
+            .types_mut()
+            .of_kind(Kind::Integer { r })?,
+    );
     Ok(())
 }
 
@@ -222,7 +237,7 @@ pub fn type_dup(call: &Running, oldtype: Datatype, newtype: Out<Datatype>) -> Do
 
 /// `MPI_Type_commit` (MPI 5.0, chapter 5).
 pub fn type_commit(call: &Running, datatype: &mut Datatype) -> Done {
-    call.rank.lock().types.commit(datatype.id())
+    call.rank.objects().types_mut().commit(datatype.id())
 }
 
 /// Delete functions of attributes run without a lock.
@@ -239,7 +254,7 @@ pub fn type_get_name(
     name: OutText,
     length: Out<c_int>,
 ) -> Done {
-    let found = call.rank.lock().types.name(datatype.id())?;
+    let found = call.rank.objects().types().name(datatype.id())?;
     length.set(name.set(found.as_bytes()) as c_int);
     Ok(())
 }
@@ -247,13 +262,16 @@ pub fn type_get_name(
 /// `MPI_Type_set_name` (MPI 5.0, chapter 7).
 pub fn type_set_name(call: &Running, datatype: Datatype, name: &CStr) -> Done {
     let name = name.to_string_lossy();
-    call.rank.lock().types.set_name(datatype.id(), &name)
+    call.rank
+        .objects()
+        .types_mut()
+        .set_name(datatype.id(), &name)
 }
 
 /// The datatype of a handle, committed or not. The lock is free again afterwards, because building
 /// a datatype may take long.
 pub(super) fn type_of(call: &Running, handle: Datatype) -> Result<Type, Error> {
-    Ok(call.rank.lock().types.get(handle.id())?.clone())
+    Ok(call.rank.objects().types().get(handle.id())?.clone())
 }
 
 /// Gives a new datatype its handle, and records which form of the constructor made it
@@ -263,7 +281,7 @@ fn add(call: &Running, new: datatype::Result<Type>, place: Out<Datatype>) -> Don
     if call.procedure.ends_with("_c") {
         new = new.into_large();
     }
-    place.set(call.rank.lock().types.add(new)?);
+    place.set(call.rank.objects().types_mut().add(new)?);
     Ok(())
 }
 

@@ -270,10 +270,10 @@ impl Agreement {
             source: self.core.rank as i32,
             tag: self.tag,
         };
-        let state = &mut *self.rank.lock();
-        state
+        let engine = &mut self.rank.lock().engine;
+        engine
             .messages
-            .send_owned(&mut state.router, peer, key, bytes)
+            .send_owned(&mut engine.router, peer, key, bytes)
     }
 
     /// Sends a failure in place of bytes: an empty piece, then head and text.
@@ -325,8 +325,8 @@ impl Agreement {
         poll_fn(|_| {
             let mut state = self.rank.lock();
             while bytes.len() < len {
-                let Some(piece) = state.messages.take_owned(&key) else {
-                    return match state.check_awaited(&key) {
+                let Some(piece) = state.engine.messages.take_owned(&key) else {
+                    return match state.engine.check_awaited(&state.objects.comms, &key) {
                         Ok(()) => Poll::Pending,
                         Err(error) => Poll::Ready(Err(error)),
                     };

@@ -5,7 +5,8 @@
 
 use crate::attributes::{Attribute, Attributes, Copied, Holder, predefined};
 use crate::handle::ObjectKind;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 use crate::{ANY_SOURCE, Class, Error, PROC_NULL, Result, TAG_UB};
 
 impl Rank {
@@ -18,7 +19,7 @@ impl Rank {
             predefined::HOST => Some(PROC_NULL),
             // One machine has one clock.
             predefined::WTIME_IS_GLOBAL => Some(1),
-            predefined::APPNUM => Some(self.lock().bootstrap.program() as i32),
+            predefined::APPNUM => Some(self.lock().engine.bootstrap.program() as i32),
             predefined::UNIVERSE_SIZE => Some(self.size() as i32),
             _ => None,
         }
@@ -29,13 +30,18 @@ impl Rank {
         refuse_predefined(holder, key)?;
         let keyval = {
             let state = self.lock();
-            match state.attributes(holder)?.and_then(|known| known.get(key)) {
+            match state
+                .objects
+                .attributes(holder)?
+                .and_then(|known| known.get(key))
+            {
                 Some(attribute) => attribute.keyval.clone(),
-                None => state.keyvals.usable(holder.kind(), key)?,
+                None => state.objects.keyvals.usable(holder.kind(), key)?,
             }
         };
         self.delete_attribute(holder, key)?;
         self.lock()
+            .objects
             .attributes_mut(holder)?
             .push(Attribute { key, value, keyval });
         Ok(())
@@ -45,8 +51,8 @@ impl Rank {
     pub fn delete_attribute(&self, holder: Holder, key: u32) -> Result<()> {
         refuse_predefined(holder, key)?;
         let mut state = self.lock();
-        let Some((at, attribute)) = state.attributes_mut(holder)?.remove(key) else {
-            return state.keyvals.usable(holder.kind(), key).map(|_| ());
+        let Some((at, attribute)) = state.objects.attributes_mut(holder)?.remove(key) else {
+            return state.objects.keyvals.usable(holder.kind(), key).map(|_| ());
         };
         drop(state);
         self.after_delete(holder, at, attribute)
@@ -57,7 +63,7 @@ impl Rank {
     pub fn delete_attributes(&self, holder: Holder) -> Result<()> {
         loop {
             let mut state = self.lock();
-            let Some(attribute) = state.attributes_mut(holder)?.pop() else {
+            let Some(attribute) = state.objects.attributes_mut(holder)?.pop() else {
                 return Ok(());
             };
             drop(state);
@@ -81,9 +87,12 @@ impl Rank {
         match deleted {
             Ok(()) => {
                 drop(attribute);
-                state.keyvals.tidy(key);
+                state.objects.keyvals.tidy(key);
             }
-            Err(_) => state.attributes_mut(holder)?.put_back(at, attribute),
+            Err(_) => state
+                .objects
+                .attributes_mut(holder)?
+                .put_back(at, attribute),
         }
         deleted
     }
@@ -91,7 +100,11 @@ impl Rank {
     /// The attributes of a duplicate of the object, and the error of the copy function that ended
     /// the copying early.
     pub(crate) fn copy_attributes(&self, holder: Holder) -> Result<(Attributes, Result<()>)> {
-        let old = self.lock().attributes(holder)?.map(Attributes::to_vec);
+        let old = self
+            .lock()
+            .objects
+            .attributes(holder)?
+            .map(Attributes::to_vec);
         let mut new = Attributes::default();
         for Attribute { key, value, keyval } in old.unwrap_or_default() {
             let copied = match &keyval.copied {
@@ -109,7 +122,7 @@ impl Rank {
     }
 }
 
-impl State {
+impl Objects {
     /// The value of an attribute, if the object has it.
     pub fn attribute(&self, holder: Holder, key: u32) -> Result<Option<usize>> {
         match self.attributes(holder)?.and_then(|known| known.get(key)) {

@@ -15,14 +15,14 @@ pub(super) struct Awaited<'a> {
 impl<'a> Awaited<'a> {
     /// The wait for the next message with this key. To be called without the rank's lock.
     pub(super) fn new(rank: &'a Rank, key: Key) -> Awaited<'a> {
-        rank.lock().messages.awaited.push(key);
+        rank.lock().engine.messages.awaited.push(key);
         Awaited { rank, key }
     }
 }
 
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        let awaited = &mut self.rank.lock().messages.awaited;
+        let awaited = &mut self.rank.lock().engine.messages.awaited;
         if let Some(at) = awaited.iter().position(|key| *key == self.key) {
             awaited.swap_remove(at);
         }

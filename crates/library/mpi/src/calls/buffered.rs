@@ -7,27 +7,25 @@ use datatype::{Buffer, Predefined};
 
 use crate::buffered::{AUTOMATIC, OVERHEAD, Owner};
 use crate::drive::Completion;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::{Mode, RequestId, Waiting};
+use crate::state::{Engine, Objects};
 use crate::{Class, Error, Result};
 
 /// Rounds of progress before a buffered send is refused because the buffer is full: a few
 /// milliseconds.
 const PATIENCE: usize = 100_000;
 
-impl State {
-    /// `MPI_Buffer_attach` and `MPI_Comm_attach_buffer`.
-    pub fn attach_buffer(&mut self, owner: Owner, address: usize, size: usize) -> Result<()> {
-        if let Some(comm) = owner {
-            self.comms.get(comm)?;
-        }
-        self.attached.attach(owner, address, size)
-    }
-
+impl Engine {
     /// `MPI_Bsend`: complete when this returns.
     #[inline(never)]
-    pub fn buffered_send(&mut self, buffer: &Buffer, dest: i32, tag: i32, comm: u32) -> Result<()> {
-        if self.comms.get(comm)?.core.peer(dest)?.is_none() {
+    pub(crate) fn buffered_send(
+        &mut self,
+        objects: &Objects,
+        buffer: &Buffer,
+        (dest, tag, comm): (i32, i32, u32),
+    ) -> Result<()> {
+        if objects.comms.get(comm)?.core.peer(dest)?.is_none() {
             return Ok(());
         }
         let owner = Some(comm).filter(|_| self.attached.get(Some(comm)).is_some());
@@ -37,7 +35,7 @@ impl State {
             if self.drop_sent_copies(owner)? || self.has_room(owner, needed) {
                 break;
             }
-            if !self.progress()? {
+            if !self.progress(&objects.comms)? {
                 std::hint::spin_loop();
             }
         }
@@ -58,10 +56,10 @@ impl State {
             .elements(buffer.len(), &Predefined::BYTE.into())?
             .buffer();
         let copied = buffer.copy_to(&copy);
-        if let Some(meter) = self.types.meter() {
+        if let Some(meter) = objects.types.meter() {
             meter.add(LocalWork::Copy, copied, copied);
         }
-        let id = self.send(Mode::Standard, &copy, dest, tag, comm)?;
+        let id = self.send(objects, Mode::Standard, &copy, (dest, tag, comm))?;
         if id != self.messages.requests.done() {
             let attached = self.attached.get_mut(owner)?;
             attached.in_flight.push((id, needed));
@@ -100,27 +98,36 @@ impl State {
 }
 
 impl Rank {
+    /// `MPI_Buffer_attach` and `MPI_Comm_attach_buffer`.
+    pub fn attach_buffer(&self, owner: Owner, address: usize, size: usize) -> Result<()> {
+        let mut state = self.lock();
+        if let Some(comm) = owner {
+            state.objects.comms.get(comm)?;
+        }
+        state.engine.attached.attach(owner, address, size)
+    }
+
     /// `MPI_Buffer_detach` and `MPI_Comm_detach_buffer`: waits until every copy has left. The
     /// result is the address and the size of the buffer.
     pub fn detach_buffer(&self, operation: &'static str, owner: Owner) -> Result<(usize, usize)> {
         self.flush_buffer(operation, owner)?;
-        let attached = self.lock().attached.detach(owner)?;
+        let attached = self.lock().engine.attached.detach(owner)?;
         Ok((attached.address, attached.size))
     }
 
     /// `MPI_Buffer_flush` and `MPI_Comm_flush_buffer`: waits until every copy has left.
     pub fn flush_buffer(&self, operation: &'static str, owner: Owner) -> Result<()> {
-        self.lock().attached.get_mut(owner)?;
+        self.lock().engine.attached.get_mut(owner)?;
         let waiting = Waiting::in_call(operation);
         self.wait_until(&waiting, |state| {
-            Ok(state.drop_sent_copies(owner)?.then_some(()))
+            Ok(state.engine.drop_sent_copies(owner)?.then_some(()))
         })
     }
 
     /// `MPI_Buffer_iflush` and `MPI_Comm_iflush_buffer`: the request completes when every copy that
     /// is in flight now has left.
     pub fn start_flush_buffer(self: &Arc<Rank>, owner: Owner) -> Result<RequestId> {
-        let in_flight = std::mem::take(&mut self.lock().attached.get_mut(owner)?.in_flight);
+        let in_flight = std::mem::take(&mut self.lock().engine.attached.get_mut(owner)?.in_flight);
         let rank = self.clone();
         self.spawn(None, async move {
             for (request, _) in in_flight {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::comm::Core;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 use crate::topology::{Cartesian, Shape, Topology, by_hosts};
 use crate::{Class, Error, Result, UNDEFINED};
 
-impl State {
+impl Objects {
     /// The grid of a communicator, and this rank's number in the communicator.
     pub fn cartesian(&self, comm: u32) -> Result<(&Cartesian, i32)> {
         let known = self.comms.get(comm)?;
@@ -55,7 +56,7 @@ impl Rank {
     /// `MPI_Cart_map`: this rank's number in a reordered grid, or [`UNDEFINED`] if the grid has no
     /// point for it.
     pub fn cart_map(&self, comm: u32, dims: &[i32], periodic: &[bool]) -> Result<i32> {
-        let core = self.lock().intra(comm)?.clone();
+        let core = self.lock().objects.intra(comm)?.clone();
         let grid = fitting(dims, periodic, core.size())?;
         let Some(grid) = grid.filter(|grid| core.rank < grid.size()) else {
             return Ok(UNDEFINED);
@@ -85,7 +86,7 @@ impl Rank {
     ) -> Result<u32> {
         let part = {
             let state = self.lock();
-            let (grid, rank) = state.cartesian(comm)?;
+            let (grid, rank) = state.objects.cartesian(comm)?;
             grid.sub(rank, remain)
         };
         let (grid, ranks) = match part {

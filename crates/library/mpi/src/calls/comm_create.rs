@@ -10,8 +10,9 @@ use super::making::{Making, Parent, no_room};
 use crate::attributes::{Attributes, Holder};
 use crate::comm::{self, Comm, Core, Members};
 use crate::hints::Hints;
-use crate::rank::{Rank, State};
-use crate::request::{Operation, RequestId, Waiting};
+use crate::rank::Rank;
+use crate::request::{RequestId, Waiting};
+use crate::state::Objects;
 use crate::{Class, Error, Result};
 
 /// Bytes of a context in an agreement.
@@ -37,7 +38,7 @@ impl Rank {
     ) -> Result<u32> {
         let (parent, new, copied) = self.begin_dup(comm, info)?;
         let agreement = Agreement::all(self, parent.joint(), parent.tag);
-        let added = self.lock().add_comm(new);
+        let added = self.add_comm(new);
         let mine = copied.and(added.clone());
         let proposal = mine.clone().map(|_| self.proposal(agreement.place()));
         let among = agreement.context_of_all();
@@ -53,7 +54,7 @@ impl Rank {
         };
         let handle = mine?;
         let core = parent.core.again(context).made_from(&parent.core);
-        self.lock().comms.get_mut(handle)?.core = Arc::new(core);
+        self.lock().objects.comms.get_mut(handle)?.core = Arc::new(core);
         Ok(handle)
     }
 
@@ -66,7 +67,7 @@ impl Rank {
     ) -> Result<(u32, RequestId)> {
         let (parent, new, copied) = self.begin_dup(comm, info)?;
         let agreement = Agreement::all(self, parent.joint(), parent.tag);
-        let handle = self.lock().add_comm(new);
+        let handle = self.add_comm(new);
         let mine = copied.and(handle.clone());
         let proposal = mine.clone().map(|_| self.proposal(agreement.place()));
         let (rank, added) = (self.clone(), mine.clone().ok());
@@ -78,7 +79,7 @@ impl Rank {
             let core = parent.core.again(word(&context?));
             // The user may have freed it meanwhile.
             if let Some(handle) = added
-                && let Ok(comm) = rank.lock().comms.get_mut(handle)
+                && let Ok(comm) = rank.lock().objects.comms.get_mut(handle)
             {
                 comm.core = Arc::new(core.made_from(&parent.core));
             }
@@ -86,7 +87,7 @@ impl Rank {
         })?;
         if mine.is_err() {
             // It tells the others.
-            self.lock().messages.requests.detach(request)?;
+            self.lock().engine.messages.requests.detach(request)?;
             handle.and_then(|handle| self.comm_free(handle)).ok();
         }
         mine.map(|handle| (handle, request))
@@ -110,7 +111,7 @@ impl Rank {
         let nobody = Core::new(u64::MAX, Members::All(0), 0);
         let (topology, contests) = {
             let state = self.lock();
-            let parent = state.comms.get(comm)?;
+            let parent = state.objects.comms.get(comm)?;
             let contests = parent.contests.as_ref();
             let contests = contests.map(|contests| Box::new(contests.inherited()));
             (parent.topology.clone(), contests)
@@ -150,8 +151,8 @@ impl Rank {
     ) -> Result<u32> {
         let parent = {
             let state = self.lock();
-            state.intra(comm)?;
-            state.parent(comm, tag)?
+            state.objects.intra(comm)?;
+            state.objects.parent(comm, tag)?
         };
         let Part {
             members,
@@ -165,7 +166,7 @@ impl Rank {
         let agreement = agreement.with_users_tag(tag);
         let context = self.agreed_context(operation, agreement)?;
         let new = parent.child(Core::new(context, members, place));
-        self.lock().add_comm(new)
+        self.add_comm(new)
     }
 
     /// A communicator of a group of the parent, collective over the parent.
@@ -188,7 +189,7 @@ impl Rank {
         };
         let context = contexts[ranks[0] as usize];
         let new = parent.child(Core::new(context, members, place));
-        self.lock().add_comm(new)
+        self.add_comm(new)
     }
 
     /// The contexts that all members of the parent have made up, one for each group among them.
@@ -199,7 +200,13 @@ impl Rank {
         making: Making,
         mine: Result<T>,
     ) -> Result<Vec<u64>> {
-        let mut words = self.lock().new_context(self.rank()).to_ne_bytes().to_vec();
+        let mut words = self
+            .lock()
+            .objects
+            .comms
+            .new_context(self.rank())
+            .to_ne_bytes()
+            .to_vec();
         words.resize(making.bytes(), 0);
         let mine = mine.map(|_| words);
         let all = self.exchange_to_make(operation, parent, making, mine)?;
@@ -210,7 +217,7 @@ impl Rank {
     fn part_of(&self, parent: &Parent, group: u32) -> Result<Part> {
         let (members, place) = {
             let state = self.lock();
-            let group = state.groups.get(group)?;
+            let group = state.objects.groups.get(group)?;
             (group.members.clone(), group.rank)
         };
         let ranks = parent.numbers_of(&members)?;
@@ -223,16 +230,16 @@ impl Rank {
 
     /// `MPI_Comm_free`. The communicator stays if one of its attributes cannot be deleted.
     pub fn comm_free(&self, comm: u32) -> Result<()> {
-        self.lock().freeable(comm)?;
+        self.lock().objects.freeable(comm)?;
         self.delete_attributes(Holder::Comm(comm))?;
-        self.lock().remove_comm(comm)
+        self.remove_comm(comm)
     }
 
     /// `MPI_Comm_disconnect`: waits for all messages of the communicator, then frees it.
     pub fn comm_disconnect(&self, operation: &'static str, comm: u32) -> Result<()> {
-        let context = self.lock().freeable(comm)?;
+        let context = self.lock().objects.freeable(comm)?;
         self.wait_until(&Waiting::in_call(operation), |state| {
-            Ok((!state.communicates(context)).then_some(()))
+            Ok((!state.engine.messages.communicate(context)).then_some(()))
         })?;
         self.comm_free(comm)
     }
@@ -253,13 +260,39 @@ impl Rank {
     /// The contribution of the rank at `place` to an agreement: a context, if it is the first.
     fn proposal(&self, place: usize) -> Vec<u8> {
         match place {
-            0 => self.lock().new_context(self.rank()).to_ne_bytes().to_vec(),
+            0 => self
+                .lock()
+                .objects
+                .comms
+                .new_context(self.rank())
+                .to_ne_bytes()
+                .to_vec(),
             _ => Vec::new(),
         }
     }
+
+    /// Gives a new communicator its handle.
+    pub(crate) fn add_comm(&self, comm: Comm) -> Result<u32> {
+        let mut state = self.lock();
+        state.engine.messages.losses.begin(comm.core.context);
+        let errhandler = comm.errhandler;
+        let handle = state.objects.comms.insert(comm).ok_or_else(no_room)?;
+        state.objects.errhandlers.add_object(errhandler);
+        Ok(handle)
+    }
+
+    /// Makes the handle invalid; operations in flight go on.
+    fn remove_comm(&self, handle: u32) -> Result<()> {
+        let mut state = self.lock();
+        let removed = state.objects.comms.remove(handle);
+        let comm = removed.ok_or_else(|| comm::unknown(handle))?;
+        state.engine.messages.losses.end(comm.core.context);
+        state.objects.errhandlers.remove_object(comm.errhandler);
+        Ok(())
+    }
 }
 
-impl State {
+impl Objects {
     /// `MPI_Comm_group`.
     pub fn comm_group(&mut self, comm: u32) -> Result<u32> {
         self.groups.of_object(&self.comms.get(comm)?.core.members)
@@ -283,28 +316,11 @@ impl State {
         })
     }
 
-    /// Gives a new communicator its handle.
-    pub(super) fn add_comm(&mut self, mut comm: Comm) -> Result<u32> {
-        self.inform(&mut comm);
-        let errhandler = comm.errhandler;
-        let handle = self.comms.insert(comm).ok_or_else(no_room)?;
-        self.errhandlers.add_object(errhandler);
-        Ok(handle)
-    }
-
-    /// Makes the handle invalid; operations in flight go on.
-    fn remove_comm(&mut self, handle: u32) -> Result<()> {
-        let removed = self.comms.remove(handle);
-        let comm = removed.ok_or_else(|| comm::unknown(handle))?;
-        self.errhandlers.remove_object(comm.errhandler);
-        Ok(())
-    }
-
     /// The part that communication needs of a communicator with a single group.
     ///
     /// # Errors
     /// It is an intercommunicator.
-    pub(super) fn intra(&self, comm: u32) -> Result<&Arc<Core>> {
+    pub(crate) fn intra(&self, comm: u32) -> Result<&Arc<Core>> {
         let core = &self.comms.get(comm)?.core;
         match core.is_inter() {
             true => {
@@ -327,18 +343,6 @@ impl State {
         };
         let detail = format!("{name} is predefined and cannot be freed");
         Err(Error::new(Class::COMM, detail))
-    }
-
-    /// Are messages of this context in flight?
-    fn communicates(&self, context: u64) -> bool {
-        self.messages.requests.iter().any(|(_, request)| {
-            let of = match &request.operation {
-                Operation::Send(send) => send.envelope.key.context,
-                Operation::Receive(receive) => receive.key.context,
-                _ => return false,
-            };
-            request.is_open() && comm::bare(of) == context
-        })
     }
 }
 

@@ -79,7 +79,7 @@ impl Rank {
         key: i32,
     ) -> Result<u32> {
         let parent = self.begin(comm)?;
-        let context = self.lock().new_context(self.rank());
+        let context = self.lock().objects.comms.new_context(self.rank());
         let mine = color.clone().map(|color| {
             let vote = Vote {
                 color,
@@ -98,7 +98,7 @@ impl Rank {
             return Ok(comm::NULL);
         };
         let new = parent.child(new.made_from(&parent.core));
-        self.lock().add_comm(new)
+        self.add_comm(new)
     }
 
     /// `MPI_Comm_split_type`. The smallest hardware resource known is a host: for a part of one the

@@ -11,14 +11,18 @@ impl Rank {
     /// the old datatype is.
     pub fn type_dup(&self, handle: u32) -> Result<u32> {
         let (ty, committed) = {
-            let types = &self.lock().types;
+            let types = &self.lock().objects.types;
             (
                 Type::dup(&*types.get(handle)?)?,
                 types.committed(handle).is_ok(),
             )
         };
         let (attributes, copied) = self.copy_attributes(Holder::Datatype(handle))?;
-        let new = self.lock().types.add_copy(ty, committed, attributes)?;
+        let new = self
+            .lock()
+            .objects
+            .types
+            .add_copy(ty, committed, attributes)?;
         if let Err(error) = copied {
             self.type_free(new)?;
             return Err(error);
@@ -28,8 +32,8 @@ impl Rank {
 
     /// `MPI_Type_free`. Operations in flight and datatypes made from it keep what they need of it.
     pub fn type_free(&self, handle: u32) -> Result<()> {
-        self.lock().types.check_freeable(handle)?;
+        self.lock().objects.types.check_freeable(handle)?;
         self.delete_attributes(Holder::Datatype(handle))?;
-        self.lock().types.remove(handle)
+        self.lock().objects.types.remove(handle)
     }
 }

@@ -4,9 +4,10 @@ use crate::Result;
 use crate::comm;
 use crate::errhandler::{ABORT, ErrorAction, FATAL, RETURN};
 use crate::handle::ObjectKind;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 
-impl State {
+impl Objects {
     /// `MPI_Comm_set_errhandler`.
     pub fn set_errhandler(&mut self, comm: u32, errhandler: u32) -> Result<()> {
         self.comms.get(comm)?;
@@ -31,7 +32,7 @@ impl Rank {
     #[cold]
     pub fn raise(&self, comm: u32, code: i32) -> ErrorAction {
         let state = self.lock();
-        let of = |handle| Some((handle, state.comms.get(handle).ok()?.errhandler));
+        let of = |handle| Some((handle, state.objects.comms.get(handle).ok()?.errhandler));
         let (handle, errhandler) = of(comm)
             .or_else(|| of(comm::SELF))
             .unwrap_or((comm::SELF, FATAL));
@@ -43,7 +44,12 @@ impl Rank {
     /// `MPI_COMM_SELF`.
     #[cold]
     pub fn raise_window(&self, win: u32, code: i32) -> ErrorAction {
-        let errhandler = self.lock().windows.get(win).map(|window| window.errhandler);
+        let errhandler = self
+            .lock()
+            .objects
+            .windows
+            .get(win)
+            .map(|window| window.errhandler);
         match errhandler {
             Ok(errhandler) => self.raise_by(errhandler, win, code),
             Err(_) => self.raise(comm::NULL, code),
@@ -58,7 +64,7 @@ impl Rank {
             FATAL => return ErrorAction::Fatal,
             ABORT => return ErrorAction::Abort,
             RETURN => return ErrorAction::Return(code),
-            _ => self.lock().errhandlers.function(errhandler),
+            _ => self.lock().objects.errhandlers.function(errhandler),
         };
         let Some(function) = function else {
             return ErrorAction::Fatal;

@@ -11,8 +11,9 @@ use crate::files::{
     Direction, FileHints, FileMemory, FileView, Pointer, Representation, SharedFile, Switch,
     file_bytes, system_error,
 };
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::RequestId;
+use crate::state::Objects;
 use crate::{Class, Error, Result, Status};
 
 /// The longest gap that is read with the data around it, unless a hint says otherwise: a call of
@@ -84,14 +85,15 @@ impl Rank {
         memory: FileMemory,
     ) -> Result<FileAccess> {
         // Functions of a registered representation run without the lock.
-        let view = self.lock().files.get(file)?.view.clone();
+        let view = self.lock().objects.files.get(file)?.view.clone();
         let bytes = file_bytes(&view.representation, &memory.ty, memory.count)?;
         self.lock()
+            .objects
             .begin_file_access(file, direction, pointer, memory, (view, bytes))
     }
 }
 
-impl State {
+impl Objects {
     fn begin_file_access(
         &mut self,
         file: u32,
@@ -292,7 +294,7 @@ impl FileAccess {
     fn converted(&self, rank: &Rank) -> Result<Buffer> {
         let len = self.len() as usize;
         let byte = datatype::Predefined::BYTE.into();
-        let staged = rank.lock().scratch.elements(len, &byte)?.buffer();
+        let staged = rank.lock().engine.scratch.elements(len, &byte)?.buffer();
         if self.direction == Direction::Write {
             let encode = |bytes: &mut [u8]| self.view.representation.encode(&self.memory, bytes);
             staged.with_dense_mut(0, len, encode).unwrap_or(Ok(()))?;

@@ -79,20 +79,20 @@ impl Rank {
         let kind = access.kind;
         let request = self.spawn_collective_access(access)?;
         let mut state = self.lock();
-        let open = state.files.get_mut(file)?;
+        let open = state.objects.files.get_mut(file)?;
         if open.split.is_none() {
             open.split = Some(Split { kind, request });
             return Ok(());
         }
         // Its agreement tells the others.
-        state.messages.requests.detach(request)?;
+        state.engine.messages.requests.detach(request)?;
         Err(has_begun())
     }
 
     /// Ends a split collective access.
     pub fn file_end(&self, operation: &'static str, file: u32, kind: SplitKind) -> Result<Status> {
         let mut state = self.lock();
-        let open = state.files.get_mut(file)?;
+        let open = state.objects.files.get_mut(file)?;
         let begun = open.split.take_if(|split| split.kind == kind);
         let Some(split) = begun else {
             let detail = match open.split {
@@ -103,7 +103,7 @@ impl Rank {
         };
         drop(state);
         let status = self.wait(operation, split.request)?;
-        status.into_result(&mut self.lock())
+        self.result_of(status)
     }
 
     /// Takes part in a collective call with nothing but an error, for a call whose arguments
@@ -116,7 +116,7 @@ impl Rank {
         let (context, error) = (round.context(), error.clone());
         let refused = async move { round.exchange(Err(error)).await.map(drop) };
         if let Ok(request) = self.spawn(Some(context), refused) {
-            let _ = self.lock().messages.requests.detach(request);
+            let _ = self.lock().engine.messages.requests.detach(request);
         }
     }
 
@@ -129,7 +129,7 @@ impl Rank {
         form: Form,
     ) -> Result<CollectiveAccess> {
         let round = self.begin_round(file)?;
-        let has_split = self.lock().files.get(file)?.split.is_some();
+        let has_split = self.lock().objects.files.get(file)?.split.is_some();
         let access = memory.and_then(|memory| match has_split {
             true => Err(has_begun()),
             false => self.begin_file_access(file, direction, pointer, memory),

@@ -4,9 +4,10 @@ use crate::Result;
 use crate::errhandler::ErrorAction;
 use crate::files;
 use crate::handle::ObjectKind;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 
-impl State {
+impl Objects {
     /// Checks that a file is open, or `MPI_FILE_NULL`, which has an error handler too.
     pub fn check_file(&self, file: u32) -> Result<()> {
         match file {
@@ -46,9 +47,9 @@ impl Rank {
     #[cold]
     pub fn raise_on_file(&self, file: u32, code: i32) -> ErrorAction {
         let state = self.lock();
-        let (handle, errhandler) = match state.files.get(file) {
+        let (handle, errhandler) = match state.objects.files.get(file) {
             Ok(open) => (file, open.errhandler),
-            Err(_) => (files::NULL, state.files.errhandler),
+            Err(_) => (files::NULL, state.objects.files.errhandler),
         };
         drop(state);
         self.raise_by(errhandler, handle, code)

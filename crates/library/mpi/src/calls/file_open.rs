@@ -11,8 +11,9 @@ use crate::comm::Core;
 use crate::files::{
     AccessMode, FileHints, FileView, OpenFile, SharedFile, Unfinished, system_error,
 };
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::Objects;
 use crate::{Class, Error, Result};
 
 /// A file that is about to be opened.
@@ -58,7 +59,7 @@ impl Rank {
         });
         let storage = self.lock().storage();
         let agreement = Agreement::all(self, &core, parent.tag);
-        let proposal = self.lock().new_context(self.rank());
+        let proposal = self.lock().objects.comms.new_context(self.rank());
         let has_one_host = hosts.iter().all(|host| *host == hosts[0]);
         let opening = open(storage, &core, agreement, arguments, has_one_host, proposal);
         let waiting = Waiting::in_call(operation);
@@ -67,8 +68,7 @@ impl Rank {
 
         let new = parent.child(core.again(context).made_from(&core));
         let core = new.core.clone();
-        let mut state = self.lock();
-        let comm = state.add_comm(new)?;
+        let comm = self.add_comm(new)?;
         let is_first_of_host = hosts[..core.rank]
             .iter()
             .all(|host| *host != hosts[core.rank]);
@@ -85,19 +85,18 @@ impl Rank {
             unfinished: Unfinished::default(),
             stage: OnceLock::new(),
         };
-        let file = state.add_file(shared, opening.hints)?;
-        drop(state);
+        let file = self.lock().objects.add_file(shared, opening.hints)?;
         self.pass_storage_time(operation)?;
         Ok(file)
     }
 
     /// `MPI_File_close`. A file that cannot be closed stays open.
     pub fn file_close(self: &Arc<Rank>, operation: &'static str, file: u32) -> Result<()> {
-        let shared = self.lock().files.get(file)?.shared.clone();
+        let shared = self.lock().objects.files.get(file)?.shared.clone();
         self.finish_file_accesses(operation, &shared)?;
         drop(shared);
         let round = self.begin_round(file)?;
-        let has_begun = self.lock().files.get(file)?.split.is_some();
+        let has_begun = self.lock().objects.files.get(file)?.split.is_some();
         self.in_round(operation, &round, async {
             let shared = &round.file;
             let mine = match has_begun {
@@ -124,10 +123,10 @@ impl Rank {
             Ok(())
         })?;
         let mut state = self.lock();
-        if let Some(closed) = state.files.remove(file) {
-            state.errhandlers.remove_object(closed.errhandler);
+        if let Some(closed) = state.objects.files.remove(file) {
+            state.objects.errhandlers.remove_object(closed.errhandler);
         }
-        let worker = state.files.idle_worker();
+        let worker = state.objects.files.idle_worker();
         drop(state);
         drop(worker);
         self.comm_free(round.file.comm)
@@ -141,7 +140,7 @@ impl Rank {
     }
 }
 
-impl State {
+impl Objects {
     fn add_file(&mut self, shared: SharedFile, hints: FileHints) -> Result<u32> {
         let errhandler = self.files.errhandler;
         let position = match shared.mode.appends() {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::file_open::size;
 use super::file_round::{Procedure, Said};
 use crate::files::{FileView, SEEK_CUR, SEEK_END, SEEK_SET, SharedFile};
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 use crate::{Class, Error, Result};
 
-impl State {
+impl Objects {
     /// `MPI_File_seek`.
     pub fn file_seek(&mut self, file: u32, offset: i64, whence: i32) -> Result<()> {
         let open = self.files.get_mut(file)?;
@@ -41,7 +42,7 @@ impl State {
 impl Rank {
     /// `MPI_File_get_position_shared`.
     pub fn file_position_shared(&self, file: u32) -> Result<i64> {
-        let shared = self.lock().files.get(file)?.shared.clone();
+        let shared = self.lock().objects.files.get(file)?.shared.clone();
         shared.with_pointer(|pointer| pointer.get(&*shared.storage))
     }
 
@@ -71,7 +72,7 @@ impl Rank {
     fn seek_shared_now(&self, file: u32, offset: i64, whence: i32) -> Result<()> {
         let (shared, view) = {
             let state = self.lock();
-            let open = state.files.get(file)?;
+            let open = state.objects.files.get(file)?;
             (open.shared.clone(), open.view.clone())
         };
         let current = || shared.with_pointer(|pointer| pointer.get(&*shared.storage));

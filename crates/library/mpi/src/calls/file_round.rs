@@ -87,8 +87,8 @@ impl Rank {
     /// Begins a collective call on a file.
     pub(super) fn begin_round(self: &Arc<Rank>, file: u32) -> Result<FileRound> {
         let mut state = self.lock();
-        let shared = state.files.get(file)?.shared.clone();
-        let tag = state.comms.get_mut(shared.comm)?.collective_tag();
+        let shared = state.objects.files.get(file)?.shared.clone();
+        let tag = state.objects.comms.get_mut(shared.comm)?.collective_tag();
         drop(state);
         Ok(FileRound {
             agreement: Agreement::all(self, &shared.core, tag),

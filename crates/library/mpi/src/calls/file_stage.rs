@@ -198,7 +198,13 @@ impl Staged<'_> {
 
     fn word(&self) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
-        Ok(self.rank().lock().scratch.elements(WORD, &byte)?.buffer())
+        Ok(self
+            .rank()
+            .lock()
+            .engine
+            .scratch
+            .elements(WORD, &byte)?
+            .buffer())
     }
 
     /// The memory of a window.
@@ -471,6 +477,6 @@ impl Rank {
     /// cost, and copies in shared memory have none.
     pub(super) fn has_stages(&self) -> bool {
         let mut state = self.lock();
-        state.files.are_staged_in_model || !state.router.machine().is_virtual()
+        state.objects.files.are_staged_in_model || !state.engine.router.machine().is_virtual()
     }
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::file_open::size;
 use super::file_round::{FileRound, Procedure, Said, heard, told};
 use crate::files::system_error;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::Objects;
 use crate::{Class, Error, Result};
 
-impl State {
+impl Objects {
     /// `MPI_File_get_size`.
     pub fn file_size(&self, file: u32) -> Result<i64> {
         Ok(size(&self.files.get(file)?.shared)? as i64)
@@ -122,7 +123,7 @@ impl Rank {
             };
             round.agree(possible).await
         })?;
-        self.lock().files.get_mut(file)?.is_atomic = is_atomic;
+        self.lock().objects.files.get_mut(file)?.is_atomic = is_atomic;
         Ok(())
     }
 
@@ -134,7 +135,7 @@ impl Rank {
         info: Result<Vec<(String, String)>>,
     ) -> Result<()> {
         let round = self.begin_round(file)?;
-        let mut hints = self.lock().files.get(file)?.hints.clone();
+        let mut hints = self.lock().objects.files.get(file)?.hints.clone();
         let mine = info.map(|info| {
             hints.update(&info);
             Said {
@@ -144,7 +145,7 @@ impl Rank {
         });
         let all = self.in_round(operation, &round, round.exchange(mine))?;
         hints.agree(&heard(&all));
-        self.lock().files.get_mut(file)?.hints = hints;
+        self.lock().objects.files.get_mut(file)?.hints = hints;
         Ok(())
     }
 

@@ -11,8 +11,9 @@ use std::task::Poll;
 use ::file_io::{CountedStorage, Requests, Storage};
 
 use crate::Result;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::State;
 
 /// A moment for which a task waits, by the rank's clock. It ends when it is dropped.
 struct Moment<'a> {
@@ -22,14 +23,14 @@ struct Moment<'a> {
 
 impl<'a> Moment<'a> {
     fn new(rank: &'a Rank, at: u64) -> Moment<'a> {
-        rank.lock().files.moments.push(at);
+        rank.lock().objects.files.moments.push(at);
         Moment { rank, at }
     }
 }
 
 impl Drop for Moment<'_> {
     fn drop(&mut self) {
-        let moments = &mut self.rank.lock().files.moments;
+        let moments = &mut self.rank.lock().objects.files.moments;
         if let Some(place) = moments.iter().position(|at| *at == self.at) {
             moments.swap_remove(place);
         }
@@ -39,25 +40,27 @@ impl Drop for Moment<'_> {
 impl State {
     /// The storage that files are opened in. On a modelled machine it counts requests.
     pub(super) fn storage(&mut self) -> Arc<dyn Storage> {
-        let storage = self.files.storage();
-        if self.router.machine().virtual_time().is_none() {
+        let storage = self.objects.files.storage();
+        if self.engine.router.machine().virtual_time().is_none() {
             return storage;
         }
-        let requests: &Arc<Requests> = self.files.requests.get_or_insert_default();
+        let requests: &Arc<Requests> = self.objects.files.requests.get_or_insert_default();
         Arc::new(CountedStorage::new(storage, requests.clone()))
     }
 
     /// Hands requests that have been made to the machine's storage. The result is the time of
     /// their end.
     fn hand_over_requests(&mut self) -> Option<u64> {
-        let moved = self.files.requests.as_ref()?.take();
+        let moved = self.objects.files.requests.as_ref()?.take();
         if moved.requests == 0 {
             return None;
         }
         let bytes = moved.read + moved.written;
-        let end = self.router.machine().store(moved.requests, bytes);
+        let end = self.engine.router.machine().store(moved.requests, bytes);
         if end.is_none() {
-            self.messages.count_free_files(moved.read, moved.written);
+            self.engine
+                .messages
+                .count_free_files(moved.read, moved.written);
         }
         end
     }
@@ -71,7 +74,7 @@ impl Rank {
         };
         let _moment = Moment::new(self, end);
         self.wait_until(&Waiting::in_call(operation), |state| {
-            Ok((state.router.machine().now() >= end).then_some(()))
+            Ok((state.engine.router.machine().now() >= end).then_some(()))
         })
     }
 
@@ -83,13 +86,13 @@ impl Rank {
         let _moment = Moment::new(self, end);
         poll_fn(|_| {
             let mut state = self.lock();
-            if state.router.machine().now() >= end {
+            if state.engine.router.machine().now() >= end {
                 // The task goes on, though no request has completed.
-                state.messages.requests.completions += 1;
+                state.engine.messages.requests.completions += 1;
                 return Poll::Ready(());
             }
             // Only the time changes.
-            state.tasks.make_due();
+            state.engine.tasks.make_due();
             Poll::Pending
         })
         .await;

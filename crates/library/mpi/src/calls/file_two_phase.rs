@@ -295,7 +295,13 @@ impl TwoPhase<'_> {
     /// Temporary memory.
     fn bytes(&self, len: usize) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
-        Ok(self.rank().lock().scratch.elements(len, &byte)?.buffer())
+        Ok(self
+            .rank()
+            .lock()
+            .engine
+            .scratch
+            .elements(len, &byte)?
+            .buffer())
     }
 
     /// The bytes of this rank's view within a window, by their place in memory.

@@ -9,7 +9,8 @@ use crate::attributes::Attributes;
 use crate::files::{
     DISPLACEMENT_CURRENT, FileHints, FileView, Representation, RepresentationFunctions,
 };
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 use crate::{Class, Error, Result};
 
 /// The arguments of `MPI_File_set_view`.
@@ -71,7 +72,7 @@ impl Rank {
         })?;
         let (view, hints) = prepared?;
         let mut state = self.lock();
-        let open = state.files.get_mut(file)?;
+        let open = state.objects.files.get_mut(file)?;
         (open.view, open.position, open.hints) = (Arc::new(view), 0, hints);
         Ok(())
     }
@@ -80,8 +81,8 @@ impl Rank {
     pub fn file_type_extent(&self, file: u32, datatype: u32) -> Result<i64> {
         let (ty, view) = {
             let state = self.lock();
-            let ty = state.types.get(datatype)?.clone();
-            (ty, state.files.get(file)?.view.clone())
+            let ty = state.objects.types.get(datatype)?.clone();
+            (ty, state.objects.files.get(file)?.view.clone())
         };
         Ok(view.representation.layout(&ty)?.extent() as i64)
     }
@@ -94,12 +95,12 @@ impl Rank {
     ) -> Result<(FileView, FileHints)> {
         let (etype, filetype, representation) = {
             let state = self.lock();
-            let etype = state.types.committed(arguments.etype)?.clone();
-            let filetype = state.types.committed(arguments.filetype)?.clone();
+            let etype = state.objects.types.committed(arguments.etype)?.clone();
+            let filetype = state.objects.types.committed(arguments.filetype)?.clone();
             (
                 etype,
                 filetype,
-                state.representation(arguments.representation)?,
+                state.objects.representation(arguments.representation)?,
             )
         };
         let shared = &round.file;
@@ -108,7 +109,7 @@ impl Rank {
             (DISPLACEMENT_CURRENT, true) => {
                 let etypes = shared.with_pointer(|pointer| pointer.get(&*shared.storage))?;
                 let state = self.lock();
-                let view = &state.files.get(file)?.view;
+                let view = &state.objects.files.get(file)?.view;
                 let position = view.position_of(etypes);
                 position.and_then(|position| view.bytes.offset_of(position))
             }
@@ -126,13 +127,13 @@ impl Rank {
         })?;
         let is_written = shared.mode.can_write();
         let view = FileView::new(displacement, etype, filetype, representation, is_written)?;
-        let mut hints = self.lock().files.get(file)?.hints.clone();
+        let mut hints = self.lock().objects.files.get(file)?.hints.clone();
         hints.update(&arguments.info?);
         Ok((view, hints))
     }
 }
 
-impl State {
+impl Objects {
     /// `MPI_File_get_view`.
     pub fn file_view(&mut self, file: u32) -> Result<ViewFacts> {
         let view = self.files.get(file)?.view.clone();

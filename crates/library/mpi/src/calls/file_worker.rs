@@ -56,7 +56,7 @@ impl Rank {
                 Some(result) => Poll::Ready(result),
                 None => {
                     // Nothing that the rank counts tells of a result.
-                    self.lock().tasks.make_due();
+                    self.lock().engine.tasks.make_due();
                     Poll::Pending
                 }
             }
@@ -67,11 +67,11 @@ impl Rank {
     /// The worker, which starts with the first call. `None`: the rank has none.
     fn file_worker(self: &Arc<Rank>, file: &SharedFile) -> Option<Arc<Worker>> {
         let mut state = self.lock();
-        if state.router.machine().is_virtual() {
+        if state.engine.router.machine().is_virtual() {
             return None;
         }
         file.unfinished.uses_worker();
-        if let Some(worker) = &state.files.worker {
+        if let Some(worker) = &state.objects.files.worker {
             return Some(worker.clone());
         }
         let rank: Weak<Rank> = Arc::downgrade(self);
@@ -81,7 +81,7 @@ impl Rank {
             }
         };
         let worker = Arc::new(Worker::start(ring).ok()?);
-        state.files.worker = Some(worker.clone());
+        state.objects.files.worker = Some(worker.clone());
         Some(worker)
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::generalized::{Answer, Functions};
 use crate::rank::Rank;
 use crate::request::RequestId;
+use crate::state::State;
 use crate::{Result, Status};
 
 impl Rank {
@@ -16,7 +17,11 @@ impl Rank {
     /// # Errors
     /// Too many requests are under way.
     pub fn start_generalized(&self, functions: Arc<dyn Functions>) -> Result<RequestId> {
-        self.lock().messages.requests.add_generalized(functions)
+        self.lock()
+            .engine
+            .messages
+            .requests
+            .add_generalized(functions)
     }
 
     /// Completes an operation of the user's (`MPI_Grequest_complete`), and wakes threads that wait
@@ -26,7 +31,12 @@ impl Rank {
     /// The request is no generalised one, or complete already; or it was freed before, and its free
     /// function gave an error code.
     pub fn complete_generalized(&self, id: RequestId) -> Result<()> {
-        let freed = self.lock().messages.requests.complete_generalized(id)?;
+        let freed = self
+            .lock()
+            .engine
+            .messages
+            .requests
+            .complete_generalized(id)?;
         if self.threads() {
             self.waiter.wake_threads();
         }
@@ -37,7 +47,7 @@ impl Rank {
     /// last error counts.
     #[cold]
     pub fn end_generalized(&self, finished: Status) -> Answer {
-        let ended = self.lock().messages.requests.take_ended(finished);
+        let ended = self.lock().engine.messages.requests.take_ended(finished);
         let Some(functions) = ended else {
             // Nobody else can have ended it.
             return Answer::new(Status::EMPTY, Ok(()));
@@ -53,7 +63,11 @@ impl Rank {
     #[cold]
     pub fn query_generalized(&self, peeked: Status) -> Answer {
         let state = self.lock();
-        let found = state.messages.requests.generalized(peeked.generalized());
+        let found = state
+            .engine
+            .messages
+            .requests
+            .generalized(peeked.generalized());
         drop(state);
         match found {
             Some((functions, _)) => functions.query(),
@@ -69,8 +83,11 @@ impl Rank {
     /// The handle is invalid, progress failed, or the cancel function gave an error code.
     pub fn cancel(&self, id: RequestId) -> Result<()> {
         let mut state = self.lock();
-        match state.messages.requests.generalized(id) {
-            None => state.cancel(id),
+        match state.engine.messages.requests.generalized(id) {
+            None => {
+                let State { engine, objects } = &mut *state;
+                engine.cancel(&objects.comms, id)
+            }
             Some((functions, complete)) => {
                 drop(state);
                 functions.cancel(complete)

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use super::making::Making;
 use crate::comm::Core;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 use crate::topology::{DistGraph, Edges, Graph, Shape, Topology};
 use crate::{Class, Error, Result, UNDEFINED};
 
 /// Bytes of an edge on its way to one of its ends: direction, rank at the other end, weight.
 const EDGE: usize = 12;
 
-impl State {
+impl Objects {
     /// The graph of a communicator.
     pub fn graph(&self, comm: u32) -> Result<&Graph> {
         match self.shape(comm)? {
@@ -127,7 +128,7 @@ impl Rank {
         let (members, place) = (parent.core.members.clone(), parent.core.rank);
         let mut new = parent.child(Core::new(contexts[0], members, place));
         new.topology = Some(Arc::new(Topology::dist_graph(graph)));
-        self.lock().add_comm(new)
+        self.add_comm(new)
     }
 }
 

@@ -93,7 +93,7 @@ impl Rank {
             told.remote.into(),
             told.is_first,
         );
-        self.lock().add_comm(parent.child(new))
+        self.add_comm(parent.child(new))
     }
 
     /// Exchanges with the remote leader what the groups are, or that this one has failed.
@@ -104,7 +104,13 @@ impl Rank {
         remote: RemoteLeader,
         ready: Result<()>,
     ) -> Result<Found> {
-        let peer = self.lock().comms.get(remote.peer_comm)?.core.clone();
+        let peer = self
+            .lock()
+            .objects
+            .comms
+            .get(remote.peer_comm)?
+            .core
+            .clone();
         if remote.tag < 0 {
             let detail = format!(
                 "tag {} is not allowed: tags are 0 to {}",
@@ -128,7 +134,7 @@ impl Rank {
         let ranks = vec![low as u32, high as u32];
         let agreement = Agreement::some(self, &joint, ranks, place, remote.tag);
         let agreement = agreement.between_leaders(remote.tag);
-        let context = self.lock().new_context(self.rank());
+        let context = self.lock().objects.comms.new_context(self.rank());
         let waiting = Waiting::in_call(operation);
         let words = [context, members.len() as u64].map(u64::to_ne_bytes);
         let words = ready.map(|()| words.concat());
@@ -158,7 +164,7 @@ impl Rank {
     ) -> Result<u32> {
         let given = {
             let state = self.lock();
-            let group = state.groups.get(group);
+            let group = state.objects.groups.get(group);
             group.map(|group| (group.members.clone(), group.rank))
         };
         let given = given.and_then(|(members, place)| {
@@ -171,7 +177,7 @@ impl Rank {
             Err(error) => Err(error.clone()),
         };
         let joint = parent.joint().clone();
-        let context = self.lock().new_context(self.rank());
+        let context = self.lock().objects.comms.new_context(self.rank());
         let mine = mine.map(|mine| [context, mine].map(u64::to_ne_bytes).concat());
         let words = self.exchange_to_make(operation, &parent, Making::Create, mine)?;
         let words = words_of(&words);
@@ -189,7 +195,7 @@ impl Rank {
         let is_first = core.is_first();
         let maker = if is_first { ours[0] } else { *first };
         let new = Core::between(words[2 * maker], members, place, at(&theirs), is_first);
-        self.lock().add_comm(parent.child(new.made_from(core)))
+        self.add_comm(parent.child(new.made_from(core)))
     }
 
     /// `MPI_Intercomm_merge`: the group whose ranks pass `high` comes last.
@@ -199,13 +205,13 @@ impl Rank {
         comm: u32,
         high: bool,
     ) -> Result<u32> {
-        if !self.lock().comms.get(comm)?.core.is_inter() {
+        if !self.lock().objects.comms.get(comm)?.core.is_inter() {
             let detail = "the communicator has one group: only an intercommunicator can be merged";
             return Err(Error::new(Class::COMM, detail));
         }
         let parent = self.begin(comm)?;
         let joint = parent.joint().clone();
-        let context = self.lock().new_context(self.rank());
+        let context = self.lock().objects.comms.new_context(self.rank());
         let mine = [context, u64::from(high)].map(u64::to_ne_bytes).concat();
         let words = self.exchange_to_make(operation, &parent, Making::Merge, Ok(mine))?;
         let words = words_of(&words);
@@ -224,7 +230,7 @@ impl Rank {
         let members = joint.members.at(order);
         let place = (joint.rank + size - first) % size;
         let new = Core::new(words[2 * first], members, place).made_from(core);
-        self.lock().add_comm(parent.child(new))
+        self.add_comm(parent.child(new))
     }
 }
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::agreement::Agreement;
 use crate::comm::{Comm, Core, Members};
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::Objects;
 use crate::{Class, Error, Result, UNDEFINED};
 
 /// The communicator that a new one is made from, in one collective operation.
@@ -105,15 +106,15 @@ impl Rank {
     /// # Errors
     /// It is an intercommunicator.
     pub(super) fn begin_intra(&self, comm: u32) -> Result<Parent> {
-        self.lock().intra(comm)?;
+        self.lock().objects.intra(comm)?;
         self.begin(comm)
     }
 
     /// Begins a collective operation that makes a communicator.
     pub(super) fn begin(&self, comm: u32) -> Result<Parent> {
         let mut state = self.lock();
-        let tag = state.comms.get_mut(comm)?.collective_tag();
-        state.parent(comm, tag)
+        let tag = state.objects.comms.get_mut(comm)?.collective_tag();
+        state.objects.parent(comm, tag)
     }
 
     /// The exchange of a maker: what all ranks contribute, by their numbers in the joint group.
@@ -136,7 +137,7 @@ impl Rank {
 
     /// The contribution of a rank, if it has room for another communicator.
     pub(super) fn with_room<T>(&self, mine: Result<T>) -> Result<T> {
-        match self.lock().comms.has_room() {
+        match self.lock().objects.comms.has_room() {
             true => mine,
             false => mine.and(Err(no_room())),
         }
@@ -152,7 +153,7 @@ impl Rank {
         making: Making,
         error: Error,
     ) -> Error {
-        let begins = match self.lock().comms.get(comm) {
+        let begins = match self.lock().objects.comms.get(comm) {
             Ok(comm) => making.begins_from(&comm.core),
             Err(_) => false,
         };
@@ -182,7 +183,7 @@ impl Rank {
             exchange.await.map(drop)
         };
         if let Ok(request) = self.spawn(Some(parent.core.context), refused) {
-            let _ = self.lock().messages.requests.detach(request);
+            let _ = self.lock().engine.messages.requests.detach(request);
         }
     }
 
@@ -203,7 +204,7 @@ impl Rank {
     }
 }
 
-impl State {
+impl Objects {
     pub(super) fn parent(&self, comm: u32, tag: i32) -> Result<Parent> {
         let comm = self.comms.get(comm)?;
         Ok(Parent {

@@ -45,3 +45,4 @@ pub use intercomm::RemoteLeader;
 pub use making::Making;
 pub use probe::Claimed;
 pub use window_create::WindowSpec;
+pub use window_notes::Notes;

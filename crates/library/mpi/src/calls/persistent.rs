@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use datatype::Buffer;
 
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::{Mode, Operation, Persistent, RequestId, Template};
+use crate::state::{Engine, State};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, PROC_NULL, Result};
 
 impl State {
@@ -19,8 +20,8 @@ impl State {
         tag: i32,
         comm: u32,
     ) -> Result<RequestId> {
-        self.comms.get(comm)?.core.peer(dest)?;
-        self.init(Template::Send {
+        self.objects.comms.get(comm)?.core.peer(dest)?;
+        self.engine.init(Template::Send {
             mode,
             buffer,
             dest,
@@ -38,19 +39,22 @@ impl State {
         comm: u32,
     ) -> Result<RequestId> {
         let wildcard = source == ANY_SOURCE || source == PROC_NULL;
-        self.comms
+        self.objects
+            .comms
             .get(comm)?
             .core
             .peer(if wildcard { PROC_NULL } else { source })?;
         debug_assert!(tag >= 0 || tag == ANY_TAG);
-        self.init(Template::Receive {
+        self.engine.init(Template::Receive {
             buffer,
             source,
             tag,
             comm,
         })
     }
+}
 
+impl Engine {
     /// Adds an inactive request.
     pub(crate) fn init(&mut self, template: Template) -> Result<RequestId> {
         let persistent = Persistent {
@@ -79,7 +83,7 @@ impl Rank {
     /// `MPI_Start`.
     pub fn start(self: &Arc<Rank>, id: RequestId) -> Result<()> {
         let mut state = self.lock();
-        let active = match state.startable(id)? {
+        let active = match state.engine.startable(id)? {
             Template::Send {
                 mode,
                 buffer,
@@ -94,7 +98,7 @@ impl Rank {
                 comm,
             } => state.receive(buffer, source, tag, comm)?,
             Template::Collective(collective) => match collective.round() {
-                Some(round) => state.start_round(round.clone())?,
+                Some(round) => state.engine.start_round(round.clone())?,
                 None => {
                     drop(state);
                     let started = collective.start()?;
@@ -103,7 +107,7 @@ impl Rank {
                 }
             },
         };
-        if let Some(persistent) = state.messages.requests.persistent_mut(id) {
+        if let Some(persistent) = state.engine.messages.requests.persistent_mut(id) {
             persistent.active = Some(active);
         }
         Ok(())

@@ -3,8 +3,9 @@
 use datatype::Buffer;
 
 use super::awaited::Awaited;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
+use crate::state::State;
 use crate::{Class, Error, Result, Status};
 
 /// The result of `MPI_Mprobe`: the handle of a claimed message, and the message's status.
@@ -65,7 +66,7 @@ impl Rank {
             if let Some(found) = look(&mut state)? {
                 return Ok(found);
             }
-            state.receive_key(source, tag, comm)?
+            state.objects.comms.receive_key(source, tag, comm)?
         };
         let _awaited = key.map(|key| Awaited::new(self, key));
         self.wait_until(&Waiting::in_call(operation), look)
@@ -79,12 +80,12 @@ impl State {
     /// An argument is invalid, or the sender is lost.
     #[inline(always)]
     pub fn probe(&mut self, source: i32, tag: i32, comm: u32) -> Result<Option<Status>> {
-        Ok(match self.receive_key(source, tag, comm)? {
+        Ok(match self.objects.comms.receive_key(source, tag, comm)? {
             None => Some(Status::PROC_NULL),
             Some(key) => {
-                let found = self.messages.probe(&key);
-                if found.is_none() && self.has_losses() {
-                    self.check_probed(&key)?;
+                let found = self.engine.messages.probe(&key);
+                if found.is_none() && self.engine.has_losses() {
+                    self.engine.check_probed(&self.objects.comms, &key)?;
                 }
                 found
             }
@@ -97,15 +98,15 @@ impl State {
     /// # Errors
     /// An argument is invalid, too many messages are claimed, or the sender is lost.
     pub fn claim(&mut self, source: i32, tag: i32, comm: u32) -> Result<Option<Claimed>> {
-        let Some(key) = self.receive_key(source, tag, comm)? else {
+        let Some(key) = self.objects.comms.receive_key(source, tag, comm)? else {
             return Ok(Some(Claimed {
                 handle: NO_PROCESS,
                 status: Status::PROC_NULL,
             }));
         };
-        let Some(found) = self.messages.claim(&key) else {
-            if self.has_losses() {
-                self.check_probed(&key)?;
+        let Some(found) = self.engine.messages.claim(&key) else {
+            if self.engine.has_losses() {
+                self.engine.check_probed(&self.objects.comms, &key)?;
             }
             return Ok(None);
         };
@@ -117,13 +118,13 @@ impl State {
                  them first",
             )
         };
-        let handle = self.claimed.insert(found).ok_or_else(full)?;
+        let handle = self.engine.claimed.insert(found).ok_or_else(full)?;
         Ok(Some(Claimed { handle, status }))
     }
 
     /// The context of the communicator on which a claimed message was sent.
     pub fn claimed_context(&self, handle: u32) -> Option<u64> {
-        Some(self.claimed.get(handle)?.key.context)
+        Some(self.engine.claimed.get(handle)?.key.context)
     }
 
     /// Starts the receive of a claimed message.
@@ -132,16 +133,20 @@ impl State {
     /// The handle names no claimed message.
     pub fn receive_claimed(&mut self, buffer: Buffer, handle: u32) -> Result<RequestId> {
         if handle == NO_PROCESS {
-            return self.messages.requests.add_complete(Status::PROC_NULL);
+            return self
+                .engine
+                .messages
+                .requests
+                .add_complete(Status::PROC_NULL);
         }
         let unknown = || {
             let detail =
                 format!("{handle:#x} is not a message: it was never one, or it has been received");
             Error::new(Class::REQUEST, detail)
         };
-        let found = self.claimed.remove(handle).ok_or_else(unknown)?;
-        let id = self.messages.receive_message(buffer, found)?;
-        self.messages.flush(&mut self.router)?;
+        let found = self.engine.claimed.remove(handle).ok_or_else(unknown)?;
+        let id = self.engine.messages.receive_message(buffer, found)?;
+        self.engine.messages.flush(&mut self.engine.router)?;
         Ok(id)
     }
 }

@@ -11,13 +11,14 @@ use datatype::Buffer;
 use crate::matching::Key;
 use crate::p2p::received;
 use crate::packet::{Contents, Envelope};
-use crate::rank::{FastPath, Rank, State};
+use crate::rank::Rank;
+use crate::state::{Engine, FastPath, State};
 use crate::{Result, Status};
 
 /// Receives that may find their message with their first polls before a round of progress is due.
 const FAST_RECEIVES: u32 = 256;
 
-impl State {
+impl Engine {
     /// Receives the message if it is, or soon will be, the first of its ring; the result is then
     /// its status. This is the path of the answers in a ping-pong, so nothing is called out of
     /// line, and nothing stands between the poll that finds the message and the return.
@@ -49,13 +50,14 @@ impl Rank {
         buffer: &Buffer,
         key: &Key,
     ) -> Result<Option<Status>> {
-        if self.threads() || state.tasks.are_waited_for() || !state.router.can_peek() {
+        if self.threads() || state.engine.tasks.are_waited_for() || !state.engine.router.can_peek()
+        {
             // Another thread could complete the receive, a task could wait meanwhile, or no ring
             // can be peeked at.
             return Ok(None);
         }
         let polls = self.waiter.polls();
-        state.fast_path = FastPath {
+        state.engine.fast_path = FastPath {
             left: FAST_RECEIVES,
             polls: polls.first,
         };
@@ -63,10 +65,10 @@ impl Rank {
         for poll in 1..=polls.all {
             // Checked before the round, too: a message that a probe has shown must not be cancelled
             // by its sender now.
-            if state.messages.has_unexpected() {
+            if state.engine.messages.has_unexpected() {
                 break;
             }
-            match state.poll_first(buffer, key)? {
+            match state.engine.poll_first(buffer, key)? {
                 First::Taken(status) => {
                     if round {
                         state.progress()?;
@@ -84,11 +86,11 @@ impl Rank {
     }
 }
 
-impl State {
+impl Engine {
     /// One poll for a whole message that `key` takes.
     #[inline(always)]
     fn poll_first(&mut self, buffer: &Buffer, key: &Key) -> Result<First<Status>> {
-        let State {
+        let Engine {
             router, messages, ..
         } = self;
         Ok(router.first_if(

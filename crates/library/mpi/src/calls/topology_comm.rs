@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::making::{Making, Parent};
 use crate::comm::{self, Core};
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::Objects;
 use crate::topology::Topology;
 use crate::{Class, Error, Result, UNDEFINED};
 
-impl State {
+impl Objects {
     /// `MPI_Topo_test`.
     pub fn topology(&self, comm: u32) -> Result<i32> {
         let topology = &self.comms.get(comm)?.topology;
@@ -52,6 +53,6 @@ impl Rank {
         let context = contexts[ranks[0] as usize];
         let mut new = parent.child(Core::new(context, parent.members_at(&ranks), place));
         new.topology = Some(Arc::new(topology));
-        self.lock().add_comm(new)
+        self.add_comm(new)
     }
 }

@@ -15,8 +15,9 @@ use crate::attributes::Holder;
 use crate::coll::Work;
 use crate::comm::{Core, bare};
 use crate::errhandler;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::{Engine, Objects, State};
 use crate::window::{
     Direct, Facts, Flavor, KEYS, Memory, Part, Ports, Remote, Window, WindowHints,
 };
@@ -201,7 +202,7 @@ impl Rank {
         (memory, layout): (SharedMemory, &WindowLayout),
         hints: WindowHints,
     ) -> Result<u32> {
-        let core = self.lock().comms.get(own)?.core.clone();
+        let core = self.lock().objects.comms.get(own)?.core.clone();
         let (worlds, me) = (core.members.iter().collect(), core.rank);
         let memory = WindowMemory::new(memory, layout, (worlds, me), all.stripe);
         for (member, part) in all.parts.iter_mut().enumerate() {
@@ -242,12 +243,12 @@ impl Rank {
     /// ranks of one host. In virtual time, only messages have a cost.
     fn can_access_directly(&self, comm: u32) -> Result<bool> {
         let mut state = self.lock();
-        let core = state.comms.get(comm)?.core.clone();
-        let wishes = state.knobs.windows == WindowPath::Auto;
+        let core = state.objects.comms.get(comm)?.core.clone();
+        let wishes = self.knobs.windows == WindowPath::Auto;
         let me = self.rank();
         let mut others = core.members.iter().filter(|world| *world != me).peekable();
-        let reaches = others.peek().is_none() || state.router.shares_memory(others);
-        Ok(wishes && reaches && !state.router.machine().is_virtual())
+        let reaches = others.peek().is_none() || state.engine.router.shares_memory(others);
+        Ok(wishes && reaches && !state.engine.router.machine().is_virtual())
     }
 
     /// The agreement on a window: what all members give to it, of which this one has `size` bytes.
@@ -260,7 +261,7 @@ impl Rank {
     ) -> Result<Begun> {
         let parent = self.begin_intra(comm)?;
         let hints = checked(spec);
-        let context = self.lock().new_context(self.rank());
+        let context = self.lock().objects.comms.new_context(self.rank());
         let mine = hints.as_ref().map_err(Clone::clone).map(|hints| {
             let words = [
                 size as u64,
@@ -283,7 +284,7 @@ impl Rank {
         let mut new = parent.child(Core::new(context, members, place));
         new.errhandler = errhandler::RETURN;
         Ok(Begun {
-            own: self.lock().add_comm(new)?,
+            own: self.add_comm(new)?,
             facts: AllFacts {
                 parts: all.clone().map(part).collect(),
                 stripe: all.clone().next().map_or(0, |first| word(first, 16)),
@@ -301,7 +302,7 @@ impl Rank {
         comm: u32,
         total: usize,
     ) -> Result<SharedMemory> {
-        let core = self.lock().comms.get(comm)?.core.clone();
+        let core = self.lock().objects.comms.get(comm)?.core.clone();
         let mut made = match core.rank {
             0 => Some(SharedMemory::new(total)),
             _ => None,
@@ -380,19 +381,21 @@ impl Rank {
         hints.settle(stripe, words);
         let handle = {
             let mut state = self.lock();
-            let core = state.comms.get(comm)?.core.clone();
+            let core = state.objects.comms.get(comm)?.core.clone();
             let mut window = Window::new((comm, core), facts, parts, memory);
             (window.direct, window.remote, window.hints) = (direct, remote, hints);
-            window.meter = state.types.meter().cloned();
-            state.windows.add(window)?
+            window.meter = state.objects.types.meter().cloned();
+            state.objects.windows.add(window)?
         };
         self.serve_by_task()?;
         self.begin_window_progress();
-        self.lock().windows.count_made(handle);
+        self.lock().objects.windows.count_made(handle);
         self.collective(operation, &Work::Barrier, comm)?;
         let mut state = self.lock();
-        let facts = state.windows.get(handle)?.facts.clone();
-        state.note_memory_of(handle, facts.base, facts.size as usize);
+        let facts = state.objects.windows.get(handle)?.facts.clone();
+        state
+            .notes()
+            .memory_of(handle, facts.base, facts.size as usize);
         drop(state);
         Ok(handle)
     }
@@ -406,10 +409,13 @@ impl Rank {
         memory: Result<&Buffer>,
         parts: &[Part],
     ) -> Result<Option<Box<Remote>>> {
-        let core = self.lock().comms.get(comm)?.core.clone();
+        let core = self.lock().objects.comms.get(comm)?.core.clone();
         let mut remote = None;
         let mine = memory.and_then(|memory| {
-            remote = self.lock().expose_part(&core, memory)?;
+            // Where the settings say so, every access is a message.
+            if self.knobs.windows != WindowPath::Messages {
+                remote = Some(self.lock().engine.expose_part(&core, memory)?);
+            }
             let keys = remote.as_ref().map(|remote| remote.own_keys());
             Ok(keys.unwrap_or([0; KEYS]).to_vec())
         });
@@ -417,7 +423,7 @@ impl Rank {
             Ok(all) => all,
             Err(error) => {
                 if let Some(remote) = &mut remote {
-                    remote.close(&mut self.lock().router)?;
+                    remote.close(&mut self.lock().engine.router)?;
                 }
                 self.comm_free(comm)?;
                 return Err(error);
@@ -428,14 +434,14 @@ impl Rank {
             let members = core.members.iter().zip(sizes).zip(all.chunks_exact(KEYS));
             let members = members.map(|((world, size), keys)| (world, size, keys));
             let me = core.members.world(core.rank);
-            remote.take_keys(&self.lock().router, me, members);
+            remote.take_keys(&self.lock().engine.router, me, members);
         }
         Ok(remote)
     }
 
     /// Leaves the service of all windows to progress, until there are none.
     fn serve_by_task(self: &Arc<Rank>) -> Result<()> {
-        if std::mem::replace(&mut self.lock().windows.are_served, true) {
+        if std::mem::replace(&mut self.lock().objects.windows.are_served, true) {
             return Ok(());
         }
         let rank = Arc::downgrade(self);
@@ -446,9 +452,9 @@ impl Rank {
                     return Poll::Ready(Ok(()));
                 };
                 let mut state = rank.lock();
-                if state.windows.is_empty() {
-                    state.windows.are_served = false;
-                    state.tasks.have_background(0);
+                if state.objects.windows.is_empty() {
+                    state.objects.windows.are_served = false;
+                    state.engine.tasks.have_background(0);
                     return Poll::Ready(Ok(()));
                 }
                 // A failure ends the job at the next progress.
@@ -457,8 +463,8 @@ impl Rank {
             }),
         )?;
         let mut state = self.lock();
-        state.tasks.have_background(1);
-        state.messages.requests.detach(id)
+        state.engine.tasks.have_background(1);
+        state.engine.messages.requests.detach(id)
     }
 
     /// `MPI_Win_free`. The window stays if one of its attributes cannot be deleted.
@@ -466,9 +472,9 @@ impl Rank {
     /// # Errors
     /// An epoch is open, an attribute cannot be deleted, or a member is lost.
     pub fn window_free(self: &Arc<Rank>, operation: &'static str, win: u32) -> Result<()> {
-        self.lock().windows.get(win)?.epochs.check_free()?;
+        self.lock().objects.windows.get(win)?.epochs.check_free()?;
         self.delete_attributes(Holder::Window(win))?;
-        let comm = self.lock().windows.get(win)?.comm;
+        let comm = self.lock().objects.windows.get(win)?.comm;
         self.lock()
             .with_window(win, |window, ports| window.ask_last(ports))?;
         self.wait_for_window(operation, win, |window, _| {
@@ -480,25 +486,35 @@ impl Rank {
             window.is_quiet(ports).into()
         })?;
         let mut state = self.lock();
-        state.note_window(win, |window| Event::Freed { window });
-        let mut window = state.windows.remove(win)?;
+        state.notes().window(win, |window| Event::Freed { window });
+        let mut window = state.objects.windows.remove(win)?;
         if let Some(remote) = &mut window.remote {
-            remote.close(&mut state.router)?;
+            remote.close(&mut state.engine.router)?;
         }
-        state.errhandlers.remove_object(window.errhandler);
+        state.objects.errhandlers.remove_object(window.errhandler);
         drop((state, window));
         self.end_window_progress();
         self.comm_free(comm)
     }
+
+    /// `MPI_Win_attach`: memory that the caller keeps until it has detached it.
+    ///
+    /// # Errors
+    /// The window is not dynamic, or the memory overlaps attached memory.
+    pub fn window_attach(&self, win: u32, region: Buffer) -> Result<()> {
+        let place = region.as_dense();
+        let mut state = self.lock();
+        state.objects.windows.get_mut(win)?.memory.attach(region)?;
+        if let Some((base, len)) = place {
+            state.notes().memory_of(win, base, len);
+        }
+        Ok(())
+    }
 }
 
-impl State {
-    /// Exposes this rank's part of a window to the other members. `None`: the settings say that
-    /// every access is a message.
-    fn expose_part(&mut self, core: &Core, memory: &Buffer) -> Result<Option<Box<Remote>>> {
-        if self.knobs.windows == WindowPath::Messages {
-            return Ok(None);
-        }
+impl Engine {
+    /// Exposes this rank's part of a window to the other members.
+    fn expose_part(&mut self, core: &Core, memory: &Buffer) -> Result<Box<Remote>> {
         let me = core.members.world(core.rank);
         let beside = |world: &usize| self.router.shares_memory(std::iter::once(*world));
         let others = || core.members.iter().filter(|world| Some(*world) != me);
@@ -519,28 +535,17 @@ impl State {
             );
             self.warn("windows-by-messages", &text);
         }
-        Ok(Some(Box::new(remote)))
+        Ok(Box::new(remote))
     }
+}
 
+impl Objects {
     /// `MPI_Win_get_group`.
     ///
     /// # Errors
     /// The handle is invalid, or there are too many groups.
     pub fn window_group(&mut self, win: u32) -> Result<u32> {
         self.groups.of_object(&self.windows.get(win)?.core.members)
-    }
-
-    /// `MPI_Win_attach`: memory that the caller keeps until it has detached it.
-    ///
-    /// # Errors
-    /// The window is not dynamic, or the memory overlaps attached memory.
-    pub fn window_attach(&mut self, win: u32, region: Buffer) -> Result<()> {
-        let place = region.as_dense();
-        self.windows.get_mut(win)?.memory.attach(region)?;
-        if let Some((base, len)) = place {
-            self.note_memory_of(win, base, len);
-        }
-        Ok(())
     }
 
     /// `MPI_Win_detach`.
@@ -616,20 +621,21 @@ impl State {
     pub fn window_of(&self, context: u64) -> Option<u32> {
         self.windows.handle_of(bare(context))
     }
+}
 
+impl State {
     /// Serves all windows: takes what has arrived, applies it and answers. True if anything moved.
     ///
     /// # Errors
     /// A peer broke the protocol: the job ends.
     pub(crate) fn serve_windows(&mut self) -> Result<bool> {
-        let State {
-            windows,
+        let Engine {
             messages,
             router,
             scratch,
             ..
-        } = self;
-        let served = windows.serve(&mut Ports {
+        } = &mut self.engine;
+        let served = self.objects.windows.serve(&mut Ports {
             messages,
             router,
             scratch,
@@ -646,14 +652,13 @@ impl State {
         win: u32,
         then: impl FnOnce(&mut Window, &mut Ports) -> Result<T>,
     ) -> Result<T> {
-        let State {
-            windows,
+        let Engine {
             messages,
             router,
             scratch,
             ..
-        } = self;
-        let window = windows.get_mut(win)?;
+        } = &mut self.engine;
+        let window = self.objects.windows.get_mut(win)?;
         let done = then(
             window,
             &mut Ports {

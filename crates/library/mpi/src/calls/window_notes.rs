@@ -1,19 +1,36 @@
 //! Notes of accesses to windows, for a check of conflicts after the job (crate `rma_check`). Only a
 //! modelled machine keeps notes; elsewhere a rank asks for them once and keeps none.
 
+use channel::Router;
 use datatype::Buffer;
 use rma_check::{Event, Runs};
 
 use crate::Result;
-use crate::rank::State;
-use crate::window::{Access, Place, Window};
+use crate::state::State;
+use crate::window::{Access, Place, Window, Windows};
 
 /// The most runs of a call's own memory that are looked at.
 const MOST_RUNS: usize = 4096;
 
+/// What keeps notes of self.windows.
+pub struct Notes<'a> {
+    router: &'a mut Router,
+    windows: &'a Windows,
+}
+
 impl State {
+    /// What keeps notes of this rank's self.windows.
+    pub fn notes(&mut self) -> Notes<'_> {
+        Notes {
+            router: &mut self.engine.router,
+            windows: &self.objects.windows,
+        }
+    }
+}
+
+impl Notes<'_> {
     /// Notes an event of a window, whose number it gets, if notes are kept.
-    pub(crate) fn note_window(&mut self, win: u32, event: impl FnOnce(u64) -> Event) {
+    pub(crate) fn window(&mut self, win: u32, event: impl FnOnce(u64) -> Event) {
         if self.windows.noting.is_some()
             && let Ok(window) = self.windows.get(win)
         {
@@ -23,7 +40,7 @@ impl State {
     }
 
     /// Notes the end of accesses to a target, or to all.
-    pub(crate) fn note_end(&mut self, win: u32, rank: Option<i32>, is_local: bool, unlocks: bool) {
+    pub(crate) fn end(&mut self, win: u32, rank: Option<i32>, is_local: bool, unlocks: bool) {
         let target = match (rank, self.windows.get(win)) {
             (Some(rank), Ok(window)) => match window.member(rank) {
                 Ok(member) => Some(window.noted_rank(member)),
@@ -31,7 +48,7 @@ impl State {
             },
             _ => None,
         };
-        self.note_window(win, |window| Event::Ended {
+        self.window(win, |window| Event::Ended {
             window,
             target,
             is_local,
@@ -40,10 +57,10 @@ impl State {
     }
 
     /// Notes that this rank has locked its own part of a window, if that is what it has locked.
-    pub(crate) fn note_lock(&mut self, win: u32, rank: i32, is_exclusive: bool) {
+    pub(crate) fn lock(&mut self, win: u32, rank: i32, is_exclusive: bool) {
         let own = self.windows.get(win).map(|window| window.core.rank as i32);
         if own.is_ok_and(|own| own == rank) {
-            self.note_window(win, |window| Event::Locked {
+            self.window(win, |window| Event::Locked {
                 window,
                 is_exclusive,
             });
@@ -51,14 +68,14 @@ impl State {
     }
 
     /// Notes the memory that this rank gives to a window.
-    pub(crate) fn note_memory_of(&mut self, win: u32, base: usize, len: usize) {
+    pub(crate) fn memory_of(&mut self, win: u32, base: usize, len: usize) {
         let (base, len) = (base as u64, len as u64);
-        self.note_window(win, |window| Event::Made { window, base, len });
+        self.window(win, |window| Event::Made { window, base, len });
     }
 
     /// Notes an access, which has started.
     #[cold]
-    pub(crate) fn note_access(
+    pub(crate) fn access(
         &mut self,
         win: u32,
         access: &Access,
@@ -76,9 +93,9 @@ impl State {
     }
 
     /// Notes that the present call uses memory of the program, if some of it belongs to a window.
-    /// True: it does, and [`note_return`](State::note_return) is due.
+    /// True: it does, and [`returned`](Notes::returned) is due.
     #[cold]
-    pub fn note_use(&mut self, memory: &Buffer, is_written: bool) -> bool {
+    pub fn uses(&mut self, memory: &Buffer, is_written: bool) -> bool {
         if self.windows.noting.is_none() {
             return false;
         }
@@ -104,7 +121,7 @@ impl State {
     }
 
     /// Notes the end of a call that uses memory of a window.
-    pub fn note_return(&mut self) {
+    pub fn returned(&mut self) {
         self.note(Event::Returned);
     }
 

@@ -7,7 +7,8 @@ use channel::lock::Guard;
 use channel::{Assisted, Party, ProgressThread, Router};
 use knobs::ProgressBy;
 
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
+use crate::state::State;
 use crate::window::Assistance;
 use crate::{Error, Result};
 
@@ -28,21 +29,21 @@ impl Party for OnThread<'_> {
     }
 
     fn router(state: &mut State) -> &mut Router {
-        &mut state.router
+        &mut state.engine.router
     }
 
     fn progress(state: &mut State) -> Result<bool> {
         let moved = state.progress();
         let moved = moved.and_then(|moved| {
             let is_served = state.serve_windows()?;
-            state.moved += u64::from(is_served && !moved);
+            state.engine.moved += u64::from(is_served && !moved);
             Ok(is_served || moved)
         });
-        moved.inspect_err(|error| state.messages.raise_later(error))
+        moved.inspect_err(|error| state.engine.messages.raise_later(error))
     }
 
     fn needs_room(state: &State) -> bool {
-        state.messages.has_work()
+        state.engine.messages.has_work()
     }
 
     /// Tasks may run functions of the program, so they wait for its next call.
@@ -64,8 +65,8 @@ impl Party for OnThread<'_> {
     }
 
     fn contain(state: &mut State, error: channel::Error) -> Result<()> {
-        let contained = state.contain(error.into());
-        contained.inspect_err(|error| state.messages.raise_later(error))
+        let contained = state.engine.contain(&state.objects.comms, error.into());
+        contained.inspect_err(|error| state.engine.messages.raise_later(error))
     }
 
     fn deadlock(&self, _: &mut State) -> Error {
@@ -79,7 +80,7 @@ impl Assisted for OnThread<'_> {
     }
 
     fn rounds(state: &State) -> u64 {
-        state.moved
+        state.engine.moved
     }
 }
 
@@ -89,12 +90,12 @@ impl Rank {
         {
             let mut state = self.lock();
             let is_wanted =
-                state.knobs.progress == ProgressBy::Thread && !state.windows.has_thread();
-            if !is_wanted || !state.windows.need_thread() {
+                self.knobs.progress == ProgressBy::Thread && !state.objects.windows.has_thread();
+            if !is_wanted || !state.objects.windows.need_thread() {
                 return;
             }
-            if state.router.machine().is_virtual() {
-                state.windows.thread = Assistance::Modelled;
+            if state.engine.router.machine().is_virtual() {
+                state.objects.windows.thread = Assistance::Modelled;
                 return;
             }
         }
@@ -108,28 +109,28 @@ impl Rank {
             rank.waiter.look(&OnThread(&rank), watch).is_ok()
         });
         match thread {
-            Ok(thread) => self.lock().windows.thread = Assistance::Thread(Box::new(thread)),
+            Ok(thread) => self.lock().objects.windows.thread = Assistance::Thread(Box::new(thread)),
             Err(why) => {
                 self.dismiss_progress_thread();
                 let text = format!(
                     "operations on its windows wait for its MPI calls, because the progress thread \
                      cannot start: {why}"
                 );
-                self.lock().warn("progress-thread", &text);
+                self.lock().engine.warn("progress-thread", &text);
             }
         }
     }
 
     /// Ends the progress thread, unless a window needs it.
     pub(super) fn end_window_progress(&self) {
-        if !self.lock().windows.need_thread() {
+        if !self.lock().objects.windows.need_thread() {
             self.end_progress_thread();
         }
     }
 
     /// Ends the progress thread, if it runs.
     pub(crate) fn end_progress_thread(&self) {
-        let thread = std::mem::take(&mut self.lock().windows.thread);
+        let thread = std::mem::take(&mut self.lock().objects.windows.thread);
         if let Assistance::Thread(thread) = thread {
             self.waiter.end_thread(*thread);
             self.dismiss_progress_thread();
@@ -142,9 +143,9 @@ impl State {
     /// progress thread meanwhile: what arrives interrupts the computing, which ends so much later.
     #[cold]
     pub(crate) fn compute_beside_thread(&mut self, nanos: u64) {
-        self.router.machine().begin_computing(nanos);
+        self.engine.router.machine().begin_computing(nanos);
         loop {
-            match self.router.machine().compute() {
+            match self.engine.router.machine().compute() {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {

@@ -7,8 +7,9 @@ use rma_check::Event;
 
 use super::window_wait::Missing;
 use crate::coll::Work;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::RequestId;
+use crate::state::{Objects, State};
 use crate::window::{Access, Flavor, Held, LockKind, Place, Window};
 use crate::{Class, Error, PROC_NULL, Result, UNDEFINED};
 
@@ -43,8 +44,8 @@ impl State {
             let request = window.start(ports, access, place, wants_request)?;
             Ok((request, window.has_queued(place.rank)))
         })?;
-        if self.windows.noting.is_some() {
-            self.note_access(win, access, place, wants_request)?;
+        if self.objects.windows.noting.is_some() {
+            self.notes().access(win, access, place, wants_request)?;
         }
         if waits {
             // Credit comes with progress, and a program may make no other calls for long.
@@ -53,7 +54,9 @@ impl State {
         }
         Ok(request)
     }
+}
 
+impl Objects {
     /// The members of a group, by their ranks in a window.
     fn ranks_in(&self, window: &Window, group: u32) -> Result<Vec<u32>> {
         let members = &self.groups.get(group)?.members;
@@ -84,7 +87,7 @@ impl Rank {
         wants_request: bool,
     ) -> Result<Option<RequestId>> {
         // Without a thread the grant would wait for a call of the target.
-        if state.windows.has_thread() && !state.router.machine().is_virtual() {
+        if state.objects.windows.has_thread() && !state.engine.router.machine().is_virtual() {
             let target = state.with_window(win, |window, ports| {
                 window.ask_for_grant(ports, access, place)
             })?;
@@ -104,7 +107,7 @@ impl Rank {
     pub fn window_fence(&self, operation: &'static str, win: u32, assert: i32) -> Result<()> {
         let comm = {
             let state = self.lock();
-            let window = state.windows.get(win)?;
+            let window = state.objects.windows.get(win)?;
             allow(assert, NOSTORE | NOPUT | NOPRECEDE | NOSUCCEED)?;
             window.epochs.check_fence()?;
             window.comm
@@ -112,10 +115,10 @@ impl Rank {
         self.end_operations(operation, win, None)?;
         self.collective(operation, &Work::Barrier, comm)?;
         let mut state = self.lock();
-        let window = state.windows.get_mut(win)?;
+        let window = state.objects.windows.get_mut(win)?;
         window.epochs.fence(assert & NOSUCCEED == 0);
         let outcome = window.report();
-        state.note_window(win, |window| Event::Fenced { window });
+        state.notes().window(win, |window| Event::Fenced { window });
         outcome
     }
 
@@ -132,10 +135,15 @@ impl Rank {
     ) -> Result<()> {
         let targets = {
             let mut state = self.lock();
-            let window = state.windows.get(win)?;
+            let window = state.objects.windows.get(win)?;
             allow(assert, NOCHECK)?;
-            let targets = state.ranks_in(window, group)?;
-            state.windows.get_mut(win)?.epochs.start(targets.clone())?;
+            let targets = state.objects.ranks_in(window, group)?;
+            state
+                .objects
+                .windows
+                .get_mut(win)?
+                .epochs
+                .start(targets.clone())?;
             targets
         };
         if assert & NOCHECK != 0 {
@@ -164,7 +172,7 @@ impl Rank {
                 local => local.into(),
             }
         })?;
-        self.lock().windows.get_mut(win)?.report()
+        self.lock().objects.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_post`.
@@ -173,9 +181,9 @@ impl Rank {
     /// The window is exposed already, or an argument is invalid.
     pub fn window_post(&self, win: u32, group: u32, assert: i32) -> Result<()> {
         let mut state = self.lock();
-        let window = state.windows.get(win)?;
+        let window = state.objects.windows.get(win)?;
         allow(assert, NOCHECK | NOSTORE | NOPUT)?;
-        let origins = state.ranks_in(window, group)?;
+        let origins = state.objects.ranks_in(window, group)?;
         state.with_window(win, |window, ports| {
             let me = window.core.rank as u32;
             window.epochs.post(origins.clone(), me)?;
@@ -186,7 +194,7 @@ impl Rank {
             }
             Ok(())
         })?;
-        state.note_window(win, |window| Event::Posted { window });
+        state.notes().window(win, |window| Event::Posted { window });
         Ok(())
     }
 
@@ -197,7 +205,7 @@ impl Rank {
     pub fn window_wait(&self, operation: &'static str, win: u32) -> Result<()> {
         let origins = {
             let state = self.lock();
-            let window = state.windows.get(win)?;
+            let window = state.objects.windows.get(win)?;
             window.epochs.exposed(operation)?.to_vec()
         };
         self.wait_for_window(operation, win, |window, _| {
@@ -207,8 +215,8 @@ impl Rank {
             }
         })?;
         let mut state = self.lock();
-        state.windows.get_mut(win)?.epochs.end_exposure();
-        state.note_window(win, |window| Event::Waited { window });
+        state.objects.windows.get_mut(win)?.epochs.end_exposure();
+        state.notes().window(win, |window| Event::Waited { window });
         Ok(())
     }
 
@@ -219,16 +227,16 @@ impl Rank {
     pub fn window_test(&self, operation: &'static str, win: u32) -> Result<bool> {
         let origins = {
             let state = self.lock();
-            let window = state.windows.get(win)?;
+            let window = state.objects.windows.get(win)?;
             window.epochs.exposed(operation)?.to_vec()
         };
         let ended = self.poll_for(operation, |state| {
             state.serve_windows()?;
-            let window = state.windows.get_mut(win)?;
+            let window = state.objects.windows.get_mut(win)?;
             let ended = window.take_completes(&origins);
             if ended {
                 window.epochs.end_exposure();
-                state.note_window(win, |window| Event::Waited { window });
+                state.notes().window(win, |window| Event::Waited { window });
             }
             Ok(ended.then_some(()))
         })?;
@@ -285,7 +293,7 @@ impl Rank {
                 self.wait_for_ticket(operation, win, target, &ticket)?;
             }
         }
-        self.lock().note_lock(win, rank, kind == LOCK_EXCLUSIVE);
+        self.lock().notes().lock(win, rank, kind == LOCK_EXCLUSIVE);
         Ok(())
     }
 
@@ -298,7 +306,7 @@ impl Rank {
         ticket: &Ticket,
     ) -> Result<()> {
         let tell = |waits: fn(&WindowMemory, usize)| {
-            if let Some(direct) = &self.lock().windows.get(win)?.direct {
+            if let Some(direct) = &self.lock().objects.windows.get(win)?.direct {
                 waits(&direct.memory, target as usize);
             }
             Ok::<(), Error>(())
@@ -316,7 +324,7 @@ impl Rank {
 
     /// Takes the shared locks of all members, one after the other, in memory that they map.
     fn lock_all_in_memory(&self, operation: &'static str, win: u32) -> Result<()> {
-        let members = self.lock().windows.get(win)?.core.size() as u32;
+        let members = self.lock().objects.windows.get(win)?.core.size() as u32;
         for target in 0..members {
             let ticket = self.lock().with_window(win, |window, ports| {
                 Ok(window.request_lock(ports, target, LockKind::Shared))
@@ -386,8 +394,8 @@ impl Rank {
             Some(targets) => self.wait_for_grants(operation, win, &targets)?,
         }
         let mut state = self.lock();
-        let own = state.windows.get(win)?.core.rank as i32;
-        state.note_lock(win, own, false);
+        let own = state.objects.windows.get(win)?.core.rank as i32;
+        state.notes().lock(win, own, false);
         Ok(())
     }
 
@@ -411,11 +419,16 @@ impl Rank {
             && !self.unlock_in_memory(win, Some(target))?
         {
             self.wait_for_ends(operation, win, Some(target))?;
-            self.lock().windows.get_mut(win)?.epochs.unlock(target);
+            self.lock()
+                .objects
+                .windows
+                .get_mut(win)?
+                .epochs
+                .unlock(target);
         }
         let mut state = self.lock();
-        state.note_end(win, Some(rank), false, true);
-        state.windows.get_mut(win)?.report()
+        state.notes().end(win, Some(rank), false, true);
+        state.objects.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_unlock_all`.
@@ -432,11 +445,16 @@ impl Rank {
         })?;
         if !self.unlock_in_memory(win, None)? {
             self.wait_for_ends(operation, win, None)?;
-            self.lock().windows.get_mut(win)?.epochs.unlock_all();
+            self.lock()
+                .objects
+                .windows
+                .get_mut(win)?
+                .epochs
+                .unlock_all();
         }
         let mut state = self.lock();
-        state.note_end(win, None, false, true);
-        state.windows.get_mut(win)?.report()
+        state.notes().end(win, None, false, true);
+        state.objects.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_flush` and `MPI_Win_flush_all`, by `rank`: `None` for all targets.
@@ -444,15 +462,15 @@ impl Rank {
     /// # Errors
     /// No target is locked, an access has failed, or a target is lost.
     pub fn window_flush(&self, operation: &'static str, win: u32, rank: Option<i32>) -> Result<()> {
-        if self.lock().windows.flush_near(win, rank) {
+        if self.lock().objects.windows.flush_near(win, rank) {
             return Ok(());
         }
         if let Some(target) = self.flushed(win, rank)? {
             self.end_operations(operation, win, target)?;
         }
         let mut state = self.lock();
-        state.note_end(win, rank, false, false);
-        state.windows.get_mut(win)?.report()
+        state.notes().end(win, rank, false, false);
+        state.objects.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_flush_local` and `MPI_Win_flush_local_all`, by `rank`: `None` for all targets.
@@ -465,7 +483,7 @@ impl Rank {
         win: u32,
         rank: Option<i32>,
     ) -> Result<()> {
-        if self.lock().windows.flush_near(win, rank) {
+        if self.lock().objects.windows.flush_near(win, rank) {
             return Ok(());
         }
         if let Some(target) = self.flushed(win, rank)? {
@@ -474,8 +492,8 @@ impl Rank {
             })?;
         }
         let mut state = self.lock();
-        state.note_end(win, rank, true, false);
-        state.windows.get_mut(win)?.report()
+        state.notes().end(win, rank, true, false);
+        state.objects.windows.get_mut(win)?.report()
     }
 
     /// `MPI_Win_sync`: the memory of a window is one with that of its processor. Arrived accesses
@@ -484,7 +502,7 @@ impl Rank {
     /// # Errors
     /// The handle is invalid, or progress failed.
     pub fn window_sync(&self, win: u32) -> Result<()> {
-        self.lock().windows.get(win)?;
+        self.lock().objects.windows.get(win)?;
         self.progress()?;
         self.lock().serve_windows()?;
         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
@@ -495,7 +513,7 @@ impl Rank {
     /// or the target is `MPI_PROC_NULL`.
     fn flushed(&self, win: u32, rank: Option<i32>) -> Result<Option<Option<u32>>> {
         let mut state = self.lock();
-        let window = state.windows.get_mut(win)?;
+        let window = state.objects.windows.get_mut(win)?;
         if rank == Some(PROC_NULL) {
             return Ok(None);
         }

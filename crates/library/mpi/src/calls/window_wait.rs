@@ -2,8 +2,9 @@
 
 use crate::Result;
 use crate::matching::Key;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::State;
 use crate::window::{Ports, Window};
 
 /// What a wait still needs.
@@ -44,7 +45,7 @@ impl AwaitedKey {
         if self.0 == key {
             return;
         }
-        let awaited = &mut state.messages.awaited;
+        let awaited = &mut state.engine.messages.awaited;
         let old = self.0;
         if let Some(at) = awaited.iter().position(|key| Some(*key) == old) {
             awaited.swap_remove(at);
@@ -76,12 +77,12 @@ impl Rank {
                 };
                 Ok((missing, key))
             })?;
-            if missing == Missing::Anyone && state.has_losses() {
+            if missing == Missing::Anyone && state.engine.has_losses() {
                 state.check_members(win)?;
             }
             awaited.set(state, key);
             if let Some(key) = key {
-                state.check_awaited(&key)?;
+                state.engine.check_awaited(&state.objects.comms, &key)?;
             }
             Ok((missing == Missing::Nothing).then_some(()))
         });
@@ -97,8 +98,11 @@ impl State {
     /// One is lost.
     #[cold]
     fn check_members(&self, win: u32) -> Result<()> {
-        let window = self.windows.get(win)?;
+        let window = self.objects.windows.get(win)?;
         let mut members = 0..window.core.size() as u32;
-        members.try_for_each(|member| self.check_awaited(&window.awaited(member)))
+        members.try_for_each(|member| {
+            let key = window.awaited(member);
+            self.engine.check_awaited(&self.objects.comms, &key)
+        })
     }
 }

@@ -25,10 +25,11 @@ use super::reduction::{Counts, Reduction};
 use super::{Work, alltoall, bcast, gather, network, reduce, reduce_scatter};
 use crate::algorithms::between::Between as Choice;
 use crate::algorithms::{Algorithm, Case, Collective};
-use crate::comm::Core;
-use crate::rank::{Rank, State};
+use crate::comm::{Comms, Core};
+use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 use crate::shape::{Shape, Spread};
+use crate::state::State;
 use crate::{Class, Error, Result};
 
 /// The stage of an operation around a root.
@@ -54,7 +55,7 @@ impl Rank {
         work: &Work,
         comm: u32,
     ) -> Result<()> {
-        let begun = Begun::new(&mut state, work, comm)?;
+        let begun = Begun::new(&mut state.objects.comms, work, comm)?;
         drop(state);
         self.run_in_memory(waiting, &begun, work, comm)
     }
@@ -78,7 +79,7 @@ impl Rank {
         work: Work,
         comm: u32,
     ) -> Result<RequestId> {
-        let begun = Begun::new(&mut self.lock(), &work, comm)?;
+        let begun = Begun::new(&mut self.lock().objects.comms, &work, comm)?;
         let rank = self.clone();
         self.spawn(Some(begun.groups.context), async move {
             begun.run(&rank, &work).await
@@ -95,8 +96,8 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    fn new(state: &mut State, work: &Work, comm: u32) -> Result<Begun> {
-        let entry = state.comms.get_mut(comm)?;
+    fn new(comms: &mut Comms, work: &Work, comm: u32) -> Result<Begun> {
+        let entry = comms.get_mut(comm)?;
         work.check_between(&entry.core)?;
         Ok(Begun {
             groups: entry.core.clone(),

@@ -25,8 +25,9 @@ use crate::algorithms::contest::{Contests, Subject, Turn, WAYS, Way};
 use crate::algorithms::{self, Collective};
 use crate::collective_buffers::CommBuffer;
 use crate::comm::{Around, Core, SharedBetween};
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::State;
 use crate::{Class, Error, Result};
 
 /// The stage on which members agree on buffers and compare their times.
@@ -149,7 +150,10 @@ impl Rank {
         let (way, subject) = loop {
             let next = {
                 let mut state = self.lock();
-                self.next_in_memory(state.comms.get_mut(comm)?.shared_between(it.around), it)
+                self.next_in_memory(
+                    state.objects.comms.get_mut(comm)?.shared_between(it.around),
+                    it,
+                )
             };
             match next {
                 Next::Go(way, subject) => break (way, subject),
@@ -239,16 +243,16 @@ impl Rank {
         let call = it.among(&joint, &members)?;
         {
             let mut state = self.lock();
-            if !state.router.shares_memory(call.worlds().into_iter()) {
-                let entry = state.comms.get_mut(comm)?;
+            if !state.engine.router.shares_memory(call.worlds().into_iter()) {
+                let entry = state.objects.comms.get_mut(comm)?;
                 entry.shared_between(it.around).buffer.rule_out();
                 return Ok(());
             }
         }
         let among = Some(begun.groups.context);
         let agreed = self.block_on(waiting, among, agree_on_buffers(&call, it.buffers()))?;
-        let State { comms, lanes, .. } = &mut *self.lock();
-        let shared = comms.get_mut(comm)?.shared_between(it.around);
+        let State { engine, objects } = &mut *self.lock();
+        let shared = objects.comms.get_mut(comm)?.shared_between(it.around);
         let mut buffers = agreed.buffers.into_iter();
         match buffers.next() {
             Some(buffer) => {
@@ -258,7 +262,7 @@ impl Rank {
             None => shared.buffer.put_off(),
         }
         let lane = buffers.next();
-        shared.lane = lane.map(|buffer| lanes.add(buffer, agreed.direct));
+        shared.lane = lane.map(|buffer| engine.lanes.add(buffer, agreed.direct));
         Ok(())
     }
 
@@ -288,7 +292,7 @@ impl Rank {
         then: impl FnOnce(&mut Contests),
     ) -> Result<()> {
         let mut state = self.lock();
-        let shared = state.comms.get_mut(comm)?.shared_between(it.around);
+        let shared = state.objects.comms.get_mut(comm)?.shared_between(it.around);
         if let Some(contests) = &mut shared.contests {
             then(contests);
         }
@@ -316,9 +320,9 @@ impl Rank {
             _ => return Err(no_copy()),
         };
         let ticket = {
-            let State { comms, lanes, .. } = &mut *self.lock();
-            let lane = &comms.get_mut(comm)?.shared_between(it.around).lane;
-            Ticket::take(lanes, lane.as_ref().ok_or_else(no_copy)?)
+            let State { engine, objects } = &mut *self.lock();
+            let lane = &objects.comms.get_mut(comm)?.shared_between(it.around).lane;
+            Ticket::take(&mut engine.lanes, lane.as_ref().ok_or_else(no_copy)?)
         };
         let take = parts(receive, groups.peers().len());
         let call = Call::new(self, groups.joint(), begun.tag);

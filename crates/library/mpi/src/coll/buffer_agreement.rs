@@ -10,8 +10,9 @@ use super::reduction::Reduction;
 use crate::Result;
 use crate::collective_buffers::CommBuffer;
 use crate::op::Operation;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::Waiting;
+use crate::state::{Engine, State};
 
 /// The result of an agreement.
 pub(super) struct Agreed {
@@ -34,23 +35,23 @@ impl Rank {
         comm: u32,
     ) -> Result<()> {
         {
-            let State { comms, router, .. } = &mut *self.lock();
-            if !router.shares_memory(call.core.members.iter()) {
-                comms.get_mut(comm)?.buffer.rule_out();
+            let State { engine, objects } = &mut *self.lock();
+            if !engine.router.shares_memory(call.core.members.iter()) {
+                objects.comms.get_mut(comm)?.buffer.rule_out();
                 return Ok(());
             }
         }
         let among = Some(call.core.context);
         let agreed = self.block_on(waiting, among, agree_on_buffers(call, 2))?;
-        let State { comms, lanes, .. } = &mut *self.lock();
-        let entry = comms.get_mut(comm)?;
+        let State { engine, objects } = &mut *self.lock();
+        let entry = objects.comms.get_mut(comm)?;
         let mut buffers = agreed.buffers.into_iter();
         match buffers.next() {
             Some(buffer) => entry.buffer = CommBuffer::Ready(Box::new(buffer)),
             None => entry.buffer.put_off(),
         }
         if let Some(buffer) = buffers.next() {
-            entry.lane = Some(lanes.add(buffer, agreed.direct));
+            entry.lane = Some(engine.lanes.add(buffer, agreed.direct));
             let inherited = entry.contests.take();
             entry.contests = agreed.learns.then(|| inherited.unwrap_or_default());
         }
@@ -66,7 +67,7 @@ struct Offer<'a> {
 
 impl Drop for Offer<'_> {
     fn drop(&mut self) {
-        self.rank.lock().router.end_offer(self.offer);
+        self.rank.lock().engine.router.end_offer(self.offer);
     }
 }
 
@@ -74,7 +75,7 @@ impl Drop for Offer<'_> {
 pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<Agreed> {
     let members = call.worlds();
     let offer = {
-        let State { router, lanes, .. } = &mut *call.rank.lock();
+        let Engine { router, lanes, .. } = &mut call.rank.lock().engine;
         lanes.sweep();
         router.offer_buffers(members.iter().copied())
     };
@@ -96,6 +97,7 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
         let mut state = call.rank.lock();
         buffers.extend(
             state
+                .engine
                 .router
                 .collective_buffer(agreed, members.iter().copied())?,
         );
@@ -112,7 +114,7 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
 fn copies_directly(rank: &Rank, mut members: impl Iterator<Item = usize>) -> bool {
     let mut state = rank.lock();
     members.all(|peer| {
-        let zero_copy = state.router.capabilities(peer).zero_copy;
+        let zero_copy = state.engine.router.capabilities(peer).zero_copy;
         peer == rank.rank() || zero_copy.is_some_and(|zero_copy| zero_copy.synchronous)
     })
 }

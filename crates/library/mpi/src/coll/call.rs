@@ -11,9 +11,10 @@ use crate::algorithms::{Algorithm, CACHED_PIECE, Case, Collective, Network};
 use crate::comm::{self, COLLECTIVE, Core, PERSISTENT};
 use crate::matching::Key;
 use crate::op::Operation;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::{Mode, RequestId};
 use crate::shape::{Shape, Spread};
+use crate::state::Engine;
 use crate::{Class, Error, Result};
 
 /// Bytes of a piece: the elements of one are combined while the next is in flight.
@@ -215,14 +216,14 @@ impl<'a> Call<'a> {
     /// Starts a send. The buffer must not change until the result is complete.
     #[inline]
     pub(super) fn send(&self, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
-        self.start_send(&mut self.rank.lock(), to, buffer)
+        self.start_send(&mut self.rank.lock().engine, to, buffer)
     }
 
     /// Starts a receive of exactly the buffer's length. Messages of one member match in the order
     /// of sending.
     #[inline]
     pub(super) fn receive(&self, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
-        self.start_receive(&mut self.rank.lock(), from, buffer)
+        self.start_receive(&mut self.rank.lock().engine, from, buffer)
     }
 
     /// Sends to one member and receives from another.
@@ -237,8 +238,8 @@ impl<'a> Call<'a> {
         let (receiving, sending) = {
             let mut state = self.rank.lock();
             (
-                self.start_receive(&mut state, from, into)?,
-                self.start_send(&mut state, to, out)?,
+                self.start_receive(&mut state.engine, from, into)?,
+                self.start_send(&mut state.engine, to, out)?,
             )
         };
         receiving.await?;
@@ -275,12 +276,12 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn start_send(&self, state: &mut State, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
+    fn start_send(&self, engine: &mut Engine, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
         let to = self.member(to);
         let peer = self.world(to)?;
-        let State {
+        let Engine {
             messages, router, ..
-        } = state;
+        } = engine;
         let key = self.key(self.core.rank);
         let id = messages.send(router, Mode::Standard, &buffer, peer, key)?;
         let request = (id != messages.requests.done()).then_some(id);
@@ -293,12 +294,17 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn start_receive(&self, state: &mut State, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
+    fn start_receive(
+        &self,
+        engine: &mut Engine,
+        from: usize,
+        buffer: Buffer,
+    ) -> Result<Pending<'a>> {
         let expected = Some(buffer.len() as u64);
         let from = self.member(from);
-        let State {
+        let Engine {
             messages, router, ..
-        } = state;
+        } = engine;
         let id = messages.receive(buffer, self.key(from))?;
         messages.flush(router)?;
         Ok(Pending {
@@ -333,7 +339,7 @@ impl<'a> Call<'a> {
 
     /// Temporary memory for elements.
     pub(super) fn elements(&self, count: usize, ty: &Type) -> Result<Elements> {
-        Ok(self.rank.lock().scratch.elements(count, ty)?)
+        Ok(self.rank.lock().engine.scratch.elements(count, ty)?)
     }
 
     /// Counts a copy of `bytes` bytes within this rank's memory.
@@ -444,7 +450,7 @@ impl Future for Pending<'_> {
         let Some(id) = self.request else {
             return Poll::Ready(Ok(()));
         };
-        let status = match self.rank.lock().messages.requests.take(id) {
+        let status = match self.rank.lock().engine.messages.requests.take(id) {
             Ok(None) => return Poll::Pending,
             Ok(Some(status)) => status,
             Err(error) => return Poll::Ready(Err(error)),
@@ -466,7 +472,7 @@ impl Pending<'_> {
             Class::SUCCESS => format!("{}", status.bytes),
             class => {
                 // Only a loss ends a message of the library so.
-                let lost = self.rank.lock().loss_with(class);
+                let lost = self.rank.lock().engine.loss_with(class);
                 let failed = || format!("the message from or to rank {} failed", self.peer);
                 return lost.unwrap_or_else(|| Error::new(class, failed()));
             }
@@ -501,10 +507,10 @@ impl Pending<'_> {
     /// Gives up the request of an operation that failed: nothing will wait for it.
     #[cold]
     fn abandon(&self, id: RequestId) {
-        let mut state = self.rank.lock();
+        let state = &mut *self.rank.lock();
         if self.expected.is_some() {
-            let _ = state.cancel(id);
+            let _ = state.engine.cancel(&state.objects.comms, id);
         }
-        let _ = state.messages.requests.detach(id);
+        let _ = state.engine.messages.requests.detach(id);
     }
 }

@@ -229,7 +229,7 @@ impl<'a> Direct<'a> {
         if exposed.is_empty() {
             return Ok(());
         }
-        let router = &mut self.turn.rank.lock().router;
+        let router = &mut self.turn.rank.lock().engine.router;
         let mut all = exposed.into_iter();
         all.try_for_each(|exposure| Ok(router.retract(exposure)?))
     }
@@ -245,7 +245,7 @@ impl<'a> Direct<'a> {
         };
         let peer = self.call.world(other)?;
         let mut state = self.turn.rank.lock();
-        let (router, family) = (&mut state.router, Family::Collectives);
+        let (router, family) = (&mut state.engine.router, Family::Collectives);
         let exposure = router.expose(peer, buffer, buffer.len(), exposed, family)?;
         let key = exposure.as_ref().map_or(RemoteKey::NONE, Exposure::key);
         self.exposed().extend(exposure);
@@ -261,7 +261,7 @@ impl<'a> Direct<'a> {
         to: &Buffer,
     ) -> Result<()> {
         let (peer, len) = (self.call.world(member)?, to.len());
-        let router = &mut self.turn.rank.lock().router;
+        let router = &mut self.turn.rank.lock().engine.router;
         let exposure = router.prepare(peer, to, len, Exposed::ToWrite)?;
         let (Some(from), Some(to)) = (from.part(at..at + len), exposure) else {
             return Err(refused(member, len));
@@ -280,7 +280,7 @@ impl<'a> Direct<'a> {
         from: &Buffer,
     ) -> Result<()> {
         let (peer, len) = (self.call.world(member)?, from.len());
-        let router = &mut self.turn.rank.lock().router;
+        let router = &mut self.turn.rank.lock().engine.router;
         let exposure = router.prepare(peer, from, len, Exposed::ToRead)?;
         let (Some(to), Some(from)) = (to.part(at..at + len), exposure) else {
             return Err(refused(member, len));

@@ -58,7 +58,7 @@ impl<'a> LaneTurn<'a> {
     ) -> Result<()> {
         poll_fn(|_| {
             let mut state = self.rank.lock();
-            match state.lanes.step(&self.lane, self.number, &mut step) {
+            match state.engine.lanes.step(&self.lane, self.number, &mut step) {
                 Ok(true) => Poll::Ready(Ok(())),
                 Ok(false) => Poll::Pending,
                 Err(error) => Poll::Ready(Err(error)),
@@ -94,6 +94,7 @@ impl Drop for LaneTurn<'_> {
     fn drop(&mut self) {
         self.rank
             .lock()
+            .engine
             .lanes
             .end(&self.lane, self.number, self.is_open.load(Relaxed));
     }

@@ -24,7 +24,7 @@ use crate::rank::Rank;
 impl Rank {
     /// The network by the numbers of this rank's devices.
     pub(crate) fn own_network(&self) -> Network {
-        let own = self.lock().router.report().network();
+        let own = self.lock().engine.router.report().network();
         let Some(paths) = own.device else {
             return Network::MEMORY;
         };
@@ -73,7 +73,7 @@ async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
     let network = agree(&call.on_stage(STAGES - 1)).await?;
     agreed.get_or_init(|| network);
     // Operations that wait for it are driven when the count changes.
-    call.rank.lock().messages.requests.completions += 1;
+    call.rank.lock().engine.messages.requests.completions += 1;
     Ok(())
 }
 
@@ -115,6 +115,6 @@ impl Rank {
         let request = self.spawn(Some(core.context), async move {
             settle(&Call::persistent(&rank, of.joint(), tag), true).await
         })?;
-        self.lock().messages.requests.detach(request)
+        self.lock().engine.messages.requests.detach(request)
     }
 }

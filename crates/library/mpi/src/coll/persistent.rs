@@ -51,7 +51,7 @@ impl Rank {
     /// Initializes a persistent collective operation: an inactive request.
     pub fn collective_init(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
         let mut state = self.lock();
-        let entry = state.comms.get_mut(comm)?;
+        let entry = state.objects.comms.get_mut(comm)?;
         match entry.core.is_inter() {
             true => work.check_between(&entry.core)?,
             false => work.check(&entry.core)?,
@@ -60,7 +60,7 @@ impl Rank {
         let begins = core.joint().network.begin();
         let tag = entry.persistent_tag();
         // A buffer is worth while if the operation would use it.
-        let shares_memory = state.router.shares_memory(core.members.iter());
+        let shares_memory = state.engine.router.shares_memory(core.members.iter());
         let uses_buffer = !core.is_inter() && planned(self, &core, &work, true).is_some();
         let trials = match uses_buffer && shares_memory {
             true => TRIALS,
@@ -79,7 +79,7 @@ impl Rank {
             self.agree_beside(&plan.core, tag)?;
             state = self.lock();
         }
-        state.init(Template::Collective(Arc::new(Collective {
+        state.engine.init(Template::Collective(Arc::new(Collective {
             rank: Arc::downgrade(self),
             plan,
         })))
@@ -98,7 +98,7 @@ impl PersistentCollective for Collective {
         let (plan, owner) = (self.plan.clone(), rank.clone());
         let lane = plan.lane.get().cloned();
         let lane = lane.map(|(lane, shared, algorithm)| {
-            let ticket = Ticket::take(&mut rank.lock().lanes, &lane);
+            let ticket = Ticket::take(&mut rank.lock().engine.lanes, &lane);
             (ticket, shared, algorithm == Algorithm::Direct)
         });
         rank.spawn(Some(plan.core.context), async move {
@@ -136,7 +136,7 @@ impl Plan {
             return Ok(());
         };
         self.trials.store(0, Relaxed);
-        let lane = call.rank.lock().lanes.add(buffer, agreed.direct);
+        let lane = call.rank.lock().engine.lanes.add(buffer, agreed.direct);
         let round = match algorithm {
             Algorithm::Shared => as_round(lane.clone(), &self.core, &shared, &self.work),
             _ => None,

@@ -116,7 +116,12 @@ impl<'a> Pieces<'a> {
         let part = match (whole.root, whole.ours()) {
             (Root::Gets(root), Some(ours)) if root as usize != me => {
                 let mut state = rank.lock();
-                Some(state.scratch.elements(each.min(all) / size, ours.ty())?)
+                Some(
+                    state
+                        .engine
+                        .scratch
+                        .elements(each.min(all) / size, ours.ty())?,
+                )
             }
             _ => None,
         };

@@ -22,7 +22,7 @@ impl Rank {
     ) -> Result<Vec<Vec<u8>>> {
         let (core, tag) = {
             let mut state = self.lock();
-            let entry = state.comms.get_mut(comm)?;
+            let entry = state.objects.comms.get_mut(comm)?;
             (entry.core.clone(), entry.collective_tag())
         };
         let call = Call::new(self, &core, tag);

@@ -169,7 +169,7 @@ impl<B: BufferPlace> BlockingCall<'_, B> {
     #[inline(always)]
     pub(super) fn repeat(&self, step: &mut impl Step) -> Result<()> {
         let ended = self.rank.wait_until(self.waiting, |state| {
-            let entry = state.comms.get_mut(self.comm)?;
+            let entry = state.objects.comms.get_mut(self.comm)?;
             let CommBuffer::Ready(buffer) = self.buffer.of(entry) else {
                 return Err(gone());
             };
@@ -186,7 +186,7 @@ impl<B: BufferPlace> BlockingCall<'_, B> {
     #[cold]
     fn abandon(&self) {
         let mut state = self.rank.lock();
-        if let Ok(entry) = state.comms.get_mut(self.comm)
+        if let Ok(entry) = state.objects.comms.get_mut(self.comm)
             && let CommBuffer::Ready(buffer) = self.buffer.of(entry)
         {
             buffer.abandon();

@@ -18,11 +18,12 @@ use crate::algorithms::contest::{Subject, Turn, WAYS, Way};
 use crate::algorithms::{self, Algorithm};
 use crate::comm::Comm;
 use crate::lanes::Lane;
-use crate::rank::{Rank, State};
+use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
+use crate::state::State;
 
-/// The engine that runs a call.
-enum Engine {
+/// What runs a call.
+enum RunBy {
     /// A round of the communicator's collective buffer.
     Round(SharedFacts),
     /// Turns in a lane, by names of memory if `direct`, otherwise by vectors.
@@ -48,7 +49,7 @@ impl Rank {
     pub fn collective(&self, operation: &'static str, work: &Work, comm: u32) -> Result<()> {
         let waiting = Waiting::in_call(operation);
         let mut state = self.lock();
-        let Some(entry) = state.comms.with_one_group(comm) else {
+        let Some(entry) = state.objects.comms.with_one_group(comm) else {
             return self.collective_between(state, &waiting, work, comm);
         };
         work.check(&entry.core)?;
@@ -93,51 +94,51 @@ impl Rank {
     #[inline(never)]
     fn run_by(
         &self,
-        engine: Engine,
+        by: RunBy,
         mut state: Guard<'_, State>,
         waiting: &Waiting<'_>,
         work: &Work,
         comm: u32,
     ) -> Result<()> {
-        let entry = state.comms.get_mut(comm)?;
-        match engine {
-            Engine::Round(facts) => {
+        let entry = state.objects.comms.get_mut(comm)?;
+        match by {
+            RunBy::Round(facts) => {
                 let place = (entry.core.rank, entry.core.size());
                 drop(state);
                 return self.run_round(waiting, work, comm, facts, place);
             }
-            Engine::Lane {
+            RunBy::Lane {
                 lane,
                 facts,
                 direct,
             } => {
                 let core = entry.core.clone();
-                let ticket = Ticket::take(&mut state.lanes, &lane);
+                let ticket = Ticket::take(&mut state.engine.lanes, &lane);
                 drop(state);
                 let call = Call::new(self, &core, 0);
                 let among = Some(core.context);
                 let turn = by_lane(&call, ticket, &facts, direct, work);
                 return self.block_on(waiting, among, turn);
             }
-            Engine::Agreement => {
+            RunBy::Agreement => {
                 let (core, tag) = (entry.core.clone(), entry.collective_tag());
                 drop(state);
                 let call = Call::new(self, &core, tag);
                 self.agree_on_buffer(waiting, &call, comm)?;
                 return self.collective(waiting.operation, work, comm);
             }
-            Engine::Comparison(subject, times) => {
+            RunBy::Comparison(subject, times) => {
                 let (core, tag) = (entry.core.clone(), entry.collective_tag());
                 drop(state);
                 let call = Call::new(self, &core, tag);
                 self.compare_ways(waiting, &call, comm, (subject, times))?;
                 return self.collective(waiting.operation, work, comm);
             }
-            Engine::Timed(subject, way) => {
+            RunBy::Timed(subject, way) => {
                 drop(state);
                 return self.run_timed(waiting, work, comm, (subject, way));
             }
-            Engine::Messages => {}
+            RunBy::Messages => {}
         }
         let (core, tag) = (entry.core.clone(), entry.collective_tag());
         let begins = core.network.begin();
@@ -161,12 +162,12 @@ impl Rank {
         work: &Work,
         facts: Option<SharedFacts>,
         blocking: bool,
-    ) -> Engine {
+    ) -> RunBy {
         let Some(facts) = facts else {
-            return Engine::Messages;
+            return RunBy::Messages;
         };
         if !blocking && comm.lane.is_none() {
-            return Engine::Messages;
+            return RunBy::Messages;
         }
         if self
             .algorithms
@@ -176,8 +177,8 @@ impl Rank {
         }
         let first = Way::of(self.shared_algorithm(comm, &facts, work));
         match turn(comm, &facts, first, blocking) {
-            Some((subject, Turn::Compare(times))) => Engine::Comparison(subject, times),
-            Some((subject, Turn::Take { way, timed: true })) => Engine::Timed(subject, way),
+            Some((subject, Turn::Compare(times))) => RunBy::Comparison(subject, times),
+            Some((subject, Turn::Take { way, timed: true })) => RunBy::Timed(subject, way),
             Some((_, Turn::Take { way, .. })) => engine_of(way, comm, facts, blocking),
             None => engine_of(first, comm, facts, blocking),
         }
@@ -195,7 +196,7 @@ impl Rank {
         let among = Some(call.core.context);
         let sums = self.block_on(waiting, among, combined(call, times, Op::Sum))?;
         let mut state = self.lock();
-        if let Some(contests) = &mut state.comms.get_mut(comm)?.contests {
+        if let Some(contests) = &mut state.objects.comms.get_mut(comm)?.contests {
             contests.compared(subject, sums);
         }
         Ok(())
@@ -212,16 +213,16 @@ impl Rank {
     ) -> Result<()> {
         let begun = Instant::now();
         let mut state = self.lock();
-        let entry = state.comms.get_mut(comm)?;
+        let entry = state.objects.comms.get_mut(comm)?;
         let facts = work.shared(entry.core.rank, entry.core.size());
         let engine = match facts {
             Some(facts) => engine_of(way, entry, facts, true),
-            None => Engine::Messages,
+            None => RunBy::Messages,
         };
         self.run_by(engine, state, waiting, work, comm)?;
         let time = begun.elapsed().as_nanos() as u64;
         let mut state = self.lock();
-        if let Some(contests) = &mut state.comms.get_mut(comm)?.contests {
+        if let Some(contests) = &mut state.objects.comms.get_mut(comm)?.contests {
             contests.record(subject, way, time);
         }
         Ok(())
@@ -248,7 +249,7 @@ impl Rank {
     /// Starts a collective operation; the request completes when this rank's part is done.
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
         let mut state = self.lock();
-        let Some(entry) = state.comms.with_one_group(comm) else {
+        let Some(entry) = state.objects.comms.with_one_group(comm) else {
             drop(state);
             return self.start_collective_between(work, comm);
         };
@@ -256,7 +257,7 @@ impl Rank {
         let core = entry.core.clone();
         let facts = work.shared(core.rank, core.size());
         let rank = self.clone();
-        if let Engine::Lane {
+        if let RunBy::Lane {
             lane,
             facts,
             direct,
@@ -268,9 +269,9 @@ impl Rank {
                 false => rounds::as_round(lane.clone(), &core, &facts, &work),
             };
             if let Some(round) = round {
-                return state.start_round(round);
+                return state.engine.start_round(round);
             }
-            let ticket = Ticket::take(&mut state.lanes, &lane);
+            let ticket = Ticket::take(&mut state.engine.lanes, &lane);
             drop(state);
             return self.spawn(Some(core.context), async move {
                 let call = Call::new(&rank, &core, 0);
@@ -289,21 +290,21 @@ impl Rank {
 
 /// The engine for a way.
 #[inline(always)]
-fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> Engine {
+fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> RunBy {
     let direct = match way {
-        Way::Buffer if blocking && comm.buffer.is_ready() => return Engine::Round(facts),
+        Way::Buffer if blocking && comm.buffer.is_ready() => return RunBy::Round(facts),
         Way::Buffer => false,
         Way::Direct => true,
-        Way::Messages => return Engine::Messages,
+        Way::Messages => return RunBy::Messages,
     };
     match &comm.lane {
-        Some(lane) => Engine::Lane {
+        Some(lane) => RunBy::Lane {
             lane: lane.clone(),
             facts,
             direct,
         },
-        None if comm.buffer.is_due() => Engine::Agreement,
-        None => Engine::Messages,
+        None if comm.buffer.is_due() => RunBy::Agreement,
+        None => RunBy::Messages,
     }
 }
 

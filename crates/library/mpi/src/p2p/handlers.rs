@@ -21,7 +21,7 @@ type Handled = std::result::Result<(), &'static str>;
 impl Messages {
     /// Handles a packet.
     #[inline(always)]
-    pub fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) -> More {
+    pub(crate) fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) -> More {
         let receive = match Envelope::is_whole(head) {
             true => self.posted.take(&Envelope::key(head)),
             false => None,

@@ -14,7 +14,7 @@ use crate::request::{Operation, RequestId};
 
 impl Messages {
     /// Sends a copy of `bytes`. The request completes when the transport has accepted all of it.
-    pub fn send_owned(
+    pub(crate) fn send_owned(
         &mut self,
         router: &mut Router,
         peer: usize,
@@ -43,7 +43,7 @@ impl Messages {
     }
 
     /// Takes the next piece that has arrived.
-    pub fn take_owned(&mut self, key: &Key) -> Option<Box<[u8]>> {
+    pub(crate) fn take_owned(&mut self, key: &Key) -> Option<Box<[u8]>> {
         let (_, message) = self.unexpected.take(key)?;
         let Body::Here { bytes, .. } = message.body else {
             return None;

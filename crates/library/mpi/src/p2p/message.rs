@@ -7,7 +7,7 @@ use crate::packet::Offer;
 use crate::{Class, Status};
 
 /// A message that no receive has matched yet.
-pub struct Message {
+pub(crate) struct Message {
     /// World rank of the sender.
     pub peer: usize,
     /// The message, or its announcement.
@@ -15,7 +15,7 @@ pub struct Message {
 }
 
 /// The state of a message without a receive.
-pub enum Body {
+pub(crate) enum Body {
     /// The message has arrived.
     Here {
         /// The message.
@@ -29,15 +29,23 @@ pub enum Body {
 
 /// A message that its sender has announced.
 #[derive(Clone, Copy)]
-pub struct Announcement {
+pub(crate) struct Announcement {
     /// The sender's request.
     pub(crate) request: u32,
     pub(crate) offer: Offer,
 }
 
 impl Body {
+    /// Number of its bytes that this rank keeps.
+    pub(crate) fn kept(&self) -> usize {
+        match self {
+            Body::Here { bytes, .. } => bytes.len(),
+            Body::Offered(_) => 0,
+        }
+    }
+
     /// Length of the message in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Body::Here { bytes, .. } => bytes.len(),
             Body::Offered(announcement) => announcement.offer.len as usize,
@@ -97,7 +105,7 @@ impl std::ops::Deref for Bytes {
 }
 
 /// A message that a matched probe has claimed.
-pub struct Found {
+pub(crate) struct Found {
     /// The envelope of the message.
     pub key: Key,
     /// The message.

@@ -50,8 +50,8 @@ use deferred::Deferred;
 use fetches::Fetches;
 use given_costs::GivenCosts;
 use learned_costs::{Class, LearnedCosts};
-pub use message::Body;
-pub use message::Found;
+pub(crate) use message::Body;
+pub(crate) use message::Found;
 pub(crate) use message::{Bytes, Message, Taken, received};
 use message_source::MessageSource;
 use protocol::{Case, Choice, CopyCostSource, Limits, Protocol, rendezvous};
@@ -66,7 +66,7 @@ use crate::request::{RequestId, Requests, Send};
 use crate::{Result, Status};
 
 /// All messages of this rank, whatever their communicator.
-pub struct Messages {
+pub(crate) struct Messages {
     /// The requests of this rank.
     pub requests: Requests,
     posted: Posted,
@@ -136,7 +136,7 @@ fn token_of(id: RequestId) -> Token {
 
 impl Messages {
     /// The messages of a rank with peers 0 to `ranks` - 1.
-    pub fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
+    pub(crate) fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
         let several = has_rails(router, 0..ranks);
         let tries_short = limits.announces && (limits.announces_all || several);
         let whole = |peer| limits.whole(&router.capabilities(peer));
@@ -181,28 +181,28 @@ impl Messages {
     }
 
     /// Counts the times without a path to a peer, if the rank has a profile.
-    pub fn count_outages(&self, count: u64, nanos: u64) {
+    pub(crate) fn count_outages(&self, count: u64, nanos: u64) {
         if let Some(profile) = &self.profile {
             profile.outages(count, nanos);
         }
     }
 
     /// Counts the connections of strangers to a rail, if the rank has a profile.
-    pub fn count_strangers(&self, rail: usize, count: u64) {
+    pub(crate) fn count_strangers(&self, rail: usize, count: u64) {
         if let Some(profile) = &self.profile {
             profile.strangers(rail, count);
         }
     }
 
     /// Counts bytes of files that took no virtual time, if the rank has a profile.
-    pub fn count_free_files(&self, read: u64, written: u64) {
+    pub(crate) fn count_free_files(&self, read: u64, written: u64) {
         if let Some(profile) = &self.profile {
             profile.free_files(read, written);
         }
     }
 
     /// Counts messages in `profile` from now on.
-    pub fn count_in(&mut self, profile: Arc<RankProfile>) {
+    pub(crate) fn count_in(&mut self, profile: Arc<RankProfile>) {
         self.profile = Some(profile);
         self.send_queue.hide_one_puts();
     }
@@ -214,7 +214,7 @@ impl Messages {
 
     /// True if this rank can move something without a packet from a peer.
     #[inline(always)]
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         self.send_queue.is_waiting() || !self.fetches.is_empty() || !self.deferred.is_empty()
     }
 
@@ -224,7 +224,7 @@ impl Messages {
     /// # Errors
     /// A transport failed, or a peer broke the protocol.
     #[inline(always)]
-    pub fn round(&mut self, router: &mut Router) -> Result<bool> {
+    pub(crate) fn round(&mut self, router: &mut Router) -> Result<bool> {
         let arrived = self.take_arrivals(router)?;
         if arrived == 0 && !self.has_work() {
             return Ok(false);
@@ -261,7 +261,7 @@ impl Messages {
     /// # Errors
     /// A transport failed.
     #[inline]
-    pub fn flush(&mut self, router: &mut Router) -> Result<()> {
+    pub(crate) fn flush(&mut self, router: &mut Router) -> Result<()> {
         match self.send_queued(router)? {
             true => Ok(router.uncork()?),
             false => Ok(()),
@@ -322,7 +322,7 @@ impl Messages {
     }
 
     /// The messages that no receive has matched.
-    pub fn unexpected(&self) -> impl Iterator<Item = (&crate::matching::Key, &Message)> {
+    pub(crate) fn unexpected(&self) -> impl Iterator<Item = (&crate::matching::Key, &Message)> {
         self.unexpected.iter()
     }
 

@@ -4,6 +4,7 @@ use channel::Router;
 
 use super::message::status_of;
 use super::{Found, Messages};
+use crate::comm::bare;
 use crate::matching::Key;
 use crate::request::{Operation, RequestId};
 use crate::{Result, Status};
@@ -53,5 +54,17 @@ impl Messages {
             Operation::Collective { .. } | Operation::Access { .. } | Operation::Generalized => {}
         }
         Ok(())
+    }
+
+    /// Messages of the communicator with this context are in flight.
+    pub(crate) fn communicate(&self, context: u64) -> bool {
+        self.requests.iter().any(|(_, request)| {
+            let of = match &request.operation {
+                Operation::Send(send) => send.envelope.key.context,
+                Operation::Receive(receive) => receive.key.context,
+                _ => return false,
+            };
+            request.is_open() && bare(of) == context
+        })
     }
 }

@@ -74,7 +74,7 @@ impl Protocol {
 
 /// Source of the costs of copies by processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyCostSource {
+pub(crate) enum CopyCostSource {
     /// The estimates of the transports.
     Estimated,
     /// Times of messages, which receivers learn.
@@ -85,7 +85,7 @@ pub enum CopyCostSource {
 
 /// The settings that bound protocols.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The user's longest message that is sent eagerly, in bytes. `None`: as each peer's transport
     /// says.
     pub eager: Option<usize>,
@@ -114,17 +114,17 @@ pub struct Limits {
 
 impl Limits {
     /// Blocking sends move in another way than nonblocking ones.
-    pub fn tells_blocking(&self) -> bool {
+    pub(crate) fn tells_blocking(&self) -> bool {
         self.blocking_pieces != self.pieces
     }
 
     /// Longest message that is sent eagerly to `peer`, in bytes.
-    pub fn eager_to(&self, peer: &Capabilities) -> usize {
+    pub(crate) fn eager_to(&self, peer: &Capabilities) -> usize {
         self.eager.unwrap_or(peer.cost.eager as usize)
     }
 
     /// Longest message that is sent eagerly to `peer` in one packet, in bytes.
-    pub fn whole(&self, peer: &Capabilities) -> usize {
+    pub(crate) fn whole(&self, peer: &Capabilities) -> usize {
         self.eager_to(peer).min(peer.piece)
     }
 }

@@ -46,7 +46,7 @@ impl Messages {
 
     /// True if some receives may have to be announced.
     #[inline(always)]
-    pub fn announces(&self) -> bool {
+    pub(crate) fn announces(&self) -> bool {
         self.announcer.is_active()
     }
 

@@ -27,7 +27,7 @@ impl Messages {
 
     /// Starts a receive: it takes the earliest unexpected message that matches, or is posted.
     #[inline(always)]
-    pub fn receive(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
+    pub(crate) fn receive(&mut self, buffer: Buffer, key: Key) -> Result<RequestId> {
         let id = self.add_receive(buffer, key)?;
         if !self.unexpected.is_some() || !self.receive_unexpected(id, key) {
             self.posted.post(key, id.0);
@@ -48,7 +48,7 @@ impl Messages {
     }
 
     /// Receives a message that a matched probe has claimed (MPI 5.0 §3.8.2).
-    pub fn receive_message(&mut self, buffer: Buffer, found: Found) -> Result<RequestId> {
+    pub(crate) fn receive_message(&mut self, buffer: Buffer, found: Found) -> Result<RequestId> {
         let id = self.add_receive(buffer, found.key)?;
         self.meet_unexpected(id, found.key, found.message);
         Ok(id)

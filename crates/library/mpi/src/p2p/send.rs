@@ -19,7 +19,7 @@ const NOT_SHORT: usize = 512;
 impl Messages {
     /// Starts a send. The result is `requests.done()` if the send is complete at once.
     #[inline(always)]
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         router: &mut Router,
         mode: Mode,

@@ -24,7 +24,7 @@ fn key(rank: &Arc<Rank>, log: &Log, kind: ObjectKind, name: &'static str) -> u32
     let (copier, deleter) = (rank.clone(), rank.clone());
     let copied = Copied::By(Arc::new(move |_, _, value| {
         // The rank is not locked: a user's function may call anything.
-        assert!(copier.lock().comms.get(WORLD).is_ok());
+        assert!(copier.objects().comms().get(WORLD).is_ok());
         copies.lock().unwrap().push(format!("copy {name} {value}"));
         if value == 13 {
             Err(refused(value))
@@ -33,7 +33,7 @@ fn key(rank: &Arc<Rank>, log: &Log, kind: ObjectKind, name: &'static str) -> u32
         }
     }));
     let delete: mpi::attributes::DeleteFunction = Arc::new(move |_, _, value| {
-        assert!(deleter.lock().comms.get(WORLD).is_ok());
+        assert!(deleter.objects().comms().get(WORLD).is_ok());
         deletes
             .lock()
             .unwrap()
@@ -44,8 +44,8 @@ fn key(rank: &Arc<Rank>, log: &Log, kind: ObjectKind, name: &'static str) -> u32
             Ok(())
         }
     });
-    rank.lock()
-        .keyvals
+    rank.objects()
+        .keyvals_mut()
         .create(Keyval {
             kind,
             copied,
@@ -55,8 +55,8 @@ fn key(rank: &Arc<Rank>, log: &Log, kind: ObjectKind, name: &'static str) -> u32
 }
 
 fn plain(rank: &Rank, copied: Copied) -> u32 {
-    rank.lock()
-        .keyvals
+    rank.objects()
+        .keyvals_mut()
         .create(Keyval {
             kind: ObjectKind::Comm,
             copied,
@@ -80,7 +80,7 @@ fn attributes_are_copied_and_deleted_with_their_communicator() {
         }
         let comm = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         assert_eq!(heard(&log), ["copy a 1", "copy b 2"]);
-        let on = |comm, key| rank.lock().attribute(Holder::Comm(comm), key).unwrap();
+        let on = |comm, key| rank.objects().attribute(Holder::Comm(comm), key).unwrap();
         assert_eq!(
             [a, b, same, never].map(|key| on(comm, key)),
             [Some(2), Some(3), Some(3), None]
@@ -112,23 +112,23 @@ fn errors_of_users_functions_come_back() {
         // One rank refuses: both get its error, and what was copied is deleted again.
         rank.set_attribute(holder, b, if rank.rank() == 0 { 13 } else { 5 })
             .unwrap();
-        let comms = rank.lock().comms.iter().count();
+        let comms = rank.objects().comms().iter().count();
         let dup = rank.comm_dup("MPI_Comm_dup", old, &[]);
         if rank.rank() == 0 {
             assert_eq!(dup.unwrap_err().class, Class(20_013));
             assert_eq!(heard(&log), ["copy a 1", "copy b 13", "delete a 2"]);
-            assert_eq!(rank.lock().comms.iter().count(), comms);
+            assert_eq!(rank.objects().comms().iter().count(), comms);
             assert_eq!(rank.comm_idup(old, &[]).unwrap_err().class, Class(20_013));
         } else {
             assert_eq!(dup.unwrap_err().class, Class(20_013));
             let changes = ["copy a 1", "copy b 5", "delete b 6", "delete a 2"];
             assert_eq!(heard(&log), changes);
-            assert_eq!(rank.lock().comms.iter().count(), comms);
+            assert_eq!(rank.objects().comms().iter().count(), comms);
             let (_, request) = rank.comm_idup(old, &[]).unwrap();
             let status = rank.wait("MPI_Wait", request).unwrap();
-            let result = status.into_result(&mut rank.lock());
+            let result = rank.result_of(status);
             assert_eq!(result.unwrap_err().class, Class(20_013));
-            assert_eq!(rank.lock().comms.iter().count(), comms);
+            assert_eq!(rank.objects().comms().iter().count(), comms);
         }
         // Rank 0 tells the other within its next calls.
         rank.collective("MPI_Barrier", &Work::Barrier, WORLD)
@@ -147,8 +147,8 @@ fn errors_of_users_functions_come_back() {
             Class(20_014)
         );
         assert_eq!(rank.comm_free(old).unwrap_err().class, Class(20_014));
-        assert_eq!(rank.lock().attribute(holder, b).unwrap(), Some(14));
-        assert_eq!(rank.lock().attribute(holder, a).unwrap(), Some(1));
+        assert_eq!(rank.objects().attribute(holder, b).unwrap(), Some(14));
+        assert_eq!(rank.objects().attribute(holder, a).unwrap(), Some(1));
     });
 }
 
@@ -159,16 +159,19 @@ fn a_freed_key_lives_on_in_its_attributes() {
         let a = key(rank, &log, ObjectKind::Comm, "a");
         let world = Holder::Comm(WORLD);
         rank.set_attribute(world, a, 1).unwrap();
-        rank.lock().keyvals.free(ObjectKind::Comm, a).unwrap();
+        rank.objects()
+            .keyvals_mut()
+            .free(ObjectKind::Comm, a)
+            .unwrap();
         assert_eq!(
-            rank.lock()
-                .keyvals
+            rank.objects()
+                .keyvals_mut()
                 .free(ObjectKind::Comm, a)
                 .unwrap_err()
                 .class,
             Class::KEYVAL
         );
-        assert_eq!(rank.lock().attribute(world, a).unwrap(), Some(1));
+        assert_eq!(rank.objects().attribute(world, a).unwrap(), Some(1));
         let comm = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
         rank.delete_attribute(world, a).unwrap();
         rank.comm_free(comm).unwrap();
@@ -178,7 +181,7 @@ fn a_freed_key_lives_on_in_its_attributes() {
             Class::KEYVAL
         );
         assert_eq!(
-            rank.lock().attribute(world, a).unwrap_err().class,
+            rank.objects().attribute(world, a).unwrap_err().class,
             Class::KEYVAL
         );
     });
@@ -203,8 +206,8 @@ fn wrong_keys_are_refused() {
             );
         }
         assert_eq!(
-            rank.lock()
-                .keyvals
+            rank.objects()
+                .keyvals_mut()
                 .free(ObjectKind::Comm, ty)
                 .unwrap_err()
                 .class,
@@ -231,7 +234,7 @@ fn users_functions_may_change_what_they_are_called_for() {
         let busy = rank.clone();
         let delete: mpi::attributes::DeleteFunction = Arc::new(move |comm, key, _| {
             let holder = Holder::Comm(comm);
-            assert_eq!(busy.lock().attribute(holder, key).unwrap(), None);
+            assert_eq!(busy.objects().attribute(holder, key).unwrap(), None);
             busy.delete_attribute(holder, other)?;
             busy.set_attribute(holder, other, 5)
         });
@@ -240,11 +243,14 @@ fn users_functions_may_change_what_they_are_called_for() {
             copied: Copied::Never,
             delete: Some(delete),
         };
-        let key = rank.lock().keyvals.create(keyval).unwrap();
+        let key = rank.objects().keyvals_mut().create(keyval).unwrap();
         rank.set_attribute(Holder::Comm(comm), other, 1).unwrap();
         rank.set_attribute(Holder::Comm(comm), key, 2).unwrap();
         rank.comm_free(comm).unwrap();
-        rank.lock().keyvals.free(ObjectKind::Comm, other).unwrap();
+        rank.objects()
+            .keyvals_mut()
+            .free(ObjectKind::Comm, other)
+            .unwrap();
         assert_eq!(
             rank.set_attribute(Holder::Comm(WORLD), other, 1)
                 .unwrap_err()
@@ -262,30 +268,38 @@ fn datatypes_have_names_and_attributes() {
         let int = Predefined::INT.handle() as u32;
         let pair = {
             let mut state = rank.lock();
-            let pair = Type::contiguous(2, &state.types.get(int).unwrap()).unwrap();
-            let pair = state.types.add(pair).unwrap();
+            let pair = Type::contiguous(2, &state.objects().types().get(int).unwrap()).unwrap();
+            let pair = state.objects_mut().types_mut().add(pair).unwrap();
             assert_eq!(
-                state.types.committed(pair).err().unwrap().class,
+                state.objects().types().committed(pair).err().unwrap().class,
                 Class::TYPE
             );
-            state.types.commit(pair).unwrap();
-            assert_eq!(state.types.committed(pair).unwrap().size(), 8);
-            assert_eq!(state.types.name(int).unwrap(), "MPI_INT");
-            assert_eq!(state.types.name(pair).unwrap(), "");
-            state.types.set_name(pair, "pair").unwrap();
-            state.types.set_name(int, "whole number").unwrap();
-            assert_eq!(state.types.name(int).unwrap(), "whole number");
+            state.objects_mut().types_mut().commit(pair).unwrap();
+            assert_eq!(state.objects().types().committed(pair).unwrap().size(), 8);
+            assert_eq!(state.objects().types().name(int).unwrap(), "MPI_INT");
+            assert_eq!(state.objects().types().name(pair).unwrap(), "");
+            state
+                .objects_mut()
+                .types_mut()
+                .set_name(pair, "pair")
+                .unwrap();
+            state
+                .objects_mut()
+                .types_mut()
+                .set_name(int, "whole number")
+                .unwrap();
+            assert_eq!(state.objects().types().name(int).unwrap(), "whole number");
             pair
         };
         rank.set_attribute(Holder::Datatype(pair), a, 1).unwrap();
         rank.set_attribute(Holder::Datatype(int), a, 4).unwrap();
         let copy = rank.type_dup(pair).unwrap();
         assert_eq!(
-            rank.lock().attribute(Holder::Datatype(copy), a).unwrap(),
+            rank.objects().attribute(Holder::Datatype(copy), a).unwrap(),
             Some(2)
         );
-        assert_eq!(rank.lock().types.name(copy).unwrap(), "");
-        assert!(rank.lock().types.committed(copy).is_ok());
+        assert_eq!(rank.objects().types().name(copy).unwrap(), "");
+        assert!(rank.objects().types().committed(copy).is_ok());
         let named = rank.type_dup(int).unwrap();
         rank.type_free(copy).unwrap();
         rank.type_free(named).unwrap();
@@ -298,12 +312,21 @@ fn datatypes_have_names_and_attributes() {
         }
         let state = rank.lock();
         for wrong in [copy, mpi::types::NULL, 0x204, 0x101, u32::MAX] {
-            assert_eq!(state.types.get(wrong).err().unwrap().class, Class::TYPE);
+            assert_eq!(
+                state.objects().types().get(wrong).err().unwrap().class,
+                Class::TYPE
+            );
         }
         let unsupported = Predefined::REAL2.handle() as u32;
-        assert!(state.types.get(unsupported).is_ok());
+        assert!(state.objects().types().get(unsupported).is_ok());
         assert_eq!(
-            state.types.committed(unsupported).err().unwrap().class,
+            state
+                .objects()
+                .types()
+                .committed(unsupported)
+                .err()
+                .unwrap()
+                .class,
             Class::TYPE
         );
     });
@@ -317,25 +340,29 @@ fn error_handlers_stay_while_they_are_used() {
         let written = log.clone();
         let locked = rank.clone();
         let function: errhandler::Function = Arc::new(move |comm, code| {
-            assert!(locked.lock().comms.get(comm).is_ok());
+            assert!(locked.objects().comms().get(comm).is_ok());
             written.lock().unwrap().push(format!("{code}"));
             *code += 1;
         });
         assert_eq!(rank.raise(WORLD, 5), ErrorAction::Fatal);
         let handler = rank
-            .lock()
-            .errhandlers
+            .objects()
+            .errhandlers_mut()
             .create(ObjectKind::Comm, function.clone())
             .unwrap();
         let parent = rank.comm_dup("MPI_Comm_dup", WORLD, &[]).unwrap();
-        rank.lock().set_errhandler(parent, handler).unwrap();
-        rank.lock().errhandlers.free(handler).unwrap();
+        rank.objects().set_errhandler(parent, handler).unwrap();
+        rank.objects().errhandlers_mut().free(handler).unwrap();
         assert_eq!(
-            rank.lock().errhandlers.free(handler).unwrap_err().class,
+            rank.objects()
+                .errhandlers_mut()
+                .free(handler)
+                .unwrap_err()
+                .class,
             Class::ERRHANDLER
         );
         assert_eq!(
-            rank.lock()
+            rank.objects()
                 .set_errhandler(WORLD, handler)
                 .unwrap_err()
                 .class,
@@ -346,48 +373,48 @@ fn error_handlers_stay_while_they_are_used() {
         let child = rank.comm_split("MPI_Comm_split", parent, 0, 0).unwrap();
         rank.comm_free(parent).unwrap();
         assert_eq!(rank.raise(child, 5), ErrorAction::Return(6));
-        assert_eq!(rank.lock().errhandler(child).unwrap(), handler);
-        rank.lock()
+        assert_eq!(rank.objects().errhandler(child).unwrap(), handler);
+        rank.objects()
             .set_errhandler(child, errhandler::RETURN)
             .unwrap();
         assert_eq!(rank.raise(child, 5), ErrorAction::Return(5));
-        rank.lock().set_errhandler(child, handler).unwrap();
-        rank.lock().errhandlers.free(handler).unwrap();
+        rank.objects().set_errhandler(child, handler).unwrap();
+        rank.objects().errhandlers_mut().free(handler).unwrap();
         rank.comm_free(child).unwrap();
         assert_eq!(
-            rank.lock()
+            rank.objects()
                 .set_errhandler(WORLD, handler)
                 .unwrap_err()
                 .class,
             Class::ERRHANDLER
         );
 
-        rank.lock()
+        rank.objects()
             .set_errhandler(WORLD, errhandler::ABORT)
             .unwrap();
-        rank.lock()
+        rank.objects()
             .set_errhandler(mpi::comm::SELF, errhandler::RETURN)
             .unwrap();
         assert_eq!(rank.raise(WORLD, 7), ErrorAction::Abort);
         assert_eq!(rank.raise(child, 7), ErrorAction::Return(7));
         let of_windows = rank
-            .lock()
-            .errhandlers
+            .objects()
+            .errhandlers_mut()
             .create(ObjectKind::Op, function.clone())
             .unwrap();
         assert_eq!(
-            rank.lock()
+            rank.objects()
                 .set_errhandler(WORLD, of_windows)
                 .unwrap_err()
                 .class,
             Class::ERRHANDLER
         );
         for predefined in [errhandler::FATAL, errhandler::RETURN] {
-            rank.lock().errhandlers.free(predefined).unwrap();
+            rank.objects().errhandlers_mut().free(predefined).unwrap();
         }
         assert_eq!(
-            rank.lock()
-                .errhandlers
+            rank.objects()
+                .errhandlers_mut()
                 .free(errhandler::NULL)
                 .unwrap_err()
                 .class,

@@ -42,7 +42,7 @@ pub(super) fn perform_on(comm: u32, rank: &Arc<Rank>, work: Work, form: Form) {
     let status = rank.wait("MPI_Wait", request).unwrap();
     assert_eq!(status.error, Class::SUCCESS);
     if form == Form::Persistent {
-        rank.lock().messages.requests.detach(request).unwrap();
+        rank.lock().requests_mut().detach(request).unwrap();
     }
 }
 

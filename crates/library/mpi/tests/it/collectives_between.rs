@@ -131,7 +131,7 @@ fn in_every_form(rank: &Arc<Rank>, groups: &Groups, seed: u64, turns: usize) {
                     rank.start(request).unwrap();
                     finish(rank, request, &prepared);
                 }
-                rank.lock().messages.requests.detach(request).unwrap();
+                rank.lock().requests_mut().detach(request).unwrap();
             }
         }
     }

@@ -121,7 +121,7 @@ fn program(rank: &Arc<Rank>, seed: u64) {
     }
     let (me, size) = {
         let state = rank.lock();
-        let core = &state.comms.get(comm).unwrap().core;
+        let core = &state.objects().comms().get(comm).unwrap().core;
         (core.rank, core.size())
     };
     let group = Group {

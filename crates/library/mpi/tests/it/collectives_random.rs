@@ -106,7 +106,7 @@ fn perform(rank: &Arc<Rank>, group: &Group, prepared: &Prepared, form: Form) {
                 rank.start(request).unwrap();
                 finish(rank, request, prepared);
             }
-            rank.lock().messages.requests.detach(request).unwrap();
+            rank.lock().requests_mut().detach(request).unwrap();
         }
     }
     prepared.check();

@@ -31,7 +31,7 @@ fn perform(rank: &Arc<Rank>, work: Work, blocking: bool) -> Result<()> {
     let status = rank.wait("MPI_Wait", request)?;
     match status.error {
         Class::SUCCESS => Ok(()),
-        _ => Err(status.into_result(&mut rank.lock()).unwrap_err()),
+        _ => Err(rank.result_of(status).unwrap_err()),
     }
 }
 

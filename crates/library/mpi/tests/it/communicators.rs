@@ -21,18 +21,18 @@ const SETTINGS: [&[(&str, &str)]; 3] = [
 ];
 
 fn size(rank: &Rank, comm: u32) -> usize {
-    rank.lock().comms.get(comm).unwrap().core.size()
+    rank.objects().comms().get(comm).unwrap().core.size()
 }
 
 fn place(rank: &Rank, comm: u32) -> usize {
-    rank.lock().comms.get(comm).unwrap().core.rank
+    rank.objects().comms().get(comm).unwrap().core.rank
 }
 
 /// Every member receives from its left neighbour a message that only this one can have sent on this
 /// communicator.
 fn talk(rank: &Rank, comm: u32) {
     let (size, me) = (size(rank, comm) as i32, place(rank, comm) as i32);
-    let context = rank.lock().comms.get(comm).unwrap().core.context;
+    let context = rank.objects().comms().get(comm).unwrap().core.context;
     let said = [context, me as u64].map(u64::to_ne_bytes).concat();
     let mut heard = vec![0; 16];
     let left = (me + size - 1) % size;
@@ -55,8 +55,8 @@ fn talk(rank: &Rank, comm: u32) {
 }
 
 fn world_ranks(rank: &Rank, comm: u32) -> Vec<usize> {
-    rank.lock()
-        .comms
+    rank.objects()
+        .comms()
         .get(comm)
         .unwrap()
         .core
@@ -88,8 +88,11 @@ fn duplicates_are_congruent_and_apart() {
                 for &comm in &comms {
                     talk(rank, comm);
                     let mut state = rank.lock();
-                    assert_eq!(state.comms.compare(comm, comm).unwrap(), Comparison::Ident);
-                    let with_world = state.comms.compare(WORLD, comm).unwrap();
+                    assert_eq!(
+                        state.objects().comms().compare(comm, comm).unwrap(),
+                        Comparison::Ident
+                    );
+                    let with_world = state.objects().comms().compare(WORLD, comm).unwrap();
                     assert_eq!(
                         with_world,
                         if comm == WORLD {
@@ -98,7 +101,16 @@ fn duplicates_are_congruent_and_apart() {
                             Comparison::Congruent
                         }
                     );
-                    assert_eq!(state.comms.get_mut(comm).unwrap().core.rank, rank.rank());
+                    assert_eq!(
+                        state
+                            .objects_mut()
+                            .comms_mut()
+                            .get_mut(comm)
+                            .unwrap()
+                            .core
+                            .rank,
+                        rank.rank()
+                    );
                 }
                 for comm in comms.drain(1..) {
                     rank.comm_free(comm).unwrap();
@@ -132,22 +144,22 @@ fn a_split_goes_by_colour_and_key() {
                 talk(rank, alone);
                 let state = rank.lock();
                 assert_eq!(
-                    state.comms.compare(alone, SELF).unwrap(),
+                    state.objects().comms().compare(alone, SELF).unwrap(),
                     Comparison::Congruent
                 );
                 assert_eq!(
-                    state.comms.compare(alone, part).unwrap(),
+                    state.objects().comms().compare(alone, part).unwrap(),
                     Comparison::Unequal
                 );
                 assert_eq!(
-                    state.comms.compare(WORLD, part).unwrap(),
+                    state.objects().comms().compare(WORLD, part).unwrap(),
                     Comparison::Unequal
                 );
             }
             let turned = rank.comm_split("MPI_Comm_split", WORLD, 0, -me).unwrap();
             talk(rank, turned);
             assert_eq!(
-                rank.lock().comms.compare(turned, WORLD).unwrap(),
+                rank.objects().comms().compare(turned, WORLD).unwrap(),
                 Comparison::Similar
             );
             let wrong = rank.comm_split("MPI_Comm_split", WORLD, -5, 0);
@@ -204,9 +216,9 @@ fn groups_become_communicators() {
     for settings in SETTINGS {
         run_with(6, settings, |rank| {
             let me = rank.rank();
-            let world = rank.lock().comm_group(WORLD).unwrap();
+            let world = rank.objects().comm_group(WORLD).unwrap();
             let mine: &[i32] = if me % 2 == 0 { &[4, 0, 2] } else { &[1, 5] };
-            let group = rank.lock().groups.incl(world, mine).unwrap();
+            let group = rank.objects().groups_mut().incl(world, mine).unwrap();
             // Two groups at once; rank 3 is in none.
             let new = rank.comm_create("MPI_Comm_create", WORLD, group).unwrap();
             assert_eq!(new == comm::NULL, me == 3);
@@ -216,10 +228,10 @@ fn groups_become_communicators() {
                     world_ranks(rank, new),
                     mine.iter().map(|&rank| rank as usize).collect::<Vec<_>>()
                 );
-                let group = rank.lock().comm_group(new).unwrap();
+                let group = rank.objects().comm_group(new).unwrap();
                 assert_eq!(
                     place(rank, new),
-                    rank.lock().groups.get(group).unwrap().rank.unwrap()
+                    rank.objects().groups().get(group).unwrap().rank.unwrap()
                 );
                 if me % 2 == 0 {
                     let error = rank.comm_create("MPI_Comm_create", new, world).unwrap_err();
@@ -235,13 +247,13 @@ fn groups_become_communicators() {
 fn communicators_of_overlapping_groups() {
     for settings in SETTINGS {
         run_with(4, settings, |rank| {
-            let world = rank.lock().comm_group(WORLD).unwrap();
+            let world = rank.objects().comm_group(WORLD).unwrap();
             let create = |ranks: &[i32]| {
-                let group = rank.lock().groups.incl(world, ranks).unwrap();
+                let group = rank.objects().groups_mut().incl(world, ranks).unwrap();
                 let new = rank
                     .comm_create_group("MPI_Comm_create_group", WORLD, group, 9)
                     .unwrap();
-                rank.lock().groups.free(group).unwrap();
+                rank.objects().groups_mut().free(group).unwrap();
                 new
             };
             for _ in 0..20 {
@@ -352,8 +364,7 @@ fn a_freed_communicator_ends_what_is_under_way() {
         rank.comm_disconnect("MPI_Comm_disconnect", comm).unwrap();
         assert!(
             rank.lock()
-                .messages
-                .requests
+                .requests()
                 .valid(request)
                 .unwrap()
                 .status
@@ -387,8 +398,8 @@ fn predefined_communicators_stay() {
 #[test]
 fn names_and_hints_belong_to_one_communicator() {
     run(2, |rank| {
-        rank.lock()
-            .comms
+        rank.objects()
+            .comms_mut()
             .get_mut(WORLD)
             .unwrap()
             .set_name(&"ö".repeat(100));
@@ -398,14 +409,17 @@ fn names_and_hints_belong_to_one_communicator() {
             .unwrap();
         let copy = rank.comm_dup("MPI_Comm_dup", comm, &[]).unwrap();
         let mut state = rank.lock();
-        assert_eq!(state.comms.get(WORLD).unwrap().name, "ö".repeat(63));
-        assert_eq!(state.comms.get(comm).unwrap().name, "");
         assert_eq!(
-            state.comms.get(comm).unwrap().hints.info(),
+            state.objects().comms().get(WORLD).unwrap().name,
+            "ö".repeat(63)
+        );
+        assert_eq!(state.objects().comms().get(comm).unwrap().name, "");
+        assert_eq!(
+            state.objects().comms().get(comm).unwrap().hints.info(),
             info(&[("mpi_assert_no_any_tag", "true")])
         );
-        assert_eq!(state.comms.get(copy).unwrap().hints.info(), []);
-        let hints = &mut state.comms.get_mut(comm).unwrap().hints;
+        assert_eq!(state.objects().comms().get(copy).unwrap().hints.info(), []);
+        let hints = &mut state.objects_mut().comms_mut().get_mut(comm).unwrap().hints;
         hints
             .update(&info(&[("mpi_assert_exact_length", "false")]))
             .unwrap();

@@ -30,7 +30,7 @@ impl Logged {
 
     fn called(&self, letter: char) -> Result<()> {
         // The rank is not locked: a user's function may call anything.
-        assert!(self.rank.lock().comms.get(SELF).is_ok());
+        assert!(self.rank.objects().comms().get(SELF).is_ok());
         self.log.lock().unwrap().push(letter);
         match self.fails.contains(letter) {
             true => Err(Error::new(Class(20_000 + letter as i32), "refused")),
@@ -77,7 +77,7 @@ fn the_last_error_of_query_and_free_counts() {
             let (id, functions) = started(rank, fails);
             rank.complete_generalized(id).unwrap();
             assert_eq!(functions.calls(), "");
-            let peeked = rank.lock().messages.requests.peek(id).unwrap().unwrap();
+            let peeked = rank.lock().requests().peek(id).unwrap().unwrap();
             assert!(peeked.is_by_query());
             rank.query_generalized(peeked);
             let finished = rank.wait("MPI_Wait", id).unwrap();
@@ -98,7 +98,7 @@ fn the_last_error_of_query_and_free_counts() {
 fn a_freed_request_is_freed_when_it_is_complete() {
     run(1, |rank| {
         let (id, functions) = started(rank, "");
-        assert!(rank.lock().messages.requests.free(id).unwrap().is_none());
+        assert!(rank.lock().requests_mut().free(id).unwrap().is_none());
         assert_eq!(functions.calls(), "");
         rank.complete_generalized(id).unwrap();
         assert_eq!(functions.calls(), "f");
@@ -109,10 +109,10 @@ fn a_freed_request_is_freed_when_it_is_complete() {
         rank.complete_generalized(id).unwrap();
         assert!(rank.complete_generalized(id).is_err());
         rank.cancel(id).unwrap();
-        let freed = rank.lock().messages.requests.free(id).unwrap();
+        let freed = rank.lock().requests_mut().free(id).unwrap();
         freed.expect("it is complete").free().unwrap();
         assert_eq!(functions.calls(), "cCf");
-        assert!(rank.lock().messages.requests.free(id).is_err());
+        assert!(rank.lock().requests_mut().free(id).is_err());
     });
 }
 

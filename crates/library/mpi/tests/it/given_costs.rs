@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use channel::Transport as _;
 use mpi::comm::WORLD;
 use mpi::{Mode, Rank};
 
@@ -90,7 +89,7 @@ fn long_messages_take_the_fastest_path_of_the_file_and_nothing_is_learned() {
                 exchange(rank);
             }
             // Without reads of a peer's memory there is only one path.
-            let capabilities = rank.lock().router.capabilities(1 - rank.rank());
+            let capabilities = rank.capabilities(1 - rank.rank());
             let text = rank.explain_choices();
             if capabilities.zero_copy.is_some() {
                 assert_eq!(of_long_messages(&text), protocol, "{text}");
@@ -111,7 +110,7 @@ fn learned_costs_are_reported_as_a_file_has_them() {
         for _ in 0..4 {
             exchange(rank);
         }
-        let capabilities = rank.lock().router.capabilities(1 - rank.rank());
+        let capabilities = rank.capabilities(1 - rank.rank());
         let text = rank.explain_choices();
         let has_learned = text.contains(r#""learned":[{"from":"#);
         assert_eq!(has_learned, capabilities.zero_copy.is_some(), "{text}");

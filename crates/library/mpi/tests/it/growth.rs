@@ -92,7 +92,7 @@ fn take(kept: &Kept, rank: &Rank) -> Option<Box<dyn Node>> {
 fn begin_early(rank: &Rank, all: u32, peers: &[i32], may_wait: impl Fn() -> bool) {
     let send = |&to: &i32| {
         let mut state = rank.lock();
-        let hello = out(&HELLO).resolve(&state.types).unwrap();
+        let hello = out(&HELLO).resolve(state.objects().types()).unwrap();
         let sent = state.send(Mode::Synchronous, &hello, to, HELLO_TAG, all);
         sent.unwrap()
     };
@@ -109,7 +109,7 @@ fn begin_early(rank: &Rank, all: u32, peers: &[i32], may_wait: impl Fn() -> bool
 fn all_ranks(rank: &Rank, ranks: usize) -> u32 {
     let core = Core::new(ALL, Members::All(ranks), rank.rank());
     let all = Comm::new(core, "all");
-    rank.lock().comms.insert(all).unwrap()
+    rank.objects().comms_mut().insert(all).unwrap()
 }
 
 fn add_third(rank: &Rank, host: u32, node: Option<Box<dyn Node>>) {

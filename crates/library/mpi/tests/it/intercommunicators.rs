@@ -36,7 +36,7 @@ fn split(rank: &Arc<Rank>, comm: u32, color: i32, key: i32) -> u32 {
 }
 
 fn core(rank: &Rank, comm: u32) -> Arc<Core> {
-    rank.lock().comms.get(comm).unwrap().core.clone()
+    rank.objects().comms().get(comm).unwrap().core.clone()
 }
 
 /// The world ranks of the local and the remote group.
@@ -185,7 +185,7 @@ fn persistent(rank: &Arc<Rank>, inter: u32, len: usize) {
         memory.fill(0);
     }
     for id in [receive, send] {
-        rank.lock().messages.requests.detach(id.unwrap()).unwrap();
+        rank.lock().requests_mut().detach(id.unwrap()).unwrap();
     }
 }
 
@@ -243,14 +243,14 @@ fn duplicates() {
             for (comm, hints) in [(twin, 1), (pending[0].0, 0), (pending[1].0, 1)] {
                 talk(rank, comm);
                 let state = rank.lock();
-                let compared = state.comms.compare(inter, comm).unwrap();
+                let compared = state.objects().comms().compare(inter, comm).unwrap();
                 assert_eq!(compared, Comparison::Congruent);
-                let known = state.comms.get(comm).unwrap();
+                let known = state.objects().comms().get(comm).unwrap();
                 assert_eq!(known.hints.info().len(), hints);
                 assert!(known.core.is_inter());
             }
             let state = rank.lock();
-            let compare = |one, other| state.comms.compare(one, other).unwrap();
+            let compare = |one, other| state.objects().comms().compare(one, other).unwrap();
             assert_eq!(compare(inter, inter), Comparison::Ident);
             assert_eq!(compare(inter, group), Comparison::Unequal);
             drop(state);
@@ -296,7 +296,7 @@ fn splits() {
         }
         let turned = split(rank, inter, 0, -(me as i32));
         let state = rank.lock();
-        let compared = state.comms.compare(turned, inter).unwrap();
+        let compared = state.objects().comms().compare(turned, inter).unwrap();
         assert_eq!(compared, Comparison::Similar);
         drop(state);
         talk(rank, turned);
@@ -315,8 +315,9 @@ fn groups_of_both_sides_become_an_intercommunicator() {
     run(6, |rank| {
         let (_, inter) = halves(rank, 3);
         let is_first = rank.rank() < 3;
-        let ours = rank.lock().comm_group(inter).unwrap();
-        let part = |rank: &Rank, ranks: &[i32]| rank.lock().groups.incl(ours, ranks).unwrap();
+        let ours = rank.objects().comm_group(inter).unwrap();
+        let part =
+            |rank: &Rank, ranks: &[i32]| rank.objects().groups_mut().incl(ours, ranks).unwrap();
         let mine = part(rank, if is_first { &[2, 0] } else { &[1] });
         let made = rank.comm_create("MPI_Comm_create", inter, mine).unwrap();
         match rank.rank() {
@@ -332,7 +333,7 @@ fn groups_of_both_sides_become_an_intercommunicator() {
         let made = rank.comm_create("MPI_Comm_create", inter, mine).unwrap();
         assert_eq!(made, comm::NULL);
         // The group of one side is not its own: both hear of it.
-        let theirs = rank.lock().comm_remote_group(inter).unwrap();
+        let theirs = rank.objects().comm_remote_group(inter).unwrap();
         let mine = if is_first { theirs } else { ours };
         let wrong = rank.comm_create("MPI_Comm_create", inter, mine);
         assert_eq!(wrong.unwrap_err().class, Class::GROUP);
@@ -345,7 +346,7 @@ fn groups_of_both_sides_become_an_intercommunicator() {
 fn refusals() {
     run(3, |rank| {
         let (group, inter) = halves(rank, 1);
-        let ours = rank.lock().comm_group(inter).unwrap();
+        let ours = rank.objects().comm_group(inter).unwrap();
         let refused = [
             rank.comm_create_group("MPI_Comm_create_group", inter, ours, 0),
             rank.cart_create("MPI_Cart_create", inter, &[1], &[false], false),
@@ -360,14 +361,14 @@ fn refusals() {
                 },
             ),
             rank.intercomm_merge("MPI_Intercomm_merge", group, false),
-            rank.lock().comm_remote_group(group),
+            rank.objects().comm_remote_group(group),
         ];
         for refused in refused {
             assert_eq!(refused.unwrap_err().class, Class::COMM);
         }
-        let topology = rank.lock().neighbourhood(inter).unwrap_err();
+        let topology = rank.objects().neighbourhood(inter).unwrap_err();
         assert_eq!(topology.class, Class::TOPOLOGY);
-        assert_eq!(rank.lock().topology(inter).unwrap(), UNDEFINED);
+        assert_eq!(rank.objects().topology(inter).unwrap(), UNDEFINED);
     });
 }
 
@@ -520,7 +521,7 @@ fn machine(cut: Option<u64>) -> MachineConfig {
 fn a_deadlock_names_remote_ranks() {
     play_to_end(machine(None), vec![], Keep::Nothing, |rank| {
         let (_, inter) = halves(rank, 1);
-        let comm = rank.lock().comms.get_mut(inter).map(|comm| {
+        let comm = rank.objects().comms_mut().get_mut(inter).map(|comm| {
             comm.set_name("workers");
             inter
         });
@@ -553,7 +554,7 @@ fn a_lost_rank_of_the_remote_group() {
         let mut memory = [0];
         let mut receive = |source, tag| {
             let got = rank.receive("MPI_Recv", room(&mut memory), source, tag, inter);
-            got.and_then(|status| status.into_result(&mut rank.lock()))
+            got.and_then(|status| rank.result_of(status))
         };
         let standard = Mode::Standard;
         let send = |to, tag| rank.send("MPI_Send", standard, out(&[1]), to, tag, inter);

@@ -95,7 +95,7 @@ fn results_are_right_while_members_learn() {
 /// An exchange of all with all of the remote group: blocks of these bytes, or of half of them from the
 /// second group.
 fn exchange(rank: &Rank, inter: u32, call: usize, len: usize) {
-    let core = rank.lock().comms.get(inter).unwrap().core.clone();
+    let core = rank.objects().comms().get(inter).unwrap().core.clone();
     let (me, ours, remote) = (core.rank, core.members.len(), core.peers().len());
     let is_first = rank.rank() < 2;
     let lens = match is_first {

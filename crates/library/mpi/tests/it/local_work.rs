@@ -89,9 +89,9 @@ fn column(rank: &Rank, stride: isize) -> Type {
     let double = Predefined::DOUBLE.into();
     let ty = Type::hvector((BYTES / 8) as i64, 1, stride, &double).unwrap();
     let mut state = rank.lock();
-    let handle = state.types.add(ty).unwrap();
-    state.types.commit(handle).unwrap();
-    state.types.committed(handle).unwrap().clone()
+    let handle = state.objects_mut().types_mut().add(ty).unwrap();
+    state.objects_mut().types_mut().commit(handle).unwrap();
+    state.objects().types().committed(handle).unwrap().clone()
 }
 
 #[test]

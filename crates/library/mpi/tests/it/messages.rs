@@ -331,15 +331,7 @@ fn a_flood_of_unexpected_messages_is_held_back_and_all_arrive() {
             let mut go = [0; 2];
             rank.receive("MPI_Recv", room(&mut go), 0, 2, WORLD)
                 .unwrap();
-            let held: usize = rank
-                .lock()
-                .messages
-                .unexpected()
-                .map(|(_, message)| match &message.body {
-                    mpi::Body::Here { bytes, .. } => bytes.len(),
-                    mpi::Body::Offered { .. } => 0,
-                })
-                .sum();
+            let held = rank.unexpected_bytes();
             // The limit, the rest of a batch, the packets in flight when the sender got the notice,
             // and those that it sent before it read the notice: a ring each.
             let bound = (64 << 10) + (32 + 2 * 256) * 1000;
@@ -496,7 +488,7 @@ fn what_is_told_ahead_is_for_rdma_only() {
                     .unwrap();
             }
         }
-        rank.lock().messages.announces()
+        rank.announces_receives()
     };
     run_shared(2, &[], move |rank| assert!(!long_messages(rank)));
     run_remote(2, &[], &Setup::default(), move |rank| {

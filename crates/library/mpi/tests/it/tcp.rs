@@ -83,12 +83,12 @@ fn sends_that_are_complete_have_left() {
             let mut requests = Vec::new();
             for number in 0..COUNT {
                 let mut state = rank.lock();
-                let buffer = out(&message).resolve(&state.types).unwrap();
+                let buffer = out(&message).resolve(state.objects().types()).unwrap();
                 let sent = state.send(Mode::Standard, &buffer, 1, number, WORLD);
                 requests.push(sent.unwrap());
             }
             let is_open = |id: &&RequestId| {
-                let status = rank.lock().messages.requests.peek(**id).unwrap();
+                let status = rank.lock().requests().peek(**id).unwrap();
                 status.is_none()
             };
             let open = requests.iter().filter(is_open).count();

@@ -126,7 +126,7 @@ fn a_reordered_grid_is_that_of_cart_map() {
             assert_eq!(grid, comm::NULL);
             return;
         }
-        let number = rank.lock().cartesian(grid).unwrap().1;
+        let number = rank.objects().cartesian(grid).unwrap().1;
         assert_eq!(number, mapped);
         let two_hosts = rank.hosts().count() == 2;
         let row = if two_hosts {
@@ -164,10 +164,10 @@ fn ranks_of_a_grid_talk_to_their_neighbours() {
             .cart_create("MPI_Cart_create", WORLD, &[2, 3], &[false, true], false)
             .unwrap();
         assert_eq!(
-            rank.lock().cartesian(WORLD).err().unwrap().class,
+            rank.objects().cartesian(WORLD).err().unwrap().class,
             Class::TOPOLOGY
         );
-        assert_eq!(rank.lock().topology(WORLD).unwrap(), UNDEFINED);
+        assert_eq!(rank.objects().topology(WORLD).unwrap(), UNDEFINED);
         let large = rank.cart_create("MPI_Cart_create", WORLD, &[2, 4], &[false, true], true);
         assert_eq!(large.unwrap_err().class, Class::ARG);
         // All ranks have begun the same number of operations on MPI_COMM_WORLD.
@@ -178,10 +178,10 @@ fn ranks_of_a_grid_talk_to_their_neighbours() {
         }
         let copy = rank.comm_dup("MPI_Comm_dup", grid, &[]).unwrap();
         for comm in [grid, copy] {
-            assert_eq!(rank.lock().topology(comm).unwrap(), CART);
+            assert_eq!(rank.objects().topology(comm).unwrap(), CART);
             let (source, dest) = {
                 let state = rank.lock();
-                let (grid, number) = state.cartesian(comm).unwrap();
+                let (grid, number) = state.objects().cartesian(comm).unwrap();
                 assert_eq!((number, grid.dims()), (me, &[2, 3][..]));
                 grid.shift(number, 1, 1).unwrap()
             };
@@ -201,16 +201,26 @@ fn ranks_of_a_grid_talk_to_their_neighbours() {
             .cart_sub("MPI_Cart_sub", copy, &[false, false])
             .unwrap();
         let state = rank.lock();
-        let (part, number) = state.cartesian(row).unwrap();
+        let (part, number) = state.objects().cartesian(row).unwrap();
         assert_eq!(
             (part.dims(), part.periodic(), number),
             (&[3][..], &[true][..], me % 3)
         );
-        assert_eq!(state.cartesian(point).unwrap().0.dims(), &[] as &[i32]);
         assert_eq!(
-            state.comms.get(row).unwrap().core.members.world(0),
+            state.objects().cartesian(point).unwrap().0.dims(),
+            &[] as &[i32]
+        );
+        assert_eq!(
+            state
+                .objects()
+                .comms()
+                .get(row)
+                .unwrap()
+                .core
+                .members
+                .world(0),
             Some(me as usize / 3 * 3)
         );
-        assert_eq!(state.comms.get(after).unwrap().core.size(), 7);
+        assert_eq!(state.objects().comms().get(after).unwrap().core.size(), 7);
     });
 }

@@ -54,7 +54,7 @@ fn unlock(rank: &Rank, win: u32) {
 }
 
 fn progress(rank: &Rank, win: u32) -> String {
-    let info = rank.lock().windows.info(win).unwrap();
+    let info = rank.objects().windows().info(win).unwrap();
     let found = info
         .into_iter()
         .find(|(key, _)| key == "fishplate_progress");
@@ -165,7 +165,7 @@ fn lone_accesses(rank: &Arc<Rank>, others: &Barrier) -> Option<u64> {
             unlock(rank, win);
         }
         assert_eq!(back, data);
-        straight = Some(rank.lock().windows.get(win).unwrap().counts.straight);
+        straight = Some(rank.objects().windows().get(win).unwrap().counts.straight);
     }
     others.wait();
     rank.window_free("MPI_Win_free", win).unwrap();

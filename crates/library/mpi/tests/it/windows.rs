@@ -47,7 +47,7 @@ fn window_of(
     let win = rank
         .window_create("MPI_Win_create", WORLD, flavor, spec)
         .unwrap();
-    rank.lock().set_window_errhandler(win, RETURN).unwrap();
+    rank.objects().set_window_errhandler(win, RETURN).unwrap();
     win
 }
 
@@ -143,13 +143,13 @@ fn a_window_at_rest_is_not_served() {
         let windows = memories.each_mut().map(|memory| window(rank, memory, 1));
         // A fence meets its own window; others are served once more, when a wait makes progress.
         let mut fences = 0;
-        while rank.lock().windows.marked() > 1 && fences < 1000 {
+        while rank.objects().windows().marked() > 1 && fences < 1000 {
             fence(rank, windows[0]);
             fences += 1;
         }
         // The other rank may need some of them, too.
         (fences..1000).for_each(|_| fence(rank, windows[0]));
-        assert!(rank.lock().windows.marked() <= 1);
+        assert!(rank.objects().windows().marked() <= 1);
         fence(rank, windows[7]);
         put(
             rank,
@@ -159,7 +159,7 @@ fn a_window_at_rest_is_not_served() {
         )
         .unwrap();
         fence(rank, windows[7]);
-        assert!(rank.lock().windows.marked() <= 2);
+        assert!(rank.objects().windows().marked() <= 2);
         windows.into_iter().for_each(|win| free(rank, win));
         assert_eq!(memories[7][3], 7);
     });
@@ -375,8 +375,8 @@ fn post_start_complete_wait() {
             let mut memory = vec![0; 8 * 4];
             let win = window(rank, &mut memory, 8);
             let neighbours = rank
-                .lock()
-                .groups
+                .objects()
+                .groups_mut()
                 .add(vec![((me + 1) % size) as u32, ((me + 3) % size) as u32].into())
                 .unwrap();
             for round in 0..10 {
@@ -401,7 +401,7 @@ fn post_start_complete_wait() {
                     assert_eq!(all[origin as usize], i64::from(origin) + 100 * round);
                 }
             }
-            rank.lock().groups.free(neighbours).unwrap();
+            rank.objects().groups_mut().free(neighbours).unwrap();
             free(rank, win);
         });
     }
@@ -460,8 +460,8 @@ fn dynamic_windows_know_attached_memory_only() {
         let win = window_of(rank, Flavor::Dynamic, Buffer::empty(), 1, &[]);
         let mut memory = vec![0u8; 200_000];
         let start = memory.as_ptr().addr();
-        rank.lock().window_attach(win, room(&mut memory)).unwrap();
-        let overlapping = rank.lock().window_attach(win, room(&mut memory[7..9]));
+        rank.window_attach(win, room(&mut memory)).unwrap();
+        let overlapping = rank.window_attach(win, room(&mut memory[7..9]));
         assert_eq!(overlapping.unwrap_err().class, Class::RMA_ATTACH);
         let mut addresses = vec![0; 16];
         let table = window(rank, &mut addresses, 8);
@@ -496,8 +496,8 @@ fn dynamic_windows_know_attached_memory_only() {
         fence(rank, table);
         assert_eq!(memory[..10], [255, 255, 255, 255, 255, 255, 255, 255, 0, 0]);
         assert!(memory[10..150_010].iter().all(|byte| *byte == 5));
-        rank.lock().window_detach(win, start).unwrap();
-        let again = rank.lock().window_detach(win, start).unwrap_err();
+        rank.objects().window_detach(win, start).unwrap();
+        let again = rank.objects().window_detach(win, start).unwrap_err();
         assert_eq!(again.class, Class::RMA_ATTACH);
         fence(rank, win);
         put(rank, win, &[1], place(other, theirs, 1, Predefined::BYTE)).unwrap();
@@ -527,7 +527,7 @@ fn shared_windows_are_memory_of_all() {
             let win = rank
                 .window_create_shared("MPI_Win_allocate_shared", WORLD, bytes, spec)
                 .unwrap();
-            let query = |of| rank.lock().window_shared_query(win, of).unwrap();
+            let query = |of| rank.objects().window_shared_query(win, of).unwrap();
             assert_eq!((query(2).1, query(1).1, query(1).2), (48, 24, 4));
             assert_eq!(query(PROC_NULL), query(1));
             assert_eq!(query(0).1, 0);
@@ -540,7 +540,7 @@ fn shared_windows_are_memory_of_all() {
             let (address, len, _) = query(right);
             assert_eq!(
                 query(me).0,
-                rank.lock().windows.get(win).unwrap().facts.base
+                rank.objects().windows().get(win).unwrap().facts.base
             );
             rank.window_lock_all("MPI_Win_lock_all", win, 0).unwrap();
             let theirs = std::ptr::with_exposed_provenance_mut::<u8>(address);
@@ -602,10 +602,10 @@ fn a_window_of_words_has_no_other_accumulates() {
             let win = rank
                 .window_allocate("MPI_Win_allocate", WORLD, (64, true), spec, || Some(own))
                 .unwrap();
-            rank.lock().set_window_errhandler(win, RETURN).unwrap();
+            rank.objects().set_window_errhandler(win, RETURN).unwrap();
             let (shown, base, is_mapped) = {
                 let state = rank.lock();
-                let window = state.windows.get(win).unwrap();
+                let window = state.objects().windows().get(win).unwrap();
                 (window.hints.info(), window.facts.base, window.is_mapped())
             };
             let is_in_effect = is_mapped && all_promise;
@@ -664,7 +664,7 @@ fn targets_of_mapped_windows_have_no_part_in_accesses() {
         let win = rank
             .window_allocate("MPI_Win_allocate", WORLD, (64, true), spec, never)
             .unwrap();
-        assert!(rank.lock().windows.get(win).unwrap().is_mapped());
+        assert!(rank.objects().windows().get(win).unwrap().is_mapped());
         if rank.rank() == 0 {
             for kind in [LOCK_EXCLUSIVE, LOCK_SHARED] {
                 rank.window_lock("MPI_Win_lock", win, (kind, 1, 0)).unwrap();
@@ -783,7 +783,7 @@ fn wrong_use_is_a_clear_error() {
         );
         rank.window_unlock("MPI_Win_unlock", win, 0).unwrap();
         assert_eq!(
-            class(rank.lock().window_attach(win, Buffer::empty())),
+            class(rank.window_attach(win, Buffer::empty())),
             Class::RMA_FLAVOR
         );
         free(rank, win);
@@ -839,13 +839,13 @@ fn the_group_of_a_window_is_that_of_its_communicator() {
         let mut memory = vec![0; 4];
         let win = window(rank, &mut memory, 1);
         let mut state = rank.lock();
-        let members = state.window_group(win).unwrap();
+        let members = state.objects_mut().window_group(win).unwrap();
         assert_eq!(
-            state.groups.get(members).unwrap().members,
+            state.objects().groups().get(members).unwrap().members,
             group::Members::All(3)
         );
-        state.groups.free(members).unwrap();
-        let window = state.windows.get_mut(win).unwrap();
+        state.objects_mut().groups_mut().free(members).unwrap();
+        let window = state.objects_mut().windows_mut().get_mut(win).unwrap();
         window.set_name("halo");
         assert_eq!(window.name, "halo");
         assert_eq!((window.facts.size, window.facts.disp_unit), (4, 1));
@@ -870,7 +870,7 @@ fn ways_of(rank: &Arc<Rank>, lens: &[usize]) -> Option<WayCounts> {
         put(rank, win, &[7], place(1, 0, 1, Predefined::BYTE)).unwrap();
         let flush = || rank.window_flush("MPI_Win_flush", win, Some(1)).unwrap();
         flush();
-        let before = rank.lock().windows.get(win).unwrap().counts;
+        let before = rank.objects().windows().get(win).unwrap().counts;
         for &len in lens {
             let data = pattern(3 * len, len);
             let runs = Type::vector(3, len as i64, len as i64 + 9, &Predefined::BYTE.into());
@@ -882,7 +882,7 @@ fn ways_of(rank: &Arc<Rank>, lens: &[usize]) -> Option<WayCounts> {
             flush();
             assert!(back == data, "{len}");
         }
-        let after = rank.lock().windows.get(win).unwrap().counts;
+        let after = rank.objects().windows().get(win).unwrap().counts;
         counts = Some(WayCounts {
             straight: after.straight - before.straight,
             messages: after.messages - before.messages,
@@ -972,7 +972,7 @@ fn an_epoch_ends_behind_what_devices_move() {
         let me = rank.rank();
         let mut memory = vec![0; 2 * LEN];
         let win = window(rank, &mut memory, 1);
-        let members = rank.lock().window_group(win).unwrap();
+        let members = rank.objects().window_group(win).unwrap();
         let peer = 1 - me as i32;
         for turn in 0..20 {
             let data = pattern(LEN, turn + me);
@@ -1000,8 +1000,8 @@ fn an_epoch_ends_behind_what_devices_move() {
             fence(rank, win);
             fence(rank, win);
         }
-        assert!(rank.lock().windows.get(win).unwrap().counts.straight >= 20);
-        rank.lock().groups.free(members).unwrap();
+        assert!(rank.objects().windows().get(win).unwrap().counts.straight >= 20);
+        rank.objects().groups_mut().free(members).unwrap();
         free(rank, win);
     });
 }

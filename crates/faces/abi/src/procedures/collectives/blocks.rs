@@ -14,13 +14,13 @@ use std::ffi::{c_int, c_void};
 /// an intercommunicator's remote group.
 #[inline]
 pub(super) fn block_count_of(state: &State, comm: Comm) -> Result<usize, Error> {
-    Ok(state.comms.get(comm.id())?.core.peers().len())
+    Ok(state.objects().comms().get(comm.id())?.core.peers().len())
 }
 
 /// The size of this rank's group, and its number there.
 #[inline]
 pub(super) fn size_and_rank(state: &State, comm: Comm) -> Result<(usize, usize), Error> {
-    let core = &state.comms.get(comm.id())?.core;
+    let core = &state.objects().comms().get(comm.id())?.core;
     Ok((core.size(), core.rank))
 }
 
@@ -46,7 +46,7 @@ pub(super) fn part_and_size(
     comm: Comm,
     root: c_int,
 ) -> Result<(Part, usize), Error> {
-    let core = &state.comms.get(comm.id())?.core;
+    let core = &state.objects().comms().get(comm.id())?.core;
     let part = match core.is_inter() {
         false if usize::try_from(root) == Ok(core.rank) => Part::Root,
         true if root == MPI_ROOT => Part::RootBetween,
@@ -187,7 +187,7 @@ impl<'a> UserBlocks<'a> {
     ) -> Result<Blocks, Error> {
         // SAFETY: `uneven` was promised arrays of the communicator's size.
         let (counts, displs) = unsafe { (counts.with_len(size)?, displs.with_len(size)?) };
-        let extent = state.types.committed(datatype.id())?.extent();
+        let extent = state.objects().types().committed(datatype.id())?.extent();
         let blocks = (0..size).map(|rank| {
             let offset = extent.wrapping_mul(displs.get(rank) as isize);
             let count = block_count(counts.get(rank), rank)?;

@@ -14,7 +14,7 @@ pub(super) fn make_neighbour_allgather(
     send: UserBuffer,
     receive: UserBlocks,
 ) -> Made {
-    let topology = state.neighbourhood(comm.id())?;
+    let topology = state.objects().neighbourhood(comm.id())?;
     Ok(Work::NeighbourAllgather {
         send: send.buffer(state)?,
         receive: receive.resolve(state, topology.neighbours.sources().len())?,
@@ -29,7 +29,7 @@ pub(super) fn make_neighbour_alltoall(
     send: UserBlocks,
     receive: UserBlocks,
 ) -> Made {
-    let topology = state.neighbourhood(comm.id())?;
+    let topology = state.objects().neighbourhood(comm.id())?;
     let neighbours = &topology.neighbours;
     Ok(Work::NeighbourAlltoall {
         send: send.resolve(state, neighbours.destinations().len())?,

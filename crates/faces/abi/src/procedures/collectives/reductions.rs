@@ -25,13 +25,13 @@ pub(super) fn make_reduce(
         Part::RootBetween => Reduction {
             send: None,
             receive: Some(receive.elements(state)?),
-            op: state.ops.get(op.id(), receive.datatype().0)?,
+            op: state.objects().ops().get(op.id(), receive.datatype().0)?,
         },
         Part::Root => to_all(state, send, receive, op)?,
         Part::Other => Reduction {
             send: Some(send.elements(state)?),
             receive: None,
-            op: state.ops.get(op.id(), send.datatype().0)?,
+            op: state.objects().ops().get(op.id(), send.datatype().0)?,
         },
         Part::Nobody => nothing(),
     };
@@ -126,7 +126,7 @@ fn to_all(
     Ok(Reduction {
         send: send.elements_unless_in_place(state)?,
         receive: Some(receive.elements(state)?),
-        op: state.ops.get(op.id(), receive.datatype().0)?,
+        op: state.objects().ops().get(op.id(), receive.datatype().0)?,
     })
 }
 

@@ -31,26 +31,31 @@ pub fn file_create_errhandler(
         unsafe { function(&raw mut file, code) }
     });
     let mut state = call.rank.lock();
-    errhandler.set(state.errhandlers.create(ObjectKind::File, function)?);
+    errhandler.set(
+        state
+            .objects_mut()
+            .errhandlers_mut()
+            .create(ObjectKind::File, function)?,
+    );
     Ok(())
 }
 
 /// `MPI_File_set_errhandler` (MPI 5.0, chapter 9).
 pub fn file_set_errhandler(call: &Running, file: File, errhandler: Errhandler) -> Done {
     call.rank
-        .lock()
+        .objects()
         .set_file_errhandler(file.id(), errhandler.id())
 }
 
 /// `MPI_File_get_errhandler` (MPI 5.0, chapter 9).
 pub fn file_get_errhandler(call: &Running, file: File, errhandler: Out<Errhandler>) -> Done {
-    errhandler.set(call.rank.lock().file_errhandler(file.id())?);
+    errhandler.set(call.rank.objects().file_errhandler(file.id())?);
     Ok(())
 }
 
 /// The call itself succeeds, whatever the handler returns.
 pub fn file_call_errhandler(call: &Running, fh: File, code: c_int) -> Done {
-    call.rank.lock().check_file(fh.id())?;
+    call.rank.objects().check_file(fh.id())?;
     let error = Error::new(code, "the program called the error handler");
     raise_for_program(call.rank, Object::File(fh), call.procedure, &error);
     Ok(())

@@ -64,19 +64,19 @@ pub fn file_preallocate(call: &Running, fh: File, size: i64) -> Done {
 
 /// `MPI_File_get_size` (MPI 5.0, chapter 14).
 pub fn file_get_size(call: &Running, fh: File, size: Out<i64>) -> Done {
-    size.set(call.rank.lock().file_size(fh.id())?);
+    size.set(call.rank.objects().file_size(fh.id())?);
     Ok(())
 }
 
 /// `MPI_File_get_group` (MPI 5.0, chapter 14).
 pub fn file_get_group(call: &Running, fh: File, group: Out<Group>) -> Done {
-    group.set(call.rank.lock().file_group(fh.id())?);
+    group.set(call.rank.objects().file_group(fh.id())?);
     Ok(())
 }
 
 /// `MPI_File_get_amode` (MPI 5.0, chapter 14).
 pub fn file_get_amode(call: &Running, fh: File, amode: Out<c_int>) -> Done {
-    amode.set(call.rank.lock().file_mode(fh.id())?);
+    amode.set(call.rank.objects().file_mode(fh.id())?);
     Ok(())
 }
 
@@ -89,7 +89,7 @@ pub fn file_set_info(call: &Running, fh: File, info: Info) -> Done {
 /// `MPI_File_get_info` (MPI 5.0, chapter 14).
 pub fn file_get_info(call: &Running, fh: File, info: Out<Info>) -> Done {
     let mut object = InfoObject::default();
-    for (key, value) in call.rank.lock().file_info(fh.id())? {
+    for (key, value) in call.rank.objects().file_info(fh.id())? {
         object.set(key.as_bytes(), value.as_bytes());
     }
     info.set(LIBRARY.infos().insert(object)?);
@@ -103,7 +103,7 @@ pub fn file_set_atomicity(call: &Running, fh: File, flag: bool) -> Done {
 
 /// `MPI_File_get_atomicity` (MPI 5.0, chapter 14).
 pub fn file_get_atomicity(call: &Running, fh: File, flag: Out<Flag>) -> Done {
-    flag.set(call.rank.lock().file_atomicity(fh.id())?);
+    flag.set(call.rank.objects().file_atomicity(fh.id())?);
     Ok(())
 }
 

@@ -33,7 +33,7 @@ pub fn register_datarep(
         extra_state: extra_state.expose_provenance(),
     };
     call.rank
-        .lock()
+        .objects()
         .register_representation(&name, Arc::new(functions))
 }
 

@@ -37,7 +37,7 @@ pub fn file_get_view(
     filetype: Out<Datatype>,
     datarep: OutText,
 ) -> Done {
-    let facts = call.rank.lock().file_view(fh.id())?;
+    let facts = call.rank.objects().file_view(fh.id())?;
     disp.set(facts.displacement);
     etype.set(facts.etype);
     filetype.set(facts.filetype);

@@ -27,7 +27,11 @@ impl Target {
             rank: self.rank,
             disp: self.disp as i64,
             count: self.count as usize,
-            ty: state.types.committed(self.datatype.id())?.clone(),
+            ty: state
+                .objects()
+                .types()
+                .committed(self.datatype.id())?
+                .clone(),
         })
     }
 }
@@ -45,9 +49,11 @@ fn near<'a>(
         return None;
     }
     let data = origin.run()?;
-    let place = state
-        .windows
-        .near(win.id(), target.rank, target.disp, data.len())?;
+    let place =
+        state
+            .objects_mut()
+            .windows_mut()
+            .near(win.id(), target.rank, target.disp, data.len())?;
     Some((place, data))
 }
 
@@ -91,7 +97,7 @@ fn start(
     access: impl FnOnce(&State) -> Result<Access, Error>,
 ) -> Done {
     let state = call.rank.lock();
-    state.windows.get(win.id())?;
+    state.objects().windows().get(win.id())?;
     let (access, place) = (access(&state)?, target.place(&state)?);
     let id = call.rank.access_window(
         state,
@@ -329,7 +335,12 @@ pub unsafe fn compare_and_swap(
 
 /// An operation on one element needs a predefined type.
 fn single(state: &State, datatype: Datatype) -> Done {
-    match state.types.committed(datatype.id())?.predefined() {
+    match state
+        .objects()
+        .types()
+        .committed(datatype.id())?
+        .predefined()
+    {
         Some(_) => Ok(()),
         None => Err(Error::new(
             MPI_ERR_TYPE,

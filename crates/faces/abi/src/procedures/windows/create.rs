@@ -76,7 +76,7 @@ pub fn win_allocate(
 
 /// The first byte of this rank's part of a window.
 fn start_of(call: &Running, handle: u32) -> Result<*mut c_void, Error> {
-    let address = call.rank.lock().windows.get(handle)?.facts.base;
+    let address = call.rank.objects().windows().get(handle)?.facts.base;
     Ok(with_exposed_provenance_mut(address))
 }
 
@@ -120,19 +120,19 @@ pub unsafe fn win_attach(call: &Running, win: Win, base: *mut c_void, size: usiz
     }
     // SAFETY: the caller promises this memory as long as it is attached.
     let region = unsafe { Buffer::dense(base.cast(), size) };
-    call.rank.lock().window_attach(win.id(), region)
+    call.rank.window_attach(win.id(), region)
 }
 
 /// `MPI_Win_detach` (MPI 5.0, chapter 12).
 pub fn win_detach(call: &Running, win: Win, base: *const c_void) -> Done {
-    call.rank.lock().window_detach(win.id(), base.addr())
+    call.rank.objects().window_detach(win.id(), base.addr())
 }
 
 /// `MPI_Win_free` (MPI 5.0, chapter 12).
 pub fn win_free(call: &Running, win: &mut Win) -> Done {
     let (facts, is_mapped) = {
         let state = call.rank.lock();
-        let window = state.windows.get(win.id())?;
+        let window = state.objects().windows().get(win.id())?;
         (window.facts.clone(), window.is_mapped())
     };
     call.rank.window_free(call.procedure, win.id())?;
@@ -146,7 +146,7 @@ pub fn win_free(call: &Running, win: &mut Win) -> Done {
 
 /// `MPI_Win_get_group` (MPI 5.0, chapter 12).
 pub fn win_get_group(call: &Running, win: Win, group: Out<Group>) -> Done {
-    group.set(call.rank.lock().window_group(win.id())?);
+    group.set(call.rank.objects().window_group(win.id())?);
     Ok(())
 }
 
@@ -159,7 +159,7 @@ pub fn win_shared_query(
     disp_unit: OutCount,
     base: Out<*mut c_void>,
 ) -> Done {
-    let (address, bytes, unit) = call.rank.lock().window_shared_query(win.id(), rank)?;
+    let (address, bytes, unit) = call.rank.objects().window_shared_query(win.id(), rank)?;
     size.set(bytes as isize);
     disp_unit.set(unit);
     base.set(with_exposed_provenance_mut::<c_void>(address));
@@ -170,12 +170,17 @@ pub fn win_shared_query(
 pub fn win_set_info(call: &Running, win: Win, info: Info) -> Done {
     let info = pairs(info)?;
     let mut state = call.rank.lock();
-    state.windows.get_mut(win.id())?.hints.update(&info)
+    state
+        .objects_mut()
+        .windows_mut()
+        .get_mut(win.id())?
+        .hints
+        .update(&info)
 }
 
 /// `MPI_Win_get_info` (MPI 5.0, chapter 12).
 pub fn win_get_info(call: &Running, win: Win, info: Out<Info>) -> Done {
-    let pairs = call.rank.lock().windows.info(win.id())?;
+    let pairs = call.rank.objects().windows().info(win.id())?;
     info.set(info_of(pairs)?);
     Ok(())
 }

@@ -48,7 +48,7 @@ pub fn win_get_attr(
     value: Out<*mut c_void>,
     flag: Out<Flag>,
 ) -> Done {
-    let facts = call.rank.lock().windows.get(win.id())?.facts.clone();
+    let facts = call.rank.objects().windows().get(win.id())?.facts.clone();
     let place: *const c_void = match keyval as u32 {
         predefined::WIN_BASE => with_exposed_provenance_mut::<c_void>(facts.base),
         predefined::WIN_SIZE => (&raw const facts.size).cast(),
@@ -71,7 +71,11 @@ pub fn win_delete_attr(call: &Running, win: Win, keyval: c_int) -> Done {
 /// `MPI_Win_set_name` (MPI 5.0, chapter 7).
 pub fn win_set_name(call: &Running, win: Win, name: &CStr) -> Done {
     let name = name.to_string_lossy();
-    call.rank.lock().windows.get_mut(win.id())?.set_name(&name);
+    call.rank
+        .objects()
+        .windows_mut()
+        .get_mut(win.id())?
+        .set_name(&name);
     Ok(())
 }
 
@@ -82,7 +86,7 @@ pub fn win_get_name(call: &Running, win: Win, name: OutText, length: Out<c_int>)
         return Ok(());
     }
     let state = call.rank.lock();
-    let text = &state.windows.get(win.id())?.name;
+    let text = &state.objects().windows().get(win.id())?.name;
     length.set(name.set(text.as_bytes()) as c_int);
     Ok(())
 }
@@ -99,18 +103,20 @@ pub fn win_create_errhandler(
 /// `MPI_Win_set_errhandler` (MPI 5.0, chapter 9).
 pub fn win_set_errhandler(call: &Running, win: Win, errhandler: Errhandler) -> Done {
     let mut state = call.rank.lock();
-    state.set_window_errhandler(win.id(), errhandler.id())
+    state
+        .objects_mut()
+        .set_window_errhandler(win.id(), errhandler.id())
 }
 
 /// `MPI_Win_get_errhandler` (MPI 5.0, chapter 9).
 pub fn win_get_errhandler(call: &Running, win: Win, errhandler: Out<Errhandler>) -> Done {
-    errhandler.set(call.rank.lock().window_errhandler(win.id())?);
+    errhandler.set(call.rank.objects().window_errhandler(win.id())?);
     Ok(())
 }
 
 /// The call itself succeeds, whatever the handler returns.
 pub fn win_call_errhandler(call: &Running, win: Win, code: c_int) -> Done {
-    call.rank.lock().windows.get(win.id())?;
+    call.rank.objects().windows().get(win.id())?;
     let error = Error::new(code, "the program called the error handler");
     raise_for_program(call.rank, Object::Win(win), call.procedure, &error);
     Ok(())

@@ -61,7 +61,7 @@ pub(crate) fn play_on(rank: &Arc<Rank>, comm: u32, seed: u64) {
 /// This rank's number in a communicator, and the number of members.
 fn place(rank: &Rank, comm: u32) -> (usize, usize) {
     let state = rank.lock();
-    let core = &state.comms.get(comm).unwrap().core;
+    let core = &state.objects().comms().get(comm).unwrap().core;
     (core.rank, core.size())
 }
 

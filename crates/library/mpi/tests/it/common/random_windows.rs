@@ -126,7 +126,7 @@ impl Memory {
 
     /// The words of this rank's part, while nobody accesses the window.
     fn words(&self, rank: &Rank, win: u32) -> Vec<i64> {
-        let base = rank.lock().windows.get(win).unwrap().facts.base;
+        let base = rank.objects().windows().get(win).unwrap().facts.base;
         let base = std::ptr::with_exposed_provenance::<i64>(base);
         // SAFETY: the part has as many words; others have written them, and write no more.
         let words = (0..self.0.len()).map(|at| unsafe { base.add(at).read_volatile() });
@@ -142,7 +142,7 @@ pub(crate) fn play(rank: &Arc<Rank>, seed: u64) -> WayCounts {
     let mut memory = Memory::new(WORDS);
     let stripe = [0, 64, 4096][random.below(3) as usize];
     let win = memory.window(rank, random.below(2) == 0, stripe);
-    let members = rank.lock().window_group(win).unwrap();
+    let members = rank.objects().window_group(win).unwrap();
     let mut reference = vec![vec![0i64; WORDS]; size];
     for phase in 0..3 + random.below(5) {
         let sync =
@@ -173,8 +173,8 @@ pub(crate) fn play(rank: &Arc<Rank>, seed: u64) -> WayCounts {
         );
         barrier(rank);
     }
-    rank.lock().groups.free(members).unwrap();
-    let counts = rank.lock().windows.get(win).unwrap().counts;
+    rank.objects().groups_mut().free(members).unwrap();
+    let counts = rank.objects().windows().get(win).unwrap().counts;
     rank.window_free("MPI_Win_free", win).unwrap();
     counts
 }

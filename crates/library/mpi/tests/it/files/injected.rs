@@ -171,8 +171,10 @@ fn run(fault: Option<(usize, Fault)>, hosts: usize, hints: &'static [(&str, &str
     let (theirs, given, place) = (reports.clone(), storages.clone(), path.clone());
     play(scene, vec![], Keep::Nothing, move |rank| {
         let storage = given[rank.rank()].clone();
-        rank.lock().files.set_storage(Arc::new(storage.clone()));
-        rank.lock().files.stage_in_model();
+        rank.objects()
+            .files_mut()
+            .set_storage(Arc::new(storage.clone()));
+        rank.objects().files_mut().stage_in_model();
         let report = program(rank, &storage, &place, hints);
         theirs.lock().unwrap()[rank.rank()] = report;
     });

@@ -103,8 +103,8 @@ impl Shape {
         let (etype, filetype) = self.types();
         let [etype, filetype] = [etype, filetype].map(|ty| {
             let mut state = rank.lock();
-            let handle = state.types.add(ty).unwrap();
-            state.types.commit(handle).unwrap();
+            let handle = state.objects_mut().types_mut().add(ty).unwrap();
+            state.objects_mut().types_mut().commit(handle).unwrap();
             handle
         });
         rank.file_set_view(

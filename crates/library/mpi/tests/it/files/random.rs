@@ -173,12 +173,12 @@ impl<'a> Program<'a> {
                     self.positions[at] = self.below(50);
                 }
                 let mine = self.positions[rank.rank()] as i64;
-                rank.lock().file_seek(file, mine, SEEK_SET).unwrap();
+                rank.objects().file_seek(file, mine, SEEK_SET).unwrap();
                 rank.file_sync("MPI_File_sync", file).unwrap();
             }
         }
         assert_eq!(
-            rank.lock().file_size(file).unwrap(),
+            rank.objects().file_size(file).unwrap(),
             self.bytes.len() as i64
         );
         barrier(rank);

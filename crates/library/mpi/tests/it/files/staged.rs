@@ -88,7 +88,9 @@ fn write_and_read(
         rank.rank(),
         FaultyStorage::new(Arc::new(RealStorage), vec![]),
     );
-    rank.lock().files.set_storage(Arc::new(storage.clone()));
+    rank.objects()
+        .files_mut()
+        .set_storage(Arc::new(storage.clone()));
     let file = open(rank, path, hints).unwrap();
     records.shape(me).set(rank, file).unwrap();
     let all = |direction, memory| {

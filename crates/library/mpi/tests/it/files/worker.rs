@@ -39,7 +39,7 @@ impl Scene {
 
     fn open(&self, rank: &Arc<Rank>, hints: &[(&str, &str)]) -> u32 {
         let storage = self.storages[rank.rank()].clone();
-        rank.lock().files.set_storage(Arc::new(storage));
+        rank.objects().files_mut().set_storage(Arc::new(storage));
         open(rank, &self.path, hints).unwrap()
     }
 }
@@ -47,7 +47,7 @@ impl Scene {
 fn is_complete(rank: &Rank, request: RequestId) -> bool {
     rank.progress().unwrap();
     let state = rank.lock();
-    !state.messages.requests.valid(request).unwrap().is_open()
+    !state.requests().valid(request).unwrap().is_open()
 }
 
 fn start(
@@ -170,7 +170,7 @@ fn closing_waits_for_accesses_without_requests() {
         rank.cancel(request).unwrap();
         assert!(!is_complete(rank, request));
         let mut state = rank.lock();
-        state.messages.requests.detach(request).unwrap();
+        state.requests_mut().detach(request).unwrap();
         drop(state);
         storage.release();
         rank.file_close("MPI_File_close", file).unwrap();

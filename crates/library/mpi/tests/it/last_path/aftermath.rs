@@ -99,7 +99,7 @@ fn with_lost(player: &Player, peer: i32) {
     );
     // What was sent may have come all the same: other tags wait for what nobody sends.
     let got = rank.receive("MPI_Recv", room(&mut memory), peer, TAG + 5, WORLD);
-    let got = got.and_then(|status| status.into_result(&mut rank.lock()));
+    let got = got.and_then(|status| rank.result_of(status));
     fails("MPI_Recv", got.map(|_| ()));
     let got = rank.lock().probe(peer, TAG + 5, WORLD);
     fails("MPI_Iprobe", got.map(|_| ()));
@@ -119,11 +119,11 @@ fn with_lost(player: &Player, peer: i32) {
             rank.start(id).unwrap();
         }
         let finished = player.wait(id).unwrap();
-        let result = finished.status.into_result(&mut rank.lock());
+        let result = rank.result_of(finished.status);
         fails("a request", result.map(|_| ()));
         assert_eq!(finished.gone, at < 2);
         if at >= 2 {
-            rank.lock().messages.requests.detach(id).unwrap();
+            rank.lock().requests_mut().detach(id).unwrap();
         }
     }
     player.bury(memory);
@@ -178,8 +178,8 @@ fn made_group(player: &Player) {
     let group = player.case.group(player.me());
     let ranks: Vec<i32> = group.iter().map(|&member| member as i32).collect();
     let since = rank.now();
-    let world = rank.lock().comm_group(WORLD).unwrap();
-    let named = rank.lock().groups.incl(world, &ranks).unwrap();
+    let world = rank.objects().comm_group(WORLD).unwrap();
+    let named = rank.objects().groups_mut().incl(world, &ranks).unwrap();
     let made = rank.comm_create_group("MPI_Comm_create_group", WORLD, named, 3);
     let comm = made.as_ref().ok().copied();
     let is_made = player.done(

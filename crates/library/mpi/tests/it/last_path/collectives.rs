@@ -90,7 +90,7 @@ pub(super) fn persistent(player: &Player, round: u64) {
         }
     }
     for (id, _) in all {
-        player.rank.lock().messages.requests.detach(id).unwrap();
+        player.rank.lock().requests_mut().detach(id).unwrap();
     }
 }
 
@@ -175,7 +175,7 @@ pub(super) fn neighbours(player: &Player, round: u64) {
     let sides = [(me + size - 1) % size, (me + 1) % size];
     let len = 100 << (round % 4 * 3);
     let body = |from: usize, to: usize| pattern(len, from * 9 + to);
-    let topology = player.rank.lock().neighbourhood(comm).unwrap();
+    let topology = player.rank.objects().neighbourhood(comm).unwrap();
     let mut send = sides.map(|to| body(me, to)).concat();
     let mut receive = vec![0; 2 * len];
     let work = Work::NeighbourAlltoall {
@@ -199,15 +199,15 @@ const MAKERS: [Maker; 6] = [
     |rank| {
         let (comm, request) = rank.comm_idup(WORLD, &[])?;
         let status = rank.wait_request("MPI_Wait", request)?.status;
-        status.into_result(&mut rank.lock()).map(|_| comm)
+        rank.result_of(status).map(|_| comm)
     },
     |rank| rank.comm_split(NAME, WORLD, 0, -(rank.rank() as i32)),
     |rank| {
-        let group = rank.lock().comm_group(WORLD)?;
+        let group = rank.objects().comm_group(WORLD)?;
         rank.comm_create(NAME, WORLD, group)
     },
     |rank| {
-        let group = rank.lock().comm_group(WORLD)?;
+        let group = rank.objects().comm_group(WORLD)?;
         rank.comm_create_group(NAME, WORLD, group, 5)
     },
     |rank| {
@@ -256,7 +256,7 @@ pub(super) fn among(player: &Player, comm: u32, members: usize, me: usize, numbe
         _ => {
             let id = player.rank.start_collective(prepared.work.clone(), comm);
             let status = player.wait(id.unwrap()).unwrap().status;
-            status.into_result(&mut player.rank.lock()).unwrap();
+            player.rank.result_of(status).unwrap();
         }
     }
     player.done("a group's operation", Some(player.me()), since, Ok(()));

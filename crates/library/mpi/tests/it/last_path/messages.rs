@@ -206,7 +206,7 @@ fn status(finished: Finished) -> Status {
 }
 
 fn finish(state: &mut State, id: RequestId) -> Result<Option<Status>> {
-    Ok(state.messages.requests.finish(id)?.map(status))
+    Ok(state.requests_mut().finish(id)?.map(status))
 }
 
 /// One request after the other, in any order.
@@ -239,7 +239,7 @@ pub(super) fn by_waitall(player: &Player, mail: &mut Mail) {
 fn is_over(state: &State, open: &[(usize, RequestId)]) -> Result<bool> {
     let mut all = true;
     for (_, id) in open {
-        match state.messages.requests.peek(*id)? {
+        match state.requests().peek(*id)? {
             Some(status) if state.is_loss(status.error) => return Ok(true),
             found => all &= found.is_some(),
         }
@@ -298,7 +298,7 @@ pub(super) fn by_waitsome(player: &Player, mail: &mut Mail) {
 /// One of the requests is complete.
 fn any_complete(state: &State, open: &[(usize, RequestId)]) -> Result<Option<()>> {
     for (_, id) in open {
-        if state.messages.requests.peek(*id)?.is_some() {
+        if state.requests().peek(*id)?.is_some() {
             return Ok(Some(()));
         }
     }
@@ -392,7 +392,7 @@ fn receive_blocking(player: &Player, message: &Message, source: i32) {
 /// Buffered sends, then a flush of the buffer.
 pub(super) fn buffered(player: &Player, round: u64) {
     let rank = player.rank;
-    rank.lock().attach_buffer(None, AUTOMATIC, 0).unwrap();
+    rank.attach_buffer(None, AUTOMATIC, 0).unwrap();
     blocking(player, round, Some(Mode::Buffered));
     let since = rank.now();
     let detached = rank.detach_buffer("MPI_Buffer_detach", None);
@@ -514,11 +514,11 @@ pub(super) fn persistent(player: &Player, round: u64) {
             if let (Some(status), false) = (ended, is_send) {
                 check(player, message, &status, memory);
             }
-            assert!(!player.rank.lock().messages.requests.is_active(*id).unwrap());
+            assert!(!player.rank.lock().requests().is_active(*id).unwrap());
         }
     }
     for (id, _, memory, _, is_send) in requests {
-        player.rank.lock().messages.requests.detach(id).unwrap();
+        player.rank.lock().requests_mut().detach(id).unwrap();
         if !is_send && player.case.is_for_ever() {
             player.bury(memory);
         }
