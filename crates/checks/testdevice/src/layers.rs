@@ -25,6 +25,8 @@ struct Module {
     text: String,
     /// Names that the module has from others, with their paths as they are written.
     names: BTreeMap<String, Vec<String>>,
+    /// Modules of which the module has all names.
+    globs: Vec<Vec<String>>,
     children: BTreeSet<String>,
 }
 
@@ -47,8 +49,10 @@ impl Modules {
             let name = path.pop()?;
             Some((name, path))
         });
+        let (globs, names): (Vec<_>, Vec<_>) = names.partition(|(name, _)| name == "*");
         let module = Module {
-            names: names.collect(),
+            names: names.into_iter().collect(),
+            globs: globs.into_iter().map(|(_, path)| path).collect(),
             children: children.clone(),
             text,
         };
@@ -169,6 +173,8 @@ impl Modules {
                 at = join(&at, name);
             } else if let Some(to) = module.names.get(name).filter(|_| depth < 8) {
                 return self.resolve(&at, to, depth + 1).or(Some(at));
+            } else if let Some(to) = self.by_glob(&at, name, depth) {
+                at = to;
             } else {
                 break;
             }
@@ -177,10 +183,79 @@ impl Modules {
     }
 }
 
+/// Rooms: modules of a crate's root with a part for data and machines and one for calls. A *unit* is
+/// one part of a room, or a module of the root that is no room.
+pub const PARTS: [&str; 2] = ["machine", "calls"];
+
+impl Modules {
+    /// The modules of the root that are rooms.
+    pub fn rooms(&self) -> BTreeSet<&str> {
+        let root = self.all[""].children.iter().map(String::as_str);
+        let has_parts = |room: &&str| {
+            let children = &self.all[*room].children;
+            PARTS.iter().all(|part| children.contains(*part))
+        };
+        root.filter(has_parts).collect()
+    }
+
+    /// The imports among units. What a room passes on counts where it is.
+    pub fn units(&self) -> Graph {
+        let rooms = self.rooms();
+        let mut graph = Graph::new();
+        for from in self.all.keys() {
+            let Some(unit) = unit_of(&rooms, from) else {
+                continue;
+            };
+            let imports = self.imports(from);
+            let imports = imports.iter().filter_map(|to| unit_of(&rooms, to));
+            let imports: BTreeSet<String> = imports.filter(|to| *to != unit).collect();
+            graph.entry(unit).or_default().extend(imports);
+        }
+        graph
+    }
+
+    /// The module that a module has `name` from by a glob, or the one that `name` is.
+    fn by_glob(&self, at: &str, name: &str, depth: usize) -> Option<String> {
+        let globs = self.all[at].globs.iter().filter(|_| depth < 8);
+        let mut from = globs.filter_map(|path| self.resolve(at, &path[..], depth + 1));
+        from.find_map(|module| {
+            let known = &self.all[&module];
+            if known.children.contains(name) {
+                return Some(join(&module, name));
+            }
+            if let Some(path) = known.names.get(name) {
+                return self.resolve(&module, path, depth + 1).or(Some(module));
+            }
+            let kinds = ["fn", "const", "static", "trait", "type"];
+            let is_here = defines(&known.text, name) || has_item(&known.text, &kinds, name);
+            is_here.then_some(module)
+        })
+    }
+}
+
+/// The unit of a module. The root and the rooms' own modules, which pass names on, are none.
+fn unit_of(rooms: &BTreeSet<&str>, module: &str) -> Option<String> {
+    let mut names = module.split("::");
+    let first = names.next().filter(|first| !first.is_empty())?;
+    match rooms.contains(first) {
+        true => Some(format!("{first}/{}", names.next()?)),
+        false => Some(first.to_string()),
+    }
+}
+
 /// Checks that no modules of a folder import each other, in any folder of the crate, but for the
 /// imports that are allowed; and that each of these is still needed.
 pub fn check(modules: &Modules, allowed: &[Allowed]) -> Result<(), String> {
-    for folder in modules.folders() {
+    check_folders(modules, allowed, |_| true)
+}
+
+/// As [`check`], of the folders that count.
+pub fn check_folders(
+    modules: &Modules,
+    allowed: &[Allowed],
+    counts: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    for folder in modules.folders().filter(|folder| counts(folder)) {
         let whole = modules.graph(folder);
         let here: Vec<_> = allowed.iter().filter(|(of, ..)| *of == folder).collect();
         let without = |but: Option<&Allowed>| {
@@ -290,7 +365,12 @@ fn children(text: &str) -> impl Iterator<Item = &str> {
 
 /// The text defines the type `name`.
 fn defines(text: &str, name: &str) -> bool {
-    ["struct", "enum", "union"].iter().any(|kind| {
+    has_item(text, &["struct", "enum", "union"], name)
+}
+
+/// The text defines an item of one of these kinds.
+fn has_item(text: &str, kinds: &[&str], name: &str) -> bool {
+    kinds.iter().any(|kind| {
         let definition = format!("{kind} {name}");
         let mut all = text.match_indices(&definition);
         all.any(|(at, _)| {
@@ -378,7 +458,11 @@ fn tree<'a>(text: &'a str, above: &[String], found: &mut Vec<Vec<String>>) -> &'
         if len > 0 {
             path.push(text[..len].to_string());
         }
-        text = text[len..].strip_prefix('*').unwrap_or(&text[len..]);
+        text = &text[len..];
+        if let Some(rest) = text.strip_prefix('*') {
+            path.push("*".to_string());
+            text = rest;
+        }
         match text.strip_prefix("::") {
             Some(rest) => text = rest,
             None => break,
@@ -419,7 +503,7 @@ mod tests {
         );
         assert_eq!(
             all_paths("use a::{\n    b,\n    c::*,\n};"),
-            ["a::b", "a::c"]
+            ["a::b", "a::c::*"]
         );
     }
 

@@ -8,7 +8,7 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Datatype;
 use datatype::{Buffer, Elements, Predefined, Type};
-use mpi::files::FileMemory;
+use mpi::file::FileMemory;
 use mpi::types::Types;
 use mpi::{MessageBuffer, State};
 use std::ffi::{c_int, c_void};

@@ -27,66 +27,55 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithms;
-mod alternatives;
 pub mod attributes;
-mod bootstrap;
-pub mod buffered;
-mod calls;
 pub mod codes;
 pub mod coll;
-mod collective_buffers;
 pub mod comm;
 mod dims;
-mod drive;
 pub mod errhandler;
 mod error;
 mod explain;
-pub mod files;
+pub mod file;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod generalized;
 pub mod group;
 pub mod handle;
 mod hints;
-mod lanes;
-mod losses;
-mod lost_peers;
 mod matching;
 mod message_buffer;
 pub mod op;
 mod p2p;
 mod packet;
-mod posting;
-mod progress;
+mod program;
 mod rank;
-mod report;
 pub mod request;
 pub mod shape;
 mod state;
 mod status;
-mod task;
 pub mod topology;
 pub mod types;
-mod wait;
 pub mod window;
 
-pub use bootstrap::{NewPeer, Wiring, WorkTimes};
-pub use calls::{
-    Claimed, Making, Notes, RemoteLeader, ViewArguments, ViewFacts, WindowSpec, split_type,
-};
 pub use channel::lock::Misuse;
 pub use channel::{CallKey, ProgramCall, VirtualTime};
+pub use comm::calls::{Making, RemoteLeader, split_type};
 pub use dims::dims_create;
-pub use drive::Completion;
 pub use error::{Class, Error, Result};
-pub use generalized::{Answer, Functions};
+pub use file::calls::{ViewArguments, ViewFacts};
 pub use message_buffer::MessageBuffer;
+pub use p2p::buffered;
+pub use p2p::calls::Claimed;
 pub use p2p::protocol::Protocol;
+pub use rank::bootstrap::{NewPeer, Wiring, WorkTimes};
+pub use rank::drive::Completion;
 pub use rank::{LockedObjects, Rank};
+pub use request::generalized::{Answer, Functions};
 pub use request::{Mode, Waiting};
+pub use state::notes::Notes;
 pub use state::{Objects, State};
 pub use status::Status;
+pub use window::calls::WindowSpec;
 
 /// `MPI_ANY_SOURCE` (MPI 5.0 §3.2.4), with the ABI's value.
 pub const ANY_SOURCE: i32 = -1;

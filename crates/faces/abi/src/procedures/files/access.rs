@@ -6,8 +6,8 @@ use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::handle::{Datatype, File, Request};
 use crate::status::Status;
-use mpi::files::Direction::{self, Read, Write};
-use mpi::files::Pointer::{self, At, Individual, Shared};
+use mpi::file::Direction::{self, Read, Write};
+use mpi::file::Pointer::{self, At, Individual, Shared};
 use std::ffi::c_void;
 
 /// Declares the procedures of one rank: the blocking and the nonblocking form.

@@ -6,7 +6,7 @@ use crate::callback::{self, DatarepConversionFunction as Function, DatarepExtent
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_CONVERSION, MPI_MAX_DATAREP_STRING, MPI_SUCCESS};
 use crate::error::Error;
 use crate::handle::Datatype;
-use mpi::files::{Conversion, RepresentationFunctions};
+use mpi::file::{Conversion, RepresentationFunctions};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;

@@ -7,9 +7,9 @@ use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::handle::{Datatype, File};
 use crate::status::Status;
-use mpi::files::Direction::{Read, Write};
-use mpi::files::Pointer::{At, Individual, Shared};
-use mpi::files::{PointerKind, SplitKind};
+use mpi::file::Direction::{Read, Write};
+use mpi::file::Pointer::{At, Individual, Shared};
+use mpi::file::{PointerKind, SplitKind};
 use std::ffi::c_void;
 
 macro_rules! split {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use ::file_io::{Call, Fault, FaultyStorage, Injected, RealStorage};
 use model::config::MachineConfig;
-use mpi::files::Direction::{Read, Write};
-use mpi::files::{Pointer, SEEK_END, SEEK_SET};
+use mpi::file::Direction::{Read, Write};
+use mpi::file::{Pointer, SEEK_END, SEEK_SET};
 use mpi::{Class, Rank, Result};
 
 use super::{Shape, memory, open};
@@ -62,10 +62,10 @@ fn program(
     let (out, into) = (memory(&mut data, 2), memory(&mut room, 2));
     let mut note = |name, all, class| outcomes.push((name, all, class));
     note("set_view", true, class_of(&shape.set(rank, file)));
-    let all = |direction, pointer, memory: &mpi::files::FileMemory| {
+    let all = |direction, pointer, memory: &mpi::file::FileMemory| {
         rank.file_collective("all", file, direction, pointer, Ok(memory.clone()))
     };
-    let alone = |direction, pointer, memory: &mpi::files::FileMemory| {
+    let alone = |direction, pointer, memory: &mpi::file::FileMemory| {
         rank.file_access(file, direction, pointer, memory.clone())
     };
     note(

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use datatype::{Predefined, Type};
 use mpi::coll::Work;
 use mpi::comm::WORLD;
-use mpi::files::FileMemory;
+use mpi::file::FileMemory;
 use mpi::{Rank, Result, ViewArguments};
 
 use crate::common::typed;

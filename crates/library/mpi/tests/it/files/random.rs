@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use model::config::MachineConfig;
 use mpi::Rank;
-use mpi::files::Direction::{self, Read, Write};
-use mpi::files::{Pointer, SEEK_SET, SplitKind};
+use mpi::file::Direction::{self, Read, Write};
+use mpi::file::{Pointer, SEEK_SET, SplitKind};
 use sim::Random;
 
 use super::{Shape, barrier, memory, open};

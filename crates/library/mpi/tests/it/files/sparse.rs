@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mpi::files::Direction::{Read, Write};
-use mpi::files::Pointer;
+use mpi::file::Direction::{Read, Write};
+use mpi::file::Pointer;
 use mpi::{Class, Rank, Result, Status};
 
 use super::{Shape, memory, open};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ::file_io::{Call, FaultyStorage, RealStorage};
 use mpi::Rank;
-use mpi::files::Direction::{Read, Write};
-use mpi::files::Pointer;
+use mpi::file::Direction::{Read, Write};
+use mpi::file::Pointer;
 
 use super::{Shape, barrier, memory, open};
 use crate::common::run_shared;

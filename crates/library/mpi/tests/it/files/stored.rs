@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use fabric::{GbPerSec, Nanos, Storage};
 use model::config::MachineConfig;
 use mpi::Rank;
-use mpi::files::Direction::{Read, Write};
-use mpi::files::{FileMemory, Pointer};
+use mpi::file::Direction::{Read, Write};
+use mpi::file::{FileMemory, Pointer};
 
 use super::{barrier, memory, open};
 use crate::common::modelled::{Keep, play, system};

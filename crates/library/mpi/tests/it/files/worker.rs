@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::file_io::{Call, Fault, FaultyStorage, Injected, RealStorage};
-use mpi::files::Direction::{self, Read, Write};
-use mpi::files::{FileMemory, Pointer, SplitKind};
+use mpi::file::Direction::{self, Read, Write};
+use mpi::file::{FileMemory, Pointer, SplitKind};
 use mpi::request::RequestId;
 use mpi::{Class, Rank};
 

@@ -1,0 +1,6 @@
+//! Communicators: their data, and the calls that make, change and free them.
+
+pub(crate) mod calls;
+pub(crate) mod machine;
+
+pub use machine::*;

@@ -1,0 +1,344 @@
+//! The choices for messages to each kind of peer: protocol, rails, and the predicted times of the
+//! choices not taken; the algorithms of collectives on MPI_COMM_WORLD; and who makes progress for
+//! the windows that the rank has made. The text is JSON, for the launcher, which shows it to the
+//! user.
+
+mod alternatives;
+
+use std::fmt::Write;
+
+use channel::{Capabilities, RailChoice, Transport};
+use knobs::KnobValue as _;
+
+use crate::algorithms::contest::{Subject, Way};
+use crate::algorithms::{self, Algorithm, Case, Collective};
+use crate::comm::WORLD;
+use crate::p2p::protocol::{self, Protocol};
+use crate::rank::Rank;
+use crate::window::AccessKind;
+
+/// Message sizes to explain, in addition to those at which the protocol changes.
+const SIZES: [usize; 12] = [
+    8,
+    64,
+    512,
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    512 << 10,
+    1 << 20,
+    4 << 20,
+];
+
+/// The choices for one peer.
+#[derive(PartialEq)]
+struct PeerChoices {
+    transport: &'static str,
+    rails: usize,
+    /// The names of the devices, by rail.
+    devices: Vec<String>,
+    sizes: Vec<SizeChoice>,
+}
+
+/// The choices for messages of one size.
+#[derive(PartialEq)]
+struct SizeChoice {
+    size: usize,
+    taken: (Protocol, u64),
+    others: Vec<NotTaken>,
+    rails: Option<RailChoice>,
+}
+
+/// A protocol that is not taken for messages of one size.
+#[derive(PartialEq)]
+struct NotTaken {
+    protocol: Protocol,
+    predicted_ns: u64,
+    /// What keeps the rank from a protocol that is faster than the one taken.
+    ruled_out_by: Option<&'static str>,
+}
+
+impl Rank {
+    /// This rank's choices for messages to its peers, as one JSON object. Peers with equal choices
+    /// are one kind. The ranks of one host are taken to be alike, so only the first is examined.
+    pub fn explain_choices(&self) -> String {
+        let mut kinds: Vec<(Vec<usize>, PeerChoices)> = Vec::new();
+        let hosts = self.hosts();
+        for host in 0..hosts.count() as u32 {
+            let peers: Vec<usize> = hosts.on(host).filter(|peer| *peer != self.rank()).collect();
+            let Some(&first) = peers.first() else {
+                continue;
+            };
+            let choices = self.choices(first);
+            match kinds.iter_mut().find(|(_, known)| *known == choices) {
+                Some((members, _)) => members.extend(peers),
+                None => kinds.push((peers, choices)),
+            }
+        }
+        let kinds = kinds.into_iter().map(|(mut members, choices)| {
+            members.sort_unstable();
+            peer_object(&members, &choices)
+        });
+        let (rank, peers) = (self.rank(), array(kinds));
+        if self.size() == 1 {
+            return format!(r#"{{"rank":{rank},"peers":{peers}}}"#);
+        }
+        let all = Collective::ALL.iter();
+        let collectives = array(all.map(|&collective| self.explain_collective(collective)));
+        let (learned, alternatives) = (self.learned_costs(), self.alternatives());
+        let windows = self.explain_windows();
+        format!(
+            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"learned":{learned},"alternatives":{alternatives}{windows}}}"#
+        )
+    }
+
+    /// The windows of a rank that has made some: flavour, number, and who makes progress at the
+    /// target, by kind of operations.
+    fn explain_windows(&self) -> String {
+        let state = self.lock();
+        let made = state.objects.windows.made();
+        if made.is_empty() {
+            return String::new();
+        }
+        let rows = made.iter().map(|(flavor, progressors, count)| {
+            let pairs = AccessKind::ALL.into_iter().zip(progressors);
+            let pairs = pairs.map(|(kind, who)| {
+                let (kind, who) = (quoted(kind.name()), quoted(who.name()));
+                format!(r#"{{"operations":{kind},"by":{who}}}"#)
+            });
+            let (flavor, progress) = (quoted(flavor.name()), array(pairs));
+            format!(r#"{{"flavor":{flavor},"count":{count},"progress":{progress}}}"#)
+        });
+        format!(r#","windows":{}"#, array(rows))
+    }
+
+    /// The costs that this rank has learned: situations, and picoseconds per byte of each path as
+    /// in [`CopyPath::ALL`](knobs::CopyPath::ALL), or null.
+    fn learned_costs(&self) -> String {
+        let state = self.lock();
+        array(state.engine.messages.learned_costs().map(|of| {
+            let (from, cores) = (of.from.get(), quoted(&of.cores.show()));
+            let ps = of.ps_per_byte.into_iter();
+            let ps = array(ps.map(|ps| ps.map_or("null".into(), |ps| ps.to_string())));
+            let others_wait = of.others_wait;
+            format!(
+                r#"{{"from":{from},"cores":{cores},"others_wait":{others_wait},"ps_per_byte":{ps}}}"#
+            )
+        }))
+    }
+
+    /// The algorithms of blocking calls of a collective on MPI_COMM_WORLD, by bytes as in
+    /// [`Case::bytes`], for blocks of one size and a commutative operation.
+    fn explain_collective(&self, collective: Collective) -> String {
+        let usual = self.usual_case();
+        let sizes: &[usize] = match collective {
+            Collective::Barrier => &[0],
+            _ => &SIZES,
+        };
+        let rows = sizes.iter().map(|&bytes| {
+            let case = Case { bytes, ..usual };
+            let taken = self.usual_algorithm(collective, &case);
+            algorithm_object(taken, &algorithms::predictions(collective, &case), &case)
+        });
+        let (name, rows) = (quoted(collective.name()), array(rows));
+        format!(r#"{{"collective":{name},"sizes":{rows}}}"#)
+    }
+
+    /// The facts of a blocking call on MPI_COMM_WORLD, of blocks of one size and a commutative
+    /// operation, without its bytes.
+    pub(crate) fn usual_case(&self) -> Case {
+        let (core, lane) = {
+            let state = self.lock();
+            let world = state
+                .objects
+                .comms
+                .get(WORLD)
+                .expect("MPI_COMM_WORLD is never freed");
+            (world.core.clone(), world.lane.clone())
+        };
+        let hosts = self.hosts();
+        // Before the first collective operation the members have not agreed.
+        let agreed = core.network.agreed.get().copied();
+        let network = agreed.unwrap_or_else(|| self.own_network());
+        let usual = Case {
+            spread: core.shape(|world| hosts.of(world)).spread(),
+            network,
+            arity: self.algorithms.arity(),
+            direct: lane.is_some_and(|lane| lane.is_direct),
+            ..Case::usual(0, self.size())
+        };
+        Case {
+            shared: usual.is_in_memory(),
+            ..usual
+        }
+    }
+
+    /// The algorithm of a blocking call on MPI_COMM_WORLD: the learned one, or that of the table.
+    pub(crate) fn usual_algorithm(&self, collective: Collective, case: &Case) -> Algorithm {
+        let published = match collective {
+            Collective::Allgather => case.bytes / case.ranks.max(1),
+            Collective::Scatter | Collective::Alltoall => {
+                case.bytes.saturating_mul(case.ranks.saturating_sub(1))
+            }
+            _ => case.bytes,
+        };
+        let of_table = |shared, direct| {
+            let case = Case {
+                shared,
+                direct,
+                published,
+                ..*case
+            };
+            self.algorithms.algorithm(collective, case)
+        };
+        match self.learned_way(collective, published) {
+            Some(Way::Buffer) => Algorithm::Shared,
+            Some(Way::Direct) => Algorithm::Direct,
+            Some(Way::Messages) => of_table(false, false),
+            None => of_table(case.shared, case.direct),
+        }
+    }
+
+    /// The way that members of MPI_COMM_WORLD have learned.
+    fn learned_way(&self, collective: Collective, published: usize) -> Option<Way> {
+        let subject = Subject::of(collective, published)?;
+        let state = self.lock();
+        let world = state.objects.comms.get(WORLD).ok()?;
+        world.contests.as_ref()?.chosen(subject)
+    }
+
+    fn choices(&self, peer: usize) -> PeerChoices {
+        let mut sizes: Vec<usize> = self.explain(peer).into_iter().map(|row| row.0).collect();
+        sizes.extend(SIZES);
+        sizes.retain(|size| (1..=SIZES[SIZES.len() - 1]).contains(size));
+        sizes.sort_unstable();
+        sizes.dedup();
+        let limits = &self.limits;
+        let mut state = self.lock();
+        let capabilities: Capabilities = state.engine.router.capabilities(peer);
+        let sizes = sizes.into_iter().map(|size| {
+            let learned = state.engine.messages.learned_choice(size, &capabilities);
+            let is_learned = learned.is_some();
+            let (taken, others) =
+                learned.unwrap_or_else(|| protocol::compare(size, &capabilities, limits));
+            let others = others.into_iter().map(|(protocol, predicted_ns)| {
+                let is_faster = predicted_ns < taken.1 && !is_learned;
+                let why = || protocol::ruled_out_by(protocol, size, &capabilities, limits);
+                NotTaken {
+                    protocol,
+                    predicted_ns,
+                    ruled_out_by: is_faster.then(why),
+                }
+            });
+            let others = others.collect();
+            let rails = state.engine.router.report().rails(peer, size);
+            SizeChoice {
+                size,
+                taken,
+                others,
+                rails,
+            }
+        });
+        let sizes = sizes.collect();
+        PeerChoices {
+            sizes,
+            devices: state.engine.router.report().rail_names(peer),
+            transport: capabilities.transport,
+            rails: capabilities.rails,
+        }
+    }
+}
+
+/// The algorithm taken for a size, and the others. No time is predicted where measured sizes
+/// decide.
+fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], case: &Case) -> String {
+    let called = |algorithm: Algorithm| match algorithm {
+        Algorithm::KAry => format!("{} (k = {})", algorithm.name(), case.tree_arity()),
+        _ => algorithm.name().to_string(),
+    };
+    let (own, others): (Vec<_>, Vec<_>) = all.iter().partition(|(other, _)| *other == taken);
+    let predicted = own
+        .first()
+        .map_or("null".into(), |(_, time)| time.to_string());
+    let others = others.into_iter();
+    let others = times(others.map(|(other, time)| (called(other), time)));
+    let (name, size) = (quoted(&called(taken)), case.bytes);
+    format!(
+        r#"{{"size":{size},"algorithm":{name},"predicted_ns":{predicted},"not_taken":{others}}}"#
+    )
+}
+
+fn peer_object(members: &[usize], choices: &PeerChoices) -> String {
+    let members = array(members.iter().map(usize::to_string));
+    let (transport, rails) = (quoted(choices.transport), choices.rails);
+    let devices = array(choices.devices.iter().map(|name| quoted(name)));
+    let sizes = array(choices.sizes.iter().map(size_object));
+    format!(
+        r#"{{"ranks":{members},"transport":{transport},"rails":{rails},"devices":{devices},"sizes":{sizes}}}"#
+    )
+}
+
+fn size_object(choice: &SizeChoice) -> String {
+    let (protocol, cost) = choice.taken;
+    let others = choice.others.iter().map(|other| {
+        let (choice, time) = (quoted(other.protocol.name()), other.predicted_ns);
+        let why = other
+            .ruled_out_by
+            .map(|why| format!(r#","ruled_out_by":{}"#, quoted(why)));
+        format!(
+            r#"{{"choice":{choice},"predicted_ns":{time}{}}}"#,
+            why.unwrap_or_default()
+        )
+    });
+    format!(
+        r#"{{"size":{},"protocol":{},"predicted_ns":{cost},"not_taken":{},"rails":{}}}"#,
+        choice.size,
+        quoted(protocol.name()),
+        array(others),
+        choice.rails.as_ref().map_or("null".into(), rail_object),
+    )
+}
+
+fn rail_object(choice: &RailChoice) -> String {
+    let share = |&(rail, bytes): &(usize, u64)| format!(r#"{{"rail":{rail},"bytes":{bytes}}}"#);
+    format!(
+        r#"{{"choice":{},"shares":{},"predicted_ns":{},"not_taken":{},"limit":{}}}"#,
+        quoted(&choice.choice),
+        array(choice.shares.iter().map(share)),
+        choice.predicted_ns,
+        times(choice.alternatives.iter().cloned()),
+        choice.limit.as_deref().map_or("null".into(), quoted),
+    )
+}
+
+/// Choices with their predicted times.
+fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
+    array(choices.map(|(choice, time)| {
+        let choice = quoted(&choice);
+        format!(r#"{{"choice":{choice},"predicted_ns":{time}}}"#)
+    }))
+}
+
+/// A JSON array.
+pub(crate) fn array(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
+/// The text as JSON writes it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            control if control.is_control() => {
+                let _ = write!(quoted, "\\u{:04x}", control as u32);
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

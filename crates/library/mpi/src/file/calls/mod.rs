@@ -1,0 +1,16 @@
+//! Calls on files (MPI 5.0 §14).
+
+mod access;
+mod collective;
+mod errhandler;
+mod open;
+mod pointer;
+mod round;
+mod stage;
+mod state;
+mod time;
+mod two_phase;
+mod view;
+mod worker;
+
+pub use view::{ViewArguments, ViewFacts};

@@ -1,0 +1,482 @@
+//! Collective accesses through memory that all ranks of a host share: the *stage*.
+//!
+//! The file between the first byte and the last is cut into windows. Each has an aggregator, which
+//! moves it between the file and its slot of the stage in one piece; all ranks copy their own data
+//! between the slot and their memory. So a byte is copied twice, and messages only say that a
+//! window is filled or has been read.
+//!
+//! Invariants:
+//! - a window is written once all ranks with bytes there have filled in theirs, and those are all
+//!   bytes of the window;
+//! - a slot gets another window after all ranks have met, so nobody still uses the one before;
+//! - an aggregator whose access fails tells the others, or goes on, so nobody waits; the error is
+//!   agreed on at the end.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use ::file_io::Strided;
+use channel::SharedMemory;
+use datatype::{Buffer, Predefined};
+
+use crate::Result;
+use crate::coll::calls::parcels::{Parcel, Parcels};
+use crate::file::calls::access::FileAccess;
+use crate::file::calls::round::FileRound;
+use crate::file::calls::two_phase::{Extent, meet};
+use crate::file::{Direction, Switch};
+use crate::rank::Rank;
+
+/// Bytes of a window for each rank: several windows stay in a core's second cache.
+const WINDOW_OF_RANK: u64 = 64 << 10;
+const LEAST_WINDOW: u64 = 128 << 10;
+const LARGEST_WINDOW: u64 = 1 << 20;
+/// Windows of an aggregator in the stage at a time: it reads or writes one while the others use
+/// another.
+const SLOTS: u64 = 4;
+/// The most bytes of a stage.
+const LARGEST_STAGE: u64 = 16 << 20;
+/// Aggregators, unless a hint says otherwise. Writes of one file exclude each other in the system.
+const AGGREGATORS: usize = 8;
+/// Runs from this length on are accessed without a stage.
+const LONG_RUN: u64 = 16 << 10;
+/// Bytes of a message.
+const WORD: usize = 8;
+/// The message of an aggregator that could not read.
+const FAILED: u64 = u64::MAX;
+
+/// The plan of an access through the stage. All ranks plan alike.
+pub(super) struct StagePlan {
+    extents: Vec<Extent>,
+    range: Range<u64>,
+    window: u64,
+    /// Ranks that access the file: those with the first numbers.
+    aggregators: usize,
+}
+
+/// Bytes of a stage for so many ranks.
+pub(super) fn stage_len(ranks: usize) -> usize {
+    let window = window_len(ranks) as usize;
+    (window * SLOTS as usize * ranks.min(AGGREGATORS)).min(LARGEST_STAGE as usize)
+}
+
+fn window_len(ranks: usize) -> u64 {
+    (WINDOW_OF_RANK * ranks as u64).clamp(LEAST_WINDOW, LARGEST_WINDOW)
+}
+
+impl StagePlan {
+    /// The plan of an access by ranks of one host. `None`: another way is better, or the only one.
+    pub(super) fn new(extents: &[Extent], access: &FileAccess) -> Option<StagePlan> {
+        let hints = &access.hints;
+        let switch = match access.direction {
+            Direction::Read => hints.collective_read,
+            Direction::Write => hints.collective_write,
+        };
+        let ranks = extents.len();
+        let is_impossible = extents.iter().any(|extent| extent.run == Extent::ALONE);
+        if is_impossible || ranks == 1 || switch == Switch::Disabled {
+            return None;
+        }
+        let busy = || extents.iter().filter(|extent| extent.start < extent.end);
+        let start = busy().map(|extent| extent.start).min()?;
+        let end = busy().map(|extent| extent.end).max()?;
+        let is_short = busy().all(|extent| extent.run < LONG_RUN);
+        if switch == Switch::Automatic && !(is_short && Extent::interleave(extents)) {
+            return None;
+        }
+        let data = busy().fold(0u64, |sum, extent| sum.saturating_add(extent.bytes));
+        let fits = match access.direction {
+            // Bytes of no rank must keep their values, or may not even be there.
+            Direction::Write => data == end - start && are_apart(extents),
+            Direction::Read => data >= (end - start) / 2 && hints.sieve_read != Switch::Disabled,
+        };
+        let given = match hints.aggregators {
+            0 => AGGREGATORS,
+            given => given as usize,
+        };
+        fits.then(|| StagePlan {
+            extents: extents.to_vec(),
+            range: start..end,
+            window: window_len(ranks).min(hints.collective_buffer),
+            aggregators: given.clamp(1, ranks.min(AGGREGATORS)),
+        })
+    }
+
+    fn aggregator(&self, window: u64) -> usize {
+        (window % self.aggregators as u64) as usize
+    }
+
+    /// The offset at which windows begin: a multiple of their length.
+    fn base(&self) -> u64 {
+        self.range.start / self.window * self.window
+    }
+
+    /// The number of windows.
+    fn windows(&self) -> u64 {
+        (self.range.end - self.base()).div_ceil(self.window)
+    }
+
+    /// The bytes of the file in a window.
+    fn window(&self, number: u64) -> Range<u64> {
+        let start = self.base() + number * self.window;
+        let end = start.saturating_add(self.window).min(self.range.end);
+        start.max(self.range.start)..end
+    }
+
+    /// Windows that have room in the stage together.
+    fn slots(&self, stage: u64) -> u64 {
+        let aggregators = self.aggregators as u64;
+        (stage / self.window).min(SLOTS * aggregators)
+    }
+
+    fn has_part(&self, rank: usize, window: &Range<u64>) -> bool {
+        meet(&self.extents[rank].range(), window)
+    }
+}
+
+/// No byte belongs to two ranks, which shows where all have runs at one distance.
+fn are_apart(extents: &[Extent]) -> bool {
+    let busy = || extents.iter().filter(|extent| extent.start < extent.end);
+    let stride = busy().map(|extent| extent.stride).next().unwrap_or(0);
+    let mut runs: Vec<_> = busy().map(|extent| (extent.phase, extent.run)).collect();
+    stride > 0
+        && busy().all(|extent| extent.stride == stride)
+        && Strided::are_apart(stride, &mut runs)
+}
+
+/// A collective access through the stage, as one rank takes part in it.
+pub(super) struct Staged<'a> {
+    pub(super) round: &'a FileRound,
+    pub(super) access: &'a FileAccess,
+    pub(super) plan: &'a StagePlan,
+    /// The position of the access in the view.
+    pub(super) position: u64,
+    pub(super) stage: Buffer,
+}
+
+impl Staged<'_> {
+    /// Makes the access. The result is the number of bytes before the end of the file.
+    pub(super) async fn run(&self) -> Result<u64> {
+        let slots = self.plan.slots(self.stage.len() as u64);
+        let (mut failed, mut end) = (Ok(()), u64::MAX);
+        let mut first = 0;
+        while first < self.plan.windows() {
+            if first > 0 {
+                self.round.meet().await?;
+            }
+            let windows = first..(first + slots).min(self.plan.windows());
+            first = windows.end;
+            match self.access.direction {
+                Direction::Write => self.write(windows, &mut failed).await?,
+                Direction::Read => end = end.min(self.read(windows, &mut failed).await?),
+            }
+        }
+        failed?;
+        let len = self.memory().len() as u64;
+        let before = |end| self.access.view.bytes.bytes_before(end);
+        Ok(match end {
+            u64::MAX => len,
+            end => before(end).saturating_sub(self.position).min(len),
+        })
+    }
+
+    fn rank(&self) -> &Arc<Rank> {
+        &self.round.rank
+    }
+
+    fn me(&self) -> usize {
+        self.round.file.core.rank
+    }
+
+    fn memory(&self) -> &Buffer {
+        self.access.bytes()
+    }
+
+    fn parcels(&self) -> Parcels<'_> {
+        Parcels::new(self.rank(), &self.round.file.core, self.round.tag, 0)
+    }
+
+    fn word(&self) -> Result<Buffer> {
+        let byte = Predefined::BYTE.into();
+        Ok(self
+            .rank()
+            .lock()
+            .engine
+            .scratch
+            .elements(WORD, &byte)?
+            .buffer())
+    }
+
+    /// The memory of a window.
+    fn slot(&self, number: u64) -> Buffer {
+        let slots = self.plan.slots(self.stage.len() as u64);
+        let at = number % slots * self.plan.window;
+        let window = self.plan.window(number);
+        self.stage
+            .slice(at as usize, (window.end - window.start) as usize)
+    }
+
+    /// The numbers of the windows that this rank accesses.
+    fn own(&self, windows: &Range<u64>) -> Vec<u64> {
+        let (me, plan) = (self.me(), self.plan);
+        windows
+            .clone()
+            .filter(|number| plan.aggregator(*number) == me)
+            .collect()
+    }
+
+    /// Fills windows and writes those of this rank.
+    async fn write(&self, windows: Range<u64>, failed: &mut Result<()>) -> Result<()> {
+        let parcels = self.parcels();
+        let mut filled = Vec::new();
+        for number in self.own(&windows) {
+            let window = self.plan.window(number);
+            let mut waits = Vec::new();
+            for from in 0..self.plan.extents.len() {
+                if from != self.me() && self.plan.has_part(from, &window) {
+                    waits.push(parcels.receive(from, self.word()?)?);
+                }
+            }
+            filled.push((number, waits));
+        }
+        let (mut next, mut sends) = (windows.start, Vec::new());
+        // The first rank writes at once, and the others fill windows further ahead, so that
+        // one writes while the rest copy.
+        let ahead = match self.rank().waiter.is_crowded() {
+            true => windows.end - windows.start,
+            false => self.plan.aggregators as u64 + u64::from(self.me() > 0),
+        };
+        for (number, waits) in filled {
+            let until = (number + ahead).min(windows.end);
+            self.fill(&parcels, next..until, &mut sends)?;
+            next = next.max(until);
+            for wait in waits {
+                wait.await?;
+            }
+            let window = self.plan.window(number);
+            if failed.is_ok() {
+                let written = self.access.move_at(window.start, &self.slot(number));
+                *failed = written.map(drop);
+            }
+        }
+        self.fill(&parcels, next..windows.end, &mut sends)?;
+        for send in sends {
+            send.await?;
+        }
+        Ok(())
+    }
+
+    /// Copies this rank's data into windows, and tells their aggregators.
+    fn fill<'b>(
+        &self,
+        parcels: &Parcels<'b>,
+        windows: Range<u64>,
+        sends: &mut Vec<Parcel<'b>>,
+    ) -> Result<()> {
+        for number in windows {
+            let window = self.plan.window(number);
+            if !self.plan.has_part(self.me(), &window) {
+                continue;
+            }
+            self.copy(&window, &self.slot(number));
+            let aggregator = self.plan.aggregator(number);
+            if aggregator != self.me() {
+                let word = self.word()?;
+                word.unpack(0, &[0; WORD]);
+                sends.push(parcels.send(aggregator, word)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the windows of this rank, and takes its data out of all. The result is the end of the
+    /// file, as far as this rank has met it.
+    async fn read(&self, windows: Range<u64>, failed: &mut Result<()>) -> Result<u64> {
+        let parcels = self.parcels();
+        let mut ready = Vec::new();
+        for number in windows.clone() {
+            let window = self.plan.window(number);
+            let from = self.plan.aggregator(number);
+            ready.push(
+                match from != self.me() && self.plan.has_part(self.me(), &window) {
+                    true => {
+                        let word = self.word()?;
+                        Some((word.clone(), parcels.receive(from, word)?))
+                    }
+                    false => None,
+                },
+            );
+        }
+        let (mut own, mut counts) = (self.own(&windows).into_iter(), Vec::new());
+        let (mut sends, mut end) = (Vec::new(), u64::MAX);
+        // Others read their windows while this rank reads its next one. Where ranks share a core,
+        // a wait costs more than data that leave the cache.
+        let ahead = match self.rank().waiter.is_crowded() {
+            true => windows.end - windows.start,
+            false => self.plan.aggregators as u64,
+        };
+        let mut next = own.next();
+        for (number, ready) in windows.zip(ready) {
+            while let Some(mine) = next.filter(|mine| *mine <= number + ahead) {
+                let count = self.read_window(mine, failed);
+                self.tell(&parcels, mine, count, &mut sends)?;
+                counts.push((mine, count));
+                next = own.next();
+            }
+            let count = match ready {
+                Some((word, parcel)) => {
+                    parcel.await?;
+                    let mut bytes = [0; WORD];
+                    word.pack(0, &mut bytes);
+                    u64::from_ne_bytes(bytes)
+                }
+                None => match counts.iter().find(|(mine, _)| *mine == number) {
+                    Some((_, count)) => *count,
+                    None => continue,
+                },
+            };
+            if count == FAILED {
+                continue;
+            }
+            let window = self.plan.window(number);
+            let present = window.start..(window.start + count).min(window.end);
+            if present.end < window.end {
+                end = end.min(present.end);
+            }
+            let slot = self.slot(number);
+            self.copy(&present, &slot.slice(0, count as usize));
+        }
+        for send in sends {
+            send.await?;
+        }
+        Ok(end)
+    }
+
+    /// Reads a window. The result is the number of bytes before the end of the file.
+    fn read_window(&self, number: u64, failed: &mut Result<()>) -> u64 {
+        if failed.is_err() {
+            return FAILED;
+        }
+        let window = self.plan.window(number);
+        match self.access.move_at(window.start, &self.slot(number)) {
+            Ok(count) => count,
+            Err(error) => {
+                *failed = Err(error);
+                FAILED
+            }
+        }
+    }
+
+    /// Tells the ranks with bytes in a window that it has been read.
+    fn tell<'b>(
+        &self,
+        parcels: &Parcels<'b>,
+        number: u64,
+        count: u64,
+        sends: &mut Vec<Parcel<'b>>,
+    ) -> Result<()> {
+        let window = self.plan.window(number);
+        for to in 0..self.plan.extents.len() {
+            if to != self.me() && self.plan.has_part(to, &window) {
+                let word = self.word()?;
+                word.unpack(0, &count.to_ne_bytes());
+                sends.push(parcels.send(to, word)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies this rank's bytes of a part of the file between its memory and the stage.
+    fn copy(&self, part: &Range<u64>, slot: &Buffer) {
+        let view = &self.access.view.bytes;
+        let len = self.memory().len() as u64;
+        let at = |offset| {
+            let before = view.bytes_before(offset);
+            before.saturating_sub(self.position).min(len) as usize
+        };
+        let (at, end) = (at(part.start), at(part.end));
+        if at == end {
+            return;
+        }
+        let (data, position) = (self.memory().slice(at, end - at), self.position + at as u64);
+        if let Some(strided) = view.strided()
+            && self.copy_strided(&strided, position, &data, part.start, slot)
+        {
+            return;
+        }
+        let mut done = 0;
+        let _ = view.runs(position, data.len() as u64, &mut |offset, len| {
+            let place = slot.slice((offset - part.start) as usize, len as usize);
+            let run = data.slice(done, len as usize);
+            done += match self.access.direction {
+                Direction::Write => run.copy_to(&place),
+                Direction::Read => place.copy_to(&run),
+            };
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Copies runs of one length. False: the user's memory has gaps.
+    fn copy_strided(
+        &self,
+        strided: &Strided,
+        position: u64,
+        data: &Buffer,
+        start: u64,
+        slot: &Buffer,
+    ) -> bool {
+        let copied = match self.access.direction {
+            Direction::Write => data.with_dense(0, data.len(), |data| {
+                slot.with_dense_mut(0, slot.len(), |slot| {
+                    strided.spread(position, data, start, slot);
+                })
+            }),
+            Direction::Read => data.with_dense_mut(0, data.len(), |data| {
+                slot.with_dense(0, slot.len(), |slot| {
+                    strided.collect(position, data, start, slot);
+                })
+            }),
+        };
+        copied.flatten().is_some()
+    }
+}
+
+impl FileRound {
+    /// The stage of the file, which the first access through it makes. `None`: the ranks cannot
+    /// share memory.
+    pub(super) async fn stage(&self) -> Result<Option<Buffer>> {
+        if let Some(known) = self.file.stage.get() {
+            return Ok(known.as_ref().map(SharedMemory::buffer));
+        }
+        let len = stage_len(self.file.core.size());
+        let mut memory = self.is_first().then(|| SharedMemory::new(len).ok());
+        let name = memory.iter().flatten().find_map(SharedMemory::name);
+        let words = self.words_of_first(name.map_or([0; 3], |name| {
+            [u64::from(name.process), name.descriptor as u64, name.token]
+        }));
+        let [process, descriptor, token] = words.await?;
+        let name = channel::SharedName {
+            process: process as u32,
+            descriptor: descriptor as i32,
+            token,
+        };
+        let opened = memory.get_or_insert_with(|| SharedMemory::open(name, len).ok());
+        let all = self.words(u64::from(opened.is_some())).await?;
+        let is_there = all.iter().all(|word| *word == 1);
+        let mut kept = memory.flatten().filter(|_| is_there);
+        if let Some(memory) = &mut kept {
+            memory.close();
+        }
+        let kept = self.file.stage.get_or_init(|| kept);
+        Ok(kept.as_ref().map(SharedMemory::buffer))
+    }
+}
+
+impl Rank {
+    /// Collective accesses may go through shared memory. On a modelled machine messages have a
+    /// cost, and copies in shared memory have none.
+    pub(super) fn has_stages(&self) -> bool {
+        let mut state = self.lock();
+        state.objects.files.are_staged_in_model || !state.engine.router.machine().is_virtual()
+    }
+}

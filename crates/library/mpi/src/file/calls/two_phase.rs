@@ -1,0 +1,714 @@
+//! Collective accesses in two phases: ranks exchange their data with aggregators, which access the
+//! file for all in long runs.
+//!
+//! All ranks plan alike, by what they have told each other. An aggregator whose access fails goes
+//! on with the exchange, so that nobody waits; the error is agreed on at the end.
+//!
+//! A rank sends the runs that it has in a window, each an offset in the window and a length, and
+//! the data of a write: short ones behind the runs, longer ones as a message of their own, which no
+//! copy precedes. An answer has the number of bytes before the end of the file, and the data of a
+//! read.
+//!
+//! Aggregators go through their domains in rounds, a window in each. Where data are few in a long
+//! file ([`Plan::is_sparse`]), ranks agree on the next round with data before each, so a round
+//! costs nothing if no rank has data there.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use ::file_io::{Domains, Windows, joined};
+use datatype::{Buffer, Predefined};
+
+use crate::coll::calls::parcels::{Parcel, Parcels};
+use crate::file::calls::access::{FileAccess, SHORT_GAP};
+use crate::file::calls::round::{FileRound, OTHERS};
+use crate::file::{Direction, Switch};
+use crate::rank::Rank;
+use crate::{Class, Error, Result};
+
+/// Runs from this length on are accessed without an exchange, between hosts and on one. Two ranks
+/// on a tmpfs write interleaved runs of 1 KiB 1.5 times as fast by an exchange (64 B: 7.8 times),
+/// and those of 4 KiB 0.8 times.
+const LONG_RUN: u64 = 32 << 10;
+const LONG_RUN_ON_ONE_HOST: u64 = 2 << 10;
+/// The number of ranks on one host up to which each reads with the gaps. Two ranks read runs of
+/// 64 B so 2.3 times as fast as by an exchange, but all ranks together read all data as often as
+/// there are ranks.
+const FEW_READERS: usize = 8;
+/// Aggregators on each host, unless a hint says otherwise.
+const AGGREGATORS: usize = 4;
+/// The largest window: places in it have 32 bits.
+const LARGEST_WINDOW: u64 = 1 << 30;
+/// Bytes of the description of a run, of a head, and of the number before an answer.
+const RUN: usize = 8;
+const HEAD: usize = 24;
+const VALID: usize = 8;
+/// Rounds are sparse from this multiple of those on that data without gaps would take. An
+/// agreement on the next round costs a small part of a round with data.
+const SPARSE: u64 = 4;
+/// Data from this length on are a message of their own.
+const LONG_DATA: usize = 16 << 10;
+
+/// The part of a rank in a collective access, as all ranks know it.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// The offsets between which its bytes lie; equal if there are none.
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Bytes of its first run. [`Extent::ALONE`]: it needs an access of its own.
+    pub(super) run: u64,
+    /// Bytes of its data.
+    pub(super) bytes: u64,
+    /// The distance of its runs, if they have one length and one distance; else 0.
+    pub(super) stride: u64,
+    /// The place of these runs within a stride of the file.
+    pub(super) phase: u64,
+}
+
+impl Extent {
+    /// The run of a rank whose access is not one of two phases.
+    pub(super) const ALONE: u64 = u64::MAX;
+    /// The extent of a rank without data.
+    pub(super) const NOTHING: Extent = Extent {
+        start: 0,
+        end: 0,
+        run: 0,
+        bytes: 0,
+        stride: 0,
+        phase: 0,
+    };
+
+    /// The extent that a rank tells the others.
+    pub(super) fn of_words([bytes, start, end, run, stride, phase]: [u64; OTHERS]) -> Extent {
+        Extent {
+            start,
+            end,
+            run,
+            bytes,
+            stride,
+            phase,
+        }
+    }
+
+    /// The numbers by which a rank tells the others.
+    pub(super) fn words(&self) -> [u64; OTHERS] {
+        [
+            self.bytes,
+            self.start,
+            self.end,
+            self.run,
+            self.stride,
+            self.phase,
+        ]
+    }
+
+    /// A rank begins before one with a lower number ends.
+    pub(super) fn interleave(all: &[Extent]) -> bool {
+        let mut ends = 0;
+        let mut busy = all.iter().filter(|extent| extent.start < extent.end);
+        busy.any(|extent| {
+            let is_before = extent.start < ends;
+            ends = ends.max(extent.end);
+            is_before
+        })
+    }
+
+    pub(super) fn range(&self) -> Range<u64> {
+        self.start..self.end
+    }
+}
+
+/// The plan of an access.
+pub(super) struct Plan {
+    extents: Vec<Extent>,
+    domains: Domains,
+    /// Ranks, in the order of their domains.
+    aggregators: Vec<usize>,
+    /// Most rounds have no data.
+    is_sparse: bool,
+}
+
+impl Plan {
+    /// The plan of an access. `None`: every rank accesses the file by itself.
+    pub(super) fn new(extents: Vec<Extent>, access: &FileAccess, hosts: usize) -> Option<Plan> {
+        let hints = &access.hints;
+        let switch = match access.direction {
+            Direction::Read => hints.collective_read,
+            Direction::Write => hints.collective_write,
+        };
+        let busy = || extents.iter().filter(|extent| extent.start < extent.end);
+        let is_impossible = extents.iter().any(|extent| extent.run == Extent::ALONE);
+        if is_impossible || extents.len() == 1 || switch == Switch::Disabled {
+            return None;
+        }
+        let start = busy().map(|extent| extent.start).min()?;
+        let end = busy().map(|extent| extent.end).max()?;
+        let size = extents.len();
+        let count = match hints.aggregators {
+            0 => AGGREGATORS * hosts,
+            given => given as usize,
+        };
+        let count = count.clamp(1, size);
+        let window = hints.collective_buffer.min(LARGEST_WINDOW);
+        let domains = Domains::new(start..end, count, window);
+        if switch == Switch::Automatic {
+            let interleaves = Extent::interleave(&extents);
+            let long = match hosts {
+                1 => LONG_RUN_ON_ONE_HOST,
+                _ => LONG_RUN,
+            };
+            let is_short = busy().all(|extent| extent.run < long);
+            let reads_apart = access.direction == Direction::Read
+                && hosts == 1
+                && extents.len() <= FEW_READERS
+                && hints.sieve_read != Switch::Disabled;
+            // Windows with a run or none: an aggregator has nothing to join.
+            let runs = busy().map(|extent| extent.bytes.div_ceil(extent.run.max(1)));
+            let is_scattered = runs.fold(0, u64::saturating_add) < domains.windows();
+            if !interleaves || !is_short || reads_apart || is_scattered {
+                return None;
+            }
+        }
+        let data = busy().map(|extent| extent.bytes);
+        let data = data.fold(0, u64::saturating_add);
+        let most = data.div_ceil(domains.window_len() * count as u64) + 1;
+        Some(Plan {
+            is_sparse: domains.rounds() > SPARSE * most,
+            extents,
+            domains,
+            aggregators: (0..count).map(|at| at * size / count).collect(),
+        })
+    }
+}
+
+/// A collective access in two phases, as one rank takes part in it.
+pub(super) struct TwoPhase<'a> {
+    pub(super) round: &'a FileRound,
+    pub(super) access: &'a Arc<FileAccess>,
+    pub(super) plan: &'a Plan,
+    /// The position of the access in the view.
+    pub(super) position: u64,
+    /// Its bytes, as the file has them.
+    pub(super) memory: &'a Buffer,
+    /// The worker accesses the file.
+    pub(super) is_apart: bool,
+}
+
+/// What a rank asks of an aggregator in one round.
+struct Request {
+    from: usize,
+    /// Offsets in the file, and lengths.
+    runs: Vec<(u64, u64)>,
+    /// The data of a write, in the order of the runs.
+    data: Buffer,
+}
+
+impl Request {
+    /// Bytes of its runs.
+    fn len(&self) -> usize {
+        self.runs.iter().map(|run| run.1 as usize).sum()
+    }
+}
+
+/// The access of an aggregator to a window. Another thread may make it: all memory is there.
+struct WindowAccess {
+    access: Arc<FileAccess>,
+    /// The runs of all requests, joined.
+    runs: Vec<(u64, u64)>,
+    /// The offset of the memory of the window.
+    start: u64,
+    stage: Buffer,
+    /// Answers to reads, in the order of the requests.
+    answers: Vec<Buffer>,
+}
+
+/// This rank's bytes in a window.
+struct Share {
+    aggregator: usize,
+    /// The place in memory.
+    at: usize,
+    len: usize,
+}
+
+impl TwoPhase<'_> {
+    /// Makes the access. The result is the number of bytes before the end of the file.
+    pub(super) async fn run(&self) -> Result<u64> {
+        let core = &self.access.file.core;
+        let asking = Parcels::new(self.rank(), core, self.round.tag, 0);
+        let answering = Parcels::new(self.rank(), core, self.round.tag, 1);
+        let (mut failed, mut end) = (Ok(()), self.memory.len());
+        let mut next = 0;
+        while let Some(round) = self.next_round(next).await? {
+            next = round + 1;
+            let (shares, mut sends, own) = self.ask(&asking, round)?;
+            let requests = self.requests(&asking, round, own).await?;
+            let (requests, answers) = self.access_window(requests).await;
+            let answers = answers.unwrap_or_else(|error| {
+                failed = failed.clone().and(Err(error));
+                Vec::new()
+            });
+            if self.access.direction == Direction::Read {
+                let receives = self.receives(&answering, &shares)?;
+                let mine = self.answer(&answering, &requests, answers, &mut sends)?;
+                end = end.min(self.take(&shares, receives, mine).await?);
+            }
+            for send in sends {
+                send.await?;
+            }
+        }
+        failed.map(|()| end as u64)
+    }
+
+    fn rank(&self) -> &Arc<Rank> {
+        &self.round.rank
+    }
+
+    fn me(&self) -> usize {
+        self.access.file.core.rank
+    }
+
+    /// The next round, from one on. All ranks get the same.
+    async fn next_round(&self, from: u64) -> Result<Option<u64>> {
+        let next = match self.plan.is_sparse {
+            true => {
+                let all = self.round.words(self.next_with_data(from)).await?;
+                all.into_iter().min().unwrap_or(u64::MAX)
+            }
+            false => from,
+        };
+        Ok(Some(next).filter(|next| *next < self.plan.domains.rounds()))
+    }
+
+    /// The next round with data of this rank.
+    fn next_with_data(&self, from: u64) -> u64 {
+        let domains = &self.plan.domains;
+        let numbers = 0..self.plan.aggregators.len();
+        let rounds = numbers.filter_map(|number| {
+            let share = self.share(&domains.rest(number, from));
+            let position = self.position + share.start as u64;
+            let first = (!share.is_empty()).then(|| self.access.view.bytes.offset_of(position));
+            Some(domains.round_of(number, from, first??))
+        });
+        rounds.min().unwrap_or(u64::MAX)
+    }
+
+    /// Temporary memory.
+    fn bytes(&self, len: usize) -> Result<Buffer> {
+        let byte = Predefined::BYTE.into();
+        Ok(self
+            .rank()
+            .lock()
+            .engine
+            .scratch
+            .elements(len, &byte)?
+            .buffer())
+    }
+
+    /// The bytes of this rank's view within a window, by their place in memory.
+    fn share(&self, window: &Range<u64>) -> Range<usize> {
+        let view = &self.access.view.bytes;
+        let len = self.memory.len() as u64;
+        let at = |offset| {
+            view.bytes_before(offset)
+                .saturating_sub(self.position)
+                .min(len)
+        };
+        at(window.start) as usize..at(window.end) as usize
+    }
+
+    /// Sends what this rank wants to the aggregators. The last result is what it asks of itself.
+    #[allow(clippy::type_complexity, reason = "three results of one step")]
+    fn ask<'b>(
+        &self,
+        parcels: &Parcels<'b>,
+        round: u64,
+    ) -> Result<(Vec<Share>, Vec<Parcel<'b>>, Option<Request>)> {
+        let (mut shares, mut sends, mut own) = (Vec::new(), Vec::new(), None);
+        let mine = self.plan.extents[self.me()].range();
+        for (number, &aggregator) in self.plan.aggregators.iter().enumerate() {
+            let window = self.plan.domains.window(number, round);
+            if !meet(&mine, &window) {
+                continue;
+            }
+            let share = self.share(&window);
+            let request = self.request(share.clone());
+            shares.push(Share {
+                aggregator,
+                at: share.start,
+                len: share.len(),
+            });
+            if aggregator == self.me() {
+                own = Some(request);
+                continue;
+            }
+            let (body, apart) = self.described(&request, window.start)?;
+            let head = self.bytes(HEAD)?;
+            let words = [request.runs.len(), body.len(), apart.len()];
+            let words = words.map(|word| (word as u64).to_ne_bytes());
+            head.unpack(0, &words.concat());
+            let parts = [head, body, apart].into_iter();
+            for part in parts.filter(|part| !part.is_empty()) {
+                sends.push(parcels.send(aggregator, part)?);
+            }
+        }
+        Ok((shares, sends, own))
+    }
+
+    /// The request of this rank for a window in which it has these bytes.
+    fn request(&self, share: Range<usize>) -> Request {
+        let mut runs = Vec::new();
+        let position = self.position + share.start as u64;
+        let view = &self.access.view.bytes;
+        let _ = view.runs(position, share.len() as u64, &mut |offset, len| {
+            runs.push((offset, len));
+            ControlFlow::Continue(())
+        });
+        let len = match self.access.direction {
+            Direction::Write => share.len(),
+            Direction::Read => 0,
+        };
+        Request {
+            from: self.me(),
+            runs,
+            data: self.memory.slice(share.start, len),
+        }
+    }
+
+    /// The descriptions of the runs of a request in a window that begins at offset `start`, with
+    /// short data behind them, and longer data.
+    fn described(&self, request: &Request, start: u64) -> Result<(Buffer, Buffer)> {
+        let (data, heads) = (&request.data, request.runs.len() * RUN);
+        let (within, apart) = match data.len() < LONG_DATA {
+            true => (data.len(), Buffer::empty()),
+            false => (0, data.clone()),
+        };
+        let body = self.bytes(heads + within)?;
+        let described = body.with_dense_mut(0, body.len(), |bytes| {
+            let (heads, room) = bytes.split_at_mut(heads);
+            let heads = heads.as_chunks_mut::<RUN>().0.iter_mut();
+            for (head, (offset, len)) in heads.zip(&request.runs) {
+                let word = (offset - start) << 32 | len;
+                *head = word.to_ne_bytes();
+            }
+            data.pack(0, room);
+        });
+        described.ok_or_else(inner)?;
+        Ok((body, apart))
+    }
+
+    /// Receives what the ranks want of this one in a round, in the order of ranks.
+    async fn requests(
+        &self,
+        parcels: &Parcels<'_>,
+        round: u64,
+        own: Option<Request>,
+    ) -> Result<Vec<Request>> {
+        let aggregators = &self.plan.aggregators;
+        let Some(number) = aggregators.iter().position(|rank| *rank == self.me()) else {
+            return Ok(Vec::new());
+        };
+        let window = self.plan.domains.window(number, round);
+        let mut heads = Vec::new();
+        for (from, extent) in self.plan.extents.iter().enumerate() {
+            if from != self.me() && meet(&extent.range(), &window) {
+                let head = self.bytes(HEAD)?;
+                heads.push((from, head.clone(), parcels.receive(from, head)?));
+            }
+        }
+        let mut bodies = Vec::new();
+        for (from, head, parcel) in heads {
+            parcel.await?;
+            let mut words = [0; HEAD];
+            head.pack(0, &mut words);
+            let words = words.as_chunks::<8>().0.iter();
+            let mut words = words.map(|word| u64::from_ne_bytes(*word) as usize);
+            let mut next = || words.next().unwrap_or(0);
+            let count = next();
+            let (mut parts, mut arrivals) = (Vec::new(), Vec::new());
+            for len in [next(), next()] {
+                let part = self.bytes(len)?;
+                if len > 0 {
+                    arrivals.push(parcels.receive(from, part.clone())?);
+                }
+                parts.push(part);
+            }
+            bodies.push((from, count, parts, arrivals));
+        }
+        let mut requests: Vec<Request> = own.into_iter().collect();
+        for (from, count, mut parts, arrivals) in bodies {
+            for arrival in arrivals {
+                arrival.await?;
+            }
+            let (apart, body) = (parts.pop().ok_or_else(inner)?, parts.pop());
+            let body = body.ok_or_else(inner)?;
+            let request = described_request(from, count, (body, apart), &window)?;
+            let wanted = match self.access.direction {
+                Direction::Write => request.len(),
+                Direction::Read => 0,
+            };
+            if request.data.len() != wanted {
+                return Err(inner());
+            }
+            requests.push(request);
+        }
+        requests.sort_unstable_by_key(|request| request.from);
+        Ok(requests)
+    }
+
+    /// Accesses the file for all requests. The results are answers to reads, in their order.
+    async fn access_window(&self, requests: Vec<Request>) -> (Vec<Request>, Result<Vec<Buffer>>) {
+        let window = match self.window_access(&requests) {
+            Ok(Some(window)) => window,
+            Ok(None) => return (requests, Ok(Vec::new())),
+            Err(error) => return (requests, Err(error)),
+        };
+        let make = move || {
+            let made = window.make(&requests);
+            (requests, made.map(|()| window.answers))
+        };
+        if self.is_apart {
+            let made = self.rank().by_worker(&self.access.file, make).await;
+            self.rank().await_storage().await;
+            return made;
+        }
+        let (requests, made) = make();
+        let passed = self
+            .rank()
+            .pass_storage_time("a collective access to a file");
+        (requests, made.and_then(|answers| passed.map(|()| answers)))
+    }
+
+    /// The access to a window, with its memory. `None`: there is nothing to access and to answer.
+    fn window_access(&self, requests: &[Request]) -> Result<Option<WindowAccess>> {
+        let mut runs: Vec<(u64, u64)> = requests
+            .iter()
+            .flat_map(|request| request.runs.iter().copied())
+            .collect();
+        joined(&mut runs);
+        let (start, end) = match (runs.first(), runs.last()) {
+            (Some(first), Some(last)) => (first.0, last.0 + last.1),
+            _ if requests.is_empty() => return Ok(None),
+            _ => (0, 0),
+        };
+        let answer = |request: &Request| self.bytes(VALID + request.len());
+        let answers = match self.access.direction {
+            Direction::Write => Vec::new(),
+            Direction::Read => requests.iter().map(answer).collect::<Result<_>>()?,
+        };
+        Ok(Some(WindowAccess {
+            access: self.access.clone(),
+            runs,
+            start,
+            stage: self.bytes((end - start) as usize)?,
+            answers,
+        }))
+    }
+
+    /// Starts the receives of answers.
+    #[allow(clippy::type_complexity, reason = "a message and its memory")]
+    fn receives<'b>(
+        &self,
+        parcels: &Parcels<'b>,
+        shares: &[Share],
+    ) -> Result<Vec<Option<(Buffer, Parcel<'b>)>>> {
+        let receive = |share: &Share| {
+            if share.aggregator == self.me() {
+                return Ok(None);
+            }
+            let answer = self.bytes(VALID + share.len)?;
+            let parcel = parcels.receive(share.aggregator, answer.clone())?;
+            Ok(Some((answer, parcel)))
+        };
+        shares.iter().map(receive).collect()
+    }
+
+    /// Sends the answers to reads. The result is this rank's own. Without answers, because the
+    /// access has failed, ranks get empty ones.
+    fn answer<'b>(
+        &self,
+        parcels: &Parcels<'b>,
+        requests: &[Request],
+        answers: Vec<Buffer>,
+        sends: &mut Vec<Parcel<'b>>,
+    ) -> Result<Option<Buffer>> {
+        let (mut answers, mut mine) = (answers.into_iter(), None);
+        for request in requests {
+            let answer = match answers.next() {
+                Some(answer) => answer,
+                None => {
+                    let answer = self.bytes(VALID + request.len())?;
+                    answer.unpack(0, &[0; VALID]);
+                    answer
+                }
+            };
+            match request.from == self.me() {
+                true => mine = Some(answer),
+                false => sends.push(parcels.send(request.from, answer)?),
+            }
+        }
+        Ok(mine)
+    }
+
+    /// Moves the answers to memory. The result is the place in memory where the file ends.
+    async fn take(
+        &self,
+        shares: &[Share],
+        receives: Vec<Option<(Buffer, Parcel<'_>)>>,
+        mut mine: Option<Buffer>,
+    ) -> Result<usize> {
+        let mut end = self.memory.len();
+        for (share, receive) in shares.iter().zip(receives) {
+            let answer = match receive {
+                Some((answer, parcel)) => {
+                    parcel.await?;
+                    answer
+                }
+                None => mine.take().ok_or_else(inner)?,
+            };
+            let mut valid = [0; VALID];
+            answer.pack(0, &mut valid);
+            let valid = (u64::from_ne_bytes(valid) as usize).min(share.len);
+            let data = answer.slice(VALID, valid);
+            let copied = data.copy_to(&self.memory.slice(share.at, valid));
+            self.access.count_copy(copied);
+            if valid < share.len {
+                end = end.min(share.at + valid);
+            }
+        }
+        Ok(end)
+    }
+}
+
+impl WindowAccess {
+    /// Accesses the file, and fills the answers.
+    fn make(&self, requests: &[Request]) -> Result<()> {
+        match self.access.direction {
+            Direction::Write => self.write(requests),
+            Direction::Read => self.read(requests),
+        }
+    }
+
+    /// The memory of a run.
+    fn memory(&self, offset: u64, len: u64) -> Buffer {
+        let at = (offset - self.start) as usize;
+        self.stage.slice(at, len as usize)
+    }
+
+    fn write(&self, requests: &[Request]) -> Result<()> {
+        for request in requests {
+            self.collect(request);
+        }
+        for &(offset, len) in &self.runs {
+            self.access.move_at(offset, &self.memory(offset, len))?;
+        }
+        Ok(())
+    }
+
+    /// Copies the data of a write to their places.
+    fn collect(&self, request: &Request) {
+        let data = &request.data;
+        self.access.count_copy(data.len());
+        let copied = self.stage.with_dense_mut(0, self.stage.len(), |stage| {
+            data.with_dense(0, data.len(), |mut from| {
+                for &(offset, len) in &request.runs {
+                    let (at, len) = ((offset - self.start) as usize, len as usize);
+                    let (run, rest) = from.split_at(len);
+                    stage[at..at + len].copy_from_slice(run);
+                    from = rest;
+                }
+            })
+        });
+        if copied.flatten().is_some() {
+            return;
+        }
+        // The user's memory has gaps.
+        let mut from = 0;
+        for &(offset, len) in &request.runs {
+            let run = data.slice(from, len as usize);
+            run.copy_to(&self.memory(offset, len));
+            from += len as usize;
+        }
+    }
+
+    fn read(&self, requests: &[Request]) -> Result<()> {
+        let mut windows = Windows::new(u64::MAX, SHORT_GAP);
+        let mut read: Vec<_> = self
+            .runs
+            .iter()
+            .filter_map(|run| windows.push(run.0, run.1))
+            .collect();
+        read.extend(windows.finish());
+        // The end of the file, as far as these reads have met it.
+        let mut end = u64::MAX;
+        for window in read {
+            let part = self.memory(window.offset, window.len);
+            let count = self.access.move_at(window.offset, &part)?;
+            if count < window.len {
+                end = end.min(window.offset + count);
+            }
+        }
+        for (request, answer) in requests.iter().zip(&self.answers) {
+            self.fill(request, answer, end);
+        }
+        Ok(())
+    }
+
+    /// Fills the answer to a read. The file ends at offset `end`.
+    fn fill(&self, request: &Request, answer: &Buffer, end: u64) {
+        self.access.count_copy(request.len());
+        let (mut valid, mut is_over) = (0u64, false);
+        self.stage.with_dense(0, self.stage.len(), |stage| {
+            answer.with_dense_mut(VALID, request.len(), |mut room| {
+                for &(offset, len) in &request.runs {
+                    let at = (offset - self.start) as usize;
+                    let (run, rest) = room.split_at_mut(len as usize);
+                    run.copy_from_slice(&stage[at..at + len as usize]);
+                    room = rest;
+                }
+            })
+        });
+        for &(offset, len) in &request.runs {
+            let present = end.saturating_sub(offset).min(len);
+            valid += if is_over { 0 } else { present };
+            is_over |= present < len;
+        }
+        answer.unpack(0, &valid.to_ne_bytes());
+    }
+}
+
+pub(super) fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start.max(other.start) < one.end.min(other.end)
+}
+
+/// The request that a rank describes, after a check that its runs lie in the window.
+fn described_request(
+    from: usize,
+    count: usize,
+    (body, apart): (Buffer, Buffer),
+    window: &Range<u64>,
+) -> Result<Request> {
+    let heads = body.len().min(count.saturating_mul(RUN));
+    let runs = body.with_dense(0, heads, |bytes| {
+        let words = bytes.as_chunks::<RUN>().0.iter();
+        let words = words.map(|word| u64::from_ne_bytes(*word));
+        words
+            .map(|word| (window.start + (word >> 32), word & u64::from(u32::MAX)))
+            .collect::<Vec<_>>()
+    });
+    let runs = runs.ok_or_else(inner)?;
+    let data = match apart.is_empty() {
+        true => body.slice(heads, body.len() - heads),
+        false => apart,
+    };
+    let is_inside = |run: &(u64, u64)| run.0 + run.1 <= window.end;
+    if runs.len() != count || !runs.iter().all(is_inside) {
+        return Err(inner());
+    }
+    Ok(Request { from, runs, data })
+}
+
+#[cold]
+fn inner() -> Error {
+    let detail = "ranks of a file do not understand each other's parts of a collective access";
+    Error::new(Class::INTERN, detail)
+}

@@ -1,0 +1,446 @@
+//! Point-to-point communication (MPI 5.0 §3).
+//!
+//! A message leaves at once (*eager*), or its sender keeps and announces it (*rendezvous*);
+//! `protocol` chooses. The state is a composition of machines, each with its own file, its own
+//! invariants and its own tests: the send queue, arrivals, transfers, rendezvous, announced
+//! receives, deferred actions. [`Messages`] connects them.
+
+mod announced_receives;
+mod announcement_batch;
+mod announcer;
+mod arrivals;
+pub mod buffered;
+mod cooperative_copy;
+mod cooperative_help;
+mod deferred;
+mod fetches;
+mod given_costs;
+mod handlers;
+mod internal_messages;
+mod learned_costs;
+mod losses;
+mod lost_peers;
+mod message;
+mod message_source;
+#[cfg(test)]
+mod nonsense_tests;
+mod peer_queue;
+mod probe;
+pub(crate) mod protocol;
+mod ready_to_receive;
+mod receive;
+mod remote_access;
+mod rendezvous;
+mod send;
+mod send_queue;
+mod short_path;
+mod streams;
+mod transfers;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use channel::{Capabilities, End, Exposed, Family, Put, Router, Token, Transport, ZeroCopy};
+use knobs::{CopyCosts, CostTable};
+use profile::RankProfile;
+
+use announced_receives::AnnouncedReceives;
+use announcement_batch::Batches;
+use announcer::Announcer;
+use arrivals::Arrivals;
+use deferred::Deferred;
+use fetches::Fetches;
+use given_costs::GivenCosts;
+use learned_costs::{Class, LearnedCosts};
+pub(crate) use message::Body;
+pub(crate) use message::Found;
+pub(crate) use message::{Bytes, Message, Taken, received};
+use message_source::MessageSource;
+use protocol::{Case, Choice, CopyCostSource, Limits, Protocol, rendezvous};
+use send_queue::SendQueue;
+pub(crate) use transfers::Accessed;
+use transfers::{Stage, Transfers};
+
+use crate::matching::{Key, Posted, Unexpected};
+use crate::packet::{Offer, encode};
+use crate::request::{RequestId, Requests, Send};
+use crate::{Result, Status};
+use lost_peers::Losses;
+
+/// All messages of this rank, whatever their communicator.
+pub(crate) struct Messages {
+    /// The requests of this rank.
+    pub requests: Requests,
+    posted: Posted,
+    unexpected: Unexpected<Message>,
+    send_queue: SendQueue,
+    arrivals: Arrivals,
+    fetches: Fetches,
+    learned: LearnedCosts,
+    given: GivenCosts,
+    transfers: Transfers,
+    deferred: Deferred,
+    announcer: Announcer,
+    batches: Batches,
+    announced: AnnouncedReceives,
+    limits: Limits,
+    /// Messages by the table so far.
+    pub(crate) tally: Tally,
+    /// Messages that calls without a request wait for.
+    pub(crate) awaited: Vec<Key>,
+    /// The peers that cannot be reached any more.
+    pub(crate) losses: Losses,
+    /// The contexts of windows whose messages have arrived since windows were last served.
+    pub(crate) of_windows: Vec<u64>,
+    /// Losses have to be thought of.
+    watches_losses: bool,
+    /// The count of messages, if the rank has a profile.
+    profile: Option<Arc<RankProfile>>,
+    /// The first violation of the protocol by a peer. It ends the job at the next progress.
+    pub broken: Option<crate::Error>,
+}
+
+/// Messages that this rank has sent by the table of protocols, which short ones pass by.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    all: u64,
+    /// Written to announced buffers.
+    announced: u64,
+}
+
+impl Tally {
+    /// Most messages were written to announced buffers.
+    pub(crate) fn is_mostly_announced(self) -> bool {
+        2 * self.announced > self.all
+    }
+}
+
+/// The machines that the send queue needs while it sends.
+struct Sources<'a> {
+    requests: &'a mut Requests,
+    transfers: &'a mut Transfers,
+    deferred: &'a mut Deferred,
+    announcer: &'a mut Announcer,
+    announced: &'a mut AnnouncedReceives,
+    limits: &'a Limits,
+}
+
+/// Several rails lead to one of these peers.
+fn has_rails(router: &mut Router, peers: Range<usize>) -> bool {
+    let mut peers = peers;
+    peers.any(|peer| router.capabilities(peer).rails > 1)
+}
+
+/// The token of a transfer: its request.
+fn token_of(id: RequestId) -> Token {
+    Token::new(Family::Messages, id.0.into())
+}
+
+impl Messages {
+    /// The messages of a rank with peers 0 to `ranks` - 1.
+    pub(crate) fn new(router: &mut Router, ranks: usize, limits: Limits) -> Messages {
+        let several = has_rails(router, 0..ranks);
+        let tries_short = limits.announces && (limits.announces_all || several);
+        let whole = |peer| limits.whole(&router.capabilities(peer));
+        let mut send_queue = SendQueue::new((0..ranks).map(whole));
+        if limits.tells_blocking() {
+            send_queue.hide_one_puts();
+        }
+        Messages {
+            requests: Requests::default(),
+            posted: Posted::default(),
+            unexpected: Unexpected::default(),
+            send_queue,
+            arrivals: Arrivals::new(ranks),
+            fetches: Fetches::default(),
+            learned: LearnedCosts::default(),
+            given: GivenCosts::default(),
+            transfers: Transfers::default(),
+            deferred: Deferred::default(),
+            tally: Tally::default(),
+            announcer: Announcer::new(tries_short, limits.announces_all),
+            batches: Batches::default(),
+            announced: AnnouncedReceives::default(),
+            limits,
+            awaited: Vec::new(),
+            losses: Losses::default(),
+            of_windows: Vec::new(),
+            watches_losses: false,
+            profile: None,
+            broken: None,
+        }
+    }
+
+    /// Adds these peers, which follow those that are known. The router has them already.
+    pub(crate) fn add_peers(&mut self, router: &mut Router, peers: Range<usize>) {
+        let limits = self.limits;
+        self.arrivals.grow(peers.end);
+        if limits.announces && has_rails(router, peers.clone()) {
+            self.announcer.try_short();
+        }
+        let whole = |peer| limits.whole(&router.capabilities(peer));
+        self.send_queue.add(peers.map(whole));
+    }
+
+    /// Counts the times without a path to a peer, if the rank has a profile.
+    pub(crate) fn count_outages(&self, count: u64, nanos: u64) {
+        if let Some(profile) = &self.profile {
+            profile.outages(count, nanos);
+        }
+    }
+
+    /// Counts the connections of strangers to a rail, if the rank has a profile.
+    pub(crate) fn count_strangers(&self, rail: usize, count: u64) {
+        if let Some(profile) = &self.profile {
+            profile.strangers(rail, count);
+        }
+    }
+
+    /// Counts bytes of files that took no virtual time, if the rank has a profile.
+    pub(crate) fn count_free_files(&self, read: u64, written: u64) {
+        if let Some(profile) = &self.profile {
+            profile.free_files(read, written);
+        }
+    }
+
+    /// Counts messages in `profile` from now on.
+    pub(crate) fn count_in(&mut self, profile: Arc<RankProfile>) {
+        self.profile = Some(profile);
+        self.send_queue.hide_one_puts();
+    }
+
+    /// The settings that bound protocols.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// True if this rank can move something without a packet from a peer.
+    #[inline(always)]
+    pub(crate) fn has_work(&self) -> bool {
+        self.send_queue.is_waiting() || !self.fetches.is_empty() || !self.deferred.is_empty()
+    }
+
+    /// Takes arrived packets, advances announced messages, and sends queued packets. True if
+    /// anything moved.
+    ///
+    /// # Errors
+    /// A transport failed, or a peer broke the protocol.
+    #[inline(always)]
+    pub(crate) fn round(&mut self, router: &mut Router) -> Result<bool> {
+        let arrived = self.take_arrivals(router)?;
+        if arrived == 0 && !self.has_work() {
+            return Ok(false);
+        }
+        let fetched = self.advance(router)?;
+        if self.batches.is_gathering() {
+            self.send_batches(router);
+        }
+        let flushed = self.send_queued(router)?;
+        router.uncork()?;
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        // A rank that only waits for room has moved nothing: it gives way, and sleeps in the end.
+        Ok(arrived > 0 || fetched || flushed)
+    }
+
+    /// Takes the packets and the ends of transfers that have arrived. Returns their number.
+    #[inline(always)]
+    fn take_arrivals(&mut self, router: &mut Router) -> Result<usize> {
+        let mut arrived = router.poll(
+            #[inline(always)]
+            |peer, head, body| self.on_packet(peer, head, body),
+        )?;
+        while let Some(done) = router.done(Family::Messages) {
+            arrived += 1;
+            self.transfer_done(&done);
+        }
+        Ok(arrived)
+    }
+
+    /// Sends queued packets as far as peers have room.
+    ///
+    /// # Errors
+    /// A transport failed.
+    #[inline]
+    pub(crate) fn flush(&mut self, router: &mut Router) -> Result<()> {
+        match self.send_queued(router)? {
+            true => Ok(router.uncork()?),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`flush`](Messages::flush); transports may let the packets wait until the end of the next
+    /// round for others. True if a packet was accepted.
+    #[inline]
+    fn send_queued(&mut self, router: &mut Router) -> Result<bool> {
+        if !self.send_queue.is_waiting() {
+            return Ok(false);
+        }
+        let (queue, mut sources) = self.parts();
+        queue.flush(router, &mut sources)
+    }
+
+    /// Takes the costs of a file, where the limits say so.
+    pub(crate) fn take_costs_of(&mut self, table: Arc<CostTable>) {
+        self.given = GivenCosts::of(table);
+    }
+
+    /// The costs that this rank has learned.
+    pub(crate) fn learned_costs(&self) -> impl Iterator<Item = CopyCosts> {
+        self.learned.all()
+    }
+
+    /// This rank's choice for the fetch of an announced message of `len` bytes, by the times that
+    /// it has learned or that were given, and the paths not taken: protocols and nanoseconds. None:
+    /// there are no such times.
+    pub(crate) fn learned_choice(&self, len: usize, peer: &Capabilities) -> Option<Choice> {
+        let case = Case {
+            end: End::Receiver,
+            readable: true,
+            ..Case::of_sender(len, peer, &self.limits)
+        };
+        if len <= self.limits.eager_to(peer) || !protocol::has_copy_costs(&case) {
+            return None;
+        }
+        let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;
+        let times: Vec<_> = match self.limits.copy_costs {
+            CopyCostSource::Given => {
+                let possible = |path| protocol::applies(path, &case);
+                self.given.times(len, peer.push, possible).collect()
+            }
+            CopyCostSource::Learned | CopyCostSource::Estimated => {
+                let of = |is_followed| Class::of(len, peer.push, is_followed);
+                let class = self.learned.busier([false, true].map(of));
+                self.learned.times(class).collect()
+            }
+        };
+        let (taken, others): (Vec<_>, Vec<_>) =
+            times.into_iter().partition(|(_, _, is_chosen)| *is_chosen);
+        let (protocol, ps, _) = *taken.first()?;
+        let mut others: Vec<_> = others.iter().map(|row| (row.0, time(row.1))).collect();
+        others.sort_by_key(|(_, time)| *time);
+        Some(((protocol, time(ps)), others))
+    }
+
+    /// The messages that no receive has matched.
+    pub(crate) fn unexpected(&self) -> impl Iterator<Item = (&crate::matching::Key, &Message)> {
+        self.unexpected.iter()
+    }
+
+    fn parts(&mut self) -> (&mut SendQueue, Sources<'_>) {
+        let sources = Sources {
+            requests: &mut self.requests,
+            transfers: &mut self.transfers,
+            deferred: &mut self.deferred,
+            announcer: &mut self.announcer,
+            announced: &mut self.announced,
+            limits: &self.limits,
+        };
+        (&mut self.send_queue, sources)
+    }
+}
+
+impl Sources<'_> {
+    /// Ends the transports' access to the buffer of a request, which is complete or whose message
+    /// takes another path.
+    fn release(&mut self, id: RequestId) {
+        if self.transfers.is_empty() {
+            return;
+        }
+        let Some(transfer) = self.transfers.end(id) else {
+            return;
+        };
+        if let Stage::Announced { notice, .. } = transfer.stage {
+            self.announcer.closed();
+            let peer = transfer.peer;
+            self.deferred
+                .push(deferred::Action::Forget { peer, notice });
+        }
+        self.deferred.retract(transfer.exposure);
+    }
+
+    /// A request is complete, once its last packet has left.
+    fn complete(&mut self, request: RequestId, put: Put) {
+        match put {
+            Put::Corked => self.deferred.push(deferred::Action::Complete(request)),
+            _ => self.requests.complete(request, Status::EMPTY),
+        }
+    }
+
+    /// The announcement of a message: its length, and the key by which the receiver can read it.
+    fn offer(&mut self, router: &mut Router, peer: usize, request: RequestId) -> Result<Offer> {
+        let Some(send) = self.requests.send_mut(request) else {
+            unreachable!("only a send is announced")
+        };
+        let buffer = &send.buffer;
+        let one_run = buffer.as_dense().is_some();
+        let capabilities = router.capabilities(peer);
+        let case = Case {
+            one_run: [one_run, true],
+            ..Case::of_sender(buffer.len(), &capabilities, self.limits)
+        };
+        let protocol = rendezvous(&case);
+        let mut offer = Offer {
+            len: buffer.len() as u64,
+            push: protocol == Protocol::CooperativeCopy && capabilities.push,
+            settled: capabilities.settled,
+            one_run,
+            key: channel::RemoteKey::NONE,
+        };
+        if matches!(
+            protocol,
+            Protocol::ReadRendezvous | Protocol::CooperativeCopy
+        ) {
+            if let Some(transfer) = self.transfers.get(request) {
+                offer.key = transfer.exposure.key();
+            } else if let Some(exposure) = router.expose(
+                peer,
+                buffer,
+                buffer.len(),
+                Exposed::ToRead,
+                Family::Messages,
+            )? {
+                offer.key = exposure.key();
+                self.transfers
+                    .begin(peer, request, exposure, Stage::Offered);
+            }
+        }
+        Ok(offer)
+    }
+}
+
+impl MessageSource for Sources<'_> {
+    fn send(&mut self, request: RequestId) -> Option<&mut Send> {
+        self.requests.send_mut(request)
+    }
+
+    fn announce(
+        &mut self,
+        router: &mut Router,
+        peer: usize,
+        request: RequestId,
+    ) -> Result<Vec<u8>> {
+        Ok(encode(&self.offer(router, peer, request)?))
+    }
+
+    fn sent(&mut self, request: RequestId, put: Put) {
+        // The message may have been about to be announced.
+        self.release(request);
+        if put == Put::Corked
+            && let Some(send) = self.requests.send_mut(request)
+        {
+            // It can no longer be cancelled.
+            send.streaming = true;
+        }
+        self.complete(request, put);
+    }
+
+    fn left(&mut self, request: RequestId, put: Put) {
+        self.complete(request, put);
+    }
+
+    fn departed(&mut self, peer: usize, key: &Key, sent: u64) {
+        self.announced.departed(peer, key, sent);
+    }
+}

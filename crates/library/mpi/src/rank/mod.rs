@@ -1,0 +1,355 @@
+//! A rank: the MPI state of one process of a job, and its blocking sends and receives.
+
+pub(crate) mod bootstrap;
+pub(crate) mod drive;
+mod progress;
+mod report;
+mod wait;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use channel::lock::{Guard, RankLock};
+use channel::{Capabilities, RankNode, Router, Transport, VirtualTime, Waiter};
+use datatype::Elements;
+use datatype::local_work::{Clock, LocalWork, Meter};
+use knobs::{CostSource, Knobs};
+use pmi::{Bootstrap, Hosts};
+use profile::RankProfile;
+
+use crate::algorithms::AlgorithmTable;
+use crate::comm::{Comm, Core, Members};
+use crate::op::Operation;
+use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
+use crate::p2p::{Body, Messages};
+use crate::state::{Engine, FastPath, Objects, State};
+use crate::{Class, Error, Result, Status};
+use bootstrap::{NewPeer, Wiring, limits, transports};
+
+/// A rank of a job. Threads of the process share it; its [`State`] is behind a lock.
+///
+/// ```no_run
+/// # fn main() -> mpi::Result<()> {
+/// let rank = mpi::Rank::new(None, knobs::Knobs::default())?;
+/// assert_eq!((rank.rank(), rank.size()), (0, 1));
+/// rank.finish("MPI_Finalize")
+/// # }
+/// ```
+pub struct Rank {
+    state: RankLock<State>,
+    /// The one place where this rank waits.
+    pub(crate) waiter: Waiter,
+    /// Algorithms of collective operations.
+    pub(crate) algorithms: AlgorithmTable,
+    pub(crate) limits: Limits,
+    /// The settings.
+    pub(crate) knobs: Knobs,
+    /// The connection to the launcher.
+    bootstrap: Arc<dyn Bootstrap>,
+    rank: usize,
+    size: usize,
+    /// The host of each rank. Nobody takes the rank's lock while this one is held.
+    hosts: RwLock<Hosts>,
+    /// The meter of work on this rank's own memory; `None` on a real machine.
+    meter: Option<Arc<Meter>>,
+}
+
+/// Advice to the user after overlapping calls without threads.
+const OVERLAP: &str = "threads may call at once if MPI_Init_thread grants MPI_THREAD_MULTIPLE";
+
+impl Rank {
+    /// A rank of this job, or a job of one rank.
+    ///
+    /// # Errors
+    /// A setting is invalid, or a transport cannot be opened.
+    pub fn new(job: Option<Wiring>, knobs: Knobs) -> Result<Rank> {
+        let Wiring {
+            bootstrap,
+            mut peers,
+            work,
+        } = job.unwrap_or_else(Wiring::alone);
+        let hosts = bootstrap.hosts().clone();
+        let (rank, size) = (peers.rank, peers.size);
+        let settings = transports(&knobs, hosts.index(rank), bootstrap.reports_deaths());
+        let meter = work.meter(&mut peers);
+        let mut router = Router::build(peers, &settings)?;
+        let limits = limits(&knobs);
+        let mut messages = Messages::new(&mut router, size, limits);
+        if let CostSource::File(file) = &knobs.costs {
+            messages.take_costs_of(file.table.clone());
+        }
+        let waiter = Waiter::new(&mut router, &settings.wait);
+        let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
+        let world = Core::new(0, Members::All(size), rank);
+        let alone = Core::new((rank as u64) << 32 | 1, vec![rank as u32].into(), 0);
+        let predefined = (
+            Comm::new(world, "MPI_COMM_WORLD"),
+            Comm::new(alone, "MPI_COMM_SELF"),
+        );
+        let noting = router.machine().keeps_notes().then_some(rank as u32);
+        let state = State {
+            engine: Engine::new(router, messages, bootstrap.clone()),
+            objects: Objects::new(predefined, rank, noting, meter.clone()),
+        };
+        Ok(Rank {
+            state: RankLock::new(state, OVERLAP),
+            waiter,
+            algorithms,
+            limits,
+            knobs,
+            bootstrap,
+            rank,
+            size,
+            hosts: RwLock::new(hosts),
+            meter,
+        })
+    }
+
+    /// Nanoseconds since a fixed moment, in virtual time on a modelled machine.
+    pub fn now(&self) -> u64 {
+        self.waiter
+            .now(|| self.lock().engine.router.machine().now())
+    }
+
+    /// The rank's time on its modelled machine. `None` on a real machine.
+    pub fn virtual_time(&self) -> Option<VirtualTime> {
+        self.lock().engine.router.machine().virtual_time()
+    }
+
+    /// Keeps the kinds of work that this rank has done on its own memory, for a recording. Times
+    /// are measured by `clock`.
+    pub fn keep_local_work(&self, clock: Clock) {
+        if let Some(meter) = &self.meter {
+            self.lock()
+                .engine
+                .router
+                .machine()
+                .keep_local_work(meter, clock);
+        }
+    }
+
+    /// The meter of work on this rank's own memory. `None` on a real machine, where the work itself
+    /// takes the time.
+    pub fn meter(&self) -> Option<&Meter> {
+        self.meter.as_deref()
+    }
+
+    /// Counts work on `amount` bytes of this rank's own memory, a part of a vector of `of` bytes.
+    #[inline(always)]
+    pub fn worked(&self, work: LocalWork, amount: usize, of: usize) {
+        if let Some(meter) = &self.meter {
+            meter.add(work, amount, of);
+        }
+    }
+
+    /// Combines elements that are a part of vectors of `whole` bytes. The functions of programs
+    /// count their time themselves.
+    #[inline]
+    pub(crate) fn combine(
+        &self,
+        op: &Operation,
+        input: &Elements,
+        inout: &Elements,
+        whole: usize,
+    ) -> Result<()> {
+        op.combine(input, inout)?;
+        if let Some(meter) = &self.meter
+            && let Some(work) = op.local_work(inout.ty())
+        {
+            meter.add(work, inout.bytes().min(input.bytes()), whole);
+        }
+        Ok(())
+    }
+
+    /// `MPI_Reduce_local`.
+    ///
+    /// # Errors
+    /// The operation is not for elements of this type, or the vectors are one.
+    pub fn reduce_local(&self, input: &Elements, inout: &Elements, op: &Operation) -> Result<()> {
+        op.check_local(input, inout)?;
+        self.combine(op, input, inout, inout.bytes())
+    }
+
+    /// Counts this rank's messages in `profile` from now on.
+    pub fn count_messages(&self, profile: Arc<RankProfile>) {
+        self.lock().engine.messages.count_in(profile);
+    }
+
+    /// The bytes that this rank keeps of messages for which it has posted no receive.
+    pub fn unexpected_bytes(&self) -> usize {
+        let state = self.lock();
+        let bodies = state.engine.messages.unexpected().map(|(_, one)| &one.body);
+        bodies.map(Body::kept).sum()
+    }
+
+    /// This rank tells senders of the receives that it has posted.
+    pub fn announces_receives(&self) -> bool {
+        self.lock().engine.messages.announces()
+    }
+
+    /// What the transport to a peer can do.
+    pub fn capabilities(&self, peer: usize) -> Capabilities {
+        self.lock().engine.router.capabilities(peer)
+    }
+
+    /// The protocols for messages to a peer: the length from which on each is used, the protocol,
+    /// and the estimated time of a message of that length in nanoseconds.
+    pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
+        let capabilities = self.capabilities(peer);
+        protocol::explain(&capabilities, &self.limits)
+    }
+
+    /// This rank can learn from the times of collective operations.
+    pub(crate) fn learns(&self) -> bool {
+        let is_wanted = self.limits.copy_costs == CopyCostSource::Learned;
+        is_wanted && self.algorithms.is_free() && !self.is_virtual()
+    }
+
+    /// True if the rank runs on a modelled machine, in virtual time.
+    pub fn is_virtual(&self) -> bool {
+        self.lock().engine.router.machine().is_virtual()
+    }
+
+    /// This rank's number in the job.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The host of each rank at this moment.
+    pub fn hosts(&self) -> Hosts {
+        self.placement().clone()
+    }
+
+    /// The host of a world rank.
+    pub(crate) fn host_of(&self, world: usize) -> u32 {
+        self.placement().of(world)
+    }
+
+    fn placement(&self) -> RwLockReadGuard<'_, Hosts> {
+        self.hosts.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes ranks peers of this one that its job has got since this rank started. They are
+    /// numbered by the bootstrap behind all ranks that are known, and alike on all ranks.
+    ///
+    /// A new peer may begin to send before this call: its messages then wait. Nothing but this call
+    /// makes it a peer. Devices reach it, because shared memory has room for the ranks only that
+    /// were there when it was made. `node` is for a rank that has no devices yet; others ignore it.
+    ///
+    /// # Errors
+    /// The numbers do not follow those that are known, or this rank has no device.
+    pub fn add_peers(&self, new: &[NewPeer], node: Option<RankNode>) -> Result<()> {
+        let Engine {
+            router, messages, ..
+        } = &mut self.lock().engine;
+        let known = self.placement().ranks();
+        if let Some((peer, next)) = new
+            .iter()
+            .zip(known..)
+            .find(|(peer, next)| peer.rank != *next)
+        {
+            let rank = peer.rank;
+            return Err(Error::new(
+                Class::INTERN,
+                format!("rank {rank} cannot be added: the next new rank has the number {next}"),
+            ));
+        }
+        let ranks = known + new.len();
+        let local_rank = self.placement().index(self.rank);
+        let settings = transports(&self.knobs, local_rank, self.bootstrap.reports_deaths());
+        if router.add_peers(ranks, node, settings.rdma)? {
+            self.waiter.add_devices(router);
+        }
+        messages.add_peers(router, known..ranks);
+        let mut hosts = self.hosts.write().unwrap_or_else(PoisonError::into_inner);
+        new.iter().for_each(|peer| hosts.add(peer.host));
+        Ok(())
+    }
+
+    /// Number of ranks of the job at its start, which MPI_COMM_WORLD has.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The connection to the launcher.
+    pub fn bootstrap(&self) -> &Arc<dyn Bootstrap> {
+        &self.bootstrap
+    }
+
+    /// The state, locked.
+    #[inline(always)]
+    pub fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
+    }
+
+    /// The objects that the program has made, locked.
+    #[inline(always)]
+    pub fn objects(&self) -> LockedObjects<'_> {
+        LockedObjects(self.lock())
+    }
+
+    /// Leaves the modelled machine: the others do not wait for this rank any more.
+    pub fn leave_machine(&self) {
+        self.lock().engine.router.leave();
+    }
+
+    /// The address of the word of the rank's lock, which is odd while a call is in MPI.
+    pub fn lock_address(&self) -> usize {
+        self.state.word_address()
+    }
+
+    /// True if several threads may call at the same time.
+    #[inline(always)]
+    pub fn threads(&self) -> bool {
+        self.state.threads()
+    }
+
+    /// Allows several threads to call at the same time (`MPI_THREAD_MULTIPLE`).
+    pub fn allow_threads(&self) {
+        self.lock().engine.fast_path = FastPath::default();
+        self.state.allow_threads();
+    }
+
+    /// Lets the progress thread take the lock between calls. To be called without a guard.
+    pub(crate) fn admit_progress_thread(&self) {
+        self.state.admit_progress_thread();
+    }
+
+    /// The progress thread has ended. To be called without a guard.
+    pub(crate) fn dismiss_progress_thread(&self) {
+        self.state.dismiss_progress_thread();
+    }
+
+    /// Takes the lock for the progress thread, if nobody holds it.
+    pub(crate) fn try_lock_for_progress(&self) -> Option<Guard<'_, State>> {
+        self.state.try_lock_for_progress()
+    }
+
+    /// The status, or the error that it carries.
+    ///
+    /// # Errors
+    /// The operation of the status failed. The detail is that of the rank's last error, if it is of
+    /// the status's class.
+    pub fn result_of(&self, status: Status) -> Result<Status> {
+        self.lock().result_of(status)
+    }
+}
+
+/// The objects of a rank, locked until this is dropped.
+pub struct LockedObjects<'a>(Guard<'a, State>);
+
+impl Deref for LockedObjects<'_> {
+    type Target = Objects;
+
+    #[inline(always)]
+    fn deref(&self) -> &Objects {
+        &self.0.objects
+    }
+}
+
+impl DerefMut for LockedObjects<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Objects {
+        &mut self.0.objects
+    }
+}

@@ -1,0 +1,80 @@
+//! Process topologies: the ranks of a communicator as the points of a grid or graph (MPI 5.0 §8).
+//!
+//! A grid may reorder its ranks ([`by_hosts`]); graphs do not.
+
+mod cartesian;
+mod dist_graph;
+mod graph;
+mod neighbours;
+mod reorder;
+
+pub use cartesian::Cartesian;
+pub use dist_graph::{DistGraph, Edges};
+pub use graph::Graph;
+pub use neighbours::Neighbours;
+pub use reorder::by_hosts;
+
+use crate::Result;
+
+/// `MPI_CART`, with the ABI's value: the answer of `MPI_Topo_test` for a Cartesian topology.
+pub const CART: i32 = 211;
+/// `MPI_GRAPH`, with the ABI's value.
+pub const GRAPH: i32 = 212;
+/// `MPI_DIST_GRAPH`, with the ABI's value.
+pub const DIST_GRAPH: i32 = 213;
+
+/// The topology of a communicator, as one of its ranks knows it.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// The grid or graph.
+    pub shape: Shape,
+    /// The neighbours of this rank.
+    pub neighbours: Neighbours,
+}
+
+/// A grid or graph.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// A grid.
+    Cartesian(Cartesian),
+    /// A graph that every rank knows whole.
+    Graph(Graph),
+    /// A graph of which each rank knows its own edges.
+    DistGraph(DistGraph),
+}
+
+impl Topology {
+    /// A grid, as `rank` knows it.
+    pub fn cartesian(grid: Cartesian, rank: usize) -> Result<Topology> {
+        Ok(Topology {
+            neighbours: Neighbours::of_grid(&grid, rank as i32)?,
+            shape: Shape::Cartesian(grid),
+        })
+    }
+
+    /// A graph, as `rank` knows it.
+    pub fn graph(graph: Graph, rank: usize) -> Topology {
+        Topology {
+            neighbours: Neighbours::both_ways(graph.neighbours(rank)),
+            shape: Shape::Graph(graph),
+        }
+    }
+
+    /// A distributed graph.
+    pub fn dist_graph(graph: DistGraph) -> Topology {
+        let (sources, destinations) = (&graph.incoming.ranks, &graph.outgoing.ranks);
+        Topology {
+            neighbours: Neighbours::directed(sources.clone(), destinations.clone()),
+            shape: Shape::DistGraph(graph),
+        }
+    }
+
+    /// The answer of `MPI_Topo_test`.
+    pub fn kind(&self) -> i32 {
+        match &self.shape {
+            Shape::Cartesian(_) => CART,
+            Shape::Graph(_) => GRAPH,
+            Shape::DistGraph(_) => DIST_GRAPH,
+        }
+    }
+}

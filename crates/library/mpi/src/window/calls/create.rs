@@ -1,0 +1,660 @@
+//! Making and freeing windows (MPI 5.0 §12.2).
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use channel::{MappedMemory, SharedMemory, SharedName, Transport, WindowLayout, WindowMemory};
+use datatype::Buffer;
+use knobs::WindowPath;
+use rma_check::Event;
+
+use crate::attributes::Holder;
+use crate::coll::calls::Work;
+use crate::comm::calls::agreement::Agreement;
+use crate::comm::calls::making::Making;
+use crate::comm::{Core, bare};
+use crate::errhandler;
+use crate::rank::Rank;
+use crate::request::Waiting;
+use crate::state::{Engine, Objects};
+use crate::window::{Direct, Facts, Flavor, KEYS, Memory, Part, Remote, Window, WindowHints};
+use crate::{Class, Error, PROC_NULL, Result};
+
+/// The memory that this rank gives to a window, and its hints.
+pub struct WindowSpec<'a> {
+    /// The memory: one run.
+    pub memory: Buffer,
+    /// Bytes of a unit of displacements.
+    pub disp_unit: i64,
+    /// The info keys.
+    pub info: &'a [(String, String)],
+}
+
+/// What all members give to a window.
+struct AllFacts {
+    parts: Vec<Part>,
+    /// The length of a stripe that the first member wishes.
+    stripe: u64,
+    /// All can map the memory and access it directly.
+    are_direct: bool,
+    /// All promise accumulates of words only.
+    are_words: bool,
+}
+
+/// Access to the memory of the other members, other than by messages.
+struct Access {
+    /// By loads and stores.
+    direct: Option<Box<Direct>>,
+    /// By a device or the kernel.
+    remote: Option<Box<Remote>>,
+}
+
+/// A window whose members have agreed on making it.
+struct Begun {
+    /// The communicator for its own collective operations.
+    own: u32,
+    facts: AllFacts,
+    hints: WindowHints,
+}
+
+/// Bytes of the name of shared memory in an agreement.
+const NAME: usize = 24;
+
+impl Rank {
+    /// `MPI_Win_create` and `MPI_Win_create_dynamic`: a window of memory that the caller keeps
+    /// until it has freed the window. A dynamic one begins without memory.
+    ///
+    /// # Errors
+    /// An argument is invalid, or a member is lost.
+    pub fn window_create(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        flavor: Flavor,
+        spec: WindowSpec,
+    ) -> Result<u32> {
+        let (base, size) = match flavor {
+            Flavor::Dynamic => (0, 0),
+            _ => spec.memory.as_dense().unwrap_or((0, 0)),
+        };
+        let Begun { own, facts, hints } =
+            self.begin_window(operation, comm, (size, false), &spec)?;
+        let (parts, memory, remote) = match flavor {
+            Flavor::Dynamic => (Vec::new(), Memory::Attached(Default::default()), None),
+            _ => {
+                let remote =
+                    self.open_to_members(operation, own, Ok(&spec.memory), &facts.parts)?;
+                (facts.parts, Memory::Run(spec.memory), remote)
+            }
+        };
+        let facts = Facts::new(base, size, spec.disp_unit, flavor);
+        let access = Access {
+            direct: None,
+            remote,
+        };
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            parts,
+            (memory, access, hints),
+        )
+    }
+
+    /// `MPI_Win_allocate`: a window of `size` bytes at this rank, in memory that all members map if
+    /// each of them `can_map` it. Otherwise `allocate` gives memory, which the caller keeps until
+    /// it has freed the window; [`Window::is_mapped`] tells which.
+    ///
+    /// # Errors
+    /// An argument is invalid, there is not enough memory, or a member is lost.
+    pub fn window_allocate(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        (size, can_map): (usize, bool),
+        spec: WindowSpec,
+        allocate: impl FnOnce() -> Option<Buffer>,
+    ) -> Result<u32> {
+        let can_map = can_map && self.can_access_directly(comm)?;
+        let Begun {
+            own,
+            mut facts,
+            hints,
+        } = self.begin_window(operation, comm, (size, can_map), &spec)?;
+        let flavor = Flavor::Allocate;
+        let layout = match facts.are_direct {
+            true => layout(&facts.parts, true).ok(),
+            false => None,
+        };
+        if let Some(layout) = layout
+            && let Ok(memory) = self.window_memory(operation, own, layout.bytes())
+        {
+            return self.add_mapped(operation, (own, flavor), facts, (memory, &layout), hints);
+        }
+        let memory = allocate().ok_or_else(|| {
+            Error::new(
+                Class::NO_MEM,
+                format!("there is no memory for {size} bytes"),
+            )
+        });
+        let parts = std::mem::take(&mut facts.parts);
+        let remote = self.open_to_members(
+            operation,
+            own,
+            memory.as_ref().map_err(Clone::clone),
+            &parts,
+        )?;
+        let memory = memory?;
+        let (base, _) = memory.as_dense().unwrap_or((0, 0));
+        let facts = Facts::new(base, size, spec.disp_unit, flavor);
+        let memory = Memory::Run(memory);
+        let access = Access {
+            direct: None,
+            remote,
+        };
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            parts,
+            (memory, access, hints),
+        )
+    }
+
+    /// `MPI_Win_allocate_shared`: a window of `size` bytes at this rank that all members map.
+    ///
+    /// # Errors
+    /// An argument is invalid, the members share no memory, or there is not enough of it.
+    pub fn window_create_shared(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        size: usize,
+        spec: WindowSpec,
+    ) -> Result<u32> {
+        let can_map = self.can_access_directly(comm)?;
+        let Begun { own, facts, hints } =
+            self.begin_window(operation, comm, (size, can_map), &spec)?;
+        let made = layout(&facts.parts, hints.noncontiguous).and_then(|layout| {
+            let memory = self.window_memory(operation, own, layout.bytes())?;
+            Ok((memory, layout))
+        });
+        let (memory, layout) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                self.comm_free(own)?;
+                return Err(error);
+            }
+        };
+        let flavor = Flavor::Shared;
+        self.add_mapped(operation, (own, flavor), facts, (memory, &layout), hints)
+    }
+
+    /// Gives a window in mapped memory its handle.
+    fn add_mapped(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        (own, flavor): (u32, Flavor),
+        mut all: AllFacts,
+        (memory, layout): (SharedMemory, &WindowLayout),
+        hints: WindowHints,
+    ) -> Result<u32> {
+        let core = self.lock().objects.comms.get(own)?.core.clone();
+        let (worlds, me) = (core.members.iter().collect(), core.rank);
+        let memory = WindowMemory::new(memory, layout, (worlds, me), all.stripe);
+        for (member, part) in all.parts.iter_mut().enumerate() {
+            part.address = match part.size {
+                0 => 0,
+                _ => memory.start(member) as u64,
+            };
+        }
+        let mine = all.parts[me];
+        let facts = Facts::new(
+            mine.address as usize,
+            mine.size as usize,
+            mine.disp_unit,
+            flavor,
+        );
+        let run = Memory::Run(memory.part(me).clone());
+        let mut direct = all
+            .are_direct
+            .then(|| Box::new(Direct::new(memory, all.are_words)));
+        if let Some(direct) = direct.as_mut().filter(|_| flavor == Flavor::Shared) {
+            // Its parts lie one behind the other.
+            direct.is_loaded();
+        }
+        let access = Access {
+            direct,
+            remote: None,
+        };
+        self.add_window(
+            operation,
+            own,
+            (facts, flavor),
+            all.parts,
+            (run, access, hints),
+        )
+    }
+
+    /// Loads and stores may take the place of messages between the members of a communicator: real
+    /// ranks of one host. In virtual time, only messages have a cost.
+    fn can_access_directly(&self, comm: u32) -> Result<bool> {
+        let mut state = self.lock();
+        let core = state.objects.comms.get(comm)?.core.clone();
+        let wishes = self.knobs.windows == WindowPath::Auto;
+        let me = self.rank();
+        let mut others = core.members.iter().filter(|world| *world != me).peekable();
+        let reaches = others.peek().is_none() || state.engine.router.shares_memory(others);
+        Ok(wishes && reaches && !state.engine.router.machine().is_virtual())
+    }
+
+    /// The agreement on a window: what all members give to it, of which this one has `size` bytes.
+    fn begin_window(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        (size, is_direct): (usize, bool),
+        spec: &WindowSpec,
+    ) -> Result<Begun> {
+        let parent = self.begin_intra(comm)?;
+        let hints = checked(spec);
+        let context = self.lock().objects.comms.new_context(self.rank());
+        let mine = hints.as_ref().map_err(Clone::clone).map(|hints| {
+            let words = [
+                size as u64,
+                spec.disp_unit as u64,
+                hints.granularity(),
+                u64::from(is_direct) | u64::from(hints.words()) << 1,
+                context,
+            ];
+            words.map(u64::to_ne_bytes).concat()
+        });
+        let all = self.exchange_to_make(operation, &parent, Making::Window, mine)?;
+        let part = |bytes: &[u8]| Part {
+            size: word(bytes, 0),
+            disp_unit: word(bytes, 8) as i64,
+            address: 0,
+        };
+        let context = word(&all, 32);
+        let all = all.chunks_exact(Making::Window.bytes());
+        let (members, place) = (parent.core.members.clone(), parent.core.rank);
+        let mut new = parent.child(Core::new(context, members, place));
+        new.errhandler = errhandler::RETURN;
+        Ok(Begun {
+            own: self.add_comm(new)?,
+            facts: AllFacts {
+                parts: all.clone().map(part).collect(),
+                stripe: all.clone().next().map_or(0, |first| word(first, 16)),
+                are_direct: all.clone().all(|bytes| word(bytes, 24) & 1 == 1),
+                are_words: all.clone().all(|bytes| word(bytes, 24) >> 1 == 1),
+            },
+            hints: hints?,
+        })
+    }
+
+    /// Memory that all members map: the first makes it, the others open it.
+    fn window_memory(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        total: usize,
+    ) -> Result<SharedMemory> {
+        let core = self.lock().objects.comms.get(comm)?.core.clone();
+        let mut made = match core.rank {
+            0 => Some(SharedMemory::new(total)),
+            _ => None,
+        };
+        let name = match &made {
+            Some(Ok(memory)) => memory.name(),
+            _ => None,
+        };
+        let mine = name.map_or([0; NAME], |name| encode(&name));
+        let all = self.gathered(operation, comm, mine.to_vec())?;
+        if made.is_none() && self.is_beside(&core) {
+            let first = all.first_chunk::<NAME>().map(decode);
+            made = first.map(|name| SharedMemory::open(name, total));
+        }
+        let worked = matches!(made, Some(Ok(_))) && self.is_beside(&core);
+        let all = self.gathered(operation, comm, vec![worked.into()])?;
+        match made {
+            Some(Ok(mut memory)) if all.iter().all(|worked| *worked == 1) => {
+                memory.close();
+                Ok(memory)
+            }
+            Some(Err(why)) if self.is_beside(&core) => {
+                Err(Error::new(Class::RMA_SHARED, why.to_string()))
+            }
+            _ => Err(Error::new(
+                Class::RMA_SHARED,
+                "the ranks of the communicator do not all share memory: make one of those that do \
+                 by MPI_Comm_split_type with MPI_COMM_TYPE_SHARED",
+            )),
+        }
+    }
+
+    /// All members are on this rank's host.
+    fn is_beside(&self, core: &Core) -> bool {
+        let here = self.host_of(self.rank());
+        core.members.iter().all(|world| self.host_of(world) == here)
+    }
+
+    /// The bytes of all members of a communicator, in order.
+    fn gathered(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        mine: Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        let len = mine.len();
+        self.gathered_agreed(operation, comm, Ok(mine), len)
+    }
+
+    /// The `len` bytes of each member of a communicator, in order, or the failure of one on all.
+    fn gathered_agreed(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        mine: Result<Vec<u8>>,
+        len: usize,
+    ) -> Result<Vec<u8>> {
+        let parent = self.begin(comm)?;
+        let agreement = Agreement::all(self, &parent.core, parent.tag);
+        let among = Some(parent.core.context);
+        let all = agreement.allgather_agreed(mine, len);
+        self.block_on(&Waiting::in_call(operation), among, all)
+    }
+
+    /// Gives a window its handle once all members have theirs.
+    fn add_window(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        facts: (Facts, Flavor),
+        parts: Vec<Part>,
+        (memory, Access { direct, remote }, mut hints): (Memory, Access, WindowHints),
+    ) -> Result<u32> {
+        let stripe = direct.as_ref().map(|direct| direct.memory.stripe());
+        let words = direct.as_ref().is_some_and(|direct| direct.words);
+        hints.settle(stripe, words);
+        let handle = {
+            let mut state = self.lock();
+            let core = state.objects.comms.get(comm)?.core.clone();
+            let mut window = Window::new((comm, core), facts, parts, memory);
+            (window.direct, window.remote, window.hints) = (direct, remote, hints);
+            window.meter = state.objects.types.meter().cloned();
+            state.objects.windows.add(window)?
+        };
+        self.serve_by_task()?;
+        self.begin_window_progress();
+        self.lock().objects.windows.count_made(handle);
+        self.collective(operation, &Work::Barrier, comm)?;
+        let mut state = self.lock();
+        let facts = state.objects.windows.get(handle)?.facts.clone();
+        state
+            .notes()
+            .memory_of(handle, facts.base, facts.size as usize);
+        drop(state);
+        Ok(handle)
+    }
+
+    /// Exposes this rank's part of a window to the other members, and takes the keys of theirs. An
+    /// error, also one of another member that has no memory, ends the window's communicator.
+    fn open_to_members(
+        self: &Arc<Rank>,
+        operation: &'static str,
+        comm: u32,
+        memory: Result<&Buffer>,
+        parts: &[Part],
+    ) -> Result<Option<Box<Remote>>> {
+        let core = self.lock().objects.comms.get(comm)?.core.clone();
+        let mut remote = None;
+        let mine = memory.and_then(|memory| {
+            // Where the settings say so, every access is a message.
+            if self.knobs.windows != WindowPath::Messages {
+                remote = Some(self.lock().engine.expose_part(&core, memory)?);
+            }
+            let keys = remote.as_ref().map(|remote| remote.own_keys());
+            Ok(keys.unwrap_or([0; KEYS]).to_vec())
+        });
+        let all = match self.gathered_agreed(operation, comm, mine, KEYS) {
+            Ok(all) => all,
+            Err(error) => {
+                if let Some(remote) = &mut remote {
+                    remote.close(&mut self.lock().engine.router)?;
+                }
+                self.comm_free(comm)?;
+                return Err(error);
+            }
+        };
+        if let Some(remote) = &mut remote {
+            let sizes = parts.iter().map(|part| part.size);
+            let members = core.members.iter().zip(sizes).zip(all.chunks_exact(KEYS));
+            let members = members.map(|((world, size), keys)| (world, size, keys));
+            let me = core.members.world(core.rank);
+            remote.take_keys(&self.lock().engine.router, me, members);
+        }
+        Ok(remote)
+    }
+
+    /// Leaves the service of all windows to progress, until there are none.
+    fn serve_by_task(self: &Arc<Rank>) -> Result<()> {
+        if std::mem::replace(&mut self.lock().objects.windows.are_served, true) {
+            return Ok(());
+        }
+        let rank = Arc::downgrade(self);
+        let id = self.spawn(
+            None,
+            poll_fn(move |_| {
+                let Some(rank) = rank.upgrade() else {
+                    return Poll::Ready(Ok(()));
+                };
+                let mut state = rank.lock();
+                if state.objects.windows.is_empty() {
+                    state.objects.windows.are_served = false;
+                    state.engine.tasks.have_background(0);
+                    return Poll::Ready(Ok(()));
+                }
+                // A failure ends the job at the next progress.
+                let _ = state.serve_windows();
+                Poll::Pending
+            }),
+        )?;
+        let mut state = self.lock();
+        state.engine.tasks.have_background(1);
+        state.engine.messages.requests.detach(id)
+    }
+
+    /// `MPI_Win_free`. The window stays if one of its attributes cannot be deleted.
+    ///
+    /// # Errors
+    /// An epoch is open, an attribute cannot be deleted, or a member is lost.
+    pub fn window_free(self: &Arc<Rank>, operation: &'static str, win: u32) -> Result<()> {
+        self.lock().objects.windows.get(win)?.epochs.check_free()?;
+        self.delete_attributes(Holder::Window(win))?;
+        let comm = self.lock().objects.windows.get(win)?.comm;
+        self.lock()
+            .with_window(win, |window, ports| window.ask_last(ports))?;
+        self.wait_for_window(operation, win, |window, _| {
+            let missing = window.missing_end(None);
+            missing.or_else(|| window.missing_local(None)).into()
+        })?;
+        self.collective(operation, &Work::Barrier, comm)?;
+        self.wait_for_window(operation, win, |window, ports| {
+            window.is_quiet(ports).into()
+        })?;
+        let mut state = self.lock();
+        state.notes().window(win, |window| Event::Freed { window });
+        let mut window = state.objects.windows.remove(win)?;
+        if let Some(remote) = &mut window.remote {
+            remote.close(&mut state.engine.router)?;
+        }
+        state.objects.errhandlers.remove_object(window.errhandler);
+        drop((state, window));
+        self.end_window_progress();
+        self.comm_free(comm)
+    }
+
+    /// `MPI_Win_attach`: memory that the caller keeps until it has detached it.
+    ///
+    /// # Errors
+    /// The window is not dynamic, or the memory overlaps attached memory.
+    pub fn window_attach(&self, win: u32, region: Buffer) -> Result<()> {
+        let place = region.as_dense();
+        let mut state = self.lock();
+        state.objects.windows.get_mut(win)?.memory.attach(region)?;
+        if let Some((base, len)) = place {
+            state.notes().memory_of(win, base, len);
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Exposes this rank's part of a window to the other members.
+    fn expose_part(&mut self, core: &Core, memory: &Buffer) -> Result<Box<Remote>> {
+        let me = core.members.world(core.rank);
+        let beside = |world: &usize| self.router.shares_memory(std::iter::once(*world));
+        let others = || core.members.iter().filter(|world| Some(*world) != me);
+        let peers = match memory.is_empty() {
+            true => [None; 2],
+            false => [others().find(beside), others().find(|world| !beside(world))],
+        };
+        let remote = Remote::expose(&mut self.router, memory, peers)?;
+        if let Some(peer) = peers[1]
+            && !remote.opens_to_devices()
+            && self.router.capabilities(peer).zero_copy.is_some()
+        {
+            let text = format!(
+                "the memory of a window, {} bytes, cannot be registered with the devices of this \
+                 rank: it is accessed by messages, in which the target takes part. More memory \
+                 that may be locked (ulimit -l) would help",
+                memory.len()
+            );
+            self.warn("windows-by-messages", &text);
+        }
+        Ok(Box::new(remote))
+    }
+}
+
+impl Objects {
+    /// `MPI_Win_get_group`.
+    ///
+    /// # Errors
+    /// The handle is invalid, or there are too many groups.
+    pub fn window_group(&mut self, win: u32) -> Result<u32> {
+        self.groups.of_object(&self.windows.get(win)?.core.members)
+    }
+
+    /// `MPI_Win_detach`.
+    ///
+    /// # Errors
+    /// The window is not dynamic, or no attached memory begins at the address.
+    pub fn window_detach(&mut self, win: u32, start: usize) -> Result<()> {
+        self.windows.get_mut(win)?.memory.detach(start)
+    }
+
+    /// `MPI_Win_shared_query`: address in this rank's memory, size and unit of a member's part. The
+    /// address is zero and the size too, if the memory is not shared.
+    ///
+    /// # Errors
+    /// The window is dynamic, or has no such member.
+    pub fn window_shared_query(&mut self, win: u32, rank: i32) -> Result<(usize, usize, i64)> {
+        let window = self.windows.get_mut(win)?;
+        if let Some(direct) = &mut window.direct {
+            direct.is_loaded();
+        }
+        let window = &*window;
+        if window.flavor == Flavor::Dynamic {
+            return Err(Error::new(
+                Class::RMA_FLAVOR,
+                "MPI_Win_shared_query is not for windows of MPI_Win_create_dynamic",
+            ));
+        }
+        let me = window.core.rank as u32;
+        let known = |member: u32| {
+            let part = window.part(member).filter(|part| part.size > 0)?;
+            match (part.address, member == me) {
+                (0, false) => None,
+                (0, true) => Some((window.facts.base, part.size as usize, part.disp_unit)),
+                (address, _) => Some((address as usize, part.size as usize, part.disp_unit)),
+            }
+        };
+        if rank == PROC_NULL {
+            let mut members = 0..window.core.size() as u32;
+            let first =
+                members.find(|&member| window.part(member).is_some_and(|part| part.size > 0));
+            return Ok(first.and_then(known).unwrap_or((0, 0, 1)));
+        }
+        let member = window.member(rank)?;
+        let unit = window.part(member).map_or(1, |part| part.disp_unit);
+        Ok(known(member).unwrap_or((0, 0, unit)))
+    }
+
+    /// `MPI_Win_set_errhandler`.
+    ///
+    /// # Errors
+    /// A handle is invalid, or the handler is for other objects.
+    pub fn set_window_errhandler(&mut self, win: u32, errhandler: u32) -> Result<()> {
+        self.windows.get(win)?;
+        let kind = crate::handle::ObjectKind::Window;
+        self.errhandlers.check(kind, errhandler)?;
+        self.errhandlers.add_object(errhandler);
+        let old = std::mem::replace(&mut self.windows.get_mut(win)?.errhandler, errhandler);
+        self.errhandlers.remove_object(old);
+        Ok(())
+    }
+
+    /// `MPI_Win_get_errhandler`: a handle that the user is to free.
+    ///
+    /// # Errors
+    /// The handle is invalid.
+    pub fn window_errhandler(&mut self, win: u32) -> Result<u32> {
+        let handle = self.windows.get(win)?.errhandler;
+        self.errhandlers.add_handle(handle);
+        Ok(handle)
+    }
+
+    /// The window whose operation's request failed with this context.
+    pub fn window_of(&self, context: u64) -> Option<u32> {
+        self.windows.handle_of(bare(context))
+    }
+}
+
+/// The hints of a window whose arguments are valid.
+fn checked(spec: &WindowSpec) -> Result<WindowHints> {
+    if spec.disp_unit <= 0 {
+        let detail = format!("disp_unit is {}; it must be greater than 0", spec.disp_unit);
+        return Err(Error::new(Class::DISP, detail));
+    }
+    let mut hints = WindowHints::default();
+    hints.update(spec.info)?;
+    Ok(hints)
+}
+
+/// The places of parts in common memory.
+fn layout(parts: &[Part], on_pages: bool) -> Result<WindowLayout> {
+    let sizes = parts.iter().map(|part| part.size as usize);
+    WindowLayout::new(sizes, on_pages)
+        .ok_or_else(|| Error::new(Class::NO_MEM, "the parts of the window do not fit memory"))
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+}
+
+fn encode(name: &SharedName) -> [u8; NAME] {
+    let mut bytes = [0; NAME];
+    bytes[..8].copy_from_slice(&u64::from(name.process).to_ne_bytes());
+    bytes[8..16].copy_from_slice(&(name.descriptor as u64).to_ne_bytes());
+    bytes[16..].copy_from_slice(&name.token.to_ne_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8; NAME]) -> SharedName {
+    SharedName {
+        process: word(bytes, 0) as u32,
+        descriptor: word(bytes, 8) as i32,
+        token: word(bytes, 16),
+    }
+}

@@ -1,0 +1,8 @@
+//! Calls on windows (MPI 5.0 §12).
+
+mod create;
+mod progress;
+mod sync;
+mod wait;
+
+pub use create::WindowSpec;
