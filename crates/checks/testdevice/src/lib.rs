@@ -2,6 +2,7 @@
 //!
 //! Never here: anything that a user runs.
 
+pub mod abilities;
 pub mod counted;
 pub mod ends;
 pub mod layers;

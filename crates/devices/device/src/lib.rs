@@ -9,6 +9,7 @@
 //!
 //! Never here: protocols, physics, time.
 
+mod abilities;
 mod accounting;
 pub mod check;
 mod costs;
@@ -22,6 +23,7 @@ pub mod wr_table;
 
 use std::os::fd::OwnedFd;
 
+pub use abilities::Abilities;
 pub use accounting::{Accounting, Charges, Effort, LocalCharge, Note, VirtualTime};
 pub use costs::{HostCosts, RequestCosts, StoreCosts};
 pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
@@ -58,6 +60,14 @@ pub trait Node: Send {
     /// wait for nothing.
     fn is_virtual(&self) -> bool {
         false
+    }
+
+    /// What the rank may do beside messages.
+    fn abilities(&self) -> Abilities {
+        match self.is_virtual() {
+            true => Abilities::MODELLED,
+            false => Abilities::REAL,
+        }
     }
 
     /// The costs of this rank's host: an estimate.

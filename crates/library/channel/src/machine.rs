@@ -1,7 +1,7 @@
 //! The machine on which a rank lives, and its time: virtual on a modelled one.
 
 use datatype::local_work::{Clock, Meter};
-use device::{Effort, Note, ProgramCall, VirtualTime};
+use device::{Abilities, Effort, Note, ProgramCall, VirtualTime};
 
 use crate::rdma::Rdma;
 use crate::{Result, Router};
@@ -102,9 +102,16 @@ impl Machine<'_> {
         }
     }
 
+    /// What the rank may do beside messages.
+    #[inline(always)]
+    pub fn abilities(&mut self) -> Abilities {
+        let rdma = self.0.as_mut();
+        rdma.map_or(Abilities::REAL, |rdma| rdma.node().abilities())
+    }
+
     /// Time is virtual: the machine is modelled.
     #[inline(always)]
-    pub fn is_virtual(&mut self) -> bool {
+    pub(crate) fn is_virtual(&mut self) -> bool {
         let rdma = self.0.as_mut();
         rdma.is_some_and(|rdma| rdma.node().is_virtual())
     }

@@ -78,7 +78,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         (Err(error), Some(launcher)) => crate::raise::end_start(&launcher, call.procedure, &error),
         (Err(error), None) => return Err(error),
     };
-    let in_virtual_time = rank.is_virtual();
+    let in_virtual_time = rank.virtual_time().is_some();
     crate::cost_file::warn(&rank, warning);
     let provided = thread_level(required, in_virtual_time);
     if provided == MPI_THREAD_MULTIPLE {

@@ -202,12 +202,15 @@ impl Rank {
     /// This rank can learn from the times of collective operations.
     pub(crate) fn learns(&self) -> bool {
         let is_wanted = self.limits.copy_costs == CopyCostSource::Learned;
-        is_wanted && self.algorithms.is_free() && !self.is_virtual()
-    }
-
-    /// True if the rank runs on a modelled machine, in virtual time.
-    pub fn is_virtual(&self) -> bool {
-        self.lock().engine.router.machine().is_virtual()
+        let measures = || {
+            self.lock()
+                .engine
+                .router
+                .machine()
+                .abilities()
+                .measures_time
+        };
+        is_wanted && self.algorithms.is_free() && measures()
     }
 
     /// This rank's number in the job.

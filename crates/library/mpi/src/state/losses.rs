@@ -206,17 +206,17 @@ impl Engine {
     }
 
     /// Connects to the peers that this rank waits for, so that a dead path to one is noticed. A
-    /// receive from any source is no reason for connections to all members, except on a modelled
-    /// machine, which connects only peers without a path.
+    /// receive from any source is no reason for connections to all members, unless reaching for
+    /// a peer makes none.
     pub(crate) fn contact_awaited(&mut self, comms: &Comms) -> Result<()> {
-        let is_virtual = self.router.machine().is_virtual();
+        let all = self.router.machine().abilities().reaches_freely;
         let requests = self.messages.requests.iter();
         let received = requests.filter_map(|(_, request)| match &request.operation {
             Operation::Receive(receive) if request.is_open() => Some(&receive.key),
             _ => None,
         });
         let keys = received.chain(&self.messages.awaited);
-        let senders = keys.flat_map(|key| senders(comms, key, is_virtual));
+        let senders = keys.flat_map(|key| senders(comms, key, all));
         let awaited: Vec<usize> = senders.collect();
         awaited
             .into_iter()

@@ -134,7 +134,7 @@ fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
             // In virtual time the receiver waits once this time has passed.
             rank.enter(mpi::ProgramCall::after(LONG, "computing"));
             rank.leave(true);
-            while !rank.is_virtual() && !is_asleep() {
+            while rank.virtual_time().is_none() && !is_asleep() {
                 std::thread::yield_now();
             }
             rank.send(

@@ -1,5 +1,6 @@
 //! The promises of MPI's semantics, tested over ranks as threads and over modelled machines.
 
+mod abilities;
 mod attributes;
 mod choices;
 mod collectives;

@@ -477,6 +477,7 @@ impl Rank {
     /// cost, and copies in shared memory have none.
     pub(super) fn has_stages(&self) -> bool {
         let mut state = self.lock();
-        state.objects.files.are_staged_in_model || !state.engine.router.machine().is_virtual()
+        state.objects.files.are_staged_in_model
+            || state.engine.router.machine().abilities().maps_memory
     }
 }

@@ -67,7 +67,7 @@ impl Rank {
     /// The worker, which starts with the first call. `None`: the rank has none.
     fn file_worker(self: &Arc<Rank>, file: &SharedFile) -> Option<Arc<Worker>> {
         let mut state = self.lock();
-        if state.engine.router.machine().is_virtual() {
+        if !state.engine.router.machine().abilities().runs_threads {
             return None;
         }
         file.unfinished.uses_worker();

@@ -246,7 +246,7 @@ impl Rank {
         let me = self.rank();
         let mut others = core.members.iter().filter(|world| *world != me).peekable();
         let reaches = others.peek().is_none() || state.engine.router.shares_memory(others);
-        Ok(wishes && reaches && !state.engine.router.machine().is_virtual())
+        Ok(wishes && reaches && state.engine.router.machine().abilities().maps_memory)
     }
 
     /// The agreement on a window: what all members give to it, of which this one has `size` bytes.

@@ -94,7 +94,7 @@ impl Rank {
             if !is_wanted || !state.objects.windows.need_thread() {
                 return;
             }
-            if state.engine.router.machine().is_virtual() {
+            if !state.engine.router.machine().abilities().runs_threads {
                 state.objects.windows.thread = Assistance::Modelled;
                 return;
             }

@@ -59,7 +59,9 @@ impl Rank {
         wants_request: bool,
     ) -> Result<Option<RequestId>> {
         // Without a thread the grant would wait for a call of the target.
-        if state.objects.windows.has_thread() && !state.engine.router.machine().is_virtual() {
+        if state.objects.windows.has_thread()
+            && state.engine.router.machine().abilities().runs_threads
+        {
             let target = state.with_window(win, |window, ports| {
                 window.ask_for_grant(ports, access, place)
             })?;

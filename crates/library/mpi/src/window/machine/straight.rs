@@ -50,7 +50,7 @@ impl Window {
         let Some(remote) = self.remote.as_deref() else {
             return Ok(Way::Messages);
         };
-        if target == self.core.rank as u32 && !ports.router.machine().is_virtual() {
+        if target == self.core.rank as u32 && ports.router.machine().abilities().maps_memory {
             return self.copy_here(access, place, at);
         }
         let known = self.targets.get(&target);
