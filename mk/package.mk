@@ -44,8 +44,10 @@ image-files:
 	    $(IMAGE)/bin/fishplate completions zsh --for $$name > $(IMAGE)/share/zsh/site-functions/_$$name && \
 	    $(IMAGE)/bin/fishplate completions fish --for $$name > $(IMAGE)/share/fish/vendor_completions.d/$$name.fish || exit 1; done
 	@$(INSTALL) -m 644 LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md $(IMAGE)/share/doc/fishplate
-	@$(INSTALL) -d $(IMAGE)/share/doc/fishplate/docs $(IMAGE)/share/doc/fishplate/examples/kernels
-	@$(INSTALL) -m 644 docs/*.md docs/*.svg $(IMAGE)/share/doc/fishplate/docs
+	@$(INSTALL) -d $(addprefix $(IMAGE)/share/doc/fishplate/docs/,user figures internals) $(IMAGE)/share/doc/fishplate/examples/kernels
+	@$(INSTALL) -m 644 docs/*.svg $(IMAGE)/share/doc/fishplate/docs
+	@for part in user figures internals; do \
+	    $(INSTALL) -m 644 docs/$$part/*.md $(IMAGE)/share/doc/fishplate/docs/$$part || exit 1; done
 	@$(INSTALL) -m 644 examples/*.c examples/*.f90 $(IMAGE)/share/doc/fishplate/examples
 	@$(INSTALL) -m 644 examples/kernels/*.* $(IMAGE)/share/doc/fishplate/examples/kernels
 

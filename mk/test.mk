@@ -57,7 +57,7 @@ foreign-rma: stage
 	@scripts/needs.sh cc python3 gfortran cmake autoreconf automake libtoolize m4 ip
 	@python3 tests/foreign/one_sided.py --prefix build $(OPTIONS)
 
-# Programs of PyPI and Debian as they are packaged: docs/binaries.md. It fetches about a gigabyte, and takes some minutes after that.
+# Programs of PyPI and Debian as they are packaged: docs/figures/binaries.md. It fetches about a gigabyte, and takes some minutes after that.
 # `make binaries OPTIONS='--only gromacs'` runs a part; `OPTIONS=--update` writes the document.
 .PHONY: binaries
 binaries: stage
@@ -65,7 +65,7 @@ binaries: stage
 	@python3 tests/foreign/binaries.py --prefix build $(OPTIONS)
 
 # HDF5, PnetCDF, netCDF and h5py, with the parallel tests that they bring, over ours and over MPICH's library: an hour, and two gigabytes.
-# `make foreign-files OPTIONS='--only hdf5'` runs a part; `OPTIONS=--update` writes the table of docs/foreign.md.
+# `make foreign-files OPTIONS='--only hdf5'` runs a part; `OPTIONS=--update` writes the table of docs/figures/foreign.md.
 .PHONY: foreign-files
 foreign-files: stage
 	@scripts/needs.sh cc c++ python3 gfortran autoreconf automake libtoolize m4 zlib.h
@@ -114,11 +114,11 @@ simulate:
 	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it random_windows -- --nocapture --test-threads=1
 	SEEDS=$${SEEDS:-1000} $(CARGO) test --release -p mpi --test it last_path -- --nocapture --test-threads=1
 
-# Every algorithm of every collective on many modelled machines, for hours: docs/collectives-choice.md.
+# Every algorithm of every collective on many modelled machines, for hours: docs/figures/collectives-choice.md.
 .PHONY: choices
 choices: stage
-	python3 tests/collectives/choice.py --whole --page docs/collectives-choice.md --keep build/choices.json
-	python3 tests/collectives/messages.py --prefix build --streams --programs --derived --page docs/messages-choice.md
+	python3 tests/collectives/choice.py --whole --page docs/figures/collectives-choice.md --keep build/choices.json
+	python3 tests/collectives/messages.py --prefix build --streams --programs --derived --page docs/figures/messages-choice.md
 
 # Every parser of bytes that others write, under libFuzzer, each for FUZZ_SECONDS; then the share of its lines that was reached.
 # `make fuzz OPTIONS='--only frames --keep'` runs one and keeps its inputs. A target is a file of crates/checks/fuzzed.
@@ -131,14 +131,14 @@ fuzz: needs
 mutants:
 	python3 tests/mutants/rails.py
 
-# The table of docs/performance.md, measured here and now.
+# The table of docs/figures/performance.md, measured here and now.
 bench: stage
-	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/performance.md
+	build/bin/fishplate bench table --against "$$(scripts/peers.sh)" --markdown docs/figures/performance.md
 
-# The table of docs/simulator.md, measured here and now. Some minutes; `HUGE=--huge` adds 11,664 ranks, the most of three levels of switches with 36 ports.
+# The table of docs/figures/simulator.md, measured here and now. Some minutes; `HUGE=--huge` adds 11,664 ranks, the most of three levels of switches with 36 ports.
 bench-simulator: stage
 	$(CARGO) build --release -p mpi --example simulated
-	python3 tests/simulator/run.py $(HUGE) --write docs/simulator.md
+	python3 tests/simulator/run.py $(HUGE) --write docs/figures/simulator.md
 
 # Several rails: `adaptive` against every static policy, unequal, many and slowed rails, on modelled machines. Some minutes.
 .PHONY: rails-figures

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the algorithms that collectives choose on modelled machines with the best ones of the table.
 
-    tests/collectives/choice.py [--prefix build] [--whole] [--page docs/collectives-choice.md] [--only TEXT] [--keep FILE]
+    tests/collectives/choice.py [--prefix build] [--whole] [--page docs/figures/collectives-choice.md] [--only TEXT] [--keep FILE]
 
 Every algorithm of every collective is forced in turn (FISHPLATE_COLLECTIVES) for each machine, number of hosts, ranks per host
 and size of the grid, and compared with the default choice. Modelled machines compute their time, so a figure is exact and the

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the protocols that messages take on modelled machines with the best ones that settings can force.
 
-    tests/collectives/messages.py [--prefix build] [--streams] [--programs [--derived]] [--page docs/messages-choice.md] [--only TEXT]
+    tests/collectives/messages.py [--prefix build] [--streams] [--programs [--derived]] [--page docs/figures/messages-choice.md] [--only TEXT]
 
 `fishplate bench BENCHMARK --every-choice` forces each protocol in turn. Modelled machines compute their time, so a figure is exact
 and the same in every run. A default of `latency` that takes more than 3 % longer than the best choice is a miss; those that are known

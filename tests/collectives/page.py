@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
-PERFORMANCE = Path(__file__).resolve().parent.parent.parent / "docs" / "performance.md"
+PERFORMANCE = Path(__file__).resolve().parent.parent.parent / "docs/figures/performance.md"
 # Bytes up to which a size counts as short in the targets.
 SHORT, SHORT_PERSISTENT = 1 << 10, 4 << 10
 # The most memory of a pair that has exchanged 100 messages of 4 KiB.
@@ -209,7 +209,7 @@ class Page:
             self.targets.append(("memory of a pair after 100 messages of 4 KiB", f"≤ {PAIR_KIB} KiB", f"{memory:.0f} KiB", met, ""))
 
     def memory_after_init(self) -> None:
-        """Compared with docs/performance.md, which was measured before."""
+        """Compared with docs/figures/performance.md, which was measured before."""
         ours = self.of("init", "init", 2, "init/private", 0)
         before = re.search(r"\| init/private, MiB \| 2 \| ([\d.]+) \|", PERFORMANCE.read_text())
         if ours is None or before is None:

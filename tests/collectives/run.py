@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures collective operations beside other MPI libraries, and writes docs/collectives-figures.md.
+"""Measures collective operations beside other MPI libraries, and writes docs/figures/collectives.md.
 
     tests/collectives/run.py --against LIBRARY[,LIBRARY...] [--prefix build] [--only TEXT] [--ranks 2,4,8] [--sizes 4:4M]
 
@@ -192,7 +192,7 @@ def options():
     parser.add_argument("--least", action="store_true",
                         help="compare the fastest rounds instead of medians, for a machine that others use meanwhile")
     parser.add_argument("--page", action="store_true", help="write the page only")
-    parser.add_argument("--out", type=Path, default=harness.ROOT / "docs" / "collectives-figures.md")
+    parser.add_argument("--out", type=Path, default=harness.ROOT / "docs/figures/collectives.md")
     return parser.parse_args()
 
 

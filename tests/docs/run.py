@@ -3,7 +3,7 @@
 
     tests/docs/run.py [--only TEXT] [--list] [--long] [FILE...]
 
-A command is a line of a ```sh block in README.md or docs/*.md, run from the repository's root. Other suites run some of them: commands
+A command is a line of a ```sh block in README.md or a page of docs/, run from the repository's root. Other suites run some of them: commands
 in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies and the longest calibration run with `--long`. `make demo`,
 `make stage` and `make test` are left out: they stage the tree that is under test, and `make test` runs this script. Commands about Fortran are skipped
 where no Fortran compiler is. The last line is
@@ -44,7 +44,7 @@ def commands(document: Path):
 
 
 def documents() -> list[Path]:
-    return [harness.ROOT / "README.md", *sorted((harness.ROOT / "docs").glob("*.md"))]
+    return [harness.ROOT / "README.md", *sorted((harness.ROOT / "docs").rglob("*.md"))]
 
 
 def in_the_machine() -> list[str]:

@@ -209,7 +209,7 @@ def mumps(source: Path) -> list:
 
 
 # Categories of the suite for pw.x whose pseudopotentials Debian has, and which take a minute or less. pw_noncolin is left out: the pressure
-# of its noncolin-pbe differs from the number that is kept by 1.2 on two ranks, with Open MPI too (docs/foreign.md), and the suite allows 0.9.
+# of its noncolin-pbe differs from the number that is kept by 1.2 on two ranks, with Open MPI too (docs/figures/foreign.md), and the suite allows 0.9.
 ESPRESSO = ("pw_atom", "pw_berry", "pw_cluster", "pw_lattice-ibrav", "pw_lsda", "pw_metal", "pw_pawatom", "pw_scf", "pw_spinorbit", "pw_uspp")
 
 

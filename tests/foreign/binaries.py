@@ -7,7 +7,7 @@ binaries.toml is the table of programs: package and hash, ranks, command, what t
 unpacked into build/foreign and not installed. Every program runs in shared memory, over TCP between two network namespaces, and on a
 modelled machine.
 
---short runs a few rows, and fetches small packages alone. --update writes the results (binaries.json) and docs/binaries.md again.
+--short runs a few rows, and fetches small packages alone. --update writes the results (binaries.json) and docs/figures/binaries.md again.
 --reference runs programs over the library of MPICH or Open MPI, and writes the figures with which ours are compared.
 The last line is `N passed, N failed, N skipped`.
 """
@@ -37,7 +37,7 @@ import hosts  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
 TABLE, RESULTS, DATA = HERE / "binaries.toml", HERE / "binaries.json", HERE / "binaries"
-PAGE = harness.ROOT / "docs/binaries.md"
+PAGE = harness.ROOT / "docs/figures/binaries.md"
 CACHE = harness.ROOT / "build/foreign"
 PEERS = harness.ROOT / "build/peers"
 PLACES = {"memory": "shared memory", "tcp": "TCP", "modelled": "modelled"}

@@ -14,7 +14,7 @@ from pathlib import Path
 import harness
 from unsupported import UNNAMED, Table
 
-FIGURES = Path(__file__).resolve().parent.parent.parent / "docs/foreign.md"
+FIGURES = Path(__file__).resolve().parent.parent.parent / "docs/figures/foreign.md"
 KINDS = {"pass": "passed", "unsupported": "not supported yet", "expected": "failed as expected",
          "fail": "failed", "surprise": "passed unexpectedly", "skip": "skipped"}
 
@@ -196,7 +196,7 @@ def short(why: str) -> str:
 
 
 def publish(mark: str, text: str) -> None:
-    """Puts figures between the marks of that name in docs/foreign.md."""
+    """Puts figures between the marks of that name in docs/figures/foreign.md."""
     begin, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->\n"
     before, _, rest = FIGURES.read_text().partition(begin)
     _, found, after = rest.partition(end)

@@ -13,7 +13,7 @@ the same binary by the standard ABI, under MPICH's, over MPICH's library (script
 - h5py: its tests with the marker `mpi`, on 2 and 4 ranks, and its other modules as its authors run them, on 2 ranks.
 
 A test that fails over ours fails the run, unless a line of file_libraries.expected says why; that it fails over MPICH's too is no reason
-by itself. --update writes the row of each library that was run as a whole and failed nowhere into the table of docs/foreign.md, and keeps
+by itself. --update writes the row of each library that was run as a whole and failed nowhere into the table of docs/figures/foreign.md, and keeps
 the other rows. Exit status 3: nothing could be fetched.
 """
 
@@ -326,7 +326,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="compilers at once")
     parser.add_argument("--build-only", action="store_true", help="fetch and build, and stop")
     parser.add_argument("--no-peer", action="store_true", help="our library alone")
-    parser.add_argument("--update", action="store_true", help="write the rows of docs/foreign.md; it needs whole libraries")
+    parser.add_argument("--update", action="store_true", help="write the rows of docs/figures/foreign.md; it needs whole libraries")
     options = parser.parse_args()
     world = Shelf(harness.checked_prefix(options.prefix), harness.ROOT / "build/foreign", options.jobs)
     peer = None if options.no_peer else PEER

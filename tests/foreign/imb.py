@@ -6,7 +6,7 @@
 PingPong, Allreduce and Alltoall on two ranks of this machine, 8 B to 1 MiB. The libraries take turns, and each round begins with
 another one; the figure is the median of the rounds. Every library runs under its own launcher with its defaults, Intel's in shared
 memory alone. The last lines say at which share of the sizes ours takes at most 1.02 of the time of the best of the others. --keep
-keeps the figures in imb.json, of which docs/binaries.md has a section. scripts/peers.sh fetches the libraries into build/peers.
+keeps the figures in imb.json, of which docs/figures/binaries.md has a section. scripts/peers.sh fetches the libraries into build/peers.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def verdict(figures: dict) -> str:
 
 
 def section(kept: dict) -> str:
-    """The part of docs/binaries.md."""
+    """The part of docs/figures/binaries.md."""
     figures = kept["figures"]
     names = list(figures[BENCHMARKS[0]])
     text = f"""## One binary over three libraries
@@ -105,7 +105,7 @@ def section(kept: dict) -> str:
 Intel's IMB-MPI1 on two ranks of one machine ({kept['machine']}), µs, medians of {kept['rounds']} rounds in which the libraries took turns:
 PingPong's time of one way, the mean time of a rank in Allreduce and Alltoall. MPICH is PyPI's wheel {kept['versions']['mpich']}, Intel MPI {kept['versions']['impi']}.
 A virtual machine may have its two cores near or far, and the order of the libraries differs between these states
-([figures by state](states-figures.md)). `tests/foreign/imb.py` measures again.
+([figures by state](states.md)). `tests/foreign/imb.py` measures again.
 
 | bytes | {' | '.join(f'{benchmark}: {name}' for benchmark in BENCHMARKS for name in names)} |
 | ---: |{' ---: |' * len(BENCHMARKS) * len(names)}
@@ -125,7 +125,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--keep", action="store_true", help="keep the figures for docs/binaries.md")
+    parser.add_argument("--keep", action="store_true", help="keep the figures for docs/figures/binaries.md")
     options = parser.parse_args()
     prefix = harness.checked_prefix(options.prefix)
     subprocess.run([harness.ROOT / "scripts/peers.sh"], check=True, stdout=subprocess.DEVNULL)

@@ -20,7 +20,7 @@ all ranks is the culprit if no rank was further on; else it is run alone, and th
 bad test costs only itself.
 Failures because of unsupported procedures are recognised (unsupported.py), others are compared with mpi4py.expected (expected.py).
 The last line is `N passed, N failed, N skipped`, where both count as passed, below a table. --update writes the list and the figures
-of docs/foreign.md again.
+of docs/figures/foreign.md again.
 """
 
 import argparse

@@ -15,7 +15,7 @@ under --peer those that MPICH itself expects to fail (xfail). Failures that come
 not supported yet are known by themselves (unsupported.py); a program that calls one and passes has
 not come there, and counts with them. Others are compared with mpich.expected (expected.py). The last
 line is `N passed, N failed, N skipped`, where both count as passed. --update writes the list and the
-figures of docs/foreign.md anew. Exit status 3: the source could not be fetched, nothing was tested.
+figures of docs/figures/foreign.md anew. Exit status 3: the source could not be fetched, nothing was tested.
 """
 
 import argparse

@@ -64,7 +64,7 @@ QUEUE = {
     "suspend_interval": "00:05:00", "min_cpu_interval": "00:05:00",
     # Time from SIGUSR2 to the end of a job that asks for this warning.
     "notify": "00:00:05",
-    # As docs/running.md advises.
+    # As docs/user/running.md advises.
     "suspend_method": "SIGTSTP",
 }
 # Settings of the packages' own files that differ here. A job starts at once, and users below 1,000, such as root, start jobs.

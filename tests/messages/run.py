@@ -123,7 +123,7 @@ def unsupported(world: World) -> None:
 
 
 def missed_faults(world: World) -> None:
-    """A planned fault that did not happen is named; the example of docs/rails.md happens."""
+    """A planned fault that did not happen is named; the example of docs/user/rails.md happens."""
     program = world.work / "pi"
     world.tool("mpicc", "-O2", "-o", program, harness.ROOT / "examples/pi.c", "-lm")
 
@@ -137,10 +137,10 @@ def missed_faults(world: World) -> None:
         if not re.fullmatch(re.escape(late) + r"\d+ µs", first) or bool(rest) != (not words):
             raise Problem(f"a fault after the end, with {words}: {first!r}, {rest}")
     expect(err("host=0,rail=1,rate=0.1@50us..", words=("--summary", "none")), [], "a fault that happens")
-    shown = re.search(r"--fault '([^']+)'", (harness.ROOT / "docs/rails.md").read_text())[1]
+    shown = re.search(r"--fault '([^']+)'", (harness.ROOT / "docs/user/rails.md").read_text())[1]
     line, *rest = err(shown, words=("--summary", "none"))
     if " has failed: transport retry counter exceeded" not in line or rest:
-        raise Problem(f"the example of docs/rails.md says {[line, *rest]}")
+        raise Problem(f"the example of docs/user/rails.md says {[line, *rest]}")
 
 
 def other_mpi(world: World) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures one-sided accesses between two hosts beside messages and beside the device: on a modelled machine, and over TCP.
 
-    tests/one_sided/figures.py [--prefix build] [--rounds 7] [--seconds 0.3] [--only modelled,tcp] [--page docs/one-sided-figures.md]
+    tests/one_sided/figures.py [--prefix build] [--rounds 7] [--seconds 0.3] [--only modelled,tcp] [--page docs/figures/one-sided.md]
 
 On the modelled machine each figure is exact. Over TCP two network namespaces are the hosts; in each round everything runs once, one after the
 other, and the table has the medians. It is a measurement and belongs to no suite: run it on a quiet machine.

@@ -69,7 +69,7 @@ def installed_and_removed(_world):
         for part in ("share/man/man1/fishplate.1", "share/man/man1/fishplate-bench-latency.1", "share/man/man1/mpiexec.1",
                      "share/bash-completion/completions/mpiexec", "share/zsh/site-functions/_fishplate",
                      "share/fish/vendor_completions.d/fishplate.fish", "share/doc/fishplate/LICENSE-MIT",
-                     "share/doc/fishplate/README.md", "share/doc/fishplate/docs/running.md", "share/doc/fishplate/examples/heat.c"):
+                     "share/doc/fishplate/README.md", "share/doc/fishplate/docs/user/running.md", "share/doc/fishplate/examples/heat.c"):
             if not (prefix / part).stat().st_size:
                 raise Problem(f"{part} is empty")
         if len(words) > 3:
@@ -147,7 +147,7 @@ def debian_package(_world):
             if (leads := led(root, f"usr/bin/{command}")) != f"opt/fishplate/bin/{command}":
                 raise Problem(f"/usr/bin/{command} leads to {leads}")
         share = root / "usr/share"
-        for part in ("man/man1/fishplate.1.gz", "doc/fishplate/README.md", "doc/fishplate/examples/heat.c", "doc/fishplate/docs/faq.md",
+        for part in ("man/man1/fishplate.1.gz", "doc/fishplate/README.md", "doc/fishplate/examples/heat.c", "doc/fishplate/docs/user/faq.md",
                      "bash-completion/completions/fishplate", "modules/modulefiles/mpi/fishplate"):
             if not (share / part).is_file():
                 raise Problem(f"there is no /usr/share/{part}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures `adaptive` on modelled machines with several rails, and writes docs/rails-figures.md.
+"""Measures `adaptive` on modelled machines with several rails, and writes docs/figures/rails.md.
 
     tests/rails/run.py [--prefix build] [--out FILE]
 
@@ -158,7 +158,7 @@ class Figures:
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(options)
-    options.add_argument("--out", type=Path, default=harness.ROOT / "docs" / "rails-figures.md")
+    options.add_argument("--out", type=Path, default=harness.ROOT / "docs/figures/rails.md")
     given = options.parse_args()
     prefix = given.prefix.resolve()
     figures = Figures(prefix)

@@ -34,7 +34,7 @@ SKEWS = ("0", "0.5", "2", "10", "100")
 STEPS = 20
 # The most by which a skew may lengthen the steps, and by which `adaptive` may be behind the best static policy.
 MARGIN = 1.03
-# Machines, patterns and announcements with another margin: what is known of them is in docs/rails.md.
+# Machines, patterns and announcements with another margin: what is known of them is in docs/user/rails.md.
 MISSED = {("2x-unequal", "halo", "auto"): 1.3, ("fdr-2port", "", ""): 1.12, ("edr-2port", "", ""): 1.08, ("2xqdr", "pairs", "on"): 1.06,
           ("2x-unequal", "", ""): 1.12, ("qdr-2port", "halo", "auto"): 1.05, ("8xqdr", "halo", "on"): 1.04, ("8xqdr", "ring", "auto"): 1.04}
 # Machines on which `adaptive` is compared with the static policies, from this length on.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares docs/scores.md and the errors that `fabric` keeps with fresh runs, and calibrates machines by outputs of benchmarks.
+"""Compares docs/figures/scores.md and the errors that `fabric` keeps with fresh runs, and calibrates machines by outputs of benchmarks.
 
     tests/scores/run.py [--prefix build] [--long] [--update] [--only TEXT] [--list]
 
@@ -21,11 +21,11 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem  # noqa: E402
 
-PAGE = harness.ROOT / "docs/scores.md"
+PAGE = harness.ROOT / "docs/figures/scores.md"
 ERRORS = harness.ROOT / "crates/machines/fabric/data/accuracy.csv"
 MEASURED = harness.ROOT / "examples/measured"
 SAMPLES = ("perftest.txt", "figures.csv")
-# Calibrations that take a minute or more; the first is a command of docs/studies.md, and so runs with the documents.
+# Calibrations that take a minute or more; the first is a command of docs/user/studies.md, and so runs with the documents.
 SLOW = ("osu.txt", "imb.txt")
 SECONDS = 600
 LONG = 6000
@@ -54,9 +54,9 @@ def part(name: str):
         page = PAGE.read_text()
         first = found.splitlines()[0]
         if first not in page.splitlines():
-            raise Problem(f"docs/scores.md has no {first}")
+            raise Problem(f"docs/figures/scores.md has no {first}")
         own = page[page.index(first):]
-        same("docs/scores.md", own[:len(found)].rstrip(), found.rstrip())
+        same("docs/figures/scores.md", own[:len(found)].rstrip(), found.rstrip())
     return test
 
 
@@ -65,7 +65,7 @@ def errors(prefix: Path) -> None:
 
 
 def bounds(prefix: Path) -> str:
-    """Intervals and words of docs/scores.md, which equals a fresh run, keep their bounds where enough systems are known."""
+    """Intervals and words of docs/figures/scores.md, which equals a fresh run, keep their bounds where enough systems are known."""
     page = PAGE.read_text()
     section = lambda name: page.split(f"\n## {name}\n")[1].split("\n## ")[0]
     rows = [line.split(" | ") for line in section("Intervals of nine in ten").splitlines() if line.startswith("| library")]

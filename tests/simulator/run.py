@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the simulator at scale: processor time, memory, and the same allreduces in SMPI, another simulator of MPI.
 
-    tests/simulator/run.py [--prefix build] [--only TEXT] [--list] [--rounds 3] [--huge] [--write docs/simulator.md]
+    tests/simulator/run.py [--prefix build] [--only TEXT] [--list] [--rounds 3] [--huge] [--write docs/figures/simulator.md]
 
 What is compared runs alternately, in rounds, and each figure is a median. Processor time is that of all processes of a command. SMPI
 is that of the packages libsimgrid-dev and simgrid; without it its rows say that they were left out. `--huge` adds 11,664 ranks, which

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a page about the figures of `fishplate bench --every-choice --keep FILE`.
 
-    tests/states/regret.py FILE OTHER LEARNED > docs/regret.md
+    tests/states/regret.py FILE OTHER LEARNED > docs/figures/regret.md
 
 A row for each benchmark and number of ranks, and a row for each point at which another choice is better by more than its limit. OTHER has
 the collectives of another machine, and LEARNED those after contests, for the same two tables.
@@ -18,7 +18,7 @@ HEAD = """# Regret: the default beside every forced choice
 
 Regret is the time of the default over that of the best choice that settings can force, medians of the rounds of one state of the cores, of at most 15
 rounds that alternate all choices. The bound holds with 95 % confidence. A point is within its limit if the bound is at most 1.05 (collectives 1.10) + noise, the difference
-between the default and its own choice, forced. [Measuring](bench.md#is-the-default-the-best-choice) has the details. The bounds of points beyond them are missed targets. Collectives miss them where the bodies of messages
+between the default and its own choice, forced. [Measuring](../user/bench.md#is-the-default-the-best-choice) has the details. The bounds of points beyond them are missed targets. Collectives miss them where the bodies of messages
 go to cells, which made messages of 8 to 128 KiB up to twice as fast as the collective buffers on this machine, and not on [another](#another-machine).
 The file is kept for comparison:
 
@@ -79,7 +79,7 @@ LEARNED = """
 --warmup 400 --every-choice --keep tests/states/choices-learned.jsonl`, on that other machine.*
 
 Members that share memory compare collective buffer, direct copies and messages after 320 calls of a size class, add up their times, and take the fastest
-([running](running.md#algorithms-of-collectives)). Scatter of 64 KiB among 4 ranks, 4.2 times the best choice's time before, takes 1.1 times (between far cores; the first figure is of one core's threads). Reductions have no contests, so
+([running](../user/running.md#algorithms-of-collectives)). Scatter of 64 KiB among 4 ranks, 4.2 times the best choice's time before, takes 1.1 times (between far cores; the first figure is of one core's threads). Reductions have no contests, so
 that their bits stay equal; the misses of `reduce`, `allreduce` and `reduce-scatter` above stay.
 """
 

@@ -4,7 +4,7 @@
     tests/tcp/applications.py pingpong [--prefix build] [--rounds 5]   measures the ping-pong: applications/pingpong.jsonl
     tests/tcp/applications.py predict [--prefix build]                 from it alone: applications/machine.toml, predictions.json
     tests/tcp/applications.py measure [--prefix build] [--rounds 7]    measures the programs: applications/measured.json
-    tests/tcp/applications.py table                                    writes docs/applications.md from these files
+    tests/tcp/applications.py table                                    writes docs/figures/applications.md from these files
 
 A prediction is made as `fishplate compare` makes it: with this machine's computing, recorded five times, on the modelled one; the median.
 The null model beside it is computing + messages × latency + bytes / rate of the slowest rank. Each program prints the time of its main part.
@@ -32,7 +32,7 @@ from shapes import Shape  # noqa: E402
 DATA = HERE / "applications"
 PINGPONG, MACHINE = DATA / "pingpong.jsonl", DATA / "machine.toml"
 PREDICTIONS, MEASURED = DATA / "predictions.json", DATA / "measured.json"
-DOCUMENT = harness.ROOT / "docs" / "applications.md"
+DOCUMENT = harness.ROOT / "docs/figures/applications.md"
 EXAMPLES = harness.ROOT / "examples"
 BASE = "tcp"
 SLOW, FAST = Shape(200, 0.5), Shape(400, 0.25)

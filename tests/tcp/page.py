@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes docs/tcp-figures.md of the figures that tests/tcp/measure.py has written.
+"""Makes docs/figures/tcp.md of the figures that tests/tcp/measure.py has written.
 
-    tests/tcp/page.py JSON... > docs/tcp-figures.md
+    tests/tcp/page.py JSON... > docs/figures/tcp.md
 """
 
 import json

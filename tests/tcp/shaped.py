@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what predict.py has predicted, on shaped rails, and compares the two.
 
-    tests/tcp/shaped.py [--prefix build] [--rounds 9]    writes shaped/measured.json, and prints the table of docs/model.md
+    tests/tcp/shaped.py [--prefix build] [--rounds 9]    writes shaped/measured.json, and prints the table of docs/user/model.md
     tests/tcp/shaped.py --table                          prints the table of the files that are there
 
 In each round every figure is measured once, one after the other. It is a measurement: run it on a quiet machine. The tests of this
@@ -25,7 +25,7 @@ from hosts import Hosts  # noqa: E402
 from kernels import run as kernels  # noqa: E402
 
 MEASURED = shapes.DATA / "measured.json"
-DOCUMENT = harness.ROOT / "docs" / "model.md"
+DOCUMENT = harness.ROOT / "docs/user/model.md"
 # Errors that count as agreement, in percent.
 LIMITS = {"latency": 15, "bandwidth": 10, "gain": 10, "share": 10, "kernel": 15}
 # The change of a prediction by later work on the library that needs no new one, in percent.
@@ -55,7 +55,7 @@ def kind(name: str) -> str:
 
 
 def table(predicted: dict, found: dict) -> str:
-    """The table of docs/model.md."""
+    """The table of docs/user/model.md."""
     lines = ["| rails: figure | predicted | measured (least to most) | error | limit |", "| --- | ---: | ---: | ---: | --- |"]
     units = {str(figure): f" {figure.unit}" for figure in shapes.figures()}
     for name, value in predicted.items():

@@ -138,7 +138,7 @@ def as_on_the_model(benchmark: str, size: int):
 
 
 def tests() -> list[Case]:
-    # Soft-RoCE sends more acknowledgements for longer messages: see docs/verbs-counts.md.
+    # Soft-RoCE sends more acknowledgements for longer messages: see docs/figures/verbs-counts.md.
     return [Case(f"counts: {benchmark} of {size} bytes is as on the model", as_on_the_model(benchmark, size),
                  short=size == 8 and benchmark == "write-lat")
             for benchmark in BENCHMARKS for size in sizes(benchmark) if size <= 64 << 10]

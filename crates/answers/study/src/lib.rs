@@ -77,9 +77,9 @@ enum Study {
     /// Predict any published figures, and sum up the errors by kind
     #[command(after_help = SCORE)]
     Score(ScoreOptions),
-    /// Write the page of all scores (docs/scores.md), or parts of it
+    /// Write the page of all scores (docs/figures/scores.md), or parts of it
     #[command(
-        after_help = "Example:\n  fishplate study scores > docs/scores.md\n  fishplate study scores --part figures"
+        after_help = "Example:\n  fishplate study scores > docs/figures/scores.md\n  fishplate study scores --part figures"
     )]
     Scores(PageOptions),
 }

@@ -1,15 +1,15 @@
-//! `docs/coverage.md` from the table.
+//! `docs/figures/coverage.md` from the table.
 
 use super::table::{Chapter, Procedure, State};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The text of `docs/coverage.md`.
+/// The text of `docs/figures/coverage.md`.
 pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::from(
         "# What works\n\n\
          Every procedure of the MPI 5.0 ABI is exported, and beside them those that programs of other\n\
-         libraries load ([compiling.md](compiling.md)). Those that do not work yet raise\n\
+         libraries load ([compiling.md](../user/compiling.md)). Those that do not work yet raise\n\
          `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of their communicator, window, file or\n\
          session. Where the handler returns, the launcher names the procedure at its first call and once more after\n\
          the job, and `MPI_Error_string` names it too. Large-count forms (`_c`) are counted: they share their code with the plain forms.\n\

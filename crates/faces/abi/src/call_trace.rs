@@ -295,7 +295,7 @@ impl Inner {
 fn say_threads(threads: usize) {
     raise::say(&format!(
         "rank 0 computes with {threads} threads side by side: the longest time of one thread counts, as if each had a core; \
-         idle threads should sleep, for which OMP_WAIT_POLICY=passive is set unless you set it (docs/modelled.md)"
+         idle threads should sleep, for which OMP_WAIT_POLICY=passive is set unless you set it (docs/user/modelled.md)"
     ));
 }
 

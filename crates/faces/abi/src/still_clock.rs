@@ -43,7 +43,7 @@ impl StillClock {
         readings.reported = true;
         Some(format!(
             "{found}, because computing takes no virtual time here (--compute none): a program that runs for a fixed span of \
-             MPI_Wtime hardly ends; give it a number of steps, or use --compute measured (docs/faq.md)"
+             MPI_Wtime hardly ends; give it a number of steps, or use --compute measured (docs/user/faq.md)"
         ))
     }
 }

@@ -32,9 +32,9 @@ pub(crate) const PARTS: [Part; 4] = [Part::Figures, Part::Unseen, Part::Anchors,
 const HEAD: &str = "\
 # Scores
 
-Errors of predictions against published figures. `build/bin/fishplate study scores > docs/scores.md` writes this page, in a quarter of an
-hour on two cores, seven minutes of it for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](studies.md) says what is run and by which rule a
-statement holds, [the model](model.md) where errors come from. An error is that of the prediction, as a share of the published figure.
+Errors of predictions against published figures. `build/bin/fishplate study scores > docs/figures/scores.md` writes this page, in a quarter of an
+hour on two cores, seven minutes of it for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](../user/studies.md) says what is run and by which rule a
+statement holds, [the model](../user/model.md) where errors come from. An error is that of the prediction, as a share of the published figure.
 
 ";
 

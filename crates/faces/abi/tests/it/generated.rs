@@ -103,7 +103,7 @@ fn the_header_is_what_the_tables_say() {
 #[test]
 fn the_coverage_page_is_what_the_table_says() {
     check(
-        "docs/coverage.md",
+        "docs/figures/coverage.md",
         &generate::coverage::generate(&chapters()),
     );
 }
