@@ -80,7 +80,7 @@ impl Knobs {
         })?;
         let table = CostTable::parse(&text).map_err(|error| {
             failed(format!(
-                "{error} (docs/running.md describes the file; `fishplate run --save-costs=FILE` \
+                "{error} (docs/user/running.md describes the file; `fishplate run --save-costs=FILE` \
                  writes one)"
             ))
         })?;
@@ -155,6 +155,6 @@ mod tests {
             error.starts_with("FISHPLATE_COSTS=x.toml: line 1: "),
             "{error}"
         );
-        assert!(error.contains("docs/running.md"), "{error}");
+        assert!(error.contains("docs/user/running.md"), "{error}");
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct ModelledArguments {
         value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     seed: u64,
 
-    /// Faults of the modelled machine: a TOML file (see docs/modelled.md)
+    /// Faults of the modelled machine: a TOML file (see docs/user/modelled.md)
     #[arg(long, value_name = "FILE", requires = "fabric")]
     faults: Option<String>,
 

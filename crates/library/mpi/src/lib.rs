@@ -2,19 +2,18 @@
 //!
 //! A [`Rank`] owns everything of a rank; nothing here is global, so a test hosts many ranks in one
 //! process. The rank's [`State`] is behind one lock. Operations whose result is known at once are
-//! methods of `State`; operations that wait are methods of `Rank`, which releases the lock while it
-//! waits.
+//! methods of a machine, of [`Objects`] or of `State`; operations that wait are methods of `Rank`,
+//! which releases the lock while it waits.
 //!
-//! Modules stand in layers, from the ground up; `tests/it/layers.rs` checks the imports:
+//! Each subject has a room with two parts, its *machine* (data and what changes them) and its
+//! *calls*. Units stand in layers, from the ground up; `tests/it/layers.rs` checks the imports:
 //!
-//! 1. values: `error`, `status`, `handle`, `matching`, `packet`;
-//! 2. objects of a program: `group`, `types`, `op`, `attributes`, `errhandler`, `topology`, `comm`,
-//!    `generalized`, `files`;
-//! 3. communication: `request`, `task`, `p2p`, `message_buffer`, `collective_buffers`,
-//!    `lanes`, `algorithms`;
-//! 4. `window`: one-sided communication over messages;
-//! 5. `rank`, which owns all of these, with `progress`, `wait`, `drive` and `report`;
-//! 6. operations on the whole rank: `calls`, `coll` and `explain`.
+//! 1. values: `error`, `status`, `handle`, `matching`, `packet`, `group`, `op`, and the machines of
+//!    the rooms, with `algorithms`, which chooses for `coll`;
+//! 2. [`state`](State), which owns the machines: the engine and the objects;
+//! 3. `rank`, which owns the state, waits and drives operations of several steps;
+//! 4. the calls of the rooms, and `program` and `explain`, which have calls only. A call is an
+//!    `impl Rank` block or a function.
 //!
 //! Invariants:
 //! - there is one progress function ([`Rank::progress`]), and no lock is held while it runs a

@@ -1,6 +1,7 @@
 //! The suite of all devices, on the strict device; and the rules of the workspace's sources.
 
 mod cables;
+mod limits;
 mod tidy;
 
 use device::{Placement, with_immediates};

@@ -3,4 +3,6 @@
 pub(crate) mod calls;
 pub(crate) mod machine;
 
+pub use machine::table::Comms;
+pub(crate) use machine::table::unknown;
 pub use machine::*;

@@ -3,4 +3,5 @@
 pub(crate) mod calls;
 pub(crate) mod machine;
 
+pub use machine::table::Requests;
 pub use machine::*;

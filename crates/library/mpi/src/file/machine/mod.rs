@@ -1,7 +1,7 @@
 //! Files that are open (MPI 5.0 §14): what a rank knows of each.
 //!
 //! The crate `file_io` knows bytes and system calls, this module what MPI says of them, and
-//! `calls::file_*` the operations, in which ranks talk to each other.
+//! `calls` the operations, in which ranks talk to each other.
 
 mod access_mode;
 mod errors;

@@ -1,7 +1,8 @@
 //! Windows and the progress thread: which of them need it, and what they tell of it.
 
-use super::{AccessKind, Assistance, Flavor, Progressor, Progressors, Window, Windows};
+use super::{AccessKind, Assistance, Flavor, Progressor, Progressors, Window};
 use crate::Result;
+use crate::window::Windows;
 
 /// The info key by which a window tells who makes progress.
 const KEY: &str = "fishplate_progress";

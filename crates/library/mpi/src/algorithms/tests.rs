@@ -1,0 +1,107 @@
+use super::*;
+use crate::shape::Spread;
+use knobs::KnobValue;
+
+const CASE: Case = Case {
+    bytes: 8,
+    ranks: 5,
+    commutative: false,
+    even: false,
+    shared: false,
+    direct: false,
+    published: 8,
+    spread: Spread {
+        hosts: 1,
+        least: 5,
+        most: 5,
+        contiguous: true,
+        sharing: 1,
+    },
+    network: Network::MEMORY,
+    arity: None,
+};
+
+#[test]
+fn every_collective_has_a_row_for_the_hardest_case() {
+    for &collective in Collective::ALL {
+        for bytes in [0, 1, 1 << 40] {
+            AlgorithmTable::new(&AlgorithmChoices::default(), TreeArity::AUTO)
+                .unwrap()
+                .algorithm(
+                    collective,
+                    Case {
+                        bytes,
+                        ranks: 1,
+                        ..CASE
+                    },
+                );
+        }
+    }
+}
+
+#[test]
+fn short_vectors_are_shared_as_the_table_says() {
+    let table = AlgorithmTable::new(&AlgorithmChoices::default(), TreeArity::AUTO).unwrap();
+    for &collective in Collective::ALL {
+        let is_shared = |row: &Row| row.algorithm == Algorithm::Shared;
+        if !rows(collective).iter().any(is_shared) {
+            continue;
+        }
+        for ranks in [2, 3, 20] {
+            for published in [0, 8, ALWAYS_SHARED - 1] {
+                assert!(table.takes_buffer(published, ranks));
+                let case = Case {
+                    shared: true,
+                    published,
+                    ..Case::usual(published, ranks)
+                };
+                assert_eq!(table.algorithm(collective, case), Algorithm::Shared);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wish_counts_where_it_can_be_granted() {
+    let wish = AlgorithmChoices::parse("allreduce=ring,bcast@1K=chain").unwrap();
+    let choice = AlgorithmTable::new(&wish, TreeArity::AUTO).unwrap();
+    let commutative = Case {
+        commutative: true,
+        ..CASE
+    };
+    assert_eq!(
+        choice.algorithm(Collective::Allreduce, commutative),
+        Algorithm::Ring
+    );
+    assert_eq!(
+        choice.algorithm(Collective::Allreduce, CASE),
+        Algorithm::RecursiveDoubling
+    );
+    assert_eq!(
+        choice.algorithm(Collective::Bcast, CASE),
+        Algorithm::Binomial
+    );
+    assert_eq!(
+        choice.algorithm(
+            Collective::Bcast,
+            Case {
+                bytes: 1024,
+                ..CASE
+            }
+        ),
+        Algorithm::Chain
+    );
+}
+
+#[test]
+fn a_wish_for_nothing_that_exists_is_refused_with_what_does() {
+    let refused = |text| {
+        let wish = AlgorithmChoices::parse(text).unwrap();
+        AlgorithmTable::new(&wish, TreeArity::AUTO)
+            .err()
+            .unwrap()
+            .to_string()
+    };
+    assert!(refused("allreduce=quick").contains("rabenseifner"));
+    assert!(refused("allreduction=ring").contains("reduce_scatter"));
+}
