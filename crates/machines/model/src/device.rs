@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use sim::Turn;
 
+use super::connections;
 use super::efforts::CALL;
 use super::event::Clocked;
 use super::machine::MachineModel;
@@ -167,14 +168,14 @@ impl Device for ModelDevice {
         let rank = self.turn.rank();
         self.turn.with(|net, _| {
             let q = net.qps.own((rank, self.rail), qp)?;
-            Ok(net.qps.address(q))
+            Ok(connections::address(&net.qps, q))
         })
     }
 
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
         self.ordered(|net, rank, _| {
             let q = net.qps.own((rank, self.rail), qp)?;
-            net.qps.connect(q, peer)
+            connections::connect(&mut net.qps, q, peer)
         })
     }
 

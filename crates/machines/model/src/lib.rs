@@ -9,7 +9,7 @@
 //! - `run`: messages in flight, the schedule of events, the record;
 //! - `ports`: slots, chips, links, and a host's memory, each of which does one thing at a time;
 //! - `ranks`: what processes see: registered memory, arrived data, completions;
-//! - `queue_pairs`: posted work and its completion, packets on their way;
+//! - `queue_pairs`: posted work and its completion, packets on their way; `connections`;
 //! - `senders`: from the doorbell to packets on links;
 //! - `requesters` and `responders`: what an arrived answer or request means.
 //!
@@ -32,6 +32,7 @@ mod completions;
 pub mod compute_trace;
 mod computing;
 pub mod config;
+mod connections;
 mod cores;
 mod device;
 mod efforts;

@@ -5,6 +5,7 @@ use sim::memory::WorldMemory;
 use sim::{Clock, Model, Time};
 
 use super::config::{Compute, MachineConfig};
+use super::connections;
 use super::event::{Clocked, Event};
 use super::faults::Faults;
 use super::lookahead::{Lookahead, may_run_ahead};
@@ -178,7 +179,7 @@ impl MachineModel {
 
     /// Makes a queue pair.
     pub(crate) fn create_qp(&mut self, device: (u32, u32), wanted: &QpWanted) -> Result<Qp> {
-        let qp = self.qps.create(device, wanted)?;
+        let qp = connections::create(&mut self.qps, device, wanted)?;
         self.senders.add();
         self.requesters.add();
         self.responders.add();

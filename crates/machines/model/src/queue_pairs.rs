@@ -10,17 +10,14 @@ use super::event::{Clocked, Event};
 use super::inbox::Arrival;
 use super::message::{NONE, RequestKind};
 use super::ports::Ports;
-use super::queue_pair::{QueuePair, check_limits};
+use super::queue_pair::QueuePair;
 use super::ranks::Ranks;
-use super::receives::{Queue, Receives};
+use super::receives::Receives;
 use super::regions::AccessKind;
 use super::run::Run;
 use super::send_queue::SendQueue;
 use super::span::Activity;
-use device::check;
-use device::{
-    Address, Completed, Completion, Error, Qp, QpWanted, Result, Slice, State, Status, Transport,
-};
+use device::{Completed, Completion, Error, Qp, Result, Slice, State, Status, Transport};
 
 /// The queue pairs of all ranks.
 pub(crate) struct QueuePairs {
@@ -61,32 +58,12 @@ impl QueuePairs {
         }
     }
 
-    pub(crate) fn create(&mut self, (rank, rail): (u32, u32), wanted: &QpWanted) -> Result<Qp> {
-        let adapter = self.ports.adapter(self.ranks[rank].host, rail);
-        let own = *self.ports.timing(adapter).costs.rail();
-        check_limits(&own, wanted)?;
-        if wanted.transport != Transport::Rc {
-            // Without acknowledgements, requests complete as soon as they have left.
-            self.run.keep_in_step();
-        }
-        for cq in [wanted.send_cq, wanted.receive_cq] {
-            self.ranks.cqs.own((rank, rail), cq)?;
-        }
-        let receives = match wanted.srq {
-            Some(srq) => self.receives.own_shared((rank, rail), srq)?,
-            None => self.receives.create(Queue {
-                rank,
-                rail,
-                depth: wanted.receives as u32,
-                shared: false,
-            }),
-        };
-        let mtu = own.hca.mtu.0 as u32;
-        self.all
-            .push(QueuePair::new((rank, adapter), wanted, receives, mtu));
-        let number = self.all.len() as u32 - 1;
-        self.ranks[rank].qps.push(number);
-        Ok(Qp(number))
+    /// Adds a queue pair.
+    pub(crate) fn add(&mut self, qp: QueuePair) -> Qp {
+        let number = self.all.len() as u32;
+        self.ranks[qp.rank].qps.push(number);
+        self.all.push(qp);
+        Qp(number)
     }
 
     pub(crate) fn get(&self, q: u32) -> Option<&QueuePair> {
@@ -114,57 +91,6 @@ impl QueuePairs {
             ))),
             false => Ok(self[q].receives),
         }
-    }
-
-    /// The port's LID and the queue pair's number.
-    pub(crate) fn address(&self, qp: u32) -> Address {
-        Address {
-            port: u128::from(self.ports.home(self[qp].adapter)) + 1,
-            qp,
-        }
-    }
-
-    /// The number of the queue pair at an address, if packets of queue pair `q` reach its port.
-    pub(crate) fn reach(&self, q: u32, address: Address) -> Option<u32> {
-        let theirs = self.get(address.qp)?;
-        let reached = self.ports.subnet(self[q].adapter) == self.ports.subnet(theirs.adapter);
-        (reached && self.address(address.qp) == address).then_some(address.qp)
-    }
-
-    /// The latency from one queue pair's port to the other's, and through its chip.
-    pub(crate) fn latency(&mut self, from: u32, to: u32) -> Time {
-        let (from, to) = (self[from].adapter, self[to].adapter);
-        self.ports.latency(&self.run.system, from, to)
-    }
-
-    pub(crate) fn connect(&mut self, q: u32, peer: Option<Address>) -> Result<()> {
-        let qp = &self[q];
-        check::connect(qp.transport, qp.state, peer)
-            .map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))?;
-        // As on a real port, the peer's existence is not checked; packets to nobody are lost.
-        let number = peer.and_then(|peer| self.reach(q, peer)).unwrap_or(NONE);
-        let (mut latency, mut other) = (0, None);
-        if number != NONE {
-            let there = self[number].adapter;
-            self[q].adapter = self.ports.towards(self[q].adapter, there);
-            if self.ports.host(self[q].adapter) == self.ports.host(there) {
-                // No cable lies between them.
-                self.run.keep_in_step();
-            }
-            other = Some(there);
-        }
-        let adapter = self[q].adapter;
-        let mut mtu = self.ports.timing(adapter).mtu;
-        if let Some(there) = other {
-            latency = self.latency(q, number);
-            mtu = mtu.min(self.ports.timing(there).mtu);
-        }
-        let qp = &mut self[q];
-        (qp.peer, qp.mtu) = (number, mtu);
-        qp.latency = latency;
-        qp.life += 1;
-        qp.state = State::Rts;
-        Ok(())
     }
 
     /// True if this queue pair is connected through its host's memory.
@@ -199,12 +125,12 @@ impl QueuePairs {
     /// Reads the payload. False: a local key does not allow it.
     pub(crate) fn capture(&mut self, q: u32, number: u32) -> bool {
         let place = self.place(q);
-        let message = &mut self.run.messages[number];
+        let (message, regions) = (&mut self.run.messages[number], &self.ranks.regions);
         for at in 0..message.slices.len() {
             let slice = message.slices[at];
             let (key, len) = (slice.lkey, u64::from(slice.len));
             let to_do = AccessKind::LocalRead;
-            if !{ &self.ranks.regions }.allow(place, key, slice.address, len, to_do) {
+            if !regions.allow(place, key, slice.address, len, to_do) {
                 return false;
             }
             // SAFETY: the slice lies in a region that is still registered, so it is memory of that
@@ -590,9 +516,8 @@ impl QueuePairs {
             messages.unlist(message);
         }
         self.forget_answers(q);
-        let home = self.ports.home(self[q].adapter);
+        self[q].adapter = self.ports.home(self[q].adapter);
         let qp = &mut self[q];
-        qp.adapter = home;
         qp.state = State::Reset;
         qp.peer = NONE;
         qp.requests = SendQueue::EMPTY;

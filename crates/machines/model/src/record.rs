@@ -1,6 +1,6 @@
 //! The record of resources' activity: one [`Span`] for each time that a processor, a bus, a link or
-//! an HCA's buffer was busy, and for each MPI call; or only a digest of them, which is equal for two
-//! runs if everything in them is.
+//! an HCA's buffer was busy, and for each MPI call; or only a digest of them, which is equal for
+//! two runs if everything in them is.
 //!
 //! Spans are kept in a log of the world, so that the launcher can read them after the ranks have
 //! ended.

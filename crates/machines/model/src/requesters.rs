@@ -1,9 +1,10 @@
-//! The requesters: requests are posted, acknowledged, answered, refused or retransmitted (IBA 9.7.2,
-//! 9.9.2, 10.8, 10.10).
+//! The requesters: requests are posted, acknowledged, answered, refused or retransmitted (IBA
+//! 9.7.2, 9.9.2, 10.8, 10.10).
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
+use super::connections;
 use super::event::{Clocked, Event, Refusal};
 use super::message::NONE;
 use super::queue_pairs::{Destination, Placed, QueuePairs};
@@ -140,8 +141,8 @@ impl Requesters {
         let is_free = qps.ranks[qp.rank].is_free;
         let (to, latency) = match work.to {
             None => (qp.peer, qp.latency),
-            Some(address) => match qps.reach(q, address) {
-                Some(number) => (number, qps.latency(q, number)),
+            Some(address) => match connections::reach(qps, q, address) {
+                Some(number) => (number, connections::latency(qps, q, number)),
                 None => (NONE, 0),
             },
         };

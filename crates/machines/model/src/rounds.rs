@@ -5,8 +5,8 @@ use sim::memory::{Vec, WorldMemory};
 
 use super::message::NONE;
 
-/// The packets that an HCA reads from memory for a queue pair: its own requests (an even number), or
-/// responses to its peer.
+/// The packets that an HCA reads from memory for a queue pair: its own requests (an even number),
+/// or responses to its peer.
 #[derive(Clone, Copy)]
 struct Stream {
     /// Part of its adapter's round.

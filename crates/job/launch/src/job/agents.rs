@@ -59,8 +59,9 @@ pub(super) struct Agents<'a> {
     all: Vec<Agent>,
     /// The agents that have not been started yet. None once all have been.
     starter: Option<AgentStarter>,
-    /// The exchange of values and fences, with its decision between tree and star of agents.
+    /// The exchange of values and fences with them.
     pub root: Root,
+    /// The decision between tree and star of agents.
     pub tree: TreeBuild,
     /// The time at which agents that have not ended are killed.
     overdue: Option<Instant>,
@@ -189,8 +190,8 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Takes the next frame of an agent, as far as the budget allows. An agent that breaks the rules
-    /// is not heard any more.
+    /// Takes the next frame of an agent, as far as the budget allows. An error is a breach of the
+    /// rules; [`Agents::shut`] ends such an agent.
     pub(super) fn next_frame(
         &mut self,
         host: usize,

@@ -305,8 +305,8 @@ impl Course {
         orders
     }
 
-    /// The next signal that is due, and whether the terminal has sent it to the ranks of its process
-    /// group. SIGKILL is repeated while processes are `left`.
+    /// The next signal that is due, and whether the terminal has sent it to the ranks of its
+    /// process group. Signals count only while processes are `left`; then SIGKILL is repeated.
     pub(super) fn take_signal(&mut self, left: bool, now: Instant) -> Option<(Signal, bool)> {
         let steps = self.ending.as_mut()?;
         while let Some(signal) = steps.take(now) {

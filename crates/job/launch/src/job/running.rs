@@ -1,5 +1,5 @@
-//! A job while it runs: the loop that waits for events, hands them to the machines that they concern,
-//! and follows the orders of the job's course.
+//! A job while it runs: the loop that waits for events, hands them to the machines that they
+//! concern, and follows the orders of the job's course.
 
 use std::time::Instant;
 
