@@ -62,7 +62,7 @@ PARSERS = {
                "crates/devices/tcp/src/frame/outgoing.rs", "crates/devices/tcp/src/frame/requests.rs", "crates/devices/tcp/src/regions.rs"],
     "handshakes": ["crates/library/channel/src/rdma/fence.rs", "crates/library/channel/src/rdma/handshake.rs"],
     "hello": ["crates/base/secret/src/hello.rs"],
-    "hosts": ["crates/job/launch/src/hostfile.rs", "crates/job/launch/src/hosts.rs"],
+    "hosts": ["crates/job/launch/src/host_list.rs", "crates/job/launch/src/hosts.rs"],
     "knobs": ["crates/base/knobs/src/algorithms.rs", "crates/base/knobs/src/error.rs", "crates/base/knobs/src/mv2.rs", "crates/base/knobs/src/nearest.rs",
               "crates/base/knobs/src/parse.rs", "crates/base/knobs/src/rails.rs", "crates/base/knobs/src/value.rs"],
     "objects": [f"crates/job/launch/src/needs/{name}.rs" for name in ("cache", "elf", "script")],

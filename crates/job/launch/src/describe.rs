@@ -2,7 +2,8 @@
 
 use pmi::RankStatus;
 
-use crate::rank::RankProcess;
+use crate::ranges::ranges;
+use crate::rank_state::{RankState, states};
 
 /// The most states that are described; further ones are counted.
 const MOST_GROUPS: usize = 8;
@@ -10,8 +11,8 @@ const MOST_GROUPS: usize = 8;
 /// The states in one line: `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: no answer (outside
 /// MPI, or busy in a call)`. None if no rank has completed MPI_Init, or if there is no rank but
 /// `except`.
-pub(crate) fn in_a_line(ranks: &[RankProcess], except: Option<usize>) -> Option<String> {
-    if ranks.iter().all(|rank| rank.init.is_none()) {
+pub(crate) fn in_a_line(ranks: &[impl AsRef<RankState>], except: Option<usize>) -> Option<String> {
+    if states(ranks).all(|rank| rank.init.is_none()) {
         return None;
     }
     let groups = groups(ranks, except);
@@ -32,12 +33,12 @@ pub(crate) fn in_a_line(ranks: &[RankProcess], except: Option<usize>) -> Option<
 }
 
 /// The states in lines: one for each state, and one for each unexpected message.
-pub(crate) fn in_lines(ranks: &[RankProcess]) -> Vec<String> {
+pub(crate) fn in_lines(ranks: &[impl AsRef<RankState>]) -> Vec<String> {
     let mut lines: Vec<String> = groups(ranks, None)
         .iter()
         .map(|(state, members)| format!("{}: {state}", ranges(members)))
         .collect();
-    for rank in ranks {
+    for rank in states(ranks) {
         let unexpected = rank.answer.iter().flat_map(|status| &status.unexpected);
         lines.extend(
             unexpected
@@ -48,9 +49,9 @@ pub(crate) fn in_lines(ranks: &[RankProcess]) -> Vec<String> {
 }
 
 /// The states with their ranks, in the order of the first rank of each.
-fn groups(ranks: &[RankProcess], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
+fn groups(ranks: &[impl AsRef<RankState>], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
-    for rank in ranks.iter().filter(|rank| Some(rank.number) != except) {
+    for rank in states(ranks).filter(|rank| Some(rank.number) != except) {
         let state = state(rank);
         match groups.iter_mut().find(|(known, _)| *known == state) {
             Some((_, members)) => members.push(rank.number),
@@ -60,7 +61,7 @@ fn groups(ranks: &[RankProcess], except: Option<usize>) -> Vec<(String, Vec<usiz
     groups
 }
 
-fn state(rank: &RankProcess) -> String {
+fn state(rank: &RankState) -> String {
     match &rank.answer {
         Some(status) if rank.deadlocked => status.sentence(),
         _ if !rank.is_running() => rank
@@ -70,34 +71,5 @@ fn state(rank: &RankProcess) -> String {
         Some(status) => status.sentence(),
         None if rank.init.is_some() => "no answer (outside MPI, or busy in a call)".into(),
         None => "not through MPI_Init".into(),
-    }
-}
-
-/// Sorted numbers as ranges: `0-2,5`.
-pub fn ranges(numbers: &[usize]) -> String {
-    let runs = numbers.chunk_by(|left, right| left + 1 == *right);
-    let runs = runs.map(|run| match run {
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first}-{last}"),
-        [] => String::new(),
-    });
-    runs.collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ranges;
-
-    #[test]
-    fn neighbours_become_a_range() {
-        let cases: [(&[usize], &str); 4] = [
-            (&[], ""),
-            (&[7], "7"),
-            (&[0, 1, 2, 5], "0-2,5"),
-            (&[0, 2, 3, 8, 9, 10], "0,2-3,8-10"),
-        ];
-        for (numbers, text) in cases {
-            assert_eq!(ranges(numbers), text);
-        }
     }
 }

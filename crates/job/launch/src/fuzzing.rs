@@ -6,7 +6,8 @@ use std::io;
 
 use crate::agent::frame::{FrameLink, FromAgent, LONGEST, LONGEST_ORDER, ToAgent};
 use crate::allocation::{Allocation, AllocationChoice, Surroundings};
-use crate::hosts::{HostList, Places, place};
+use crate::host_list::HostList;
+use crate::hosts::{Places, place};
 use crate::needs::fuzzing::read_anything;
 
 /// The bytes of an agent or of a launcher, cut anywhere: lines, then frames of either direction.

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::net::IpAddr;
 
-use crate::allocation::Allocation;
-use crate::host_table::{HostTable, ListedHost, is_same};
+use crate::allocation::{Allocation, SSH};
+use crate::host_list::HostList;
+use crate::host_table::{ListedHost, is_same};
 
 /// A host of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,51 +21,11 @@ pub struct JobHost {
     pub unset: &'static [&'static str],
 }
 
-/// The default command to reach another host. It never asks for a password, and it ends when the
-/// host has not answered for 30 s.
-pub(crate) const SSH: &str =
-    "ssh -o BatchMode=yes -o ServerAliveInterval=10 -o ServerAliveCountMax=3 {host}";
-
 /// The placeholder for the name of the host in a command.
 const NAME: &str = "{host}";
 
 /// The placeholder for the number of the host in its allocation.
 const INDEX: &str = "{index}";
-
-/// The hosts that a user has named, each with the number of its places, if it is given.
-#[derive(Debug, Clone)]
-pub struct HostList {
-    /// The option or the file that names them, for errors.
-    pub(crate) source: String,
-    pub(crate) hosts: HostTable,
-    /// Whether a batch system has given them, and not the user.
-    pub(crate) is_allocated: bool,
-}
-
-impl HostList {
-    /// Reads a list such as `a,b:4`, in which a number gives the places of a host. The places of a
-    /// repeated name add up. An error is the text for the user.
-    pub fn parse(list: &str) -> Result<HostList, String> {
-        let shown = terminal_text::line(list);
-        let mut hosts = HostList::empty(format!("--hosts {shown}"));
-        for word in list.split(',') {
-            let host = ListedHost::parse(word).ok_or_else(|| {
-                let word = terminal_text::line(word);
-                format!("--hosts {shown}: `{word}` is not HOST or HOST:RANKS, such as b:2")
-            })?;
-            hosts.hosts.add(host);
-        }
-        Ok(hosts)
-    }
-
-    pub(crate) fn empty(source: String) -> HostList {
-        HostList {
-            source,
-            hosts: HostTable::default(),
-            is_allocated: false,
-        }
-    }
-}
 
 /// The placement that a user wants.
 #[derive(Debug, Clone, Copy, Default)]

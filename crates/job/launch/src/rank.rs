@@ -1,17 +1,19 @@
-//! The process of one rank, as the launcher or an agent sees it.
+//! The process of one rank, as the launcher or an agent sees it: its state, and its descriptors.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::OwnedFd;
 
-use pmi::{FromLauncher, FromRank, RankStatus};
+use pmi::{FromLauncher, FromRank};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::agent::frame::ProcessExit;
-use crate::job::Budget;
+use crate::budget::Budget;
 use crate::output::{OutputOptions, OutputStream, OutputTarget};
+use crate::process_exit::ProcessExit;
+use crate::rank_state::{RankEvent, RankState};
 use crate::verdict::Cause;
 
 /// Packets to receive from one rank before the next rank's turn.
@@ -23,49 +25,9 @@ const OUTBOX_LIMIT: usize = 1 << 20;
 /// Further bytes for each rank of the job, whose value it may have asked for.
 const OUTBOX_OF_A_RANK: usize = 4 << 10;
 
-/// A line of a rank that concerns the whole job.
-pub(crate) enum RankEvent {
-    /// The reason to end the job.
-    Failure(Cause),
-    Put {
-        key: String,
-        value: String,
-    },
-    Get {
-        key: String,
-    },
-    Fence,
-    /// The first call of a procedure that the library lacks.
-    Unsupported {
-        procedure: String,
-    },
-    /// Something to print once for each topic.
-    Warning {
-        topic: String,
-        text: String,
-    },
-}
-
-impl RankEvent {
-    /// Whether it is about values and fences.
-    pub(crate) fn is_exchange(&self) -> bool {
-        matches!(
-            self,
-            RankEvent::Put { .. } | RankEvent::Get { .. } | RankEvent::Fence
-        )
-    }
-}
-
-/// The most bytes of one status; further lines are discarded.
-const STATUS_BYTES: usize = 64 << 10;
-
 /// The process of one rank.
 pub(crate) struct RankProcess {
-    pub number: usize,
-    /// None until an agent has started it.
-    pub pid: Option<Pid>,
-    /// The index of the agent that starts it. None: this process starts it.
-    pub host: Option<usize>,
+    state: RankState,
     /// The pipe to its standard input, if it does not read the launcher's own.
     pub input: Option<OwnedFd>,
     /// Bytes that wait for room in that pipe.
@@ -81,30 +43,10 @@ pub(crate) struct RankProcess {
     outbox_bytes: usize,
     outbox_limit: usize,
     pub streams: Vec<OutputStream>,
-    /// The process that completed MPI_Init: the rank's own, or one that a wrapper started.
-    pub init: Option<Pid>,
-    /// A pidfd of that process, if a wrapper started it.
+    /// A pidfd of the process that completed MPI_Init, if a wrapper started it.
     pub program: Option<OwnedFd>,
     /// Whether that process died before it could be watched.
     pub program_is_gone: bool,
-    /// The address of the lock that it holds while it is in MPI, if it has told it.
-    pub lock: Option<u64>,
-    /// Whether it has completed MPI_Finalize.
-    pub finalized: bool,
-    /// The end of the process.
-    pub exit: Option<ProcessExit>,
-    /// Whether its end will never be known, because its agent is gone.
-    pub lost: bool,
-    /// Its answer to the last status request.
-    pub answer: Option<RankStatus>,
-    /// Whether it has reported that it is in a deadlock, with its status.
-    pub deadlocked: bool,
-    /// Whether it has announced a fatal error.
-    has_fault: bool,
-    /// The lines of a status that is not complete yet.
-    lines: Vec<String>,
-    /// The bytes of these lines.
-    line_bytes: usize,
 }
 
 impl RankProcess {
@@ -116,11 +58,12 @@ impl RankProcess {
         control: OwnedFd,
         streams: Vec<OutputStream>,
     ) -> Self {
+        let mut rank = RankProcess::at(number, streams);
+        rank.pid = Some(pid);
         RankProcess {
-            pid: Some(pid),
             own_group,
             control: Some(control),
-            ..RankProcess::at(number, streams)
+            ..rank
         }
     }
 
@@ -134,19 +77,16 @@ impl RankProcess {
     pub(crate) fn remote(number: usize, host: usize, output: &OutputOptions) -> Self {
         let streams = [OutputTarget::Stdout, OutputTarget::Stderr]
             .map(|target| OutputStream::remote(number, target, output));
-        RankProcess {
-            host: Some(host),
-            own_group: true,
-            ..RankProcess::at(number, streams.into())
-        }
+        let mut rank = RankProcess::at(number, streams.into());
+        rank.host = Some(host);
+        rank.own_group = true;
+        rank
     }
 
     /// A rank that has sent nothing yet.
     fn at(number: usize, streams: Vec<OutputStream>) -> Self {
         RankProcess {
-            number,
-            pid: None,
-            host: None,
+            state: RankState::new(number),
             input: None,
             unread: Vec::new(),
             own_group: false,
@@ -155,24 +95,9 @@ impl RankProcess {
             outbox_bytes: 0,
             outbox_limit: OUTBOX_LIMIT,
             streams,
-            init: None,
             program: None,
             program_is_gone: false,
-            lock: None,
-            finalized: false,
-            exit: None,
-            lost: false,
-            answer: None,
-            deadlocked: false,
-            has_fault: false,
-            lines: Vec::new(),
-            line_bytes: 0,
         }
-    }
-
-    /// Whether it runs, as far as is known.
-    pub(crate) fn is_running(&self) -> bool {
-        self.exit.is_none() && !self.lost
     }
 
     /// The descriptors to poll for events of this rank, without its output.
@@ -198,22 +123,9 @@ impl RankProcess {
         self.outbox_bytes = 0;
     }
 
-    /// Its status when it ended by a fault, if it reported one.
-    pub(crate) fn last_words(&self) -> Option<&RankStatus> {
-        self.answer.as_ref().filter(|_| self.has_fault)
-    }
-
-    /// Whether it is between MPI_Init and MPI_Finalize.
-    pub(crate) fn is_in_mpi(&self) -> bool {
-        self.is_running() && self.init.is_some() && !self.finalized
-    }
-
     /// Requests its status.
     pub(crate) fn request_status(&mut self) {
-        if !self.has_fault && !self.deadlocked {
-            self.answer = None;
-        }
-        self.drop_lines();
+        self.forget_answer();
         if let Some(control) = &self.control {
             let line = format!("{}\n", FromLauncher::Report);
             // If its socket has no room, it has unread requests, and will answer those.
@@ -265,10 +177,24 @@ impl RankProcess {
 
     /// Handles the lines of one packet. Returns those that concern the job.
     pub(crate) fn handle_packet(&mut self, packet: &str) -> Vec<RankEvent> {
-        packet
-            .lines()
-            .filter_map(|line| self.handle_line(line))
-            .collect()
+        let was_in_mpi = self.init.is_some();
+        let events = self.state.handle_packet(packet);
+        match self.init {
+            _ if self.finalized => self.program = None,
+            Some(pid) if !was_in_mpi => self.watch_program(pid),
+            _ => {}
+        }
+        events
+    }
+
+    /// Watches the process that has completed MPI_Init, if a wrapper started it. On another host,
+    /// its agent watches it.
+    fn watch_program(&mut self, pid: Pid) {
+        if self.host.is_none() && self.pid != Some(pid) {
+            let watched = pidfd_open(pid, PidfdFlags::empty());
+            self.program_is_gone = matches!(watched, Err(Errno::SRCH));
+            self.program = watched.ok();
+        }
     }
 
     /// Receives its packets for the launcher, which handles them again. Returns the packets,
@@ -315,80 +241,11 @@ impl RankProcess {
         }
     }
 
-    fn handle_line(&mut self, line: &str) -> Option<RankEvent> {
-        // Unknown lines are ignored: a program may write to a descriptor that it does not know.
-        match line.parse::<FromRank>().ok()? {
-            FromRank::Init { pid } => return self.enter_mpi(pid).map(RankEvent::Failure),
-            FromRank::Lock { address } => self.lock = Some(address),
-            FromRank::Finalize => {
-                self.finalized = true;
-                self.program = None;
-            }
-            FromRank::Abort { code, message } => {
-                return Some(RankEvent::Failure(Cause::Abort { code, message }));
-            }
-            FromRank::Warning { topic, text } => {
-                return Some(RankEvent::Warning { topic, text });
-            }
-            FromRank::Unsupported { procedure } => {
-                return Some(RankEvent::Unsupported { procedure });
-            }
-            FromRank::Fault { code, text } => {
-                self.has_fault = true;
-                return Some(RankEvent::Failure(Cause::Fault { code, text }));
-            }
-            FromRank::Status { text } if self.line_bytes + text.len() < STATUS_BYTES => {
-                self.line_bytes += text.len() + 1;
-                self.lines.push(text);
-            }
-            FromRank::Status { .. } => {}
-            FromRank::StatusEnd => {
-                self.answer = self.lines.join("\n").parse().ok();
-                self.drop_lines();
-            }
-            FromRank::Deadlock => self.deadlocked = true,
-            FromRank::Put { key, value } => return Some(RankEvent::Put { key, value }),
-            FromRank::Get { key } => return Some(RankEvent::Get { key }),
-            FromRank::Fence => return Some(RankEvent::Fence),
-        }
-        None
-    }
-
-    fn drop_lines(&mut self) {
-        self.lines = Vec::new();
-        self.line_bytes = 0;
-    }
-
-    fn enter_mpi(&mut self, pid: u32) -> Option<Cause> {
-        let pid = Pid::from_raw(pid.try_into().ok()?)?;
-        if self.init.is_some() {
-            return Some(Cause::SecondProgram { pid });
-        }
-        self.init = Some(pid);
-        // On another host, its agent watches it.
-        if self.host.is_none() && self.pid != Some(pid) {
-            let watched = pidfd_open(pid, PidfdFlags::empty());
-            self.program_is_gone = matches!(watched, Err(Errno::SRCH));
-            self.program = watched.ok();
-        }
-        None
-    }
-
     /// Records the end of the process. Returns the failure, if it is one; `others_in_mpi` tells
     /// whether other ranks wait for this one.
     pub(crate) fn ended(&mut self, exit: ProcessExit, others_in_mpi: bool) -> Option<Cause> {
-        self.exit = Some(exit);
         self.program = None;
-        let code = match exit {
-            ProcessExit::Code(code) => code,
-            ProcessExit::Signal(signal) => return Some(Cause::Signal { signal }),
-        };
-        match code {
-            0 if self.init.is_some() && !self.finalized => Some(Cause::NoFinalize),
-            0 if self.init.is_none() && others_in_mpi => Some(Cause::NoInit),
-            0 => None,
-            code => Some(Cause::Exit { code }),
-        }
+        self.state.ended(exit, others_in_mpi)
     }
 
     /// Whether the program below a wrapper has ended. Its last packets may still have to be
@@ -406,7 +263,26 @@ impl RankProcess {
     pub(crate) fn program_ended(&mut self) -> Option<Cause> {
         self.program = None;
         self.program_is_gone = false;
-        let pid = self.init.filter(|_| !self.finalized)?;
-        Some(Cause::ProgramGone { pid })
+        self.state.program_ended()
+    }
+}
+
+impl Deref for RankProcess {
+    type Target = RankState;
+
+    fn deref(&self) -> &RankState {
+        &self.state
+    }
+}
+
+impl DerefMut for RankProcess {
+    fn deref_mut(&mut self) -> &mut RankState {
+        &mut self.state
+    }
+}
+
+impl AsRef<RankState> for RankProcess {
+    fn as_ref(&self) -> &RankState {
+        &self.state
     }
 }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::rank::RankProcess;
+use crate::rank_state::{RankState, states};
 
 /// Bounds of the interval between requests.
 const SHORTEST: Duration = Duration::from_millis(20);
@@ -45,10 +45,14 @@ impl StuckDetector {
 
     /// Evaluates the answers. Returns the duration of a standstill that is long enough and has not
     /// been reported yet.
-    pub(crate) fn judge(&mut self, ranks: &[RankProcess], now: Instant) -> Option<Duration> {
+    pub(crate) fn judge(
+        &mut self,
+        ranks: &[impl AsRef<RankState>],
+        now: Instant,
+    ) -> Option<Duration> {
         self.plan(now);
         let mut waiting = false;
-        for (rank, last) in ranks.iter().zip(&mut self.last) {
+        for (rank, last) in states(ranks).zip(&mut self.last) {
             let Some(status) = &rank.answer else { continue };
             waiting = true;
             let answer = (status.operation.clone(), status.progress);

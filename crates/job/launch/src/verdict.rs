@@ -5,9 +5,10 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use rustix::process::Pid;
 
-use crate::agent::frame::ProcessExit;
+use crate::process_exit::ProcessExit;
 
 /// The failure that ended the job, or that will decide its exit code.
+#[derive(Debug)]
 pub(crate) struct Verdict {
     /// The rank that failed. None if the cause came from outside.
     pub rank: Option<usize>,
@@ -15,6 +16,7 @@ pub(crate) struct Verdict {
 }
 
 /// The cause of a failure.
+#[derive(Debug)]
 pub(crate) enum Cause {
     /// The rank exited with a code other than 0.
     Exit { code: i32 },

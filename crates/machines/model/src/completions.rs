@@ -1,17 +1,14 @@
 //! Completion queues. An entry can be polled once the HCA's write of it is visible.
 
 use sim::Time;
-use sim::memory::Vec;
+use sim::memory::{Vec, WorldMemory};
 
-use super::rank::Arrival;
-use super::record::{Activity, HcaPart};
-use super::{Clocked, MachineModel};
-use device::{Completion, Cq, Error, Result, State};
+use device::{Completion, Cq, Error, Result};
 
 /// The most entries of a completion queue.
 const DEPTH: usize = 1 << 20;
 
-pub(super) struct CompletionQueue {
+struct CompletionQueue {
     rank: u32,
     rail: u32,
     depth: u32,
@@ -27,26 +24,57 @@ pub(super) struct CompletionQueue {
     overrun: bool,
 }
 
+/// An entry of a completion queue.
 #[derive(Clone, Copy)]
-struct Entry {
-    completion: Completion,
+pub(crate) struct Entry {
+    pub completion: Completion,
     /// The number of places in the send queue that its completion frees, in this life of the queue
     /// pair.
-    frees: Option<u32>,
-    life: u32,
+    pub frees: Option<u32>,
+    pub life: u32,
 }
 
-impl MachineModel {
-    pub(super) fn create_cq(&mut self, rank: u32, rail: u32, depth: usize) -> Result<Cq> {
+/// What became of an entry that an HCA has written.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Written {
+    /// It becomes visible to a rank.
+    Visible { rank: u32, at: Time },
+    /// The queue has overflowed just now.
+    Overrun,
+    /// The queue had overflowed.
+    Dropped,
+}
+
+/// The completion queues of all ranks.
+pub(crate) struct CompletionQueues {
+    memory: WorldMemory,
+    all: Vec<CompletionQueue>,
+}
+
+impl CompletionQueues {
+    pub(crate) fn new(memory: WorldMemory) -> CompletionQueues {
+        CompletionQueues {
+            memory,
+            all: Vec::new_in(memory),
+        }
+    }
+
+    /// Makes a queue for `depth` entries, of which a faulty HCA holds `most`.
+    pub(crate) fn create(
+        &mut self,
+        (rank, rail): (u32, u32),
+        depth: usize,
+        most: u32,
+    ) -> Result<Cq> {
         if !(1..=DEPTH).contains(&depth) {
             return Err(Error::Invalid(format!(
                 "a completion queue of {depth}; valid are 1 to {DEPTH}"
             )));
         }
-        self.cqs.push(CompletionQueue {
+        self.all.push(CompletionQueue {
             rank,
             rail,
-            depth: (depth as u32).min(self.faults.completions),
+            depth: (depth as u32).min(most),
             entries: Vec::new_in(self.memory),
             first: 0,
             len: 0,
@@ -54,12 +82,12 @@ impl MachineModel {
             last: 0,
             overrun: false,
         });
-        Ok(Cq(self.cqs.len() as u32 - 1))
+        Ok(Cq(self.all.len() as u32 - 1))
     }
 
     /// The number of a completion queue, if it belongs to this device.
-    pub(super) fn own_cq(&self, rank: u32, rail: u32, cq: Cq) -> Result<u32> {
-        match self.cqs.get(cq.0 as usize) {
+    pub(crate) fn own(&self, (rank, rail): (u32, u32), cq: Cq) -> Result<u32> {
+        match self.all.get(cq.0 as usize) {
             Some(own) if (own.rank, own.rail) == (rank, rail) => Ok(cq.0),
             _ => Err(Error::Invalid(format!(
                 "completion queue {} is not of this device",
@@ -68,70 +96,46 @@ impl MachineModel {
         }
     }
 
-    /// Makes an HCA write an entry, starting at `at`.
-    pub(super) fn put_completion(
-        &mut self,
-        cq: u32,
-        at: Time,
-        completion: Completion,
-        frees: Option<u32>,
-        clock: &mut Clocked,
-    ) {
-        let adapter = self.qps[completion.qp.0 as usize].adapter;
-        let life = self.qps[completion.qp.0 as usize].life;
-        let timing = self.timing(adapter);
-        let (time, latency) = (timing.completion, timing.write_latency);
-        // No completion overtakes the data that it reports.
-        let data = self.qps[completion.qp.0 as usize].visible;
-        let end = self.up(adapter).take(at, time);
-        self.note_rail(
-            adapter,
-            HcaPart::BusUp,
-            end,
-            time,
-            Activity::Completion.alone(0),
-        );
-        let own = &mut self.cqs[cq as usize];
+    /// Writes an entry that may be visible at `at`, but not before another of its queue.
+    pub(crate) fn write(&mut self, cq: u32, at: Time, entry: Entry) -> Written {
+        let own = &mut self.all[cq as usize];
         if own.overrun {
-            return;
+            return Written::Dropped;
         }
-        // Nor does it overtake another of its queue.
-        let visible = (end + latency).max(data).max(own.last);
-        own.last = visible;
+        own.last = own.last.max(at);
         if own.len == own.depth {
             own.overrun = true;
-            return self.overrun(cq, clock);
+            return Written::Overrun;
         }
         if own.len as usize == own.entries.len() {
             // Unused entries take no memory.
             own.entries.rotate_left(own.first as usize);
             own.first = 0;
-            own.entries.push(Entry {
-                completion,
-                frees,
-                life,
-            });
+            own.entries.push(entry);
         } else {
             let at = (own.first + own.len) as usize % own.entries.len();
-            own.entries[at] = Entry {
-                completion,
-                frees,
-                life,
-            };
+            own.entries[at] = entry;
         }
         own.len += 1;
-        let rank = own.rank;
-        self.announce(rank, visible, Arrival::Completion { cq }, true, clock);
+        Written::Visible {
+            rank: own.rank,
+            at: own.last,
+        }
     }
 
     /// Makes one more entry visible.
-    pub(super) fn completion_is_visible(&mut self, cq: u32) {
-        self.cqs[cq as usize].visible += 1;
+    pub(crate) fn show(&mut self, cq: u32) {
+        self.all[cq as usize].visible += 1;
     }
 
-    /// Takes visible entries.
-    pub(super) fn poll_cq(&mut self, cq: u32, into: &mut [Completion]) -> Result<usize> {
-        let own = &mut self.cqs[cq as usize];
+    /// Takes visible entries, each of which is also given to `taken`.
+    pub(crate) fn poll(
+        &mut self,
+        cq: u32,
+        into: &mut [Completion],
+        mut taken: impl FnMut(&Entry),
+    ) -> Result<usize> {
+        let own = &mut self.all[cq as usize];
         if own.overrun {
             return Err(Error::System(format!(
                 "completion queue {cq} was overrun: more than {} completions came before one was taken",
@@ -140,27 +144,60 @@ impl MachineModel {
         }
         let count = (own.visible as usize).min(into.len());
         for place in &mut into[..count] {
-            let entry = own.entries[own.first as usize];
+            let entry = &own.entries[own.first as usize];
             own.first = (own.first + 1) % own.entries.len() as u32;
             *place = entry.completion;
-            let qp = &mut self.qps[entry.completion.qp.0 as usize];
-            if let Some(freed) = entry.frees.filter(|_| qp.life == entry.life) {
-                qp.freed = freed;
-            }
+            taken(entry);
         }
         own.len -= count as u32;
         own.visible -= count as u32;
         Ok(count)
     }
+}
 
-    /// Breaks all queue pairs that use the queue.
-    #[cold]
-    fn overrun(&mut self, cq: u32, clock: &mut Clocked) {
-        for q in 0..self.qps.len() as u32 {
-            let qp = &self.qps[q as usize];
-            if qp.alive && qp.state == State::Rts && (qp.send_cq == cq || qp.receive_cq == cq) {
-                self.break_qp(q, clock);
-            }
+#[cfg(test)]
+mod tests {
+    use device::{Completed, Qp, Status};
+    use sim::memory::Memory;
+
+    use super::*;
+
+    fn entry(id: u64) -> Entry {
+        Entry {
+            completion: Completion {
+                id,
+                qp: Qp(0),
+                status: Status::Success,
+                of: Completed::Write,
+                bytes: 0,
+                immediate: None,
+            },
+            frees: None,
+            life: 0,
         }
+    }
+
+    #[test]
+    fn entries_come_in_order_until_one_too_many() {
+        let memory = Memory::private().unwrap();
+        let mut queues = CompletionQueues::new(memory.shared());
+        assert!(queues.create((0, 0), 0, 9).is_err());
+        let cq = queues.create((7, 1), 8, 2).unwrap();
+        assert!(queues.own((7, 0), cq).is_err());
+        let cq = queues.own((7, 1), cq).unwrap();
+        let visible = |at| Written::Visible { rank: 7, at };
+        let mut into = [entry(0).completion; 4];
+        for round in 0..3 {
+            assert_eq!(queues.write(cq, 20, entry(round)), visible(20));
+            assert_eq!(queues.poll(cq, &mut into, |_| ()).unwrap(), 0);
+            queues.show(cq);
+            assert_eq!(queues.poll(cq, &mut into, |_| ()).unwrap(), 1);
+            assert_eq!(into[0].id, round);
+        }
+        assert_eq!(queues.write(cq, 30, entry(1)), visible(30));
+        assert_eq!(queues.write(cq, 25, entry(2)), visible(30), "not before");
+        assert_eq!(queues.write(cq, 40, entry(3)), Written::Overrun);
+        assert_eq!(queues.write(cq, 40, entry(4)), Written::Dropped);
+        assert!(queues.poll(cq, &mut into, |_| ()).is_err());
     }
 }

@@ -26,7 +26,7 @@ use datatype::local_work::Rates;
 pub use device::CallKey;
 
 use crate::run_log::{computed, local_work};
-use entry::Entry;
+use entry::{Entry, STEP};
 pub use other_calls::Differences;
 pub use replay::{CallKind, Replay, rates};
 
@@ -45,8 +45,6 @@ const OLD_VERSIONS: [(&str, &str); 2] = [
 const END: &str = "end";
 /// The beginning of a line with the time of work inside MPI.
 const WORK: &str = "work ";
-/// The line before the first call of a step.
-const STEP: &str = "step";
 
 /// A compute trace.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use sim::Time;
 
 /// Computing that has begun, of a rank whose progress thread may interrupt it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Computing {
+pub(crate) struct Computing {
     /// The moment of its end without the thread.
     end: Time,
     /// The part that the program has not computed yet.
@@ -20,7 +20,7 @@ pub(super) struct Computing {
 
 impl Computing {
     /// Begins `time` of computing at `now`.
-    pub(super) fn begin(now: Time, time: Time, shares_core: bool) -> Computing {
+    pub(crate) fn begin(now: Time, time: Time, shares_core: bool) -> Computing {
         Computing {
             end: now.saturating_add(time),
             left: time,
@@ -29,7 +29,7 @@ impl Computing {
     }
 
     /// The part that is left at `now`.
-    pub(super) fn left(&self, now: Time) -> Time {
+    pub(crate) fn left(&self, now: Time) -> Time {
         match self.shares_core {
             true => self.left,
             false => self.end.saturating_sub(now),
@@ -38,18 +38,18 @@ impl Computing {
 
     /// A thread that wakes up `wake` after `now` comes too late: the program has ended its
     /// computing by then, and serves what has arrived in its call.
-    pub(super) fn ends_within(&self, now: Time, wake: Time) -> bool {
+    pub(crate) fn ends_within(&self, now: Time, wake: Time) -> bool {
         !self.shares_core && self.left(now) <= wake
     }
 
     /// The rank has computed for `time`.
-    pub(super) fn passed(&mut self, time: Time) {
+    pub(crate) fn passed(&mut self, time: Time) {
         self.left = self.left.saturating_sub(time);
     }
 
     /// The time by which its end is later than without the thread, if the rest is computed from
     /// `now` on.
-    pub(super) fn delay(&self, now: Time) -> Time {
+    pub(crate) fn delay(&self, now: Time) -> Time {
         (now + self.left(now)).saturating_sub(self.end)
     }
 }

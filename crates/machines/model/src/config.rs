@@ -3,7 +3,9 @@
 
 use fabric::System;
 
-use crate::{Faults, IntraHost, PortFault, PortFaultKind, PortFaults};
+use crate::faults::Faults;
+use crate::port_faults::{PortFault, PortFaultKind, PortFaults};
+use crate::ports::IntraHost;
 
 /// The configuration that all ranks of a job in virtual time share.
 #[derive(Clone, Debug, PartialEq)]

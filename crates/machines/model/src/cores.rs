@@ -3,26 +3,6 @@
 
 use fabric::System;
 
-use super::MachineModel;
-
-impl MachineModel {
-    /// Finds the ranks whose progress threads have no core to run on but the rank's. A host whose
-    /// cores are not known has enough. Threads that a program starts are not counted: the machine
-    /// does not know them.
-    pub(super) fn share_cores(&mut self) {
-        let Some(cores) = self.system.host.cores else {
-            return;
-        };
-        let mut on_host = vec![0; self.hosts.len()];
-        for rank in &self.ranks {
-            on_host[rank.host as usize] += 1;
-        }
-        for rank in &mut self.ranks {
-            rank.shares_core = on_host[rank.host as usize] >= cores;
-        }
-    }
-}
-
 /// The variable of OpenMP with the number of threads of a process.
 pub const THREADS_VARIABLE: &str = "OMP_NUM_THREADS";
 

@@ -4,10 +4,14 @@ use std::rc::Rc;
 
 use sim::Turn;
 
-use super::node::{CALL, LocalSum, copy, deadlock, keep_busy};
-use super::record::Activity;
-use super::requester::LONGEST;
-use super::{Clocked, MachineModel};
+use super::connections;
+use super::efforts::CALL;
+use super::event::Clocked;
+use super::machine::MachineModel;
+use super::processor::{LocalSum, copy, deadlock, keep_busy};
+use super::queue_pair::LONGEST;
+use super::requesters::Requesters;
+use super::span::Activity;
 use device::{
     Access, Address, Attributes, Completion, Cq, Device, Ending, LinkLayer, Qp, QpWanted,
     ReceiveQueue, Region, Result, Slice, Srq, State, Work,
@@ -29,10 +33,12 @@ pub struct ModelDevice {
 impl ModelDevice {
     pub(super) fn new(turn: Rc<Turn<MachineModel>>, local: Rc<LocalSum>, rail: u32) -> ModelDevice {
         let attributes = turn.with(|net, _| {
-            let host = net.ranks[turn.rank() as usize].host;
-            let adapter = net.adapter(host, rail);
-            let (card, domain) = (net.card(adapter), net.adapters[adapter as usize].domain);
-            let timing = net.timing(adapter);
+            let (ranks, ports) = (&net.qps.ranks, &mut net.qps.ports);
+            let faults = &net.qps.run.faults;
+            let adapter = ports.adapter(ranks[turn.rank()].host, rail);
+            let card = ports.card(adapter);
+            let domain = ports.adapters[adapter as usize].domain;
+            let timing = ports.timing(adapter);
             let (bandwidth, latency, own) =
                 (timing.bandwidth, timing.latency, *timing.costs.rail());
             let request = timing.request;
@@ -41,8 +47,8 @@ impl ModelDevice {
                 mtu: own.hca.mtu.0 as usize,
                 inline: own.hca.inline.0 as usize,
                 longest: LONGEST,
-                placement: net.faults.placement(),
-                immediates: !net.faults.no_immediates,
+                placement: faults.placement(),
+                immediates: !faults.no_immediates,
                 datagrams: !own.hca.polled,
                 answered: true,
                 by_processor: false,
@@ -111,11 +117,13 @@ impl Device for ModelDevice {
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
         let (region, time) = self.own(|net, rank, _| {
             let place = (rank, net.domain(rank, self.rail));
-            let region = net
+            let (ranks, ports) = (&mut net.qps.ranks, &net.qps.ports);
+            let region = ranks
                 .regions
                 .register(place, address as u64, len as u64, access)?;
-            let time = net.pin(place, len as u64);
-            Ok((region, if net.free_start.is_wanted { 0 } else { time }))
+            let time = ranks.pin(&ports.timings()[0], place, len as u64);
+            let is_free = ports.free_start.is_wanted;
+            Ok((region, if is_free { 0 } else { time }))
         })?;
         if time > 0 {
             keep_busy(&self.turn, time, Activity::Register.alone(len));
@@ -126,27 +134,31 @@ impl Device for ModelDevice {
     fn deregister(&mut self, region: Region) -> Result<()> {
         self.ordered(|net, rank, _| {
             let place = (rank, net.domain(rank, self.rail));
-            let len = net.regions.deregister(place, region.lkey)?;
-            net.unpin(place, len);
+            let (ranks, ports) = (&mut net.qps.ranks, &net.qps.ports);
+            let len = ranks.regions.deregister(place, region.lkey)?;
+            ranks.unpin(&ports.timings()[0], place, len);
             Ok(())
         })
     }
 
     fn create_cq(&mut self, depth: usize) -> Result<Cq> {
-        self.own(|net, rank, _| net.create_cq(rank, self.rail, depth))
+        self.own(|net, rank, _| {
+            let most = net.qps.run.faults.completions;
+            net.qps.ranks.cqs.create((rank, self.rail), depth, most)
+        })
     }
 
     fn create_srq(&mut self, depth: usize) -> Result<Srq> {
-        self.own(|net, rank, _| net.create_srq(rank, self.rail, depth))
+        self.own(|net, rank, _| net.qps.receives.create_shared((rank, self.rail), depth))
     }
 
     fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp> {
-        self.own(|net, rank, _| net.create_qp(rank, self.rail, wanted))
+        self.own(|net, rank, _| net.create_qp((rank, self.rail), wanted))
     }
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
         self.ordered(|net, rank, _| {
-            let q = net.own_qp(rank, self.rail, qp)?;
+            let q = net.qps.own((rank, self.rail), qp)?;
             net.destroy_qp(q);
             Ok(())
         })
@@ -155,43 +167,44 @@ impl Device for ModelDevice {
     fn address(&self, qp: Qp) -> Result<Address> {
         let rank = self.turn.rank();
         self.turn.with(|net, _| {
-            let q = net.own_qp(rank, self.rail, qp)?;
-            Ok(net.address(q))
+            let q = net.qps.own((rank, self.rail), qp)?;
+            Ok(connections::address(&net.qps, q))
         })
     }
 
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()> {
         self.ordered(|net, rank, _| {
-            let q = net.own_qp(rank, self.rail, qp)?;
-            net.connect(q, peer)
+            let q = net.qps.own((rank, self.rail), qp)?;
+            connections::connect(&mut net.qps, q, peer)
         })
     }
 
     fn state(&self, qp: Qp) -> Result<State> {
         self.ordered(|net, rank, _| {
-            let q = net.own_qp(rank, self.rail, qp)?;
-            Ok(net.qps[q as usize].state)
+            let q = net.qps.own((rank, self.rail), qp)?;
+            Ok(net.qps[q].state)
         })
     }
 
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()> {
         self.ordered(|net, rank, clock| {
-            let q = net.own_qp(rank, self.rail, qp)?;
-            net.modify(q, to, clock)
+            let q = net.qps.own((rank, self.rail), qp)?;
+            net.modify(q, to, clock);
+            Ok(())
         })
     }
 
     fn is_drained(&mut self, qp: Qp) -> Result<bool> {
         self.ordered(|net, rank, clock| {
-            let q = net.own_qp(rank, self.rail, qp)?;
-            Ok(net.is_drained(q, clock.of(rank)))
+            let q = net.qps.own((rank, self.rail), qp)?;
+            Ok(net.qps[q].is_drained(clock.of(rank)))
         })
     }
 
     fn set_probing(&mut self, qp: Qp, probing: bool) -> Result<()> {
         self.ordered(|net, rank, _| {
-            let q = net.own_qp(rank, self.rail, qp)?;
-            net.set_probing(q, probing);
+            let q = net.qps.own((rank, self.rail), qp)?;
+            net.qps.run.set_probing(q, probing);
             Ok(())
         })
     }
@@ -200,9 +213,9 @@ impl Device for ModelDevice {
         self.local.charge(&self.turn);
         let rank = self.turn.rank();
         let (q, within, is_broken) = self.turn.with(|net, _| {
-            let q = net.own_qp(self.owner, self.rail, qp)?;
-            let is_broken = net.qps[q as usize].state == State::Error;
-            Ok((q, net.is_within(q), is_broken))
+            let q = net.qps.own((self.owner, self.rail), qp)?;
+            let is_broken = net.qps[q].state == State::Error;
+            Ok((q, net.qps.is_within(q), is_broken))
         })?;
         if is_broken {
             // The request is flushed, over a bus that others use.
@@ -216,20 +229,22 @@ impl Device for ModelDevice {
         // Only this rank's own queue changes now, so no other rank needs to run first: the doorbell
         // is an event.
         let (at, message) = self.turn.with(|net, clock| {
+            let (ranks, timing) = (&mut net.qps.ranks, &net.qps.ports.timings()[0]);
             let mut time = match within {
                 true => CALL,
-                false => net.timings[0].post,
+                false => timing.post,
             };
-            let own = &mut net.ranks[rank as usize];
-            if std::mem::replace(&mut own.rail, self.rail) != self.rail {
-                time += net.timings[0].rail_switch;
+            if std::mem::replace(&mut ranks[rank].rail, self.rail) != self.rail {
+                time += timing.rail_switch;
             }
             if self.cuts {
                 time = 0;
             }
-            let at = clock.of(rank) + net.cpu(rank, time);
+            let at = clock.of(rank) + ranks.cpu(rank, time);
+            let (senders, qps) = (&mut net.senders, &mut net.qps);
             // SAFETY: the caller says that the slices are its memory.
-            unsafe { net.post(q, work, at, clock) }.map(|message| (at, message))
+            let message = unsafe { Requesters::post(senders, qps, q, work, at, clock) }?;
+            Ok((at, message))
         })?;
         let doing = Activity::Post.packet(0, message, 0);
         keep_busy(&self.turn, at - self.turn.now(), doing);
@@ -240,16 +255,20 @@ impl Device for ModelDevice {
         let rail = self.rail;
         let post = |net: &mut MachineModel, rank, clock: &mut Clocked| {
             let (queue, of) = match queue {
-                ReceiveQueue::Own(qp) => (net.own_receives(rank, rail, qp)?, Some(qp.0)),
-                ReceiveQueue::Shared(srq) => (net.own_srq(rank, rail, srq)?, None),
+                ReceiveQueue::Own(qp) => (net.qps.own_receives((rank, rail), qp)?, Some(qp.0)),
+                ReceiveQueue::Shared(srq) => {
+                    let queue = net.qps.receives.own_shared((rank, rail), srq)?;
+                    (queue, None)
+                }
             };
-            net.post_receive(queue, of, (id, into), clock)?;
-            Ok(net.cpu(rank, net.timings[0].post))
+            net.qps.post_receive(queue, of, (id, into), clock)?;
+            let post = net.qps.ports.timings()[0].post;
+            Ok(net.qps.ranks.cpu(rank, post))
         };
         // Nothing arrives before the queue pair is connected.
         let is_unused = match queue {
             ReceiveQueue::Own(qp) => {
-                let state = |net: &mut MachineModel| net.qps.get(qp.0 as usize).map(|qp| qp.state);
+                let state = |net: &mut MachineModel| net.qps.get(qp.0).map(|qp| qp.state);
                 self.turn.with(|net, _| state(net)) == Some(State::Reset)
             }
             ReceiveQueue::Shared(_) => false,
@@ -268,13 +287,16 @@ impl Device for ModelDevice {
         self.turn.observe().map_err(deadlock)?;
         let rank = self.owner;
         let (count, time, activity) = self.turn.with(|net, _| {
-            let cq = net.own_cq(rank, rail, cq)?;
-            let count = net.poll_cq(cq, into)?;
+            let cq = net.qps.ranks.cqs.own((rank, rail), cq)?;
+            let count = net.qps.poll(cq, into)?;
             let (time, activity) = match count {
                 0 => (CALL, Activity::Look),
-                count => (net.timings[0].poll * count as u64, Activity::Notice),
+                count => {
+                    let poll = net.qps.ports.timings()[0].poll;
+                    (poll * count as u64, Activity::Notice)
+                }
             };
-            Ok((count, net.cpu(rank, time), activity))
+            Ok((count, net.qps.ranks.cpu(rank, time), activity))
         })?;
         keep_busy(&self.turn, time, activity.alone(0));
         Ok(count)

@@ -1,342 +1,255 @@
-//! The send side of the HCA: from the doorbell through the work request and its payload to packets
-//! on the link.
+//! The engine of a queue pair: which of its requests the HCA knows, has taken, and prefetches.
 //!
-//! A queue pair's requests leave in the order in which they were posted. The engine takes them one
-//! after the other and prefetches their payloads; the packets of all queue pairs of an HCA are read
-//! in turns.
+//! Requests are taken in the order of their posts, one after the other; some HCAs process them one
+//! by one.
 
-use fabric::packet::{DETH, IMMEDIATE, PLAIN, READ_REQUEST, RETH};
+use sim::Time;
 
-use super::message::RequestKind;
-use super::record::{Activity, HcaPart};
-use super::regions::AccessKind;
-use super::{Clocked, Event, MachineModel, NONE};
-use device::{State, Status, Transport};
+use super::message::{Message, NONE};
+use super::timing::Timing;
 
 /// The prefetched payload, in bytes, at which the engine stops taking requests of a queue pair. It
 /// exceeds the bytes that any bus carries within a read's latency (125 GB/s for 1 us), so it only
 /// bounds memory.
 const AHEAD: u64 = 128 << 10;
-/// Atomic extended transport header: address, key, two operands.
-const ATOMIC: u64 = 28;
 
-impl MachineModel {
-    /// Handles the arrival of the processor's store.
-    pub(super) fn doorbell(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        let (adapter, number) = (self.qps[q as usize].adapter, self.qps[q as usize].to_begin);
-        self.heed(number);
-        if self.timing(adapter).one_by_one {
-            let qp = &mut self.qps[q as usize];
-            if qp.occupied {
-                qp.in_memory += 1;
-                return;
-            }
-            qp.occupied = true;
-        }
-        self.take_up(q, inlined, clock);
-    }
+pub(crate) struct Engine {
+    /// The time from which on it can take a request.
+    free: Time,
+    /// The number of requests that the HCA knows of and the engine has not taken.
+    rung: u32,
+    /// The engine is to take the next request at a time that is scheduled.
+    asked: bool,
+    /// The chip is reserved for the next request.
+    granted: bool,
+    /// Where requests are processed one by one: the HCA is busy with a request, which is it, and
+    /// the number that wait in memory.
+    occupied: bool,
+    under_way: u32,
+    in_memory: u32,
+    /// The number of requests whose payloads the engine fetches and that have not left.
+    fetching: u32,
+    /// The bytes of requests that the engine has taken and that have not left.
+    ahead: u64,
+    /// The number of reads and atomics without a response.
+    reads: u32,
+    /// A request has failed locally: no later one is started.
+    pub broken: bool,
+    /// In a receiver-not-ready wait.
+    pub waits: bool,
+    /// The time before which no further packet is read, where the rate of a queue pair is bounded.
+    pub paced: Time,
+    /// The arrival of the last doorbell.
+    last_doorbell: Time,
+    /// The time of the last packet, acknowledgement or response.
+    pub progress: Time,
+}
 
-    /// Takes up a request, which the processor has pushed or which the HCA fetches.
-    fn take_up(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        let (adapter, number) = (self.qps[q as usize].adapter, self.qps[q as usize].to_begin);
-        self.heed(number);
-        if self.timing(adapter).blueflame {
-            return self.fetched(q, clock);
-        }
-        let latency = self.timing(adapter).read_latency;
-        let life = self.qps[q as usize].life;
-        self.schedule(
-            clock.now() + latency,
-            Event::Fetch {
-                qp: q,
-                life,
-                inlined,
-            },
-            clock,
-        );
-    }
-
-    /// Starts the fetch of a work request over the bus.
-    pub(super) fn fetch(&mut self, q: u32, inlined: u32, clock: &mut Clocked) {
-        let (adapter, number) = (self.qps[q as usize].adapter, self.qps[q as usize].to_begin);
-        self.heed(number);
-        let time = self.timing(adapter).fetch(inlined);
-        let end = self.down(adapter).take(clock.now(), time);
-        let doing = Activity::WorkRequest.alone(inlined as usize);
-        self.note_rail(adapter, HcaPart::BusDown, end, time, doing);
-        let life = self.qps[q as usize].life;
-        self.schedule(end, Event::Fetched { qp: q, life }, clock);
-    }
-
-    pub(super) fn fetched(&mut self, q: u32, clock: &mut Clocked) {
-        let qp = &mut self.qps[q as usize];
-        qp.rung += 1;
-        if !qp.begin_asked {
-            self.begin(q, clock);
+impl Engine {
+    pub(crate) fn new() -> Engine {
+        Engine {
+            free: 0,
+            rung: 0,
+            asked: false,
+            granted: false,
+            occupied: false,
+            under_way: NONE,
+            in_memory: 0,
+            fetching: 0,
+            ahead: 0,
+            reads: 0,
+            broken: false,
+            waits: false,
+            paced: 0,
+            last_doorbell: 0,
+            progress: 0,
         }
     }
 
-    /// Schedules the engine to take the next request, as soon as it can.
-    pub(super) fn ask_begin(&mut self, q: u32, clock: &mut Clocked) {
-        let qp = &mut self.qps[q as usize];
-        if qp.rung > 0 && !qp.begin_asked {
-            qp.begin_asked = true;
-            let at = qp.engine;
-            self.schedule(at, Event::Begin { qp: q }, clock);
-        }
-    }
-
-    /// The rank whose memory is read when the engine takes the next request.
-    pub(super) fn captures(&self, q: u32) -> Option<u32> {
-        let qp = &self.qps[q as usize];
-        let next = qp.to_begin;
-        (next != NONE && self.messages[next].is_fetched()).then_some(qp.rank)
-    }
-
-    /// Makes the engine take the next request, if it can. Called only by events that name the rank
-    /// whose memory is read.
-    pub(super) fn begin(&mut self, q: u32, clock: &mut Clocked) {
-        let now = clock.now();
-        let qp = &mut self.qps[q as usize];
-        let number = qp.to_begin;
-        let granted = std::mem::take(&mut qp.granted);
-        if qp.rung == 0 || number == NONE || qp.state != State::Rts || qp.broken {
-            return;
-        }
-        if qp.engine > now {
-            return self.ask_begin(q, clock);
-        }
-        let (adapter, reads, fetching, ahead) = (qp.adapter, qp.reads, qp.fetching, qp.ahead);
-        let (kind, is_fetched) = {
-            let message = &self.messages[number];
-            (message.kind, message.is_fetched())
+    /// Forgets all requests. Events that are scheduled still happen.
+    pub(crate) fn reset(&mut self) {
+        *self = Engine {
+            free: self.free,
+            asked: self.asked,
+            granted: self.granted,
+            paced: self.paced,
+            last_doorbell: self.last_doorbell,
+            progress: self.progress,
+            ..Engine::new()
         };
-        self.heed(number);
-        let timing = self.timing(adapter);
-        let waits = match kind.is_answered() {
-            true => reads >= timing.reads,
-            false => is_fetched && (ahead >= AHEAD || fetching >= timing.prefetch),
-        };
-        if waits {
-            // The event that ends the obstacle schedules this again.
-            return;
-        }
-        let engine = timing.engine_of(kind);
-        if !granted {
-            let start = self.take_chip(adapter, now);
-            if start > now {
-                let qp = &mut self.qps[q as usize];
-                (qp.granted, qp.begin_asked) = (true, true);
-                return self.schedule(start, Event::Begin { qp: q }, clock);
-            }
-        }
-        let (qp, message) = (&mut self.qps[q as usize], &mut self.messages[number]);
-        qp.rung -= 1;
-        qp.to_begin = message.next;
-        message.begun = true;
-        qp.under_way = number;
-        qp.reads += u32::from(message.kind.is_answered());
-        if is_fetched {
-            qp.ahead += u64::from(message.len);
-            qp.fetching += 1;
-        }
-        if !self.is_within(q) && self.breaks(clock) {
-            return self.fail_locally(q, number, Status::LocalQpOperation, clock);
-        }
-        if is_fetched && !self.capture(q, number) {
-            return self.fail_locally(q, number, Status::LocalProtection, clock);
-        }
-        let latency = self.timing(adapter).read_latency;
-        self.qps[q as usize].engine = now + engine;
-        if is_fetched {
-            let life = self.qps[q as usize].life;
-            self.schedule(now + latency, Event::Payload { qp: q, life }, clock);
-        } else {
-            self.messages[number].ready = true;
-            self.go_on_sending(q, clock);
-        }
-        self.ask_begin(q, clock);
     }
 
-    /// Reads the payload. False: a local key does not allow it.
-    pub(super) fn capture(&mut self, q: u32, number: u32) -> bool {
-        let qp = &self.qps[q as usize];
-        let place = (qp.rank, self.adapters[qp.adapter as usize].domain);
-        let message = &mut self.messages[number];
-        for at in 0..message.slices.len() {
-            let slice = message.slices[at];
-            let len = u64::from(slice.len);
-            if !self
-                .regions
-                .allow(place, slice.lkey, slice.address, len, AccessKind::LocalRead)
-            {
-                return false;
-            }
-            // SAFETY: the slice lies in a region that is still registered, so it is memory of that
-            // rank, in whose process we are; its owner expects the device to read it at any time.
-            unsafe { message.read(slice.address, slice.len) };
+    /// The arrival of a doorbell that arrives at `at` unless an earlier one is later.
+    pub(crate) fn ring(&mut self, at: Time) -> Time {
+        self.last_doorbell = self.last_doorbell.max(at);
+        self.last_doorbell
+    }
+
+    /// A doorbell has arrived. True: the HCA takes the request up now.
+    pub(crate) fn take_up(&mut self, one_by_one: bool) -> bool {
+        if one_by_one && self.occupied {
+            self.in_memory += 1;
+            return false;
         }
+        self.occupied |= one_by_one;
         true
     }
 
-    /// The oldest prefetched payload begins to arrive.
-    pub(super) fn payload_comes(&mut self, q: u32, clock: &mut Clocked) {
-        let mut number = self.qps[q as usize].to_send;
-        // In the order of the prefetches.
-        while number != NONE && (self.messages[number].ready || !self.messages[number].begun) {
-            number = self.messages[number].next;
-        }
-        if number != NONE {
-            self.messages[number].ready = true;
-            self.go_on_sending(q, clock);
-        }
-    }
-
-    /// Puts packets on the link that need no reading, and adds the queue pair to the round if the
-    /// next needs it.
-    pub(super) fn go_on_sending(&mut self, q: u32, clock: &mut Clocked) {
-        if self.send_ready(q, clock) {
-            self.join(q * 2, clock);
-        }
-    }
-
-    /// Sends the leading packets that need no reading. True if the next packet can be read.
-    fn send_ready(&mut self, q: u32, clock: &mut Clocked) -> bool {
-        loop {
-            let qp = &self.qps[q as usize];
-            let number = qp.to_send;
-            if number == NONE || qp.waits || qp.state != State::Rts {
-                return false;
-            }
-            let message = &self.messages[number];
-            if !message.ready || message.status != Status::Success {
-                return false;
-            }
-            if message.is_fetched() {
-                return true;
-            }
-            self.send_packet(q, number, clock);
-        }
-    }
-
-    /// The length of the packet that a stream reads next.
-    pub(super) fn next_packet(&mut self, stream: u32) -> Option<u32> {
-        let qp = &self.qps[stream as usize / 2];
-        if qp.state != State::Rts {
-            return None;
-        }
-        if stream % 2 == 1 {
-            return self.next_answer(stream / 2);
-        }
-        if qp.to_send == NONE || qp.waits {
-            return None;
-        }
-        let message = &self.messages[qp.to_send];
-        let can = message.ready && message.is_fetched() && message.status == Status::Success;
-        can.then(|| message.piece(message.sent).1)
-    }
-
-    /// Handles a packet of the first request that has been read. True if it has another packet to
-    /// read.
-    pub(super) fn request_read(&mut self, q: u32, clock: &mut Clocked) -> bool {
-        if self.next_packet(q * 2).is_none() {
+    /// A request has left for the first time. True: where requests are processed one by one, the
+    /// HCA takes up the next, which waits in memory.
+    pub(crate) fn take_up_next(&mut self, left: u32, to_begin: u32) -> bool {
+        if !self.occupied || self.under_way != left {
             return false;
         }
-        let number = self.qps[q as usize].to_send;
-        self.send_packet(q, number, clock);
-        self.send_ready(q, clock)
+        self.under_way = NONE;
+        self.occupied = self.in_memory > 0 && to_begin != NONE;
+        self.in_memory -= u32::from(self.occupied);
+        self.occupied
     }
 
-    /// Puts the next packet of the first message on the link.
-    fn send_packet(&mut self, q: u32, number: u32, clock: &mut Clocked) {
-        let now = clock.now();
-        let qp = &mut self.qps[q as usize];
-        let (adapter, transport) = (qp.adapter, qp.transport);
-        qp.progress = now;
-        let message = &mut self.messages[number];
-        let (packet, packets) = (message.sent, message.packets());
-        message.sent += 1;
-        let (first, last) = (packet == 0, packet + 1 == packets);
-        let len = u64::from(message.piece(packet).1).next_multiple_of(4);
-        let immediate = match message.immediate {
-            Some(_) if last => IMMEDIATE,
-            _ => 0,
-        };
-        let bytes = match message.kind {
-            RequestKind::Write if first => len + PLAIN + RETH + immediate,
-            RequestKind::Write => len + PLAIN + immediate,
-            RequestKind::Send if transport == Transport::Ud => len + PLAIN + DETH + immediate,
-            RequestKind::Send => len + PLAIN + immediate,
-            RequestKind::Read => READ_REQUEST,
-            RequestKind::CompareAndSwap | RequestKind::FetchAndAdd => PLAIN + ATOMIC,
-        };
-        let fetched = if message.is_fetched() { len } else { 0 };
-        let (to, mut latency) = (message.to, message.latency);
-        let is_send = message.kind == RequestKind::Send;
-        self.qps[q as usize].ahead = self.qps[q as usize].ahead.saturating_sub(fetched);
-        self.heed(number);
-        let timing = self.timing(adapter);
-        latency += timing.send + if is_send { timing.matching } else { 0 };
-        let target = match to {
-            NONE => adapter,
-            to => self.qps[to as usize].adapter,
-        };
-        let doing = Activity::Packet.packet(bytes, number, packet);
-        let there = self.fly(adapter, target, now, latency, doing);
-        match self.fate(q, to, there, false, clock) {
-            Some(there) => {
-                self.messages[number].uses += 1;
-                let event = Event::Arrive {
-                    message: number,
-                    packet,
-                    life: self.qps[to as usize].life,
-                };
-                self.schedule(there, event, clock);
+    /// A request has arrived in the HCA. True: the engine is to look at it now.
+    pub(crate) fn arrive(&mut self) -> bool {
+        self.rung += 1;
+        !self.asked
+    }
+
+    /// The time at which the engine is to take the next request. None: there is no request, or the
+    /// time is scheduled.
+    #[inline]
+    pub(crate) fn ask(&mut self) -> Option<Time> {
+        if self.rung == 0 || self.asked {
+            return None;
+        }
+        self.asked = true;
+        Some(self.free)
+    }
+
+    /// The scheduled time has come.
+    pub(crate) fn begin(&mut self) {
+        self.asked = false;
+    }
+
+    /// Whether the chip was reserved for the next request. It no longer is.
+    pub(crate) fn take_grant(&mut self) -> bool {
+        std::mem::take(&mut self.granted)
+    }
+
+    /// The chip is reserved for the next request, at a time that is scheduled.
+    pub(crate) fn grant(&mut self) {
+        (self.granted, self.asked) = (true, true);
+    }
+
+    /// True if the HCA knows of a request.
+    pub(crate) fn has_request(&self) -> bool {
+        self.rung > 0
+    }
+
+    /// True if the engine has not finished the last request.
+    pub(crate) fn is_busy(&self, now: Time) -> bool {
+        self.free > now
+    }
+
+    /// True if the engine can take no request like this before others have left or are answered.
+    pub(crate) fn is_full(&self, message: &Message, timing: &Timing) -> bool {
+        match message.kind.is_answered() {
+            true => self.reads >= timing.reads,
+            false => {
+                let full = self.ahead >= AHEAD || self.fetching >= timing.prefetch;
+                message.is_fetched() && full
             }
-            None => self.lost(q, clock),
-        }
-        if last {
-            self.sent(q, number, clock);
-        } else if fetched > 0 && self.qps[q as usize].ahead < AHEAD {
-            self.ask_begin(q, clock);
         }
     }
 
-    /// Handles a message that is entirely on the link.
-    fn sent(&mut self, q: u32, number: u32, clock: &mut Clocked) {
-        let message = &self.messages[number];
-        let qp = &mut self.qps[q as usize];
-        qp.to_send = message.next;
+    /// Takes a request.
+    pub(crate) fn take(&mut self, number: u32, message: &Message) {
+        self.rung -= 1;
+        self.under_way = number;
+        self.reads += u32::from(message.kind.is_answered());
         if message.is_fetched() {
-            // A retransmission leaves a second time.
-            qp.fetching = qp.fetching.saturating_sub(1);
+            self.ahead += u64::from(message.len);
+            self.fetching += 1;
         }
-        if qp.transport != Transport::Rc {
-            // Without acknowledgements it is complete once it has left.
-            self.messages[number].done = true;
-            self.complete(q, clock);
-        }
-        if self.qps[q as usize].occupied && self.qps[q as usize].under_way == number {
-            self.next_from_memory(q, clock);
-        }
-        self.ask_begin(q, clock);
     }
 
-    /// Where requests are processed one by one: continues after one has left for the first time.
-    fn next_from_memory(&mut self, q: u32, clock: &mut Clocked) {
-        let qp = &mut self.qps[q as usize];
-        qp.under_way = NONE;
-        qp.occupied = qp.in_memory > 0 && qp.to_begin != NONE;
-        if qp.occupied {
-            qp.in_memory -= 1;
-            let message = &self.messages[qp.to_begin];
-            let inlined = if message.inline { message.len } else { 0 };
-            let (adapter, life) = (qp.adapter, qp.life);
-            match self.timing(adapter).blueflame {
-                // An event starts it, because its payload may be in another rank's process.
-                true => self.schedule(clock.now(), Event::Fetched { qp: q, life }, clock),
-                false => self.take_up(q, inlined, clock),
-            }
-        }
+    /// The engine is busy with the request that it has taken until `until`.
+    pub(crate) fn occupy(&mut self, until: Time) {
+        self.free = until;
+    }
+
+    /// A packet with this many fetched bytes leaves.
+    pub(crate) fn send(&mut self, now: Time, fetched: u64) {
+        self.progress = now;
+        self.ahead = self.ahead.saturating_sub(fetched);
+    }
+
+    /// True if more payload can be prefetched.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ahead < AHEAD
+    }
+
+    /// A message whose payload was fetched has left. A retransmission leaves a second time.
+    pub(crate) fn sent_fetched(&mut self) {
+        self.fetching = self.fetching.saturating_sub(1);
+    }
+
+    /// A read or atomic has got its response.
+    pub(crate) fn answered(&mut self) {
+        self.reads -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fabric::catalogue::Catalogue;
+    use sim::memory::Memory;
+
+    use super::*;
+    use crate::message::{Messages, RequestKind};
+
+    #[test]
+    fn requests_are_processed_one_by_one_where_the_hca_does() {
+        let mut engine = Engine::new();
+        assert!(engine.take_up(true) && !engine.take_up(true) && !engine.take_up(true));
+        engine.under_way = 5;
+        assert!(!engine.take_up_next(4, 7), "another one left");
+        assert!(engine.take_up_next(5, 7));
+        engine.under_way = 7;
+        assert!(!engine.take_up_next(7, NONE), "nothing is posted");
+        assert!(engine.take_up(true));
+    }
+
+    #[test]
+    fn the_engine_is_asked_once_for_each_time() {
+        let mut engine = Engine::new();
+        assert_eq!(engine.ask(), None);
+        engine.occupy(30);
+        assert!(engine.arrive());
+        assert_eq!((engine.ask(), engine.ask()), (Some(30), None));
+        assert!(!engine.arrive(), "a time is scheduled");
+        engine.begin();
+        assert_eq!(engine.ask(), Some(30));
+    }
+
+    #[test]
+    fn prefetching_and_reads_are_bounded() {
+        let memory = Memory::private().unwrap();
+        let system = Catalogue::builtin().system("edr").unwrap();
+        let timing = Timing::new(memory.shared(), &system, 0);
+        let mut messages = Messages::new(memory.shared());
+        let number = messages.take();
+        messages[number].len = 100 << 10;
+        let mut engine = Engine::new();
+        engine.rung = 3 + timing.reads;
+        engine.take(number, &messages[number]);
+        assert!(!engine.is_full(&messages[number], &timing));
+        engine.take(number, &messages[number]);
+        assert!(engine.is_full(&messages[number], &timing) && !engine.has_room());
+        engine.send(1, 100 << 10);
+        assert!(!engine.is_full(&messages[number], &timing) && engine.has_room());
+        messages[number].kind = RequestKind::Read;
+        (0..timing.reads).for_each(|_| engine.take(number, &messages[number]));
+        assert!(engine.is_full(&messages[number], &timing));
+        engine.answered();
+        assert!(!engine.is_full(&messages[number], &timing));
     }
 }

@@ -1,5 +1,12 @@
 //! The events of a modelled machine.
 
+use sim::Clock;
+
+use super::message::Messages;
+
+/// The clock of a world with a modelled machine.
+pub(crate) type Clocked = Clock<Event>;
+
 /// An event of the modelled machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
@@ -37,12 +44,70 @@ pub enum Event {
     Missing { qp: u32, sequence: u32, packet: u32 },
     /// A queue pair resumes after a receiver-not-ready wait.
     Resume { qp: u32, life: u32 },
-    /// The acknowledgement timer of a queue pair has expired.
-    Timeout { qp: u32, life: u32 },
+    /// The acknowledgement timer of a queue pair, which is of this rank, has expired.
+    Timeout { qp: u32, life: u32, rank: u32 },
     /// Data becomes visible to a waiting rank.
     Wake { rank: u32 },
     /// A fault takes a port of a rank's host down, or its end brings the port up.
     Port { rank: u32, fault: u32 },
+}
+
+impl Event {
+    /// The message that it is about, if that is in flight.
+    #[inline]
+    pub(crate) fn message(&self) -> Option<u32> {
+        match *self {
+            Event::Arrive { message, .. }
+            | Event::Serve { message }
+            | Event::Answered { message, .. }
+            | Event::Acknowledged { message }
+            | Event::Refused { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// The queue pair whose requests it belongs to.
+    pub(crate) fn requester(&self, messages: &Messages) -> Option<u32> {
+        match *self {
+            Event::Doorbell { qp, .. }
+            | Event::Fetch { qp, .. }
+            | Event::Fetched { qp, .. }
+            | Event::Begin { qp }
+            | Event::Payload { qp, .. }
+            | Event::Missing { qp, .. }
+            | Event::Resume { qp, .. }
+            | Event::Timeout { qp, .. } => Some(qp),
+            _ => self.message().map(|message| messages[message].from),
+        }
+    }
+
+    /// The queue pair, and the life of it, in which alone it means something.
+    #[inline]
+    pub(crate) fn life(&self) -> Option<(u32, u32)> {
+        match *self {
+            Event::Doorbell { qp, life, .. }
+            | Event::Fetch { qp, life, .. }
+            | Event::Fetched { qp, life }
+            | Event::Payload { qp, life }
+            | Event::Resume { qp, life }
+            | Event::Timeout { qp, life, .. } => Some((qp, life)),
+            _ => None,
+        }
+    }
+
+    /// The rank that it may write to.
+    #[inline]
+    pub(crate) fn near_to(&self, messages: &Messages) -> Option<u32> {
+        match *self {
+            Event::Arrive { message, .. } => Some(messages[message].to_rank),
+            Event::Answered { message, .. }
+            | Event::Acknowledged { message }
+            | Event::Refused { message, .. } => Some(messages[message].from_rank),
+            // The last one fails the requests.
+            Event::Timeout { rank, .. } => Some(rank),
+            _ => None,
+        }
+    }
 }
 
 /// The reason why a responder refuses a message.

@@ -5,7 +5,7 @@ use device::Effort;
 use fabric::explain::{StepCost, explain_posted};
 use fabric::{Bytes, Costs, Nanos, Operation, Resource};
 
-use crate::effort;
+use crate::efforts::effort;
 
 /// The RDMA write that carries a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

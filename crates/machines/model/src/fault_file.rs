@@ -6,7 +6,8 @@ use std::time::Duration;
 use humantime_serde::re::humantime::parse_duration;
 use serde::Deserialize;
 
-use crate::{Faults, PortFault, PortFaultKind};
+use crate::faults::Faults;
+use crate::port_faults::{PortFault, PortFaultKind};
 
 /// The keys of the file. Shares are fractions of 1: 0.001 is one in a thousand.
 #[derive(Deserialize, Default)]

@@ -1,10 +1,8 @@
 //! Faults: drawn from the clock's random numbers, so that the same seed fails in the same way.
 
-use sim::Time;
+use sim::{Random, Time};
 
 use super::port_faults::{PortFaultKind, PortFaults};
-use super::rank::Arrival;
-use super::{Clocked, MachineModel, NONE};
 use device::Placement;
 
 const MICRO: Time = 1_000_000;
@@ -66,139 +64,45 @@ impl Default for Faults {
 
 impl Faults {
     /// True if packets can be lost, so that acknowledgements matter beyond completions.
-    pub(super) fn lose_packets(&self) -> bool {
+    pub(crate) fn lose_packets(&self) -> bool {
         let mut ports = self.ports.as_slice().iter();
         self.loss > 0 || ports.any(|fault| !matches!(fault.kind, PortFaultKind::Rate(_)))
     }
 
-    pub(super) fn slowness(&self, host: u32) -> u32 {
+    pub(crate) fn slowness(&self, host: u32) -> u32 {
         match self.slow {
             Some((slow, percent)) if slow == host => percent,
             _ => 100,
         }
     }
 
-    pub(super) fn placement(&self) -> Placement {
+    pub(crate) fn placement(&self) -> Placement {
         match self.scatter {
             Some(_) => Placement::Completion,
             None => Placement::Ordered,
         }
     }
-}
 
-impl MachineModel {
-    /// The arrival of a packet that would arrive at `there`. None: it is lost. An `answer` is an
-    /// acknowledgement or a response.
+    /// True if every packet arrives, and in its time.
     #[inline]
-    pub(super) fn fate(
-        &mut self,
-        from: u32,
-        to: u32,
-        there: Time,
-        answer: bool,
-        clock: &mut Clocked,
-    ) -> Option<Time> {
-        if to == NONE {
-            return None;
-        }
-        if self.is_within(from) {
-            return Some(there);
-        }
-        let calm = self.faults.loss == 0 && self.faults.late == 0;
-        if calm && self.faults.ports.as_slice().is_empty() {
-            return Some(there);
-        }
-        self.rough_fate((from, to), there, answer, clock)
-    }
-
-    #[cold]
-    fn rough_fate(
-        &mut self,
-        (from, to): (u32, u32),
-        there: Time,
-        answer: bool,
-        clock: &mut Clocked,
-    ) -> Option<Time> {
-        let Faults {
-            loss, late, latest, ..
-        } = self.faults;
-        let loses = |q: u32, at: Time, out: bool| {
-            let adapter = &self.adapters[self.qps[q as usize].adapter as usize];
-            let mut faults = self.faults.ports.of_port(adapter.host, adapter.rail);
-            faults.any(|fault| fault.loses(at, out && answer))
-        };
-        let lost = loses(from, clock.now(), true) || loses(to, there, false);
-        if lost || clock.random.happens(loss) {
-            return None;
-        }
-        let delay = match clock.random.happens(late) && latest > 0 {
-            true => clock.random.below(latest),
-            false => 0,
-        };
-        let qp = &mut self.qps[from as usize];
-        qp.arrival = qp.arrival.max(there + delay);
-        Some(qp.arrival)
+    pub(crate) fn are_calm(&self) -> bool {
+        self.loss == 0 && self.late == 0 && self.ports.as_slice().is_empty()
     }
 
     /// Draws whether a message breaks its queue pair.
     #[inline]
-    pub(super) fn breaks(&mut self, clock: &mut Clocked) -> bool {
-        self.faults.breaks > 0 && clock.random.happens(self.faults.breaks)
+    pub(crate) fn break_now(&self, random: &mut Random) -> bool {
+        self.breaks > 0 && random.happens(self.breaks)
     }
 
-    /// Announces when bytes become visible: together, or scattered.
-    #[inline]
-    pub(super) fn announce_bytes(
-        &mut self,
-        rank: u32,
-        at: Time,
-        what: Arrival,
-        wakes: bool,
-        clock: &mut Clocked,
-    ) {
-        match self.faults.scatter {
-            None => self.announce(rank, at, what, wakes, clock),
-            Some(over) => self.scatter(rank, at, what, wakes, over, clock),
+    /// Draws the delay of a packet. None: it is lost.
+    pub(crate) fn delay(&self, random: &mut Random) -> Option<Time> {
+        if random.happens(self.loss) {
+            return None;
         }
-    }
-
-    /// Announces bytes in pieces, each at some time before `at`: the completion comes later than
-    /// any.
-    #[cold]
-    fn scatter(
-        &mut self,
-        rank: u32,
-        at: Time,
-        what: Arrival,
-        wakes: bool,
-        over: Time,
-        clock: &mut Clocked,
-    ) {
-        let Arrival::Bytes {
-            message,
-            from,
-            len,
-            key,
-            to,
-        } = what
-        else {
-            return;
-        };
-        let earliest = clock.now().max(at.saturating_sub(over));
-        let mut done = 0;
-        while done < len {
-            let left = u64::from(len - done);
-            let size = (1 + clock.random.below(left.min(64))) as u32;
-            let what = Arrival::Bytes {
-                message,
-                from: from + done,
-                len: size,
-                key,
-                to: to + u64::from(done),
-            };
-            let when = at - clock.random.below(at - earliest + 1);
-            self.announce(rank, when, what, wakes, clock);
-            done += size;
-        }
+        Some(match random.happens(self.late) && self.latest > 0 {
+            true => random.below(self.latest),
+            false => 0,
+        })
     }
 }

@@ -7,72 +7,44 @@
 //! messages occupy nothing. Ranks run in lockstep, because messages without latency leave no time
 //! to run ahead.
 
-use sim::Time;
-
-use super::node::{CALL, OOB_LATENCY};
-use super::timing::Timing;
-use super::{MachineModel, NONE};
+use super::message::{Messages, NONE};
 
 /// The state of a machine whose start may be free.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FreeStart {
+pub(crate) struct FreeStart {
     /// The start is free.
-    pub(super) is_wanted: bool,
-    /// What happens now is for a free message.
-    is_free: bool,
+    pub is_wanted: bool,
+    /// What happens now is for a free message: it occupies nothing.
+    pub is_free: bool,
 }
 
-impl MachineModel {
-    /// Makes the start free.
-    pub fn with_free_start(mut self) -> MachineModel {
-        self.free_start.is_wanted = true;
-        self.lookahead = None;
-        self
-    }
-
-    /// The latency of an out-of-band message.
-    pub(super) fn oob_latency(&self) -> Time {
-        match self.free_start.is_wanted {
-            true => 0,
-            false => OOB_LATENCY,
-        }
-    }
-
-    /// A rank enters a call of its program, or leaves it.
-    pub(super) fn constructs(&mut self, rank: u32, constructs: bool) {
-        self.ranks[rank as usize].is_free = self.free_start.is_wanted && constructs;
-    }
-
-    /// The time of a rank's processor for work that takes `time` at its usual speed.
-    #[inline]
-    pub(super) fn unless_free(&self, rank: u32, time: Time) -> Time {
-        match self.ranks[rank as usize].is_free {
-            true => time.min(CALL),
-            false => time,
-        }
-    }
-
+impl FreeStart {
     /// What happens next is for this message. The timings of adapters follow.
     #[inline]
-    pub(super) fn heed(&mut self, message: u32) {
-        if self.free_start.is_wanted {
-            self.free_start.is_free = message != NONE && self.messages[message].is_free;
+    pub(crate) fn heed(&mut self, messages: &Messages, message: u32) {
+        if self.is_wanted {
+            self.is_free = message != NONE && messages[message].is_free;
         }
     }
+}
 
-    /// The timing of what happens now on an adapter.
-    #[inline]
-    pub(super) fn timing(&mut self, adapter: u32) -> &mut Timing {
-        let number = match self.free_start.is_free {
-            true => self.timings.len() - 1,
-            false => self.adapters[adapter as usize].timing as usize,
-        };
-        &mut self.timings[number]
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Whether what happens now occupies nothing.
-    #[inline]
-    pub(super) fn is_free(&self) -> bool {
-        self.free_start.is_free
+    #[test]
+    fn only_a_free_message_occupies_nothing_where_the_start_is_free() {
+        let memory = sim::memory::Memory::private().unwrap();
+        let mut messages = Messages::new(memory.shared());
+        let (free, usual) = (messages.take(), messages.take());
+        messages[free].is_free = true;
+        let mut start = FreeStart::default();
+        start.heed(&messages, free);
+        assert!(!start.is_free, "the start takes its time");
+        start.is_wanted = true;
+        for (message, is_free) in [(free, true), (usual, false), (free, true), (NONE, false)] {
+            start.heed(&messages, message);
+            assert_eq!(start.is_free, is_free);
+        }
     }
 }

@@ -18,17 +18,15 @@
 //! atomic changes memory. A request that fails in its own HCA, which is a program's error, may be
 //! noticed later than in lockstep, by the time of a cable and a chip.
 
-use device::Transport;
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
 use super::faults::Faults;
-use super::message::RequestKind;
-use super::{Event, MachineModel};
+use super::timing::Timing;
 
 /// The least times until something becomes visible to a rank.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lookahead {
+struct Least {
     /// After an event that is near to the rank.
     near: Time,
     /// After another event.
@@ -37,15 +35,22 @@ pub(super) struct Lookahead {
     rank: Time,
 }
 
+/// The lookahead of a machine's ranks.
+pub(crate) struct Lookahead {
+    least: Least,
+    /// By rank.
+    near_events: Vec<NearEvents>,
+}
+
 /// The times of the pending events that are near to a rank, in order.
-pub(super) struct NearEvents {
+struct NearEvents {
     times: Vec<Time>,
     /// The place of the first.
     first: usize,
 }
 
 impl NearEvents {
-    pub(super) fn new(memory: WorldMemory) -> NearEvents {
+    fn new(memory: WorldMemory) -> NearEvents {
         NearEvents {
             times: Vec::new_in(memory),
             first: 0,
@@ -77,37 +82,33 @@ impl NearEvents {
     }
 }
 
-impl MachineModel {
-    /// True if no fault, record or shared host keeps ranks in lockstep.
-    pub(super) fn may_run_ahead(&self) -> bool {
-        let Faults {
-            loss,
-            late,
-            scatter,
-            breaks,
-            completions,
-            ports,
-            ..
-        } = &self.faults;
-        let calm = *loss == 0
-            && *late == 0
-            && scatter.is_none()
-            && *breaks == 0
-            && *completions == u32::MAX
-            && ports.as_slice().is_empty();
-        let mut hosts: std::vec::Vec<u32> = self.ranks.iter().map(|rank| rank.host).collect();
-        hosts.sort_unstable();
-        let shared = hosts.windows(2).any(|two| two[0] == two[1]);
-        calm && !shared && !self.is_recording()
-    }
+/// True if no fault and no shared host keeps ranks on these hosts in lockstep.
+pub(crate) fn may_run_ahead(faults: &Faults, hosts: impl Iterator<Item = u32>) -> bool {
+    let Faults {
+        loss,
+        late,
+        scatter,
+        breaks,
+        completions,
+        ports,
+        ..
+    } = faults;
+    let calm = *loss == 0
+        && *late == 0
+        && scatter.is_none()
+        && *breaks == 0
+        && *completions == u32::MAX
+        && ports.as_slice().is_empty();
+    let mut hosts: std::vec::Vec<u32> = hosts.collect();
+    hosts.sort_unstable();
+    let shared = hosts.windows(2).any(|two| two[0] == two[1]);
+    calm && !shared
+}
 
-    /// Works out the lookahead of a machine whose ranks may run ahead.
-    pub(super) fn look_ahead(&mut self) {
-        if !self.may_run_ahead() {
-            return;
-        }
-        let rails = &self.timings[..self.timings.len() - 1];
-        let least = |time: &dyn Fn(&super::Timing) -> Time| {
+impl Lookahead {
+    /// The lookahead of ranks on a machine whose rails have these timings.
+    pub(crate) fn new(memory: WorldMemory, rails: &[Timing], ranks: usize) -> Lookahead {
+        let least = |time: &dyn Fn(&Timing) -> Time| {
             let times = rails.iter().map(time);
             times.min().unwrap_or(0)
         };
@@ -119,81 +120,44 @@ impl MachineModel {
         });
         let far = cable + near;
         let rank = far + least(&|timing| timing.mmio(0));
-        self.lookahead = Some(Lookahead { near, far, rank });
-    }
-
-    /// A queue pair is made. Without acknowledgements, requests complete as soon as they have left.
-    pub(super) fn keep_in_step_with(&mut self, transport: Transport) {
-        if transport != Transport::Rc {
-            self.keep_in_step();
+        let mut near_events = Vec::new_in(memory);
+        near_events.extend((0..ranks).map(|_| NearEvents::new(memory)));
+        Lookahead {
+            least: Least { near, far, rank },
+            near_events,
         }
     }
 
     /// Keeps ranks from running ahead from now on: something may be visible at once.
-    pub(super) fn keep_in_step(&mut self) {
-        if let Some(lookahead) = &mut self.lookahead {
-            *lookahead = Lookahead::default();
-        }
+    pub(crate) fn keep_in_step(&mut self) {
+        self.least = Least::default();
     }
 
     /// The time before which a rank sees nothing of the first event, the first other rank, and
     /// anything after them.
     #[inline]
-    pub(super) fn horizon_of(&self, rank: u32, event: Time, other: Time) -> Time {
-        let Some(Lookahead {
+    pub(crate) fn horizon(&self, rank: u32, event: Time, other: Time) -> Time {
+        let Least {
             near,
             far,
             rank: by,
-        }) = self.lookahead
-        else {
-            return event.min(other);
-        };
-        let own = self.ranks[rank as usize].near_events.first();
+        } = self.least;
+        let own = self.near_events[rank as usize].first();
         own.saturating_add(near)
             .min(event.saturating_add(far))
             .min(other.saturating_add(by))
     }
 
-    /// The rank that an event may write to.
+    /// An event near to a rank has been scheduled.
     #[inline]
-    fn near_to(&self, event: &Event) -> Option<u32> {
-        let q = match *event {
-            Event::Arrive { message, .. } => self.messages[message].to,
-            Event::Answered { message, .. }
-            | Event::Acknowledged { message }
-            | Event::Refused { message, .. } => self.messages[message].from,
-            // The last one fails the requests.
-            Event::Timeout { qp, .. } => qp,
-            _ => return None,
-        };
-        Some(self.qps[q as usize].rank)
+    pub(crate) fn expect(&mut self, rank: u32, at: Time) {
+        self.near_events[rank as usize].insert(at);
     }
 
-    /// An event has been scheduled.
+    /// The first event near to a rank happens.
     #[inline]
-    pub(super) fn expect(&mut self, at: Time, event: &Event) {
-        if self.lookahead.is_none() {
-            return;
-        }
-        if let Event::Serve { message } = *event
-            && self.messages[message].kind != RequestKind::Read
-        {
-            // An atomic changes memory at once.
-            self.keep_in_step();
-        }
-        if let Some(rank) = self.near_to(event) {
-            self.ranks[rank as usize].near_events.insert(at);
-        }
-    }
-
-    /// An event happens.
-    #[inline]
-    pub(super) fn happens(&mut self, event: &Event) {
-        if self.lookahead.is_some()
-            && let Some(rank) = self.near_to(event)
-        {
-            self.ranks[rank as usize].near_events.remove_first();
-        }
+    pub(crate) fn happens(&mut self, rank: u32) {
+        self.near_events[rank as usize].remove_first();
     }
 }
 
@@ -203,34 +167,28 @@ mod tests {
 
     use super::*;
 
-    /// A machine with these hosts of ranks.
-    fn machine(memory: &Memory, hosts: &[u32], faults: Faults) -> MachineModel {
-        let system = fabric::catalogue::Catalogue::builtin()
-            .system("edr")
-            .unwrap();
-        let mut machine = MachineModel::new(memory.shared(), &system, hosts, faults);
-        machine.look_ahead();
-        machine
-    }
-
     #[test]
     fn the_horizon_is_the_least_of_three_bounds() {
         let memory = Memory::private().unwrap();
-        let mut machine = machine(&memory, &[0, 1], Faults::default());
-        let Lookahead { near, far, rank } = machine.lookahead.unwrap();
+        let system = fabric::catalogue::Catalogue::builtin()
+            .system("edr")
+            .unwrap();
+        let rails = [Timing::new(memory.shared(), &system, 0)];
+        let mut lookahead = Lookahead::new(memory.shared(), &rails, 2);
+        let Least { near, far, rank } = lookahead.least;
         assert!(0 < near && near < far && far < rank, "{near} {far} {rank}");
         assert!(
-            rank < crate::node::OOB_LATENCY,
+            rank < crate::efforts::OOB_LATENCY,
             "a datagram would be too early"
         );
         let never = Time::MAX;
-        assert_eq!(machine.horizon_of(0, 5, never), 5 + far);
-        assert_eq!(machine.horizon_of(0, never, 5), 5 + rank);
-        machine.ranks[0].near_events.insert(5);
-        assert_eq!(machine.horizon_of(0, 5, 5), 5 + near);
-        assert_eq!(machine.horizon_of(1, 5, 5), 5 + far, "near to rank 0 only");
-        machine.keep_in_step();
-        assert_eq!(machine.horizon_of(1, 7, 6), 6);
+        assert_eq!(lookahead.horizon(0, 5, never), 5 + far);
+        assert_eq!(lookahead.horizon(0, never, 5), 5 + rank);
+        lookahead.expect(0, 5);
+        assert_eq!(lookahead.horizon(0, 5, 5), 5 + near);
+        assert_eq!(lookahead.horizon(1, 5, 5), 5 + far, "near to rank 0 only");
+        lookahead.keep_in_step();
+        assert_eq!(lookahead.horizon(1, 7, 6), 6);
     }
 
     #[test]
@@ -239,13 +197,10 @@ mod tests {
             loss: 1,
             ..Faults::default()
         };
-        let memory = Memory::private().unwrap();
-        let runs_ahead = |hosts, faults| machine(&memory, hosts, faults).lookahead.is_some();
-        assert!(runs_ahead(&[0, 1], Faults::default()));
-        assert!(!runs_ahead(&[0, 0], Faults::default()));
-        assert!(!runs_ahead(&[0, 1], lossy));
-        let recording = machine(&memory, &[0, 1], Faults::default()).recording();
-        assert_eq!(recording.horizon_of(0, 7, 6), 6);
+        let runs_ahead = |hosts: [u32; 2], faults| may_run_ahead(&faults, hosts.into_iter());
+        assert!(runs_ahead([0, 1], Faults::default()));
+        assert!(!runs_ahead([0, 0], Faults::default()));
+        assert!(!runs_ahead([0, 1], lossy));
     }
 
     #[test]

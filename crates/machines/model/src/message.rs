@@ -4,8 +4,10 @@
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
-use super::NONE;
 use device::{Operation, Slice, Status};
+
+/// The number of no message, queue pair or other numbered thing.
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// The operation of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl RequestKind {
     }
 }
 
-pub(super) struct Message {
+pub(crate) struct Message {
     pub kind: RequestKind,
     pub inline: bool,
     pub signaled: bool,
@@ -55,6 +57,9 @@ pub(super) struct Message {
     /// The queue pair that sends it, and the one that receives it.
     pub from: u32,
     pub to: u32,
+    /// Their ranks. A datagram may have no receiver.
+    pub from_rank: u32,
+    pub to_rank: u32,
     /// The number of pending events and pieces that name it.
     pub uses: u32,
     /// The life of the queue pair in which it was posted.
@@ -158,7 +163,7 @@ impl Message {
 /// Longer buffers are freed when their message ends, in bytes.
 const KEEP: usize = 16 << 10;
 
-pub(super) struct Messages {
+pub(crate) struct Messages {
     memory: WorldMemory,
     all: Vec<Message>,
     free: u32,
@@ -195,6 +200,8 @@ impl Messages {
             next_answer: NONE,
             from: NONE,
             to: NONE,
+            from_rank: NONE,
+            to_rank: NONE,
             uses: 0,
             life: 0,
             sequence: 0,

@@ -1,61 +1,26 @@
 //! A rank's place in a modelled machine.
 
-use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use fabric::{Bytes, Costs, Nanos};
-use sim::{Deadlock, Time, Turn};
+use fabric::{Bytes, Nanos};
+use sim::{Time, Turn};
 
 use super::computing::Computing;
+use super::device::ModelDevice;
+use super::efforts::{CALL, OOB_LATENCY, effort};
+use super::machine::MachineModel;
+use super::paths::Paths;
 use super::poll_runs::PollRuns;
-use super::record::{Activity, Doing};
-use super::{MachineModel, ModelDevice};
+use super::processor::{LocalSum, copy, deadlock, keep_busy, note};
+use super::queue_pairs::QueuePairs;
+use super::span::Activity;
 use device::{
     Accounting, Device, Effort, Error, HostCosts, LocalCharge, Node, Note, PortEvent, ProgramCall,
     Result, Signs, StoreCosts, VirtualTime,
 };
 
-/// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
-/// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
-/// 30 ns.
-pub const CALL: Time = 20_000;
-
-/// The latency of an out-of-band message: datagrams through the kernels of two hosts, some 30 us.
-/// Assumed. The rails are the only networks between hosts: while none carries anything, such a
-/// message waits.
-pub const OOB_LATENCY: Time = 30_000_000;
-
-/// The time of an effort on an idle machine.
-pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
-    let software = &costs.system().software;
-    match effort {
-        Effort::Send => software.send,
-        Effort::Receive => software.receive,
-        Effort::Control => software.control,
-        Effort::Call => Nanos::from_picos(CALL),
-        Effort::Blocking(_) => Nanos::ZERO,
-        Effort::Copy(len) => {
-            let parts = (0..len).step_by(SHARE).map(|from| {
-                let part = Bytes((len - from).min(SHARE) as u64);
-                let time = costs.copy(part);
-                match part.0 <= SHORT as u64 {
-                    true => time,
-                    false => time.max(costs.memory_of_copy(part)),
-                }
-            });
-            parts.sum()
-        }
-    }
-}
-
-/// Longer copies share the host's memory with its other users, in pieces of this many bytes.
-const SHARE: usize = 16 << 10;
 /// Bytes whose time gives the time of one.
 const MANY: u64 = 1 << 20;
-/// Shorter copies are not affected by other users of the memory, in bytes.
-const SHORT: usize = 1 << 10;
 
 /// A rank's place in a modelled machine.
 pub struct ModelNode {
@@ -90,8 +55,9 @@ impl ModelNode {
     pub fn new(turn: Turn<MachineModel>) -> ModelNode {
         let turn = Rc::new(turn);
         let rails = turn.with(|net, clock| {
-            net.watch_ports(turn.rank(), clock);
-            net.rails_of(turn.rank())
+            let (ranks, run) = (&net.qps.ranks, &net.qps.run);
+            ranks.watch_ports(run, turn.rank(), clock);
+            run.system.rails_of(ranks[turn.rank()].host).len() as u32
         });
         let local = Rc::new(LocalSum::default());
         let rails = (0..rails)
@@ -124,7 +90,9 @@ impl ModelNode {
     /// Charges the rank's processor for work of its host's kernel.
     pub fn work(&mut self, time: Nanos) {
         let rank = self.turn.rank();
-        let time = self.turn.with(|net, _| net.cpu(rank, time.picos()));
+        let time = self
+            .turn
+            .with(|net, _| net.qps.ranks.cpu(rank, time.picos()));
         keep_busy(&self.turn, time, Activity::Control.alone(0));
     }
 
@@ -132,7 +100,7 @@ impl ModelNode {
     /// that the copy into its packet, which this library makes, takes no time. A library that
     /// treats blocking sends otherwise copies their messages, so that the call can return.
     fn leaves_uncopied(&self, len: usize) -> bool {
-        let software = self.turn.with(|net, _| net.system.software);
+        let software = self.turn.with(|net, _| net.qps.run.system.software);
         let uncopied = software
             .copied
             .is_some_and(|longest| len as u64 > longest.0);
@@ -148,14 +116,14 @@ impl ModelNode {
             .and_then(|time| time.checked_add(turn.now()));
         // Later news wakes this rank, even if it is ahead of that time.
         turn.stay().map_err(deadlock)?;
-        let rank = turn.rank() as usize;
-        if turn.with(|net, _| net.ranks[rank].fresh) {
+        let rank = turn.rank();
+        if turn.with(|net, _| net.qps.ranks[rank].fresh) {
             // The wait ends at once, with everything that is visible by now.
             turn.observe().map_err(deadlock)?;
         }
         let (fresh, next) = turn.with(|net, _| {
-            let own = &mut net.ranks[rank];
-            (std::mem::take(&mut own.fresh), own.next_news())
+            let own = &mut net.qps.ranks[rank];
+            (std::mem::take(&mut own.fresh), own.inbox.next_wake())
         });
         if fresh {
             return Ok(());
@@ -167,13 +135,12 @@ impl ModelNode {
             (until, next) => turn.wait(until.or(next)),
         };
         let answer = answer.map_err(deadlock);
-        self.waited += turn.with(|net, clock| {
-            net.ranks[rank].fresh = false;
-            let rank = turn.rank();
-            let time = clock.of(rank) - since;
-            net.note_rank(rank, since, time, Activity::Wait.alone(0));
-            time
+        let time = turn.with(|net, clock| {
+            net.qps.ranks[rank].fresh = false;
+            clock.of(rank) - since
         });
+        note(turn, since, time, Activity::Wait.alone(0));
+        self.waited += time;
         if answer.is_err() {
             // The program will not return from this call.
             self.leave(true);
@@ -189,13 +156,13 @@ impl ModelNode {
         }
         let turn = &self.turn;
         turn.stay().map_err(deadlock)?;
-        let rank = turn.rank() as usize;
-        if turn.with(|net, _| net.ranks[rank].fresh) {
+        let rank = turn.rank();
+        if turn.with(|net, _| net.qps.ranks[rank].fresh) {
             turn.observe().map_err(deadlock)?;
         }
         let (fresh, next) = turn.with(|net, _| {
-            let own = &mut net.ranks[rank];
-            (std::mem::take(&mut own.fresh), own.next_news())
+            let own = &mut net.qps.ranks[rank];
+            (std::mem::take(&mut own.fresh), own.inbox.next_wake())
         });
         if fresh {
             return Ok(true);
@@ -205,93 +172,15 @@ impl ModelNode {
         turn.wait(Some(next.map_or(until, |next| until.min(next))))
             .map_err(deadlock)?;
         let time = turn.with(|net, clock| {
-            net.ranks[rank].fresh = false;
-            let rank = turn.rank();
-            let time = clock.of(rank) - since;
-            net.note_rank(rank, since, time, Activity::Compute.alone(0));
-            time
+            net.qps.ranks[rank].fresh = false;
+            clock.of(rank) - since
         });
+        note(turn, since, time, Activity::Compute.alone(0));
         let Some(computing) = &mut self.computing else {
             return Ok(false);
         };
         computing.passed(time);
         Ok(computing.left(self.turn.now()) > 0)
-    }
-}
-
-/// Work of a rank on its own memory, which the rank adds up and the machine charges before anything
-/// else that the rank does.
-#[derive(Default)]
-pub(super) struct LocalSum {
-    /// The time that has not been charged, of a normal processor.
-    owed: Arc<AtomicU64>,
-    /// The time that has been charged.
-    charged: Cell<Time>,
-}
-
-impl LocalSum {
-    /// Charges what the rank owes.
-    #[inline]
-    pub(super) fn charge(&self, turn: &Turn<MachineModel>) {
-        if self.owed.load(Ordering::Relaxed) > 0 {
-            self.charge_some(turn);
-        }
-    }
-
-    #[cold]
-    fn charge_some(&self, turn: &Turn<MachineModel>) {
-        let owed = self.owed.swap(0, Ordering::Relaxed);
-        let time = turn.with(|net, _| net.cpu(turn.rank(), owed));
-        self.charged.set(self.charged.get() + time);
-        keep_busy(turn, time, Activity::Local.alone(0));
-    }
-}
-
-/// Charges a rank for a copy: as fast as the processor copies, and as the memory allows beside its
-/// other users.
-pub(super) fn copy(turn: &Turn<MachineModel>, len: usize) {
-    let mut left = len;
-    while left > 0 {
-        let part = left.min(SHARE);
-        left -= part;
-        let rank = turn.rank();
-        if part > SHORT {
-            turn.catch_up().ok();
-        }
-        let (before, time) = turn.with(|net, _| {
-            let bytes = Bytes(part as u64);
-            let costs = &net.timings[0].costs;
-            let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
-            let place = &net.ranks[rank as usize];
-            let host = &mut net.hosts[place.host as usize];
-            let before = host.moved;
-            host.moved += match place.is_free {
-                true => 0,
-                false => traffic.picos(),
-            };
-            (before, net.cpu(rank, own.picos()))
-        });
-        keep_busy(turn, time, Activity::Copy.alone(part));
-        if part <= SHORT {
-            continue;
-        }
-        turn.settle().ok();
-        // All concurrent transfers share one memory.
-        let busy =
-            turn.with(|net, _| net.hosts[net.ranks[rank as usize].host as usize].moved - before);
-        keep_busy(turn, busy.saturating_sub(time), Activity::Memory.alone(0));
-    }
-}
-
-impl MachineModel {
-    /// The time of a rank's processor for work that takes `time` on a normal one.
-    #[inline]
-    pub(super) fn cpu(&self, rank: u32, time: Time) -> Time {
-        let time = match self.ranks[rank as usize].slowness {
-            100 => time,
-            percent => time * u64::from(percent) / 100,
-        };
-        self.unless_free(rank, time)
     }
 }
 
@@ -317,15 +206,15 @@ impl Node for ModelNode {
         self.local.charge(&self.turn);
         let now = self.turn.now();
         let rank = self.turn.rank();
-        let time = self.turn.with(|net, _| net.cpu(rank, CALL));
+        let time = self.turn.with(|net, _| net.qps.ranks.cpu(rank, CALL));
         keep_busy(&self.turn, time, Activity::Clock.alone(0));
         now / 1000
     }
 
     fn host_costs(&mut self) -> HostCosts {
         self.turn.with(|net, _| {
-            let costs = &net.timings[0].costs;
-            let nanos = |effort| self::effort(costs, effort).picos() / 1000;
+            let costs = &net.qps.ports.timings()[0].costs;
+            let nanos = |of| effort(costs, of).picos() / 1000;
             HostCosts {
                 send_ns: nanos(Effort::Send),
                 receive_ns: nanos(Effort::Receive),
@@ -338,10 +227,10 @@ impl Node for ModelNode {
     }
 
     fn store_costs(&mut self, peer: usize) -> Option<StoreCosts> {
-        let rank = self.turn.rank() as usize;
+        let rank = self.turn.rank();
         self.turn.with(|net, _| {
-            let is_beside = net.ranks[rank].host == net.ranks.get(peer)?.host;
-            let costs = &net.timings[0].costs;
+            let is_beside = net.qps.ranks[rank].host == net.qps.ranks.get(peer)?.host;
+            let costs = &net.qps.ports.timings()[0].costs;
             is_beside.then(|| StoreCosts {
                 post_ns: CALL / 1000,
                 handover_ns: costs.handover().picos() / 1000,
@@ -355,12 +244,12 @@ impl Node for ModelNode {
         self.turn.observe().ok();
         let rank = self.turn.rank();
         let (time, activity) = self.turn.with(|net, _| {
-            let seen = std::mem::take(&mut net.ranks[rank as usize].written);
+            let seen = std::mem::take(&mut net.qps.ranks[rank].written);
             let (time, activity) = match seen {
-                true => (net.timings[0].poll, Activity::Notice),
+                true => (net.qps.ports.timings()[0].poll, Activity::Notice),
                 false => (CALL, Activity::Look),
             };
-            (net.cpu(rank, time), activity)
+            (net.qps.ranks.cpu(rank, time), activity)
         });
         keep_busy(&self.turn, time, activity.alone(0));
     }
@@ -368,7 +257,7 @@ impl Node for ModelNode {
     fn written(&mut self, keys: &mut Vec<u32>) -> bool {
         let rank = self.turn.rank();
         self.turn
-            .with(|net, _| net.ranks[rank as usize].written_regions.take(keys))
+            .with(|net, _| net.qps.ranks[rank].written_regions.take(keys))
     }
 
     fn accounting(&mut self) -> Option<&mut dyn Accounting> {
@@ -389,20 +278,23 @@ impl Node for ModelNode {
             return Vec::new();
         }
         let rank = self.turn.rank();
-        self.turn.with(|net, _| net.take_port_events(rank))
+        self.turn
+            .with(|net, _| net.qps.ranks.take_port_events(rank))
     }
 
     fn knows_cuts(&self) -> bool {
-        self.turn.with(|net, _| net.knows_cuts())
+        self.turn
+            .with(|net, _| Paths::of(&net.qps.run).knows_cuts())
     }
 
     fn signs(&mut self, peer: usize) -> Signs {
         let (rank, now) = (self.turn.rank(), self.turn.now());
-        self.turn.with(|net, _| net.signs(rank, peer, now))
+        self.turn
+            .with(|net, _| net.qps.ranks.signs(&net.qps.run, rank, peer, now))
     }
 
     fn add_ranks(&mut self, ranks: usize) -> Result<()> {
-        let places = self.turn.with(|net, _| net.ranks.len());
+        let places = self.turn.with(|net, _| net.qps.ranks.len());
         match ranks <= places {
             true => Ok(()),
             false => Err(Error::Invalid(format!(
@@ -415,32 +307,41 @@ impl Node for ModelNode {
         self.local.charge(&self.turn);
         self.turn.stay().map_err(deadlock)?;
         let from = self.turn.rank();
-        self.turn
-            .with(|net, clock| net.oob_send(from, peer, words, net.oob_latency(), clock))
+        self.turn.with(|net, clock| {
+            let QueuePairs {
+                run, ranks, ports, ..
+            } = &mut net.qps;
+            let latency = match ports.free_start.is_wanted {
+                true => 0,
+                false => OOB_LATENCY,
+            };
+            ranks.oob_send(run, (from, peer), words, latency, clock)
+        })
     }
 
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
         self.local.charge(&self.turn);
         self.turn.observe().map_err(deadlock)?;
         let rank = self.turn.rank();
-        let (word, time) = self
-            .turn
-            .with(|net, _| (net.oob_recv(rank), net.cpu(rank, CALL)));
+        let (word, time) = self.turn.with(|net, _| {
+            let ranks = &mut net.qps.ranks;
+            (ranks[rank].datagrams.take(), ranks.cpu(rank, CALL))
+        });
         keep_busy(&self.turn, time, Activity::Listen.alone(0));
         Ok(word)
     }
 }
 
 impl Accounting for ModelNode {
-    fn charge(&mut self, effort: Effort) {
-        if let Effort::Blocking(is_blocking) = effort {
+    fn charge(&mut self, of: Effort) {
+        if let Effort::Blocking(is_blocking) = of {
             self.is_blocking = is_blocking;
             return;
         }
         self.local.charge(&self.turn);
         let rank = self.turn.rank();
-        let prepared = std::mem::replace(&mut self.prepared, effort == Effort::Send);
-        let activity = match effort {
+        let prepared = std::mem::replace(&mut self.prepared, of == Effort::Send);
+        let activity = match of {
             Effort::Send => Activity::Send,
             Effort::Receive => Activity::Receive,
             Effort::Control => Activity::Control,
@@ -449,8 +350,8 @@ impl Accounting for ModelNode {
             Effort::Copy(len) => return copy(&self.turn, len),
         };
         let time = self.turn.with(|net, _| {
-            let time = self::effort(&net.timings[0].costs, effort);
-            net.cpu(rank, time.picos())
+            let time = effort(&net.qps.ports.timings()[0].costs, of);
+            net.qps.ranks.cpu(rank, time.picos())
         });
         keep_busy(&self.turn, time, activity.alone(0));
     }
@@ -459,8 +360,8 @@ impl Accounting for ModelNode {
         let rank = self.turn.rank();
         let time = nanos.saturating_mul(1000);
         self.computing = Some(self.turn.with(|net, clock| {
-            let shares_core = net.ranks[rank as usize].shares_core;
-            Computing::begin(clock.of(rank), net.cpu(rank, time), shares_core)
+            let shares_core = net.qps.ranks[rank].shares_core;
+            Computing::begin(clock.of(rank), net.qps.ranks.cpu(rank, time), shares_core)
         }));
     }
 
@@ -473,9 +374,9 @@ impl Accounting for ModelNode {
         }
         let rank = self.turn.rank();
         let time = self.turn.with(|net, _| {
-            let kernel = &net.system.kernel;
+            let kernel = &net.qps.run.system.kernel;
             let wake = kernel.interrupt + kernel.wake + kernel.switch;
-            net.cpu(rank, wake.picos())
+            net.qps.ranks.cpu(rank, wake.picos())
         });
         let now = self.turn.now();
         if self.computing.is_some_and(|own| own.ends_within(now, time)) {
@@ -488,7 +389,7 @@ impl Accounting for ModelNode {
     fn begin_step(&mut self) {
         let rank = self.turn.rank();
         self.turn
-            .with(|net, clock| net.keep_step(rank, clock.of(rank)));
+            .with(|net, clock| net.qps.run.record.keep_step(rank, clock.of(rank)));
     }
 
     fn enter(&mut self, call: ProgramCall) {
@@ -501,7 +402,7 @@ impl Accounting for ModelNode {
             }
             None => {
                 let time = call.computed.saturating_mul(1000);
-                self.turn.with(|net, _| net.cpu(rank, time))
+                self.turn.with(|net, _| net.qps.ranks.cpu(rank, time))
             }
         };
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
@@ -521,16 +422,16 @@ impl Accounting for ModelNode {
         let rank = self.turn.rank();
         self.turn.with(|net, clock| {
             net.constructs(rank, false);
-            if net.is_recording() {
-                net.note_call(rank, call.start, clock.of(rank), call.call.name);
-            }
+            let who = (net.qps.ranks[rank].host, rank);
+            let times = (call.start, clock.of(rank));
+            net.qps.run.record.note_call(who, times, call.call.name);
         });
         self.keep_computed(&call.call, is_sure);
     }
 
     fn local_work(&mut self) -> Option<LocalCharge> {
         let picos = self.turn.with(|net, _| {
-            let time = net.timings[0].costs.local(Bytes(MANY));
+            let time = net.qps.ports.timings()[0].costs.local(Bytes(MANY));
             time.picos() * 1024 / MANY
         });
         Some(LocalCharge {
@@ -540,16 +441,18 @@ impl Accounting for ModelNode {
     }
 
     fn is_new_work(&mut self, kind: u64, class: u32) -> bool {
-        self.turn.with(|net, _| net.is_new_work((kind, class)))
+        self.turn
+            .with(|net, _| net.qps.run.record.is_new_work((kind, class)))
     }
 
     fn keep_local_work(&mut self, row: [u64; 4]) {
-        self.turn.with(|net, _| net.keep_local_work(row));
+        self.turn
+            .with(|net, _| net.qps.run.record.keep_local_work(row));
     }
 
     fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
         self.local.charge(&self.turn);
-        let storage = self.turn.with(|net, _| net.system.storage)?;
+        let storage = self.turn.with(|net, _| net.qps.run.system.storage)?;
         // Ranks whose requests are earlier go first.
         self.turn.settle().ok();
         let now = self.turn.now();
@@ -570,14 +473,14 @@ impl Accounting for ModelNode {
     }
 
     fn keeps_notes(&self) -> bool {
-        self.turn.with(|net, _| net.keeps_notes())
+        self.turn.with(|net, _| net.qps.run.record.keeps_notes)
     }
 
     fn note(&mut self, note: Note) {
         let (rank, call) = (self.turn.rank(), self.call.as_ref());
         let call = call.map_or("", |call| call.call.name);
         self.turn
-            .with(|net, clock| net.keep_note(clock.of(rank), call, note));
+            .with(|net, clock| net.qps.run.record.keep_note(clock.of(rank), call, note));
     }
 }
 
@@ -591,7 +494,10 @@ impl ModelNode {
         }
         self.turn.with(|net, _| {
             for line in lines.into_iter().flatten() {
-                net.keep_computed(rank, &line.call, line.times);
+                net.qps
+                    .run
+                    .record
+                    .keep_computed(rank, &line.call, line.times);
             }
         });
     }
@@ -604,17 +510,6 @@ impl Drop for ModelNode {
         let rank = self.turn.rank();
         self.turn.with(|net, _| {
             net.leave(rank);
-            net.count_leaving();
         });
     }
-}
-
-/// Occupies a rank's processor.
-pub(super) fn keep_busy(turn: &Turn<MachineModel>, time: Time, doing: Doing) {
-    turn.with(|net, clock| net.note_rank(turn.rank(), clock.of(turn.rank()), time, doing));
-    turn.spend(time);
-}
-
-pub(super) fn deadlock(_: Deadlock) -> Error {
-    Error::Deadlock
 }

@@ -3,36 +3,12 @@
 //!
 //! The plan is fixed before a run, so everything here is a pure function of time.
 
+use fabric::System;
 use sim::Time;
 
-use super::MachineModel;
-use super::port_faults::{PortFault, PortFaultKind};
+use super::port_faults::{PortFault, PortFaults};
+use super::run::Run;
 use device::Signs;
-
-impl PortFault {
-    /// The time, from the beginning to the end, in which nothing passes the port, if it includes
-    /// `at`.
-    fn dark(&self, at: Time) -> Option<(Time, Time)> {
-        if !(self.from..self.until).contains(&at) {
-            return None;
-        }
-        match self.kind {
-            PortFaultKind::Down | PortFaultKind::Silent => Some((self.from, self.until)),
-            PortFaultKind::Flapping(period) => {
-                let passed = (at - self.from) % period;
-                let half = period.div_ceil(2);
-                let begin = at - passed;
-                (passed < half).then(|| (begin, (begin + half).min(self.until)))
-            }
-            PortFaultKind::LostAcknowledgements | PortFaultKind::Rate(_) => None,
-        }
-    }
-
-    /// The fault may end all paths to a host for long.
-    pub(super) fn cuts(&self) -> bool {
-        matches!(self.kind, PortFaultKind::Down | PortFaultKind::Silent)
-    }
-}
 
 /// The time from which on one of these faults has let nothing pass until `at`. None: something
 /// passes at `at`.
@@ -64,10 +40,25 @@ fn bright_from<'a>(faults: impl Iterator<Item = &'a PortFault> + Clone, at: Time
     at
 }
 
-impl MachineModel {
+/// The hosts of a system, and the plan of their ports' faults.
+#[derive(Clone, Copy)]
+pub(crate) struct Paths<'a> {
+    pub system: &'a System,
+    pub faults: &'a PortFaults,
+}
+
+impl Paths<'_> {
+    /// The paths of a run's machine.
+    pub(crate) fn of(run: &Run) -> Paths<'_> {
+        Paths {
+            system: &run.system,
+            faults: &run.faults.ports,
+        }
+    }
+
     /// The plan has faults that end all paths to a host.
-    pub(super) fn knows_cuts(&self) -> bool {
-        let mut faults = self.faults.ports.as_slice().iter();
+    pub(crate) fn knows_cuts(&self) -> bool {
+        let mut faults = self.faults.as_slice().iter();
         faults.any(PortFault::cuts)
     }
 
@@ -83,8 +74,8 @@ impl MachineModel {
         for (ours, network) in (0..).zip(near.iter()) {
             for (theirs, other) in (0..).zip(far.iter()) {
                 if network == other {
-                    let ports = &self.faults.ports;
-                    let (ours, theirs) = (ports.of_port(from, ours), ports.of_port(to, theirs));
+                    let ours = self.faults.of_port(from, ours);
+                    let theirs = self.faults.of_port(to, theirs);
                     results.push(of(ours.chain(theirs).collect()));
                 }
             }
@@ -103,7 +94,7 @@ impl MachineModel {
     }
 
     /// The first time from `at` on at which some path between two hosts carries something.
-    pub(super) fn path_opens(&self, from: u32, to: u32, at: Time) -> Time {
+    pub(crate) fn path_opens(&self, from: u32, to: u32, at: Time) -> Time {
         if from == to || !self.knows_cuts() {
             return at;
         }
@@ -112,14 +103,11 @@ impl MachineModel {
         opens.into_iter().flatten().min().unwrap_or(at)
     }
 
-    /// The signs of life of a peer for a rank at time `at`. A living peer is always heard, as far
-    /// as a path exists.
-    pub(super) fn signs(&self, rank: u32, peer: usize, at: Time) -> Signs {
-        let (own, Some(theirs)) = (&self.ranks[rank as usize], self.ranks.get(peer)) else {
-            return Signs::default();
-        };
-        let cut = self.cut_since(own.host, theirs.host, at);
-        let is_heard = cut.is_none() && !theirs.gone;
+    /// The signs of life of a rank on host `to` for one on host `from`, at time `at`. A living peer
+    /// is always heard, as far as a path exists.
+    pub(crate) fn signs(&self, from: u32, to: u32, is_alive: bool, at: Time) -> Signs {
+        let cut = self.cut_since(from, to, at);
+        let is_heard = cut.is_none() && is_alive;
         Signs {
             last: is_heard.then_some(at / 1000),
             tell: true,
@@ -127,11 +115,33 @@ impl MachineModel {
             cut: cut.map(|since| since / 1000),
         }
     }
+
+    /// A fault causes port events on a host. A host with one rail has no use for them.
+    pub(crate) fn causes_events(&self, host: u32, fault: &PortFault) -> bool {
+        let rails = self.system.rails_of(host).len();
+        rails >= 2 && fault.takes_down() && self.takes_port(host, fault)
+    }
+
+    /// True if a fault takes down a port of this host. Two hosts back to back share the link.
+    fn takes_port(&self, host: u32, fault: &PortFault) -> bool {
+        let numbers = self.system.rails_of(fault.host);
+        let number = numbers.get(fault.rail as usize);
+        let direct = number.is_some_and(|&number| self.system.rail(number).switch.ports == 0);
+        let rails = self.system.rails_of(host).len() as u32;
+        fault.host == host || direct && fault.rail < rails
+    }
+
+    /// True if some fault keeps a rail of a host down at this time.
+    pub(crate) fn is_down(&self, host: u32, rail: u32, at: Time) -> bool {
+        let mut faults = self.faults.as_slice().iter();
+        faults.any(|other| other.rail == rail && self.takes_port(host, other) && other.is_down(at))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::port_faults::PortFaultKind;
 
     fn fault(from: Time, until: Time, kind: PortFaultKind) -> PortFault {
         PortFault {

@@ -6,11 +6,7 @@
 //! Invariant: addresses do not matter. They differ from run to run, and virtual time
 //! must not.
 
-use fabric::Bytes;
-use sim::Time;
 use sim::memory::{Vec, WorldMemory};
-
-use super::MachineModel;
 
 /// The registrations of one size by one rank in one protection domain; sorted by domain and size.
 #[derive(Clone, Copy)]
@@ -22,7 +18,7 @@ struct CachedSize {
     most: u32,
 }
 
-pub(super) struct Pinned(Vec<CachedSize>);
+pub(crate) struct Pinned(Vec<CachedSize>);
 
 impl Pinned {
     pub(crate) fn new(memory: WorldMemory) -> Pinned {
@@ -58,22 +54,5 @@ impl Pinned {
         if let Ok(at) = self.find(domain, pages) {
             self.0[at].used -= 1;
         }
-    }
-}
-
-impl MachineModel {
-    /// Registers memory of this length; returns the time of the rank's processor.
-    pub(super) fn pin(&mut self, (rank, domain): (u32, u32), len: u64) -> Time {
-        let costs = &self.timings[0].costs;
-        let (pages, time) = (costs.pages(Bytes(len)), costs.register(Bytes(len)));
-        match self.ranks[rank as usize].pinned.take(domain, pages) {
-            true => self.cpu(rank, time.picos()),
-            false => 0,
-        }
-    }
-
-    pub(super) fn unpin(&mut self, (rank, domain): (u32, u32), len: u64) {
-        let pages = self.timings[0].costs.pages(Bytes(len));
-        self.ranks[rank as usize].pinned.give_back(domain, pages);
     }
 }

@@ -8,10 +8,10 @@ use device::{CallKey, ProgramCall};
 
 /// A line of a trace: a call, or polls with the computing before all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) call: ProgramCall,
+pub(crate) struct Line {
+    pub(crate) call: ProgramCall,
     /// 0 for a sure call or a wait, else the number of polls.
-    pub(super) times: u64,
+    pub(crate) times: u64,
 }
 
 /// The readings of the clock. Programs decide by the time between two of them, so their lines are
@@ -23,12 +23,12 @@ const SHORT: [u64; 2] = [10_000, 256];
 
 /// The polls since the last other call of a rank.
 #[derive(Default)]
-pub(super) struct PollRuns(Option<Line>);
+pub(crate) struct PollRuns(Option<Line>);
 
 impl PollRuns {
     /// A call returns. Returns the lines that are complete now, in order. `is_poll`: it is a poll
     /// or a reading of the clock.
-    pub(super) fn add(&mut self, call: &ProgramCall, is_poll: bool) -> [Option<Line>; 2] {
+    pub(crate) fn add(&mut self, call: &ProgramCall, is_poll: bool) -> [Option<Line>; 2] {
         if !is_poll {
             let line = Line {
                 call: *call,

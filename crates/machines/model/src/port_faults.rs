@@ -3,9 +3,6 @@
 use fabric::System;
 use sim::Time;
 
-use super::{Clocked, Event, MachineModel};
-use device::{PortChange, PortEvent};
-
 /// The most faults of ports in a plan.
 pub const MOST_PORT_FAULTS: usize = 16;
 
@@ -48,7 +45,7 @@ impl PortFault {
     }
 
     /// True if the fault takes the link down at this time.
-    fn is_down(&self, at: Time) -> bool {
+    pub(crate) fn is_down(&self, at: Time) -> bool {
         match self.kind {
             PortFaultKind::Down => self.is_on(at),
             PortFaultKind::Flapping(period) => {
@@ -60,7 +57,7 @@ impl PortFault {
 
     /// True if a packet at the port is lost. `answer`: an acknowledgement or response that the port
     /// sends.
-    pub(super) fn loses(&self, at: Time, answer: bool) -> bool {
+    pub(crate) fn loses(&self, at: Time, answer: bool) -> bool {
         match self.kind {
             PortFaultKind::Silent => self.is_on(at),
             PortFaultKind::LostAcknowledgements => answer && self.is_on(at),
@@ -70,7 +67,7 @@ impl PortFault {
     }
 
     /// The first time after `after` at which the fault may take the link down or up.
-    fn next_change(&self, after: Time) -> Option<Time> {
+    pub(crate) fn next_change(&self, after: Time) -> Option<Time> {
         let next = match self.kind {
             _ if after < self.from => Some(self.from),
             PortFaultKind::Flapping(period) => {
@@ -84,8 +81,32 @@ impl PortFault {
         next.filter(|&next| after < next && next < Time::MAX)
     }
 
-    fn takes_down(&self) -> bool {
+    /// The fault causes port events.
+    pub(crate) fn takes_down(&self) -> bool {
         matches!(self.kind, PortFaultKind::Down | PortFaultKind::Flapping(_))
+    }
+
+    /// The time, from the beginning to the end, in which nothing passes the port, if it includes
+    /// `at`.
+    pub(crate) fn dark(&self, at: Time) -> Option<(Time, Time)> {
+        if !(self.from..self.until).contains(&at) {
+            return None;
+        }
+        match self.kind {
+            PortFaultKind::Down | PortFaultKind::Silent => Some((self.from, self.until)),
+            PortFaultKind::Flapping(period) => {
+                let passed = (at - self.from) % period;
+                let half = period.div_ceil(2);
+                let begin = at - passed;
+                (passed < half).then(|| (begin, (begin + half).min(self.until)))
+            }
+            PortFaultKind::LostAcknowledgements | PortFaultKind::Rate(_) => None,
+        }
+    }
+
+    /// The fault may end all paths to a host for long.
+    pub(crate) fn cuts(&self) -> bool {
+        matches!(self.kind, PortFaultKind::Down | PortFaultKind::Silent)
     }
 }
 
@@ -155,119 +176,29 @@ impl PortFaults {
         Ok(())
     }
 
-    pub(super) fn of_port(&self, host: u32, rail: u32) -> impl Iterator<Item = &PortFault> + Clone {
+    pub(crate) fn of_port(&self, host: u32, rail: u32) -> impl Iterator<Item = &PortFault> + Clone {
         let of = move |fault: &&PortFault| (fault.host, fault.rail) == (host, rail);
         self.as_slice().iter().filter(of)
     }
 
-    /// True if a link is ever slow.
-    pub(super) fn has_slow(&self) -> bool {
-        let mut all = self.as_slice().iter();
-        all.any(|fault| matches!(fault.kind, PortFaultKind::Rate(_)))
-    }
-}
-
-impl MachineModel {
     /// The time on the link of a port for a packet that takes `time` at the link's own rate.
-    #[inline]
-    pub(super) fn slowed(&self, adapter: u32, at: Time, time: Time) -> Time {
-        match self.has_slow {
-            false => time,
-            true => self.slowed_by_fault(adapter, at, time),
-        }
-    }
-
     #[cold]
-    fn slowed_by_fault(&self, adapter: u32, at: Time, time: Time) -> Time {
-        let own = &self.adapters[adapter as usize];
-        let faults = self.faults.ports.of_port(own.host, own.rail);
-        let shares = faults.filter_map(|fault| match fault.kind {
-            PortFaultKind::Rate(share) if fault.is_on(at) => Some(share),
-            _ => None,
-        });
+    pub(crate) fn slowed(&self, (host, rail): (u32, u32), at: Time, time: Time) -> Time {
+        let shares = self
+            .of_port(host, rail)
+            .filter_map(|fault| match fault.kind {
+                PortFaultKind::Rate(share) if fault.is_on(at) => Some(share),
+                _ => None,
+            });
         // Of several, the slowest.
         let share = shares.min().unwrap_or(1000);
         time * 1000 / u64::from(share)
     }
 
-    /// Schedules the times at which a rank is to look at its ports, and at its paths to others.
-    pub(super) fn watch_ports(&mut self, rank: u32, clock: &mut Clocked) {
-        for fault in 0..self.faults.ports.as_slice().len() as u32 {
-            let plan = &self.faults.ports.as_slice()[fault as usize];
-            if plan.cuts() || self.has_port_events(rank, plan) {
-                clock.at_idle(plan.from, Event::Port { rank, fault });
-            }
-        }
-    }
-
-    /// A fault causes port events at a rank. A rank with one rail has no use for them.
-    fn has_port_events(&self, rank: u32, fault: &PortFault) -> bool {
-        self.rails_of(rank) >= 2 && fault.takes_down() && self.sees(rank, fault)
-    }
-
-    /// True if a fault takes down a port of this rank's host. Two hosts back to back share the
-    /// link.
-    fn sees(&self, rank: u32, fault: &PortFault) -> bool {
-        let host = self.ranks[rank as usize].host;
-        let numbers = self.system.rails_of(fault.host);
-        let number = numbers.get(fault.rail as usize);
-        let direct = number.is_some_and(|&number| self.system.rail(number).switch.ports == 0);
-        fault.host == host || direct && fault.rail < self.rails_of(rank)
-    }
-
-    /// Handles a time at which a fault begins, changes or ends.
-    pub(super) fn port_changes(&mut self, rank: u32, fault: u32, clock: &mut Clocked) {
-        if self.ranks[rank as usize].gone {
-            return;
-        }
-        let now = clock.now();
-        let plan = self.faults.ports.as_slice()[fault as usize];
-        if self.has_port_events(rank, &plan) {
-            self.change_port(rank, &plan, clock);
-        }
-        if plan.cuts() {
-            // A path to some peer may have ended, or be back.
-            self.ranks[rank as usize].fresh = true;
-            clock.wake(rank);
-        }
-        if let Some(next) = plan.next_change(now) {
-            clock.at_idle(next, Event::Port { rank, fault });
-        }
-    }
-
-    /// Reports to a rank that a fault has taken a port of its host down, or that the port is up.
-    fn change_port(&mut self, rank: u32, plan: &PortFault, clock: &mut Clocked) {
-        let now = clock.now();
-        let mut faults = self.faults.ports.as_slice().iter();
-        let is_down = faults
-            .any(|other| other.rail == plan.rail && self.sees(rank, other) && other.is_down(now));
-        let own = &mut self.ranks[rank as usize];
-        let bit = 1 << plan.rail;
-        if is_down != (own.down & bit != 0) {
-            own.down ^= bit;
-            let change = match is_down {
-                true => PortChange::Down,
-                false => PortChange::Up,
-            };
-            // A rank that takes no events for long needs the last pair only.
-            let pending = own.changes.iter().filter(|(rail, _)| *rail == plan.rail);
-            if pending.count() >= 2 {
-                own.changes.retain(|(rail, _)| *rail != plan.rail);
-            }
-            own.changes.push((plan.rail, change));
-            own.fresh = true;
-            clock.wake(rank);
-        }
-    }
-
-    /// Takes the changes of a rank's ports.
-    pub(super) fn take_port_events(&mut self, rank: u32) -> Vec<PortEvent> {
-        let changes = self.ranks[rank as usize].changes.drain(..);
-        let event = |(rail, change)| PortEvent {
-            rail: rail as usize,
-            change,
-        };
-        changes.map(event).collect()
+    /// True if a link is ever slow.
+    pub(crate) fn has_slow(&self) -> bool {
+        let mut all = self.as_slice().iter();
+        all.any(|fault| matches!(fault.kind, PortFaultKind::Rate(_)))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use sim::memory::{Vec, WorldMemory};
 
-use super::{Clocked, MachineModel, NONE};
-use device::{Error, Result, Slice, Srq, State};
+use super::message::NONE;
+use super::queue_pair::DEPTH;
+use device::{Error, Result, Slice, Srq};
 
-pub(super) struct Receives {
+pub(crate) struct Receives {
     memory: WorldMemory,
     queues: Vec<Entry>,
     posted: Vec<Receive>,
@@ -14,7 +15,7 @@ pub(super) struct Receives {
 
 /// The owner of a queue, and its capacity.
 #[derive(Clone, Copy)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     pub rank: u32,
     pub rail: u32,
     pub depth: u32,
@@ -29,7 +30,7 @@ struct Entry {
     len: u32,
 }
 
-pub(super) struct Receive {
+pub(crate) struct Receive {
     next: u32,
     pub id: u64,
     pub slices: Vec<Slice>,
@@ -125,32 +126,14 @@ impl Receives {
     pub(crate) fn get(&self, number: u32) -> &Receive {
         &self.posted[number as usize]
     }
-}
-
-impl MachineModel {
-    /// Posts a receive. On the own queue of a queue pair in the state ERROR it is flushed at once.
-    pub(super) fn post_receive(
-        &mut self,
-        queue: u32,
-        of: Option<u32>,
-        (id, into): (u64, &[Slice]),
-        clock: &mut Clocked,
-    ) -> Result<()> {
-        self.receives.post(queue, id, into)?;
-        if let Some(q) = of.filter(|q| self.qps[*q as usize].state == State::Error) {
-            self.flush_receives(q, clock.now(), clock);
-        }
-        Ok(())
-    }
-
-    pub(super) fn create_srq(&mut self, rank: u32, rail: u32, depth: usize) -> Result<Srq> {
-        if !(1..=super::queue_pair::DEPTH).contains(&depth) {
+    /// Makes a shared receive queue.
+    pub(crate) fn create_shared(&mut self, (rank, rail): (u32, u32), depth: usize) -> Result<Srq> {
+        if !(1..=DEPTH).contains(&depth) {
             return Err(Error::Invalid(format!(
-                "a shared receive queue of {depth}; valid are 1 to {}",
-                super::queue_pair::DEPTH
+                "a shared receive queue of {depth}; valid are 1 to {DEPTH}"
             )));
         }
-        Ok(Srq(self.receives.create(Queue {
+        Ok(Srq(self.create(Queue {
             rank,
             rail,
             depth: depth as u32,
@@ -159,8 +142,8 @@ impl MachineModel {
     }
 
     /// The number of a shared receive queue, if it belongs to this device.
-    pub(super) fn own_srq(&self, rank: u32, rail: u32, srq: Srq) -> Result<u32> {
-        match self.receives.queues.get(srq.0 as usize) {
+    pub(crate) fn own_shared(&self, (rank, rail): (u32, u32), srq: Srq) -> Result<u32> {
+        match self.queues.get(srq.0 as usize) {
             Some(own)
                 if own.alive
                     && own.queue.shared

@@ -6,7 +6,7 @@ use sim::memory::{Vec, WorldMemory};
 use device::check;
 use device::{Access, Error, Region, Result};
 
-pub(super) struct Regions {
+pub(crate) struct Regions {
     all: Vec<Entry>,
     free: Vec<u32>,
     /// The number of registered regions of each rank.
@@ -26,7 +26,7 @@ struct Entry {
 
 /// A use of registered memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum AccessKind {
+pub(crate) enum AccessKind {
     LocalRead,
     LocalWrite,
     RemoteWrite,

@@ -12,8 +12,9 @@ use sim::log;
 
 use super::record::{
     CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, MOST_NOTES, MOST_STEPS, MOST_WORK, NAME, NAMES,
-    NOTE, NOTES, ROW, SPAN, SPANS, STEP, STEPS, Span, WORK,
+    NOTE, NOTES, ROW, SPANS, STEP, STEPS, WORK,
 };
+use super::span::{SPAN, Span};
 use super::trace::Record;
 
 impl Record {

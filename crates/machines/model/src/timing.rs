@@ -66,7 +66,7 @@ fn request_costs(costs: &Costs) -> RequestCosts {
     }
 }
 
-pub(super) struct Timing {
+pub(crate) struct Timing {
     pub costs: Costs,
     /// The processor's steps: a post, a poll, a change of rail.
     pub post: Time,
@@ -115,7 +115,7 @@ pub(super) struct Timing {
 
 /// The times that one packet's payload occupies resources, in picoseconds.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     known: bool,
     pub read: Time,
     pub ask: Time,

@@ -8,7 +8,8 @@ use std::io;
 
 use sim::Time;
 
-pub use super::record::{Activity, HcaPart, MOST, MessageRef, RequestKind, Span, Track};
+pub use super::record::MOST;
+pub use super::span::{Activity, HcaPart, MessageRef, RequestKind, Span, Track};
 
 /// Everything that was recorded.
 #[derive(Debug, Default)]

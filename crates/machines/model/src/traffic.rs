@@ -1,7 +1,6 @@
 //! Counts of traffic on links.
 
-use super::MachineModel;
-use super::record::{Activity, Doing};
+use super::span::{Activity, Doing};
 
 /// The traffic on links since the machine was made, lost packets included. Messages within a host
 /// count if its HCA carries them.
@@ -17,16 +16,9 @@ pub struct Traffic {
 
 impl Traffic {
     #[inline]
-    pub(super) fn count(&mut self, doing: Doing) {
+    pub(crate) fn count(&mut self, doing: Doing) {
         self.packets += 1;
         self.acknowledgements += u64::from(doing.activity == Activity::Acknowledgement);
         self.bytes += u64::from(doing.bytes);
-    }
-}
-
-impl MachineModel {
-    /// The traffic so far.
-    pub fn traffic(&self) -> Traffic {
-        self.traffic
     }
 }

@@ -9,10 +9,14 @@ use std::io;
 
 use sim::Time;
 use sim::log::{self, Log};
-use sim::memory::{Vec, WorldMemory};
+use sim::memory::WorldMemory;
 
-use super::MachineModel;
-use super::record::{Activity, HcaPart, USES};
+use super::ports::Ports;
+use super::ranks::Ranks;
+use super::record::USES;
+use super::span::HcaPart;
+use super::storage::Server;
+use super::sums::{ProcessorWork, Sums};
 
 /// The length of an entry, in words.
 const USE: usize = 3;
@@ -51,39 +55,6 @@ pub enum Resource {
     Between(u32, u32),
     /// The processor of a rank, with the work that took most of its time.
     Processor(u32, ProcessorWork),
-}
-
-/// Work of a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProcessorWork {
-    /// Copies within memory.
-    Copies,
-    /// The program's computing.
-    Computing,
-    /// The library's work for messages: sends, receives, posts, polls.
-    Library,
-    /// Work within MPI on the rank's own memory: the sums of reductions, packing.
-    Local,
-}
-
-impl ProcessorWork {
-    const ALL: [ProcessorWork; 4] = [
-        ProcessorWork::Copies,
-        ProcessorWork::Computing,
-        ProcessorWork::Library,
-        ProcessorWork::Local,
-    ];
-
-    /// The work of an activity. None: the processor is idle.
-    fn of(activity: Activity) -> Option<ProcessorWork> {
-        match activity {
-            Activity::Wait => None,
-            Activity::Copy | Activity::Memory => Some(ProcessorWork::Copies),
-            Activity::Compute => Some(ProcessorWork::Computing),
-            Activity::Local => Some(ProcessorWork::Local),
-            _ => Some(ProcessorWork::Library),
-        }
-    }
 }
 
 /// The use of a resource.
@@ -158,69 +129,16 @@ impl Usage {
     }
 }
 
-/// The sums of a machine.
-pub(super) struct Sums {
-    /// By adapter and part. Parts that ports of a card share are summed at each port.
-    parts: Vec<[Time; HcaPart::ALL.len()]>,
-    /// By adapter: work requests, and answers. The chip is shared as well.
-    chips: Vec<[Time; 2]>,
-    /// By rank and work.
-    processors: Vec<[Time; ProcessorWork::ALL.len()]>,
-    log: Log<USE>,
-    /// The number of ranks that have left.
-    left: usize,
-}
-
-impl Sums {
-    pub(crate) fn new(memory: WorldMemory) -> Sums {
-        Sums {
-            parts: Vec::new_in(memory),
-            chips: Vec::new_in(memory),
-            processors: Vec::new_in(memory),
-            log: Log::new(memory, USES, MOST),
-            left: 0,
-        }
-    }
-
-    /// Makes room for the machine's adapters and ranks.
-    pub(crate) fn make_room(&mut self, adapters: usize, ranks: usize) {
-        self.parts.resize(adapters, Default::default());
-        self.chips.resize(adapters, Default::default());
-        self.processors.resize(ranks, Default::default());
-    }
-
-    /// A part of an adapter is busy for `time`.
-    #[inline]
-    pub(crate) fn add_part(&mut self, adapter: u32, part: HcaPart, time: Time) {
-        self.parts[adapter as usize][part as usize] += time;
-    }
-
-    /// The chip of an adapter is busy for `time` with a work request.
-    #[inline]
-    pub(crate) fn add_request(&mut self, adapter: u32, time: Time) {
-        self.chips[adapter as usize][0] += time;
-    }
-
-    /// The chip of an adapter is busy for `time` with an answer.
-    #[inline]
-    pub(crate) fn add_answer(&mut self, adapter: u32, time: Time) {
-        self.chips[adapter as usize][1] += time;
-    }
-
-    /// The processor of a rank is busy for `time`.
-    #[inline]
-    pub(crate) fn add_processor(&mut self, rank: u32, activity: Activity, time: Time) {
-        if let Some(work) = ProcessorWork::of(activity) {
-            self.processors[rank as usize][work as usize] += time;
-        }
-    }
-}
-
-impl MachineModel {
+impl Usage {
     /// The uses of all resources that have been busy, by host and resource.
-    pub fn usage(&self) -> std::vec::Vec<Usage> {
+    pub(crate) fn of_all(
+        sums: &Sums,
+        ports: &Ports,
+        ranks: &Ranks,
+        storage: &Server,
+    ) -> std::vec::Vec<Usage> {
         let mut busy: BTreeMap<(u32, Resource), Time> = BTreeMap::new();
-        for (adapter, parts) in self.adapters.iter().zip(&self.sums.parts) {
+        for (adapter, parts) in ports.adapters.iter().zip(&sums.parts) {
             for part in HcaPart::ALL {
                 // Ports of a card share all but their links.
                 let resource = match part {
@@ -233,7 +151,7 @@ impl MachineModel {
                 *busy.entry((adapter.host, resource)).or_default() += parts[part as usize];
             }
         }
-        for (adapter, [requests, answers]) in self.adapters.iter().zip(&self.sums.chips) {
+        for (adapter, [requests, answers]) in ports.adapters.iter().zip(&sums.chips) {
             for (resource, time) in [
                 (Resource::Requests(adapter.domain), requests),
                 (Resource::Answers(adapter.domain), answers),
@@ -241,22 +159,22 @@ impl MachineModel {
                 *busy.entry((adapter.host, resource)).or_default() += time;
             }
         }
-        for (host, own) in self.hosts.iter().enumerate() {
+        for (host, own) in ports.hosts.iter().enumerate() {
             busy.insert((host as u32, Resource::Memory), own.moved);
         }
-        busy.insert((0, Resource::Storage), self.storage.busy);
-        for (rail, network) in self.inner_links.iter().enumerate() {
+        busy.insert((0, Resource::Storage), storage.busy);
+        for (rail, network) in ports.inner_links.iter().enumerate() {
             for (number, link) in network.links().iter().enumerate() {
                 let resource = Resource::Between(rail as u32, number as u32);
                 busy.insert((link.host, resource), link.busy);
             }
         }
-        for (rank, times) in self.sums.processors.iter().enumerate() {
+        for (rank, times) in sums.processors.iter().enumerate() {
             let time = |work: &ProcessorWork| times[*work as usize];
             let most = ProcessorWork::ALL.into_iter().max_by_key(time);
             let work = most.unwrap_or(ProcessorWork::Library);
             let resource = Resource::Processor(rank as u32, work);
-            busy.insert((self.ranks[rank].host, resource), times.iter().sum());
+            busy.insert((ranks[rank as u32].host, resource), times.iter().sum());
         }
         let busy = busy.into_iter().filter(|(_, busy)| *busy > 0);
         let usage = |((host, resource), busy)| Usage {
@@ -266,20 +184,32 @@ impl MachineModel {
         };
         busy.map(usage).collect()
     }
+}
 
-    /// The times for which the processor of a rank has been busy, by its work.
-    pub fn work_of(&self, rank: u32) -> [(ProcessorWork, Time); ProcessorWork::ALL.len()] {
-        let times = &self.sums.processors[rank as usize];
-        ProcessorWork::ALL.map(|work| (work, times[work as usize]))
+/// The log of uses in the world, which the last rank that leaves the machine writes.
+pub(crate) struct UsageLog {
+    log: Log<USE>,
+    /// The number of ranks that have left.
+    left: usize,
+}
+
+impl UsageLog {
+    pub(crate) fn new(memory: WorldMemory) -> UsageLog {
+        UsageLog {
+            log: Log::new(memory, USES, MOST),
+            left: 0,
+        }
     }
 
-    /// Counts a rank that leaves; the last one writes the uses to the log.
-    pub(super) fn count_leaving(&mut self) {
-        self.sums.left += 1;
-        if self.sums.left == self.ranks.len() {
-            for usage in self.usage() {
-                self.sums.log.push(usage.encode());
-            }
+    /// Counts a rank that leaves. True: it is the last of `ranks`.
+    pub(crate) fn count_leaving(&mut self, ranks: usize) -> bool {
+        self.left += 1;
+        self.left == ranks
+    }
+
+    pub(crate) fn write(&mut self, uses: &[Usage]) {
+        for usage in uses {
+            self.log.push(usage.encode());
         }
     }
 }

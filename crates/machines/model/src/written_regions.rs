@@ -6,14 +6,14 @@ use sim::memory::{Vec, WorldMemory};
 const MOST: usize = 1 << 10;
 
 /// The keys of written regions, since the rank last asked.
-pub(super) struct WrittenRegions {
+pub(crate) struct WrittenRegions {
     keys: Vec<u32>,
     /// More than [`MOST`] were written.
     many: bool,
 }
 
 impl WrittenRegions {
-    pub(super) fn new(memory: WorldMemory) -> WrittenRegions {
+    pub(crate) fn new(memory: WorldMemory) -> WrittenRegions {
         WrittenRegions {
             keys: Vec::new_in(memory),
             many: false,
@@ -23,7 +23,7 @@ impl WrittenRegions {
     /// A peer has written to the region with this key. Packets of one message come one after the
     /// other.
     #[inline]
-    pub(super) fn add(&mut self, key: u32) {
+    pub(crate) fn add(&mut self, key: u32) {
         if self.keys.last() == Some(&key) {
             return;
         }
@@ -35,7 +35,7 @@ impl WrittenRegions {
 
     /// Moves the keys to `to`. False: there were too many to be kept.
     #[inline]
-    pub(super) fn take(&mut self, to: &mut std::vec::Vec<u32>) -> bool {
+    pub(crate) fn take(&mut self, to: &mut std::vec::Vec<u32>) -> bool {
         to.extend_from_slice(&self.keys);
         self.keys.clear();
         !std::mem::take(&mut self.many)

@@ -16,9 +16,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid, getppid};
 use secret::Secret;
 
-use super::frame::{FrameLink, LONGEST, ProcessExit, StartOrder, output_window};
+use super::frame::{FrameLink, LONGEST, StartOrder, output_window};
 use super::session::Session;
 use crate::guard::JobMark;
+use crate::process_exit::ProcessExit;
 use crate::verdict::exit_text;
 use crate::{Error, Inherited, Input, JobHost, Options, mpir, processes};
 

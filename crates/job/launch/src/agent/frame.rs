@@ -24,6 +24,7 @@ use crate::binding::BindingRequest;
 use crate::exchange::shape::Shape;
 use crate::exchange::{Down, Up};
 use crate::output::{OutputOptions, OutputTarget};
+use crate::process_exit::ProcessExit;
 
 /// The line by which an agent answers. Lines before it come from other programs.
 pub(crate) const HELLO: &str = concat!("fishplate agent ", env!("CARGO_PKG_VERSION"));
@@ -214,22 +215,6 @@ pub(crate) enum FromAgent {
     /// This rank, here or below, broke a rule of the key-value store.
     Misused(usize, String),
     Tree(TreeReport),
-}
-
-/// The end of a process: its exit code, or the signal that killed it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ProcessExit {
-    Code(i32),
-    Signal(i32),
-}
-
-impl From<rustix::process::WaitStatus> for ProcessExit {
-    fn from(status: rustix::process::WaitStatus) -> Self {
-        match status.terminating_signal() {
-            Some(signal) => ProcessExit::Signal(signal),
-            None => ProcessExit::Code(status.exit_status().unwrap_or(0)),
-        }
-    }
 }
 
 /// A connection between launcher and agent: two pipes, and the bytes on their way.

@@ -24,7 +24,8 @@ use crate::exchange::shape::Shape;
 use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
 use crate::output::{OutputOptions, OutputTarget, ReadOutcome};
-use crate::rank::{RankEvent, RankProcess};
+use crate::rank::RankProcess;
+use crate::rank_state::RankEvent;
 use crate::signals::Signals;
 use crate::start::{self, LocalShare, StartedRanks};
 use crate::{Error, Input, Options, library_directory, limits, processes, timespec};
@@ -542,6 +543,7 @@ impl LocalRanks {
 
     fn move_output(&mut self) {
         for rank in &mut self.ranks {
+            let number = rank.number;
             for stream in &mut rank.streams {
                 let target: OutputTarget = stream.target;
                 let under_way = &mut self.under_way[target as usize];
@@ -549,13 +551,12 @@ impl LocalRanks {
                     match stream.read(PIECE) {
                         ReadOutcome::Bytes(bytes) => {
                             *under_way += bytes.len();
-                            self.link
-                                .post(&FromAgent::Output(rank.number, target, bytes));
+                            self.link.post(&FromAgent::Output(number, target, bytes));
                         }
                         ReadOutcome::Nothing => break,
                         ReadOutcome::End => {
                             stream.stop_reading();
-                            self.link.post(&FromAgent::EndOfOutput(rank.number, target));
+                            self.link.post(&FromAgent::EndOfOutput(number, target));
                             break;
                         }
                     }

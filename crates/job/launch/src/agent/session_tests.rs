@@ -1,9 +1,10 @@
 //! The contract of agents, by hand and under a seeded simulation.
 
 use super::*;
-use crate::agent::frame::{ProcessExit, WINDOW};
+use crate::agent::frame::WINDOW;
 use crate::exchange::Up;
 use crate::output::OutputTarget;
+use crate::process_exit::ProcessExit;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

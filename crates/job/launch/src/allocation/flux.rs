@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
+use super::given::{Allocation, Reach, Surroundings};
 use super::hostlist::expand;
-use super::{Allocation, Reach, Surroundings};
 use crate::host_table::ListedHost;
 
 /// Flux's description of resources, as far as it is read here.

@@ -1,6 +1,6 @@
 //! Systems that list an allocation's hosts in a file or a variable: PBS, LSF, Grid Engine.
 
-use super::{Allocation, Reach, Surroundings};
+use super::given::{Allocation, Reach, Surroundings};
 use crate::host_table::ListedHost;
 
 /// PBS gives a file with a line for each place. Its own task starter has no standard input, which

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::{Allocation, Reach, Surroundings};
-use crate::hosts::{HostList, SSH};
+use super::given::{Allocation, Reach, SSH, Surroundings};
+use crate::host_list::HostList;
 
 /// Variables that name a hostfile.
 const HOSTFILES: &[&str] = &[

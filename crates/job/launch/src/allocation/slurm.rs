@@ -1,7 +1,7 @@
 //! Slurm: hosts from its variables, agents by `srun`.
 
+use super::given::{Allocation, Reach, Surroundings};
 use super::hostlist::{counts, expand};
-use super::{Allocation, Reach, Surroundings};
 use crate::host_table::ListedHost;
 
 /// The command for one host. The step takes no resources from the ranks of other steps, binds

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::host_list::HostList;
 
 /// Variables as lines of `NAME=VALUE`; a name that begins with `/` is a file, one that begins with
 /// `$` a command.

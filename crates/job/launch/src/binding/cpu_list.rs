@@ -6,7 +6,7 @@ use std::fmt;
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use crate::describe::ranges;
+use crate::ranges::ranges;
 
 /// A set of hardware threads, by the kernel's numbers. Its text is the kernel's: `0-3,8`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,22 +1,21 @@
 //! The lines that ranks send, and the ends of their processes: which of them are failures of the
 //! job.
 
-use nix::sys::signal::Signal;
+use std::time::Instant;
+
 use pmi::FromLauncher;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, wait};
 
-use super::RunningJob;
-use super::budget::Budget;
-use crate::agent::frame::ProcessExit;
-use crate::rank::{RankEvent, RankProcess};
-use crate::verdict::{Cause, Verdict};
+use super::course::{Judgement, Order, TERMINATE};
+use super::running::RunningJob;
+use crate::budget::Budget;
+use crate::process_exit::ProcessExit;
+use crate::rank_state::RankEvent;
+use crate::verdict::Cause;
 
 /// The bytes of lines that a rank may have sent before its end.
 const LAST_LINES: usize = 1 << 20;
-
-/// The most warnings of a job, each with a topic of its own.
-const WARNINGS: usize = 64;
 
 impl RunningJob<'_> {
     /// Handles the lines of these ranks, and the ends of programs below wrappers.
@@ -50,7 +49,7 @@ impl RunningJob<'_> {
 
     /// Handles the ends of processes.
     pub(super) fn reap(&mut self) {
-        match self.is_remote() {
+        match self.agents.are_wanted() {
             true => {
                 self.reap_agents();
                 self.serve_agents();
@@ -61,8 +60,9 @@ impl RunningJob<'_> {
             return;
         }
         // Processes that ranks left running end after them.
-        if !self.is_ending() && self.ranks.iter().all(|rank| !rank.is_running()) {
-            self.end_in_order(&[Signal::SIGTERM, Signal::SIGKILL]);
+        if !self.course.is_ending() && self.ranks.iter().all(|rank| !rank.is_running()) {
+            let orders = self.course.end(TERMINATE, false, Instant::now());
+            self.follow(orders);
         }
     }
 
@@ -128,15 +128,8 @@ impl RunningJob<'_> {
     /// no more once the job has failed.
     pub(super) fn say_remarks(&mut self, number: usize, events: Vec<RankEvent>) {
         for event in events {
-            match event {
-                RankEvent::Warning { topic, text } => {
-                    let may = self.warned.len() < WARNINGS;
-                    if may && self.warned.insert(topic) {
-                        self.say(&format!("rank {number}: {text}"));
-                    }
-                }
-                RankEvent::Unsupported { procedure } => self.unsupported_called(number, procedure),
-                _ => {}
+            if let Some(text) = self.remarks.text(number, event) {
+                self.console.say(&text);
             }
         }
     }
@@ -169,61 +162,26 @@ impl RunningJob<'_> {
 
     /// Whether ranks are in a fence that this one is not in.
     fn fence_waits_for(&self, rank: usize) -> bool {
-        match self.is_remote() {
-            true => self.root.fence_waits_for(rank),
+        match self.agents.are_wanted() {
+            true => self.agents.root.fence_waits_for(rank),
             false => self.kvs.fence_waits_for(rank),
         }
     }
 
-    /// Ends the job if a rank has ended while others wait for it: in a fence, or in MPI because it
-    /// ended before the others showed that this is an MPI job.
+    /// Ends the job if a rank has ended while others wait for it.
     pub(super) fn find_early_leavers(&mut self) {
-        if self.is_ending() {
-            return;
-        }
-        let missed = |rank: &&RankProcess| !rank.is_running() && self.fence_waits_for(rank.number);
-        if let Some(number) = self.ranks.iter().find(missed).map(|rank| rank.number) {
-            self.rank_failed(number, Cause::LeftFence);
-        }
-        if !self.ranks.iter().any(RankProcess::is_in_mpi) {
-            return;
-        }
-        let left = |rank: &&RankProcess| !rank.is_running() && rank.init.is_none();
-        if let Some(number) = self.ranks.iter().find(left).map(|rank| rank.number) {
-            self.rank_failed(number, Cause::NoInit);
+        let waits = |rank| self.fence_waits_for(rank);
+        if let Some((number, cause)) = self.course.early_leaver(&self.ranks, waits) {
+            self.rank_failed(number, cause);
         }
     }
 
-    /// Ends the job for the failure of a rank, unless it is ending already. No rank depends on one
-    /// that has completed MPI_Finalize, so after such a failure the job continues.
+    /// Ends the job for the failure of a rank, unless it is ending already or goes on without it.
     pub(super) fn rank_failed(&mut self, number: usize, cause: Cause) {
-        if self.is_ending() {
-            return;
-        }
-        // All ranks of a deadlock fail; which one is seen first is chance.
-        let verdict = match self.ranks[number].deadlocked {
-            true => Verdict {
-                rank: None,
-                cause: Cause::Deadlock {
-                    code: cause.exit_code(),
-                },
-            },
-            false => Verdict {
-                rank: Some(number),
-                cause,
-            },
-        };
-        let alone = self
-            .ranks
-            .iter()
-            .all(|rank| rank.number == number || !rank.is_running());
-        let left_properly = self.ranks[number].finalized && verdict.cause.is_end_of_a_process();
-        if left_properly && !alone {
-            let line = self.line(&verdict, false);
-            self.say(&line);
-            self.verdict.get_or_insert(verdict);
-        } else {
-            self.fail(verdict, &[Signal::SIGTERM, Signal::SIGKILL]);
+        match self.course.judge(&self.ranks, number, cause) {
+            Judgement::Late => {}
+            Judgement::Line(line) => self.follow([Order::Say(line)]),
+            Judgement::End(verdict) => self.fail(verdict, TERMINATE),
         }
     }
 }

@@ -6,19 +6,32 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use super::RunningJob;
+use super::agents::Agents;
 use crate::Input;
 use crate::agent::frame::{PIECE, ToAgent, WINDOW};
+use crate::rank::RankProcess;
 
 /// The launcher's standard input on its way to ranks.
-#[derive(Default)]
 pub(super) struct InputRelay {
+    /// The ranks that read it.
+    readers: Input,
     /// Bytes that the agent of the rank that reads has not confirmed.
     under_way: usize,
     at_end: bool,
+    /// The job is ending: nothing more is read.
+    has_stopped: bool,
 }
 
 impl InputRelay {
+    pub(super) fn new(readers: Input) -> InputRelay {
+        InputRelay {
+            readers,
+            under_way: 0,
+            at_end: false,
+            has_stopped: false,
+        }
+    }
+
     /// The agent has passed on these bytes.
     pub(super) fn confirm(&mut self, bytes: usize) {
         self.under_way = self.under_way.saturating_sub(bytes);
@@ -28,37 +41,42 @@ impl InputRelay {
     pub(super) fn close(&mut self) {
         self.at_end = true;
     }
-}
 
-impl RunningJob<'_> {
+    /// The job is ending: reads nothing more.
+    pub(super) fn stop(&mut self) {
+        self.has_stopped = true;
+    }
+
     /// The descriptors to poll for input.
-    pub(super) fn wanted_of_input(&self) -> Vec<PollFd<'_>> {
+    pub(super) fn wanted<'a>(
+        &self,
+        ranks: &'a [RankProcess],
+        agents: &Agents<'_>,
+    ) -> Vec<PollFd<'a>> {
         let mut wanted = Vec::new();
-        if self.wants_input() {
+        if self.has_room(ranks, agents) {
             let stdin = rustix::stdio::stdin();
             wanted.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
         }
-        let waiting = self.ranks.iter().filter(|rank| !rank.unread.is_empty());
+        let waiting = ranks.iter().filter(|rank| !rank.unread.is_empty());
         let pipes = waiting.filter_map(|rank| rank.input.as_ref());
         wanted.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
         wanted
     }
 
-    fn wants_input(&self) -> bool {
-        if self.input.at_end || self.ending.is_some() {
+    /// Whether more input can be read.
+    fn has_room(&self, ranks: &[RankProcess], agents: &Agents<'_>) -> bool {
+        if self.at_end || self.has_stopped {
             return false;
         }
-        let has_room = match self.reading_agent() {
-            Some(host) => self.agents.get(host).is_some_and(|agent| {
-                let room = self.input.under_way < WINDOW && agent.link.backlog() < WINDOW;
+        let has_room = match self.reading_agent(ranks) {
+            Some(host) => agents.get(host).is_some_and(|agent| {
+                let room = self.under_way < WINDOW && agent.link.backlog() < WINDOW;
                 agent.session.has_started() && room
             }),
             None => {
-                let mut pipes = self
-                    .ranks
-                    .iter()
-                    .filter(|rank| rank.input.is_some())
-                    .peekable();
+                let pipes = ranks.iter().filter(|rank| rank.input.is_some());
+                let mut pipes = pipes.peekable();
                 pipes.peek().is_some() && pipes.all(|rank| rank.unread.len() < WINDOW)
             }
         };
@@ -66,46 +84,47 @@ impl RunningJob<'_> {
     }
 
     /// The agent of the rank that reads input.
-    fn reading_agent(&self) -> Option<usize> {
-        match self.options.input {
-            Input::Rank(number) => self.ranks.get(number)?.host,
+    fn reading_agent(&self, ranks: &[RankProcess]) -> Option<usize> {
+        match self.readers {
+            Input::Rank(number) => ranks.get(number)?.host,
             Input::All | Input::None => None,
         }
     }
 
     /// Moves input that has arrived.
-    pub(super) fn move_input(&mut self) {
-        while self.wants_input() && is_readable(rustix::stdio::stdin()) {
+    pub(super) fn move_on(&mut self, ranks: &mut [RankProcess], agents: &mut Agents<'_>) {
+        while self.has_room(ranks, agents) && is_readable(rustix::stdio::stdin()) {
             let mut bytes = vec![0; PIECE];
             match rustix::io::read(rustix::stdio::stdin(), &mut bytes) {
                 Err(Errno::INTR | Errno::AGAIN) => break,
                 Ok(0) | Err(_) => bytes.clear(),
                 Ok(length) => bytes.truncate(length),
             }
-            self.pass_input(bytes);
+            self.pass(bytes, ranks, agents);
         }
-        self.fill_pipes();
+        self.fill_pipes(ranks);
     }
 
     /// Passes on bytes of input; none are the end.
-    fn pass_input(&mut self, bytes: Vec<u8>) {
-        self.input.at_end |= bytes.is_empty();
-        let Some(host) = self.reading_agent() else {
-            let open = self.ranks.iter_mut().filter(|rank| rank.input.is_some());
+    fn pass(&mut self, bytes: Vec<u8>, ranks: &mut [RankProcess], agents: &mut Agents<'_>) {
+        self.at_end |= bytes.is_empty();
+        let Some(host) = self.reading_agent(ranks) else {
+            let open = ranks.iter_mut().filter(|rank| rank.input.is_some());
             open.for_each(|rank| rank.unread.extend_from_slice(&bytes));
             return;
         };
-        self.input.under_way += bytes.len();
-        self.agents[host].session.sent_input(bytes.len());
-        self.agents[host].link.post(&match bytes.is_empty() {
+        self.under_way += bytes.len();
+        let agent = agents.get_mut(host);
+        agent.session.sent_input(bytes.len());
+        agent.link.post(&match bytes.is_empty() {
             true => ToAgent::EndOfInput,
             false => ToAgent::Input(bytes),
         });
     }
 
     /// Writes what the pipes of ranks have room for.
-    fn fill_pipes(&mut self) {
-        for rank in &mut self.ranks {
+    fn fill_pipes(&self, ranks: &mut [RankProcess]) {
+        for rank in ranks {
             while let Some(pipe) = rank.input.as_ref().filter(|_| !rank.unread.is_empty()) {
                 match rustix::io::write(pipe, &rank.unread) {
                     Ok(length) => drop(rank.unread.drain(..length)),
@@ -117,7 +136,7 @@ impl RunningJob<'_> {
                     }
                 }
             }
-            if self.input.at_end && rank.unread.is_empty() {
+            if self.at_end && rank.unread.is_empty() {
                 rank.input = None;
             }
         }

@@ -2,16 +2,15 @@
 //! not ranks of this job, which they would never say.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{RunningJob, say};
 use crate::Options;
 use crate::library::{MPICH_LIBRARY, own_library};
 use crate::linked::{late_remark, mapped_libraries};
-use crate::rank::RankProcess;
+use crate::rank_state::{RankState, states};
 use crate::start::linked_to;
-use crate::verdict::Cause;
+use crate::verdict::{Cause, Verdict};
 use crate::wheel::wheel_remark;
 
 /// The times after the start at which the memory of ranks is searched, in milliseconds.
@@ -46,65 +45,62 @@ impl OtherLibraries {
         let millis = SEARCHES.get(self.done).copied();
         self.next = millis.map(|millis| self.start + Duration::from_millis(millis));
     }
+
+    /// Searches the memory of ranks, if that is due. A rank in MPI shows that this library is used.
+    pub(super) fn search(
+        &mut self,
+        ranks: &[impl AsRef<RankState>],
+        own: Option<&Path>,
+        is_ending: bool,
+        now: Instant,
+    ) {
+        if self.next.is_none_or(|time| now < time) {
+            return;
+        }
+        if has_mpi(ranks) || is_ending {
+            self.next = None;
+            return;
+        }
+        let running = states(ranks).filter(|rank| rank.is_running());
+        let pids: Vec<_> = running.filter_map(|rank| rank.pid).collect();
+        self.found.extend(mapped_libraries(&pids, own));
+        self.done += 1;
+        self.plan();
+        if !self.found.is_empty() {
+            self.next = None;
+        }
+    }
+
+    /// The report after the job that its ranks had other libraries.
+    pub(super) fn remark(
+        &self,
+        ranks: &[impl AsRef<RankState>],
+        options: &Options,
+    ) -> Option<String> {
+        let text = late_remark(ranks.len(), &self.found)?;
+        let mut programs = options.programs.iter();
+        let mut was_said =
+            || programs.any(|program| linked_to(options, program).obstacle.is_some());
+        (!has_mpi(ranks) && !was_said()).then_some(text)
+    }
 }
 
-impl RunningJob<'_> {
-    /// Searches the memory of ranks, if that is due. A rank in MPI shows that this library is used.
-    pub(super) fn search_other_libraries(&mut self, now: Instant) {
-        if self.others.next.is_none_or(|time| now < time) {
-            return;
-        }
-        if self.has_mpi_ranks() || self.is_ending() {
-            self.others.next = None;
-            return;
-        }
-        let running = self.ranks.iter().filter(|rank| rank.is_running());
-        let pids: Vec<_> = running.filter_map(|rank| rank.pid).collect();
-        let found = mapped_libraries(&pids, self.options.library.as_deref());
-        self.others.found.extend(found);
-        self.others.done += 1;
-        self.others.plan();
-        if !self.others.found.is_empty() {
-            self.others.next = None;
-        }
-    }
+/// The report after the job that the python of the rank that failed has an mpi4py for other ABIs.
+pub(super) fn remark_on_wheel(
+    ranks: &[impl AsRef<RankState>],
+    options: &Options,
+    verdict: Option<&Verdict>,
+) -> Option<String> {
+    let failed = verdict.filter(|verdict| matches!(verdict.cause, Cause::Exit { .. }));
+    let number = failed?.rank?;
+    let own = options.library.as_deref();
+    let has_abi = own.is_some_and(|own| own_library(own, MPICH_LIBRARY.as_ref()).is_some());
+    let is_here = options.hosts.is_empty() && !has_mpi(ranks) && !has_abi;
+    let program = options.program(number).1;
+    is_here.then(|| wheel_remark(program)).flatten()
+}
 
-    /// Reports after the job that its ranks had other libraries.
-    pub(super) fn say_other_libraries(&self) {
-        if let Some(text) = late_remark(self.ranks.len(), &self.others.found)
-            && !self.has_mpi_ranks()
-            && !self.was_said_at_the_start()
-        {
-            say(&text);
-        }
-    }
-
-    /// Reports after the job that the python of the rank that failed has an mpi4py for other ABIs.
-    pub(super) fn say_wheel(&self) {
-        let failed = self
-            .verdict
-            .as_ref()
-            .filter(|verdict| matches!(verdict.cause, Cause::Exit { .. }));
-        let Some(number) = failed.and_then(|verdict| verdict.rank) else {
-            return;
-        };
-        let own = self.options.library.as_deref();
-        let has_abi = own.is_some_and(|own| own_library(own, MPICH_LIBRARY.as_ref()).is_some());
-        let is_here = self.options.hosts.is_empty() && !self.has_mpi_ranks() && !has_abi;
-        let program = self.options.program(number).1;
-        if let Some(text) = is_here.then(|| wheel_remark(program)).flatten() {
-            say(&text);
-        }
-    }
-
-    fn was_said_at_the_start(&self) -> bool {
-        let mut programs = self.options.programs.iter();
-        programs.any(|program| linked_to(self.options, program).obstacle.is_some())
-    }
-
-    fn has_mpi_ranks(&self) -> bool {
-        self.ranks
-            .iter()
-            .any(|rank: &RankProcess| rank.init.is_some())
-    }
+/// Whether a rank has completed MPI_Init.
+fn has_mpi(ranks: &[impl AsRef<RankState>]) -> bool {
+    states(ranks).any(|rank| rank.init.is_some())
 }

@@ -1,113 +1,38 @@
-//! A job on several hosts: the exchange of frames with its agents.
+//! What agents say: frames about the ranks of other hosts, and the failures of hosts.
 
 use std::fs::File;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use nix::sys::signal::Signal;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
+use rustix::process::Pid;
 
-use super::RunningJob;
-use super::budget::Budget;
-use crate::agent::contact::{AT_ONCE, Agent, PATIENCE};
-use crate::agent::frame::{FromAgent, ToAgent};
-use crate::kill_sequence::GRACE;
+use super::agents::HostFailure;
+use super::course::TERMINATE;
+use super::running::RunningJob;
+use crate::agent::frame::FromAgent;
+use crate::budget::Budget;
+use crate::exchange::Up;
 use crate::output::{OutputSink, OutputStream, OutputTarget};
-use crate::processes;
-use crate::rank::{RankEvent, RankProcess};
-use crate::timespec;
+use crate::rank_state::RankEvent;
 use crate::verdict::{Cause, Verdict};
 
-/// The time to wait for the exit of an agent's command after the end of the agent's stream.
-const EXIT: Duration = Duration::from_millis(300);
-/// The time for agents to end after the time for their ranks.
-const OVERDUE: Duration = Duration::from_secs(2);
-/// The time for agents to hear that the launcher will be stopped.
-const FAREWELL: Duration = Duration::from_millis(200);
-/// The bytes on their way to an agent from which on nothing of it is handled.
-const BACKLOG: usize = 1 << 20;
-
 impl RunningJob<'_> {
-    pub(super) fn is_remote(&self) -> bool {
-        !self.options.hosts.is_empty()
-    }
-
-    /// The descriptors to poll for events of agents.
-    pub(super) fn wanted_of_agents(&self) -> Vec<PollFd<'_>> {
-        let mut wanted = Vec::new();
-        for agent in &self.agents {
-            let may_read = agent.link.backlog() < BACKLOG;
-            let link = agent.link.wanted();
-            let link = link.filter(|(_, flags)| may_read || *flags == PollFlags::OUT);
-            wanted.extend(link.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
-            let may_read = agent.exit.is_none() && !self.stderr.is_full();
-            let stderr = agent.stderr().filter(|_| may_read);
-            wanted.extend(stderr.map(|fd| PollFd::new(fd, PollFlags::IN)));
-        }
-        wanted
-    }
-
-    /// The next deadline of an agent.
-    pub(super) fn deadline_of_agents(&self) -> Option<Instant> {
-        let answers = self.agents.iter().filter(|agent| !agent.has_answered);
-        let answers = answers
-            .filter(|_| !self.is_ending())
-            .map(|agent| agent.since + PATIENCE);
-        let silent = self.agents.iter().filter(|agent| agent.exit.is_none());
-        let silent = silent.filter_map(|agent| Some(agent.ended? + EXIT));
-        let silent = silent.filter(|&time| time > Instant::now());
-        let started = self.agents.iter().filter(|agent| agent.has_answered);
-        let looks = started.filter_map(|agent| agent.session.next());
-        let tree = self.tree.next();
-        let answers = answers.chain(silent).chain(looks);
-        answers.chain(self.overdue).chain(tree).min()
-    }
-
-    /// Whether frames wait that no event will announce.
-    pub(super) fn has_waiting_frames(&self) -> bool {
-        let may = |agent: &Agent| agent.link.has_frame() && agent.link.backlog() < BACKLOG;
-        self.agents
-            .iter()
-            .any(|agent| agent.has_answered && may(agent))
-    }
-
-    /// Starts agents, as long as not too many have yet to answer: each may be a remote shell.
+    /// Starts agents, unless the job ends.
     pub(super) fn start_agents(&mut self) {
-        if self.is_ending() {
-            self.forget_unstarted();
-            return;
-        }
-        let open = |agent: &&Agent| !agent.has_answered && agent.exit.is_none();
-        let mut open = self.agents.iter().filter(open).count();
-        while open < AT_ONCE
-            && let Some(starter) = &mut self.starter
-        {
-            match starter.start_next(self.options) {
-                None => self.starter = None,
-                Some(Ok(agent)) => {
-                    self.agents.push(agent);
-                    open += 1;
-                }
-                Some(Err(error)) => {
-                    let text = error.to_string();
-                    let host = self.agents.len();
-                    let name = format!(
-                        "host {}: ",
-                        terminal_text::line(&self.options.hosts[host].name)
-                    );
-                    let why = text.strip_prefix(&name).unwrap_or(&text).to_string();
-                    self.host_failed(host, why, error.exit_code());
-                    self.forget_unstarted();
-                    return;
-                }
+        if !self.course.is_ending() {
+            match self.agents.start() {
+                Ok(()) => return,
+                Err(failure) => self.host_failed(failure),
             }
         }
+        for host in self.agents.give_up_unstarted() {
+            self.lose(host);
+        }
     }
 
-    /// Gives up the hosts whose agents have not been started.
-    fn forget_unstarted(&mut self) {
-        if self.starter.take().is_some() {
-            (self.agents.len()..self.options.hosts.len()).for_each(|host| self.lose(host));
+    /// Handles the ends of agents' commands.
+    pub(super) fn reap_agents(&mut self) {
+        for failure in self.agents.reap() {
+            self.host_failed(failure);
         }
     }
 
@@ -122,77 +47,79 @@ impl RunningJob<'_> {
             self.serve_agent(host, &mut budget);
         }
         self.find_early_leavers();
-        self.look_after_tree();
-        self.send_exchange();
-        let open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
+        // Agents that end close their connections.
+        let decision = self.agents.look_after_tree();
+        let shown = self.options.verbose && !self.course.is_ending();
+        if let Some(text) = decision.filter(|_| shown) {
+            self.console.say(&text);
+        }
+        self.agents.send_exchange();
         // The ranks of an agent that is gone have been marked as lost before.
-        self.childless = self.starter.is_none()
-            && !self.agents.iter().any(open)
-            && !self.ranks.iter().any(RankProcess::is_running);
+        let is_running = self.ranks.iter().any(|rank| rank.is_running());
+        self.childless = self.agents.are_gone() && !is_running;
     }
 
     fn serve_agent(&mut self, host: usize, budget: &mut Budget) {
-        let may_read = !self.stderr.is_full();
-        let agent = &mut self.agents[host];
-        agent.link.flush();
-        if agent.link.backlog() < BACKLOG && agent.link.pull() {
-            agent.session.heard(Instant::now());
-        }
-        if may_read {
-            agent.pull_text();
-        }
-        if !agent.has_answered
-            && let Err(why) = agent.meet()
-        {
-            self.host_failed(host, terminal_text::lines(&why), 1);
-        }
-        if self.agents[host].has_answered {
-            self.handle_frames(host, budget);
-            self.look_after_agent(host);
-        }
-        let text = self.agents[host].take_text();
-        self.stderr.push(&[text.as_bytes()]);
-        self.check_agent(host);
-    }
-
-    fn handle_frames(&mut self, host: usize, budget: &mut Budget) {
-        while !budget.is_spent() && self.agents[host].link.backlog() < BACKLOG {
-            let agent = &mut self.agents[host];
-            budget.spend(agent.link.length().unwrap_or(0));
-            let read = agent.link.next::<FromAgent>();
-            let checked = read.and_then(|frame| match frame {
-                Some(frame) => {
-                    agent.session.accept(&frame, Instant::now())?;
-                    Ok(Some(frame))
-                }
-                None => Ok(None),
-            });
-            match checked {
+        let may_read = self.may_read_text();
+        let met = self.agents.move_bytes(host, may_read);
+        self.check_host(met);
+        loop {
+            match self.agents.next_frame(host, budget) {
                 Ok(Some(frame)) => self.handle_frame(host, frame),
-                Ok(None) => return,
-                Err(why) => return self.rules_broken(host, &why),
+                Ok(None) => break,
+                Err(failure) => {
+                    self.rules_broken(failure);
+                    break;
+                }
             }
         }
+        let heard = self.agents.beat(host);
+        self.check_host(heard);
+        let text = self.agents.get_mut(host).take_text();
+        let stderr = self.console.sink_mut(OutputTarget::Stderr);
+        stderr.push(&[text.as_bytes()]);
+        let mut ranks = self.ranks.iter();
+        let has_ranks = ranks.any(|rank| rank.host == Some(host) && rank.is_running());
+        let checked = self.agents.check(host, has_ranks);
+        self.check_host(checked);
+    }
+
+    fn check_host(&mut self, outcome: Result<(), HostFailure>) {
+        if let Err(failure) = outcome {
+            self.host_failed(failure);
+        }
+    }
+
+    fn host_failed(&mut self, failure: HostFailure) {
+        if failure.lost {
+            self.lose(failure.host);
+        }
+        if self.course.is_ending() {
+            return;
+        }
+        let verdict = Verdict {
+            rank: None,
+            cause: Cause::Host {
+                host: self.options.hosts[failure.host].name.clone(),
+                why: failure.why,
+                code: failure.code,
+            },
+        };
+        self.fail(verdict, TERMINATE);
     }
 
     /// Ends the job because an agent has broken the rules, and hears no more of it.
-    pub(super) fn rules_broken(&mut self, host: usize, why: &str) {
-        let why = format!("its agent has broken the rules of the connection: {why}");
-        self.host_failed(host, why, 1);
-        let agent = &mut self.agents[host];
-        agent.link.shut();
-        agent.kill(Signal::SIGKILL);
+    fn rules_broken(&mut self, failure: HostFailure) {
+        let host = failure.host;
+        self.host_failed(failure);
+        self.agents.shut(host);
     }
 
-    /// Sends signs of life to an agent, and gives it up if it sends none.
-    fn look_after_agent(&mut self, host: usize) {
-        let agent = &mut self.agents[host];
-        let (beat, why) = agent.session.look(Instant::now());
-        if beat {
-            agent.link.post(&ToAgent::Beat);
-        }
-        if let Some(why) = why {
-            self.host_failed(host, why, 1);
+    /// Marks the running ranks of a host as lost.
+    fn lose(&mut self, host: usize) {
+        let ranks = self.ranks.iter_mut();
+        for rank in ranks.filter(|rank| rank.host == Some(host) && rank.is_running()) {
+            rank.lost = true;
         }
     }
 
@@ -201,6 +128,7 @@ impl RunningJob<'_> {
             let rank = self.ranks.get(*number);
             rank.is_some_and(|rank| rank.host == Some(host))
         };
+        let broken = |why: &str| HostFailure::rules_broken(host, why);
         match frame {
             FromAgent::Started(pids) => {
                 let ranks = self.ranks.iter_mut();
@@ -210,21 +138,26 @@ impl RunningJob<'_> {
                 }
                 self.show_debugger();
                 self.say_started(Some(host));
-                self.tree.started(Instant::now());
+                self.agents.tree.started(Instant::now());
             }
-            FromAgent::Refused { why, code } => {
-                self.lose(host);
-                self.host_failed(host, terminal_text::lines(&why), code);
-            }
-            FromAgent::Leaving(why) => {
-                self.host_failed(host, format!("its agent {}", terminal_text::lines(&why)), 1)
-            }
+            FromAgent::Refused { why, code } => self.host_failed(HostFailure {
+                host,
+                why: terminal_text::lines(&why),
+                code,
+                lost: true,
+            }),
+            FromAgent::Leaving(why) => self.host_failed(HostFailure {
+                host,
+                why: format!("its agent {}", terminal_text::lines(&why)),
+                code: 1,
+                lost: false,
+            }),
             // A command between the launcher and the agent ends when it reads the end.
-            FromAgent::Done => self.agents[host].link.close(),
+            FromAgent::Done => self.agents.get_mut(host).link.close(),
             FromAgent::Packet(number, packet) if is_local(&number) => {
                 let events = self.ranks[number].handle_packet(&packet);
                 match events.iter().any(RankEvent::is_exchange) {
-                    true => self.rules_broken(host, "it has passed on a line of the exchange"),
+                    true => self.rules_broken(broken("it has passed on a line of the exchange")),
                     false => self.handle_events(number, events),
                 }
             }
@@ -234,14 +167,14 @@ impl RunningJob<'_> {
                 }
             }
             FromAgent::Ended(number, exit, fences) if is_local(&number) => {
-                self.root.end(number, fences);
+                self.agents.root.end(number, fences);
                 self.rank_ended(number, exit);
             }
             FromAgent::Up(up) => self.hear_exchange(host, up),
             FromAgent::Misused(number, why) => self.rank_misused(host, number, &why),
             FromAgent::Tree(report) => {
-                if let Err(why) = self.tree.hear(host, report, Instant::now()) {
-                    self.rules_broken(host, &why);
+                if let Err(why) = self.agents.tree.hear(host, report, Instant::now()) {
+                    self.rules_broken(broken(&why));
                 }
             }
             FromAgent::Output(number, target, bytes) if is_local(&number) => {
@@ -261,6 +194,41 @@ impl RunningJob<'_> {
         }
     }
 
+    fn stream(
+        &mut self,
+        number: usize,
+        target: OutputTarget,
+    ) -> (&mut OutputStream, &mut OutputSink) {
+        let stream = &mut self.ranks[number].streams[target as usize];
+        (stream, self.console.sink_mut(target))
+    }
+
+    /// Handles a message of the exchange.
+    fn hear_exchange(&mut self, host: usize, up: Up) {
+        match self.agents.root.hear(host, up) {
+            Ok(misuses) => {
+                for misuse in misuses {
+                    self.rank_failed(misuse.rank, Cause::Kvs { why: misuse.why });
+                }
+            }
+            Err(why) => self.rules_broken(HostFailure::rules_broken(host, &why)),
+        }
+    }
+
+    /// Ends the job because a rank broke a rule of the store, as its agent or one above says.
+    fn rank_misused(&mut self, host: usize, rank: usize, why: &str) {
+        match self.agents.root.is_below(rank, host) {
+            true => {
+                let why = terminal_text::lines(why);
+                self.rank_failed(rank, Cause::Kvs { why });
+            }
+            false => {
+                let why = format!("it has spoken of rank {rank}, which is elsewhere");
+                self.rules_broken(HostFailure::rules_broken(host, &why));
+            }
+        }
+    }
+
     /// Puts a piece of the profile of a host's ranks in the profile of the job.
     fn keep_counted(&mut self, host: usize, at: u64, bytes: &[u8]) {
         let Some(profile) = &self.options.profile else {
@@ -268,181 +236,13 @@ impl RunningJob<'_> {
         };
         let file = profile.try_clone().map(File::from);
         let kept = file.and_then(|file| profile::put_piece(&file, at, bytes));
+        let agent = self.agents.get_mut(host);
         if let Err(why) = kept
-            && !std::mem::replace(&mut self.agents[host].has_bad_profile, true)
+            && !std::mem::replace(&mut agent.has_bad_profile, true)
         {
             let name = &self.options.hosts[host].name;
             let text = format!("the profile of the ranks on {name} is incomplete: {why}");
-            self.say(&text);
+            self.console.say(&text);
         }
     }
-
-    fn stream(
-        &mut self,
-        number: usize,
-        target: OutputTarget,
-    ) -> (&mut OutputStream, &mut OutputSink) {
-        let sink = match target {
-            OutputTarget::Stdout => &mut self.stdout,
-            OutputTarget::Stderr => &mut self.stderr,
-        };
-        (&mut self.ranks[number].streams[target as usize], sink)
-    }
-
-    /// Lets agents send more output, as far as earlier output has been written.
-    pub(super) fn acknowledge(&mut self) {
-        for target in [OutputTarget::Stdout, OutputTarget::Stderr] {
-            let sink = self.sink(target);
-            let (full, closed) = (sink.is_full(), sink.is_closed());
-            for agent in &mut self.agents {
-                let index = target as usize;
-                if closed && agent.has_answered && !agent.knows_closed[index] {
-                    agent.knows_closed[index] = true;
-                    agent.link.post(&ToAgent::Closed(target));
-                }
-                if full {
-                    continue;
-                }
-                let taken = agent.session.confirm(index);
-                if taken > 0 {
-                    agent.link.post(&ToAgent::Taken(target, taken));
-                }
-            }
-        }
-    }
-
-    /// Ends the job if an agent has not answered, or was lost before its ranks ended.
-    fn check_agent(&mut self, host: usize) {
-        let now = Instant::now();
-        let agent = &mut self.agents[host];
-        if !agent.has_answered && agent.exit.is_none() && now >= agent.since + PATIENCE {
-            let (command, time) = (&agent.command, PATIENCE.as_secs());
-            let why = format!("`{command}` has not answered for {time} s");
-            self.host_failed(host, why, 1);
-            return;
-        }
-        if !agent.link.is_at_end() {
-            return;
-        }
-        let since = *agent.ended.get_or_insert(now);
-        let open = self
-            .ranks
-            .iter()
-            .any(|rank| rank.host == Some(host) && rank.is_running());
-        if open && (self.agents[host].exit.is_some() || now >= since + EXIT) {
-            let agent = &mut self.agents[host];
-            agent.pull_text();
-            let (why, code) = (agent.obituary(), agent.exit_code());
-            agent.kill(Signal::SIGTERM);
-            self.lose(host);
-            self.host_failed(host, why, code);
-        }
-    }
-
-    /// Marks the running ranks of a host as lost.
-    fn lose(&mut self, host: usize) {
-        let ranks = self.ranks.iter_mut();
-        for rank in ranks.filter(|rank| rank.host == Some(host) && rank.is_running()) {
-            rank.lost = true;
-        }
-    }
-
-    fn host_failed(&mut self, host: usize, why: String, code: u8) {
-        if self.is_ending() {
-            return;
-        }
-        let host = self.options.hosts[host].name.clone();
-        let verdict = Verdict {
-            rank: None,
-            cause: Cause::Host { host, why, code },
-        };
-        self.fail(verdict, &[Signal::SIGTERM, Signal::SIGKILL]);
-    }
-
-    /// Handles the ends of agents' commands.
-    pub(super) fn reap_agents(&mut self) {
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
-            let Some(host) = self.agents.iter().position(|agent| agent.pid == pid) else {
-                continue;
-            };
-            if !status.stopped() {
-                self.agents[host].exit = Some(status.into());
-                // Ends the processes that a wrapper left running.
-                self.agents[host].kill(Signal::SIGKILL);
-            } else if used_terminal(status) && !self.agents[host].has_answered {
-                let why = format!(
-                    "`{}` asks for input on the terminal, which it cannot have: make it work without a password \
-                     (ssh-agent, or a key)",
-                    self.agents[host].command
-                );
-                self.host_failed(host, why, 1);
-            }
-        }
-    }
-
-    /// Orders agents to end their ranks and then themselves.
-    pub(super) fn end_agents(&mut self, steps: &[Signal], hurry: bool) {
-        let now = Instant::now();
-        self.overdue = Some(now + GRACE * steps.len() as u32 + OVERDUE);
-        let signals: Vec<i32> = steps.iter().map(|&signal| signal as i32).collect();
-        for agent in &mut self.agents {
-            let signals = signals.clone();
-            match agent.has_answered {
-                true => agent.link.post(&ToAgent::End { signals, hurry }),
-                false => {
-                    agent.link.close();
-                    agent.kill(Signal::SIGTERM);
-                    agent.kill(Signal::SIGCONT);
-                }
-            }
-        }
-    }
-
-    /// Kills agents that have not ended in time.
-    pub(super) fn end_overdue_agents(&mut self, now: Instant) {
-        if self.overdue.is_none_or(|time| now < time) {
-            return;
-        }
-        self.overdue = Some(now + GRACE);
-        let silent = self.agents.iter().filter(|agent| agent.exit.is_none());
-        silent.for_each(|agent| agent.kill(Signal::SIGKILL));
-    }
-
-    /// Tells agents that this process will be stopped, so that they do not take it for dead.
-    pub(super) fn announce_silence(&mut self) {
-        let until = Instant::now() + FAREWELL;
-        for agent in self.agents.iter_mut().filter(|agent| agent.has_answered) {
-            agent.link.post(&ToAgent::Suspended);
-            while !agent.link.has_sent_all() && Instant::now() < until {
-                let wanted = agent.link.wanted();
-                let writers = wanted.filter(|(_, flags)| *flags == PollFlags::OUT);
-                let mut writers: Vec<PollFd> = writers
-                    .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
-                    .collect();
-                // An interrupted wait is tried again.
-                let _ = poll(&mut writers, Some(&timespec(until)));
-                agent.link.flush();
-            }
-        }
-    }
-
-    /// Forwards a signal to all ranks, on whatever host they are.
-    pub(super) fn pass_on(&mut self, signal: Signal, had: bool) {
-        processes::to_ranks(&self.ranks, signal, had);
-        for agent in self
-            .agents
-            .iter_mut()
-            .filter(|agent| agent.session.has_started())
-        {
-            agent.link.post(&ToAgent::Signal(signal as i32));
-        }
-    }
-}
-
-/// Whether a process was stopped because it used the terminal from the background.
-fn used_terminal(status: WaitStatus) -> bool {
-    let signals = [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32];
-    status
-        .stopping_signal()
-        .is_some_and(|signal| signals.contains(&signal))
 }

@@ -10,6 +10,8 @@ use std::fmt::Write;
 
 use super::key;
 
+/// The line before the first call of a step.
+pub(super) const STEP: &str = "step";
 /// The procedures that may return without a result, without their prefix.
 const POLLS: [&str; 12] = [
     "Improbe",

@@ -13,8 +13,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::STEP;
-use super::entry::{Entry, is_between_two};
+use super::entry::{Entry, STEP, is_between_two};
 
 /// The ways in which a replay differs from the recording of its rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -17,8 +17,7 @@ use std::os::unix::fs::FileExt;
 
 use datatype::local_work::Rates;
 
-use super::STEP;
-use super::entry::{Entry, is_question, is_wait};
+use super::entry::{Entry, STEP, is_question, is_wait};
 use super::other_calls::{Differences, Other, SureCalls, passed};
 
 /// The most lines among which a poll or a wait is searched.

@@ -3,4 +3,5 @@
 
 mod common;
 mod hca;
+mod layers;
 mod suite;

@@ -1,12 +1,11 @@
-//! Files that name the hosts of a job, in the forms of MPICH, Intel MPI and Open MPI.
+//! Lists of hosts: of the command line, and of files in the forms of MPICH, Intel MPI and Open MPI.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use crate::error::why_text;
-use crate::host_table::ListedHost;
-use crate::hosts::HostList;
+use crate::host_table::{HostTable, ListedHost};
 
 /// The valid forms of a line, for errors.
 const FORMS: &str = "a line is HOST, HOST:RANKS, or HOST slots=RANKS max_slots=MOST";
@@ -14,7 +13,40 @@ const FORMS: &str = "a line is HOST, HOST:RANKS, or HOST slots=RANKS max_slots=M
 /// The longest file that is read: a million hosts with long names fit.
 const LONGEST: u64 = 64 << 20;
 
+/// The hosts that a user has named, each with the number of its places, if it is given.
+#[derive(Debug, Clone)]
+pub struct HostList {
+    /// The option or the file that names them, for errors.
+    pub(crate) source: String,
+    pub(crate) hosts: HostTable,
+    /// Whether a batch system has given them, and not the user.
+    pub(crate) is_allocated: bool,
+}
+
 impl HostList {
+    /// Reads a list such as `a,b:4`, in which a number gives the places of a host. The places of a
+    /// repeated name add up. An error is the text for the user.
+    pub fn parse(list: &str) -> Result<HostList, String> {
+        let shown = terminal_text::line(list);
+        let mut hosts = HostList::empty(format!("--hosts {shown}"));
+        for word in list.split(',') {
+            let host = ListedHost::parse(word).ok_or_else(|| {
+                let word = terminal_text::line(word);
+                format!("--hosts {shown}: `{word}` is not HOST or HOST:RANKS, such as b:2")
+            })?;
+            hosts.hosts.add(host);
+        }
+        Ok(hosts)
+    }
+
+    pub(crate) fn empty(source: String) -> HostList {
+        HostList {
+            source,
+            hosts: HostTable::default(),
+            is_allocated: false,
+        }
+    }
+
     /// Reads a file with one host on each line, as `HOST`, `HOST:RANKS` or `HOST slots=RANKS
     /// max_slots=MOST`. Text after `#` is a comment. The places of a repeated host add up. An error
     /// is the text for the user.

@@ -1,0 +1,412 @@
+//! The agents of a job on several hosts: their start, their connections, their end, and the
+//! exchange of values and fences with them.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{WaitOptions, WaitStatus, wait};
+
+use super::console::Console;
+use crate::agent::contact::{AT_ONCE, Agent, AgentStarter, PATIENCE};
+use crate::agent::frame::{FromAgent, ToAgent};
+use crate::agent::tree::build::{TreeBuild, TreeNews};
+use crate::budget::Budget;
+use crate::exchange::root::Root;
+use crate::exchange::shape::Shape;
+use crate::kill_sequence::GRACE;
+use crate::output::OutputTarget;
+use crate::{Options, timespec};
+
+/// The time to wait for the exit of an agent's command after the end of the agent's stream.
+const EXIT: Duration = Duration::from_millis(300);
+/// The time for agents to end after the time for their ranks.
+const OVERDUE: Duration = Duration::from_secs(2);
+/// The time for agents to hear that the launcher will be stopped.
+const FAREWELL: Duration = Duration::from_millis(200);
+/// The bytes on their way to an agent from which on nothing of it is handled.
+const BACKLOG: usize = 1 << 20;
+
+/// The failure of a host.
+pub(super) struct HostFailure {
+    pub host: usize,
+    pub why: String,
+    pub code: u8,
+    /// Whether nothing more is heard of its ranks.
+    pub lost: bool,
+}
+
+impl HostFailure {
+    fn of(host: usize, why: String) -> HostFailure {
+        HostFailure {
+            host,
+            why,
+            code: 1,
+            lost: false,
+        }
+    }
+
+    /// An agent has broken the rules of the connection.
+    pub(super) fn rules_broken(host: usize, why: &str) -> HostFailure {
+        let why = format!("its agent has broken the rules of the connection: {why}");
+        HostFailure::of(host, why)
+    }
+}
+
+/// The agents, one for each host. None for a job on this machine.
+pub(super) struct Agents<'a> {
+    options: &'a Options,
+    all: Vec<Agent>,
+    /// The agents that have not been started yet. None once all have been.
+    starter: Option<AgentStarter>,
+    /// The exchange of values and fences with them.
+    pub root: Root,
+    /// The decision between tree and star of agents.
+    pub tree: TreeBuild,
+    /// The time at which agents that have not ended are killed.
+    overdue: Option<Instant>,
+}
+
+impl<'a> Agents<'a> {
+    pub(super) fn new(options: &'a Options, starter: Option<AgentStarter>) -> Agents<'a> {
+        let counts: Vec<usize> = options.hosts.iter().map(|host| host.ranks).collect();
+        let shape = Shape::new(options.tree, &counts);
+        Agents {
+            options,
+            all: Vec::new(),
+            starter,
+            tree: TreeBuild::new(shape.clone()),
+            root: Root::new(shape),
+            overdue: None,
+        }
+    }
+
+    /// Whether the job has agents.
+    pub(super) fn are_wanted(&self) -> bool {
+        !self.options.hosts.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn get(&self, host: usize) -> Option<&Agent> {
+        self.all.get(host)
+    }
+
+    pub(super) fn get_mut(&mut self, host: usize) -> &mut Agent {
+        &mut self.all[host]
+    }
+
+    /// The descriptors to poll for events of agents.
+    pub(super) fn wanted(&self, may_read: bool) -> Vec<PollFd<'_>> {
+        let mut wanted = Vec::new();
+        for agent in &self.all {
+            let is_heard = agent.link.backlog() < BACKLOG;
+            let link = agent.link.wanted();
+            let link = link.filter(|(_, flags)| is_heard || *flags == PollFlags::OUT);
+            wanted.extend(link.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+            let stderr = agent.stderr();
+            let stderr = stderr.filter(|_| agent.exit.is_none() && may_read);
+            wanted.extend(stderr.map(|fd| PollFd::new(fd, PollFlags::IN)));
+        }
+        wanted
+    }
+
+    /// The next deadline of an agent.
+    pub(super) fn next(&self, is_ending: bool) -> Option<Instant> {
+        let answers = self.all.iter().filter(|agent| !agent.has_answered);
+        let answers = answers
+            .filter(|_| !is_ending)
+            .map(|agent| agent.since + PATIENCE);
+        let silent = self.all.iter().filter(|agent| agent.exit.is_none());
+        let silent = silent.filter_map(|agent| Some(agent.ended? + EXIT));
+        let silent = silent.filter(|&time| time > Instant::now());
+        let started = self.all.iter().filter(|agent| agent.has_answered);
+        let looks = started.filter_map(|agent| agent.session.next());
+        let answers = answers.chain(silent).chain(looks);
+        answers.chain(self.overdue).chain(self.tree.next()).min()
+    }
+
+    /// Whether frames wait that no event will announce.
+    pub(super) fn has_waiting_frames(&self) -> bool {
+        let may = |agent: &Agent| agent.link.has_frame() && agent.link.backlog() < BACKLOG;
+        self.all
+            .iter()
+            .any(|agent| agent.has_answered && may(agent))
+    }
+
+    /// Starts agents, as long as not too many have yet to answer: each may be a remote shell.
+    pub(super) fn start(&mut self) -> Result<(), HostFailure> {
+        let is_open = |agent: &&Agent| !agent.has_answered && agent.exit.is_none();
+        let mut open = self.all.iter().filter(is_open).count();
+        while open < AT_ONCE
+            && let Some(starter) = &mut self.starter
+        {
+            match starter.start_next(self.options) {
+                None => self.starter = None,
+                Some(Ok(agent)) => {
+                    self.all.push(agent);
+                    open += 1;
+                }
+                Some(Err(error)) => {
+                    let (text, host) = (error.to_string(), self.all.len());
+                    let name = &self.options.hosts[host].name;
+                    let name = format!("host {}: ", terminal_text::line(name));
+                    return Err(HostFailure {
+                        why: text.strip_prefix(&name).unwrap_or(&text).to_string(),
+                        code: error.exit_code(),
+                        ..HostFailure::of(host, String::new())
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up the hosts whose agents have not been started. Returns them.
+    pub(super) fn give_up_unstarted(&mut self) -> std::ops::Range<usize> {
+        match self.starter.take() {
+            Some(_) => self.all.len()..self.options.hosts.len(),
+            None => 0..0,
+        }
+    }
+
+    /// Moves the bytes of an agent. `may_read`: there is room for the text of its command.
+    pub(super) fn move_bytes(&mut self, host: usize, may_read: bool) -> Result<(), HostFailure> {
+        let agent = &mut self.all[host];
+        agent.link.flush();
+        if agent.link.backlog() < BACKLOG && agent.link.pull() {
+            agent.session.heard(Instant::now());
+        }
+        if may_read {
+            agent.pull_text();
+        }
+        match agent.has_answered {
+            true => Ok(()),
+            false => agent
+                .meet()
+                .map_err(|why| HostFailure::of(host, terminal_text::lines(&why))),
+        }
+    }
+
+    /// Takes the next frame of an agent, as far as the budget allows. An error is a breach of the
+    /// rules; [`Agents::shut`] ends such an agent.
+    pub(super) fn next_frame(
+        &mut self,
+        host: usize,
+        budget: &mut Budget,
+    ) -> Result<Option<FromAgent>, HostFailure> {
+        let agent = &mut self.all[host];
+        if !agent.has_answered || budget.is_spent() || agent.link.backlog() >= BACKLOG {
+            return Ok(None);
+        }
+        budget.spend(agent.link.length().unwrap_or(0));
+        let read = agent.link.next::<FromAgent>();
+        let checked = read.and_then(|frame| match frame {
+            Some(frame) => {
+                agent.session.accept(&frame, Instant::now())?;
+                Ok(Some(frame))
+            }
+            None => Ok(None),
+        });
+        checked.map_err(|why| HostFailure::rules_broken(host, &why))
+    }
+
+    /// Hears no more of an agent that has broken the rules.
+    pub(super) fn shut(&mut self, host: usize) {
+        let agent = &mut self.all[host];
+        agent.link.shut();
+        agent.kill(Signal::SIGKILL);
+    }
+
+    /// Sends signs of life to an agent, and gives it up if it sends none.
+    pub(super) fn beat(&mut self, host: usize) -> Result<(), HostFailure> {
+        let agent = &mut self.all[host];
+        if !agent.has_answered {
+            return Ok(());
+        }
+        let (beat, why) = agent.session.look(Instant::now());
+        if beat {
+            agent.link.post(&ToAgent::Beat);
+        }
+        why.map_or(Ok(()), |why| Err(HostFailure::of(host, why)))
+    }
+
+    /// Checks that an agent has answered in time, and was not lost while ranks of its host run.
+    pub(super) fn check(&mut self, host: usize, has_ranks: bool) -> Result<(), HostFailure> {
+        let now = Instant::now();
+        let agent = &mut self.all[host];
+        if !agent.has_answered && agent.exit.is_none() && now >= agent.since + PATIENCE {
+            let (command, time) = (&agent.command, PATIENCE.as_secs());
+            let why = format!("`{command}` has not answered for {time} s");
+            return Err(HostFailure::of(host, why));
+        }
+        if !agent.link.is_at_end() {
+            return Ok(());
+        }
+        let since = *agent.ended.get_or_insert(now);
+        if has_ranks && (agent.exit.is_some() || now >= since + EXIT) {
+            agent.pull_text();
+            let (why, code) = (agent.obituary(), agent.exit_code());
+            agent.kill(Signal::SIGTERM);
+            return Err(HostFailure {
+                host,
+                why,
+                code,
+                lost: true,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether no agent and none of its frames is left.
+    pub(super) fn are_gone(&self) -> bool {
+        let is_open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
+        self.starter.is_none() && !self.all.iter().any(is_open)
+    }
+
+    /// Handles the ends of agents' commands. Returns the failures of those that need a terminal.
+    pub(super) fn reap(&mut self) -> Vec<HostFailure> {
+        let mut failures = Vec::new();
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            let Some(host) = self.all.iter().position(|agent| agent.pid == pid) else {
+                continue;
+            };
+            let agent = &mut self.all[host];
+            if !status.stopped() {
+                agent.exit = Some(status.into());
+                // Ends the processes that a wrapper left running.
+                agent.kill(Signal::SIGKILL);
+            } else if used_terminal(status) && !agent.has_answered {
+                let why = format!(
+                    "`{}` asks for input on the terminal, which it cannot have: make it work without a password \
+                     (ssh-agent, or a key)",
+                    agent.command
+                );
+                failures.push(HostFailure::of(host, why));
+            }
+        }
+        failures
+    }
+
+    /// Orders agents to end their ranks and then themselves.
+    pub(super) fn end(&mut self, steps: &[Signal], hurry: bool) {
+        let now = Instant::now();
+        self.overdue = Some(now + GRACE * steps.len() as u32 + OVERDUE);
+        let signals: Vec<i32> = steps.iter().map(|&signal| signal as i32).collect();
+        for agent in &mut self.all {
+            let signals = signals.clone();
+            match agent.has_answered {
+                true => agent.link.post(&ToAgent::End { signals, hurry }),
+                false => {
+                    agent.link.close();
+                    agent.kill(Signal::SIGTERM);
+                    agent.kill(Signal::SIGCONT);
+                }
+            }
+        }
+    }
+
+    /// Kills agents that have not ended in time.
+    pub(super) fn end_overdue(&mut self, now: Instant) {
+        if self.overdue.is_none_or(|time| now < time) {
+            return;
+        }
+        self.overdue = Some(now + GRACE);
+        let silent = self.all.iter().filter(|agent| agent.exit.is_none());
+        silent.for_each(|agent| agent.kill(Signal::SIGKILL));
+    }
+
+    /// Tells agents that this process will be stopped, so that they do not take it for dead.
+    pub(super) fn announce_silence(&mut self) {
+        let until = Instant::now() + FAREWELL;
+        for agent in self.all.iter_mut().filter(|agent| agent.has_answered) {
+            agent.link.post(&ToAgent::Suspended);
+            while !agent.link.has_sent_all() && Instant::now() < until {
+                let wanted = agent.link.wanted();
+                let writers = wanted.filter(|(_, flags)| *flags == PollFlags::OUT);
+                let mut writers: Vec<PollFd> = writers
+                    .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
+                    .collect();
+                // An interrupted wait is tried again.
+                let _ = poll(&mut writers, Some(&timespec(until)));
+                agent.link.flush();
+            }
+        }
+    }
+
+    /// Forwards a signal to the ranks of all hosts.
+    pub(super) fn pass_on(&mut self, signal: Signal) {
+        let started = self.all.iter_mut();
+        for agent in started.filter(|agent| agent.session.has_started()) {
+            agent.link.post(&ToAgent::Signal(signal as i32));
+        }
+    }
+
+    /// Lets agents send more output, as far as earlier output has been written.
+    pub(super) fn acknowledge(&mut self, console: &Console) {
+        for target in [OutputTarget::Stdout, OutputTarget::Stderr] {
+            let sink = console.sink(target);
+            let (full, closed) = (sink.is_full(), sink.is_closed());
+            for agent in &mut self.all {
+                let index = target as usize;
+                if closed && agent.has_answered && !agent.knows_closed[index] {
+                    agent.knows_closed[index] = true;
+                    agent.link.post(&ToAgent::Closed(target));
+                }
+                if full {
+                    continue;
+                }
+                let taken = agent.session.confirm(index);
+                if taken > 0 {
+                    agent.link.post(&ToAgent::Taken(target, taken));
+                }
+            }
+        }
+    }
+
+    /// Gives orders about the tree of agents. Returns the text about a decision.
+    pub(super) fn look_after_tree(&mut self) -> Option<String> {
+        self.tree.look(Instant::now());
+        let all = &self.all;
+        let has_answered = |host: usize| all.get(host).is_some_and(|agent| agent.has_answered);
+        let (orders, news) = self.tree.take(has_answered);
+        for (host, order) in orders {
+            self.all[host].link.post(&ToAgent::Tree(order));
+        }
+        Some(match news? {
+            TreeNews::Tree => {
+                self.root.use_tree();
+                let agents = self.all.len();
+                format!("the {agents} agents exchange values and fences over a tree")
+            }
+            TreeNews::Star(why) => {
+                self.root.use_star();
+                format!(
+                    "agents exchange values and fences with the launcher alone: {}",
+                    terminal_text::lines(&why)
+                )
+            }
+        })
+    }
+
+    /// Sends what agents are to hear of the exchange.
+    pub(super) fn send_exchange(&mut self) {
+        let all = &self.all;
+        let has_answered = |host: usize| all.get(host).is_some_and(|agent| agent.has_answered);
+        for (host, down) in self.root.take(has_answered) {
+            for down in down.frames() {
+                self.all[host].link.post(&ToAgent::Down(down));
+            }
+        }
+    }
+}
+
+/// Whether a process was stopped because it used the terminal from the background.
+fn used_terminal(status: WaitStatus) -> bool {
+    let signals = [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32];
+    status
+        .stopping_signal()
+        .is_some_and(|signal| signals.contains(&signal))
+}

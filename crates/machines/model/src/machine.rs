@@ -1,0 +1,318 @@
+//! A modelled machine: the machines that it consists of, and the events that each gets.
+
+use fabric::System;
+use sim::memory::WorldMemory;
+use sim::{Clock, Model, Time};
+
+use super::config::{Compute, MachineConfig};
+use super::connections;
+use super::event::{Clocked, Event};
+use super::faults::Faults;
+use super::lookahead::{Lookahead, may_run_ahead};
+use super::ports::Ports;
+use super::queue_pairs::QueuePairs;
+use super::ranks::Ranks;
+use super::record::Mode;
+use super::requesters::Requesters;
+use super::responders::Responders;
+use super::run::Run;
+use super::senders::Senders;
+use super::span::Span;
+use super::storage::Server;
+use super::sums::ProcessorWork;
+use super::traffic::Traffic;
+use super::usage::{Usage, UsageLog};
+use device::{Ending, Qp, QpWanted, Result, State};
+
+/// A modelled machine, with everything that happens on it.
+pub struct MachineModel {
+    pub(crate) qps: QueuePairs,
+    pub(crate) senders: Senders,
+    requesters: Requesters,
+    responders: Responders,
+    pub(crate) storage: Server,
+    uses: UsageLog,
+}
+
+impl MachineModel {
+    /// A machine with ranks on the hosts in `placement`.
+    ///
+    /// Panics if the system does not have such a host.
+    pub fn new(
+        memory: WorldMemory,
+        system: &System,
+        placement: &[u32],
+        faults: Faults,
+    ) -> MachineModel {
+        let mut run = Run::new(memory, system, faults);
+        let ports = Ports::new(&run);
+        let ranks = Ranks::new(&run, placement);
+        let adapters = ports.adapters.len();
+        run.sums.make_room(adapters, ranks.len());
+        MachineModel {
+            senders: Senders::new(&run, adapters),
+            requesters: Requesters::new(memory),
+            responders: Responders::new(memory),
+            storage: Server::default(),
+            uses: UsageLog::new(memory),
+            qps: QueuePairs::new(run, ports, ranks),
+        }
+    }
+
+    /// The machine that `config` describes.
+    pub fn of(memory: WorldMemory, config: &MachineConfig) -> MachineModel {
+        let mut net = MachineModel::new(memory, &config.system, &config.hosts, config.faults);
+        net.qps.ports.intra_host = config.intra_host;
+        if config.traced {
+            net = net.recording();
+        }
+        if config.compute == Compute::Recorded {
+            net = net.keeping_computing();
+        }
+        if config.keeps_notes {
+            net = net.keeping_notes();
+        }
+        if config.free_start {
+            return net.with_free_start();
+        }
+        net.look_ahead();
+        net
+    }
+
+    /// Lets ranks run ahead if no fault, record or shared host keeps them in lockstep.
+    fn look_ahead(&mut self) {
+        let QueuePairs {
+            run, ports, ranks, ..
+        } = &mut self.qps;
+        if may_run_ahead(&run.faults, ranks.hosts()) && !run.record.is_on() {
+            let lookahead = Lookahead::new(run.memory, ports.timings(), ranks.len());
+            run.lookahead = Some(lookahead);
+        }
+    }
+
+    /// Makes the start free.
+    pub fn with_free_start(mut self) -> MachineModel {
+        self.qps.ports.free_start.is_wanted = true;
+        self.qps.run.lookahead = None;
+        self
+    }
+
+    /// Makes the machine record the activity of its resources.
+    pub fn recording(self) -> MachineModel {
+        self.with_record(Mode::Spans)
+    }
+
+    /// Makes the machine keep a digest of the activity of its resources.
+    pub fn digesting(self) -> MachineModel {
+        self.with_record(Mode::Digest)
+    }
+
+    fn with_record(mut self, mode: Mode) -> MachineModel {
+        self.qps.run.record.mode = mode;
+        self.qps.run.lookahead = None;
+        self
+    }
+
+    /// Makes the machine record the computing time of its ranks between calls.
+    pub fn keeping_computing(mut self) -> MachineModel {
+        self.qps.run.record.keeps_computing = true;
+        self
+    }
+
+    /// Makes the machine keep the notes of its ranks.
+    pub fn keeping_notes(mut self) -> MachineModel {
+        self.qps.run.record.keeps_notes = true;
+        self
+    }
+
+    /// The catalogue's description of the machine.
+    pub fn system(&self) -> &System {
+        &self.qps.run.system
+    }
+
+    /// Takes the notes since the last call, each with its time.
+    pub fn take_notes(&mut self) -> Vec<(Time, device::Note)> {
+        self.qps.run.record.take_notes()
+    }
+
+    /// Takes the spans since the last call.
+    pub fn take_record(&mut self) -> Vec<Span> {
+        self.qps.run.record.take_spans()
+    }
+
+    /// The digest of everything that was recorded.
+    pub fn digest(&self) -> u64 {
+        self.qps.run.record.digest()
+    }
+
+    /// The traffic so far.
+    pub fn traffic(&self) -> Traffic {
+        self.qps.ports.traffic
+    }
+
+    /// The uses of all resources that have been busy, by host and resource.
+    pub fn usage(&self) -> Vec<Usage> {
+        let QueuePairs {
+            run, ports, ranks, ..
+        } = &self.qps;
+        Usage::of_all(&run.sums, ports, ranks, &self.storage)
+    }
+
+    /// The times for which the processor of a rank has been busy, by its work.
+    pub fn work_of(&self, rank: u32) -> [(ProcessorWork, Time); ProcessorWork::ALL.len()] {
+        let times = &self.qps.run.sums.processors[rank as usize];
+        ProcessorWork::ALL.map(|work| (work, times[work as usize]))
+    }
+
+    /// The protection domain of a rank's rail.
+    pub(crate) fn domain(&self, rank: u32, rail: u32) -> u32 {
+        let (ranks, ports) = (&self.qps.ranks, &self.qps.ports);
+        let adapter = ports.adapter(ranks[rank].host, rail);
+        ports.adapters[adapter as usize].domain
+    }
+
+    /// A rank enters a call of its program that makes or frees an object, or leaves a call.
+    pub(crate) fn constructs(&mut self, rank: u32, constructs: bool) {
+        let is_wanted = self.qps.ports.free_start.is_wanted;
+        self.qps.ranks[rank].is_free = is_wanted && constructs;
+    }
+
+    /// Makes a queue pair.
+    pub(crate) fn create_qp(&mut self, device: (u32, u32), wanted: &QpWanted) -> Result<Qp> {
+        let qp = connections::create(&mut self.qps, device, wanted)?;
+        self.senders.add();
+        self.requesters.add();
+        self.responders.add();
+        Ok(qp)
+    }
+
+    /// Ends a queue pair's connection.
+    pub(crate) fn modify(&mut self, q: u32, to: Ending, clock: &mut Clocked) {
+        match to {
+            Ending::Error if self.qps[q].state == State::Reset => {
+                self.qps[q].state = State::Error;
+                self.qps.flush_receives(q, clock.now(), clock);
+            }
+            Ending::Error => self.qps.break_qp(q, clock),
+            Ending::Reset => self.reset_qp(q),
+        }
+    }
+
+    /// Forgets posted requests; packets that have left still arrive.
+    fn reset_qp(&mut self, q: u32) {
+        self.responders.reset(q);
+        self.requesters.reset(q);
+        self.senders[q].reset();
+        self.qps.reset(q);
+    }
+
+    pub(crate) fn destroy_qp(&mut self, q: u32) {
+        self.reset_qp(q);
+        self.qps.destroy(q);
+    }
+
+    /// Ends a rank's part: its memory is not accessed from now on. The last one writes the uses of
+    /// resources to their log.
+    pub(crate) fn leave(&mut self, rank: u32) {
+        let mut qps = self.qps.ranks.leave(&mut self.qps.run.messages, rank);
+        while let Some(q) = qps.pop() {
+            if self.qps[q].alive {
+                self.destroy_qp(q);
+            }
+        }
+        if self.uses.count_leaving(self.qps.ranks.len()) {
+            let uses = self.usage();
+            self.uses.write(&uses);
+        }
+    }
+}
+
+impl Model for MachineModel {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, clock: &mut Clock<Event>) {
+        let MachineModel {
+            qps,
+            senders,
+            requesters,
+            responders,
+            ..
+        } = self;
+        qps.run.happens(&event);
+        if event.life().is_some_and(|(q, life)| qps[q].life != life) {
+            // An event of an earlier life of its queue pair means nothing.
+            return;
+        }
+        match event {
+            Event::Doorbell { qp, inlined, .. } => senders.doorbell(qps, qp, inlined, clock),
+            Event::Fetch { qp, inlined, .. } => Senders::fetch(qps, qp, inlined, clock),
+            Event::Fetched { qp, .. } => senders.fetched(qps, qp, clock),
+            Event::Begin { qp } => {
+                senders[qp].begin();
+                senders.begin(qps, qp, clock);
+            }
+            Event::Payload { qp, .. } => senders.payload_comes(qps, qp, clock),
+            Event::Pump { adapter } => senders.pump(qps, adapter, clock),
+            Event::Paced { stream } => senders.join(qps, stream, clock),
+            Event::Arrive {
+                message,
+                packet,
+                life,
+            } => responders.arrive(senders, qps, (message, packet, life), clock),
+            Event::Serve { message } => responders.serve(senders, qps, message, clock),
+            Event::Answered { message, packet } => {
+                requesters.answered(senders, qps, (message, packet), clock)
+            }
+            Event::Acknowledged { message } => {
+                requesters.acknowledged(senders, qps, message, clock)
+            }
+            Event::Refused { message, why } => {
+                requesters.refused(senders, qps, (message, why), clock)
+            }
+            Event::Missing {
+                qp,
+                sequence,
+                packet,
+            } => requesters.missing(senders, qps, qp, (sequence, packet), clock),
+            Event::Resume { qp, .. } => Requesters::resume(senders, qps, qp, clock),
+            Event::Timeout { qp, .. } => {
+                let from = responders.resumption(qps, qp);
+                requesters.timeout(senders, qps, qp, from, clock)
+            }
+            Event::Wake { rank } => {
+                let runs_ahead = qps.run.lookahead.is_some();
+                qps.ranks.wake(rank, runs_ahead, clock)
+            }
+            Event::Port { rank, fault } => qps.ranks.port_changes(&qps.run, rank, fault, clock),
+        }
+    }
+
+    fn owner(&self, event: &Event) -> Option<u32> {
+        match *event {
+            Event::Doorbell { qp, .. } | Event::Fetched { qp, .. } | Event::Begin { qp } => {
+                Senders::captures(&self.qps, qp)
+            }
+            Event::Serve { message } => Responders::server(&self.qps, message),
+            _ => None,
+        }
+    }
+
+    fn resume(&mut self, rank: u32, clock: &mut Clock<Event>) {
+        let now = clock.of(rank);
+        self.qps
+            .ranks
+            .receive(&mut self.qps.run.messages, rank, now);
+    }
+
+    fn runs_ahead(&self) -> bool {
+        self.qps.run.lookahead.is_some()
+    }
+
+    #[inline]
+    fn horizon(&self, rank: u32, event: Time, other: Time) -> Time {
+        match &self.qps.run.lookahead {
+            Some(lookahead) => lookahead.horizon(rank, event, other),
+            None => event.min(other),
+        }
+    }
+}

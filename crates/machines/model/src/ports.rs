@@ -1,0 +1,500 @@
+//! The ports of all hosts, with what is busy behind each: a host's memory, an HCA's bus, link and
+//! buffer, each first come, first served.
+
+use fabric::{Rail, System};
+use sim::Time;
+use sim::memory::{Vec, WorldMemory};
+
+use super::fifo::Fifo;
+use super::free_start::FreeStart;
+use super::inner_links::InnerLinks;
+use super::message::{Messages, NONE};
+use super::run::Run;
+use super::span::{Activity, Doing, HcaPart, Track};
+use super::timing::{Piece, Timing};
+use super::traffic::Traffic;
+
+/// The path between ranks of one host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntraHost {
+    /// The host's memory: a processor copies, and its writes are soon visible.
+    #[default]
+    Memory,
+    /// Their HCA, which loops packets back.
+    Hca,
+}
+
+#[derive(Default)]
+pub(crate) struct Host {
+    pub memory: Fifo,
+    /// The total time for which its memory has been busy.
+    pub moved: Time,
+}
+
+/// A slot and the chip of its card: the resources that all ports of a card share.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// The bus from memory, and the bus to it. A half-duplex bus is `down` in both directions.
+    down: Fifo,
+    up: Fifo,
+    internal: Fifo,
+    /// The part of the chip that takes work requests, that answers reads and atomics, and that
+    /// executes atomics.
+    requests: Fifo,
+    answers: Fifo,
+    atomics: Fifo,
+    pub half_duplex: bool,
+}
+
+/// A port of an HCA, with the engines that serve it.
+pub(crate) struct Adapter {
+    pub host: u32,
+    pub rail: u32,
+    /// It models the host's memory, not an HCA.
+    pub within: bool,
+    /// The numbers of its timing and of its slot.
+    pub timing: u32,
+    pub slot: u32,
+    /// The number of its network: that of its rail in the system's list.
+    pub network: u32,
+    /// The first rail of its card. Regions belong to it: the ports of a card share a protection
+    /// domain.
+    pub domain: u32,
+    /// The link out.
+    link: Fifo,
+    /// The link in: the last hop of every arriving packet.
+    port: Fifo,
+}
+
+impl Adapter {
+    /// The port of a rail, with the timing and the slot of these numbers, in the first network.
+    pub(crate) fn new(host: u32, rail: u32, timing: u32, slot: u32, domain: u32) -> Adapter {
+        Adapter {
+            host,
+            rail,
+            within: false,
+            timing,
+            slot,
+            network: 0,
+            domain,
+            link: Fifo::default(),
+            port: Fifo::default(),
+        }
+    }
+}
+
+/// All ports, and those within hosts that model their memory.
+pub(crate) struct Ports {
+    /// The greatest number of rails of a host.
+    rails: u32,
+    /// Timings of the rails in the system's list, and of messages within a host.
+    timings: Vec<Timing>,
+    pub intra_host: IntraHost,
+    pub hosts: Vec<Host>,
+    /// The links between switches of the networks of the rails in the system's list.
+    pub inner_links: Vec<InnerLinks>,
+    /// The slots of all adapters.
+    slots: Vec<Slot>,
+    /// Adapters by host and rail; then, in the same order, those for messages within a host.
+    pub adapters: Vec<Adapter>,
+    pub free_start: FreeStart,
+    pub traffic: Traffic,
+    /// The faults make links slow.
+    has_slow: bool,
+}
+
+impl Ports {
+    /// The ports of all hosts, and then, in the same order, the places of their memory.
+    pub(crate) fn new(run: &Run) -> Ports {
+        let memory = run.memory;
+        let mut ports = Ports {
+            rails: run.system.rails.count(),
+            timings: Vec::new_in(memory),
+            intra_host: IntraHost::default(),
+            hosts: Vec::new_in(memory),
+            inner_links: Vec::new_in(memory),
+            slots: Vec::new_in(memory),
+            adapters: Vec::new_in(memory),
+            free_start: FreeStart::default(),
+            traffic: Traffic::default(),
+            has_slow: run.faults.ports.has_slow(),
+        };
+        let hosts = (0..run.system.nodes).map(|_| Host::default());
+        ports.hosts.extend(hosts);
+        ports.build(memory, &run.system);
+        ports
+    }
+
+    fn build(&mut self, memory: WorldMemory, system: &System) {
+        // Equal rails have one timing.
+        let list: std::vec::Vec<Rail> = (0..self.rails).map(|rail| system.rail(rail)).collect();
+        let mut timings: std::vec::Vec<u32> = std::vec::Vec::new();
+        for (number, rail) in list.iter().enumerate() {
+            let alike = |other: &Rail| {
+                Rail {
+                    card: rail.card,
+                    ..*other
+                } == *rail
+            };
+            let known = list[..number].iter().position(alike);
+            timings.push(known.map_or(self.timings.len() as u32, |known| timings[known]));
+            if known.is_none() {
+                self.timings
+                    .push(Timing::new(memory, system, number as u32));
+            }
+        }
+        for rail in &list {
+            self.inner_links.push(InnerLinks::new(memory, system, rail));
+        }
+        let within = self.timings.len() as u32;
+        self.timings.push(Timing::within(memory, system));
+        let mut places = std::vec::Vec::new();
+        for host in 0..system.nodes {
+            let first = self.slots.len() as u32;
+            let (mut cards, mut cards_of) = (std::vec::Vec::new(), std::vec::Vec::new());
+            let own = system.rails_of(host);
+            for rail in 0..self.rails {
+                // A host with fewer rails has places that nobody uses.
+                let number = own.get(rail as usize).map_or(0, |number| *number as usize);
+                let card = match rail < own.len() as u32 {
+                    true => list[number].card,
+                    false => NONE - rail,
+                };
+                let known = cards.iter().position(|known| *known == card);
+                let slot = first + known.unwrap_or(cards.len()) as u32;
+                if known.is_none() {
+                    cards.push(card);
+                    let half_duplex = list[number].bus().half_duplex;
+                    self.slots.push(Slot {
+                        half_duplex,
+                        ..Slot::default()
+                    });
+                }
+                let first = cards_of.iter().position(|known| *known == card);
+                let domain = first.map_or(rail, |first| first as u32);
+                cards_of.push(card);
+                places.push(Adapter {
+                    network: number as u32,
+                    ..Adapter::new(host, rail, timings[number], slot, domain)
+                });
+            }
+        }
+        self.adapters.extend(places);
+        for number in 0..self.adapters.len() {
+            let own = &self.adapters[number];
+            let slot = self.slots.len() as u32;
+            let place = Adapter {
+                within: true,
+                ..Adapter::new(own.host, own.rail, within, slot, own.domain)
+            };
+            let half_duplex = system.bus().half_duplex;
+            self.slots.push(Slot {
+                half_duplex,
+                ..Slot::default()
+            });
+            self.adapters.push(place);
+        }
+    }
+
+    /// The number of an adapter's card among those of its host.
+    pub(crate) fn card(&self, adapter: u32) -> usize {
+        let own = &self.adapters[adapter as usize];
+        // The first rail has the first card.
+        let first = &self.adapters[self.adapter(own.host, 0) as usize];
+        (own.slot - first.slot) as usize
+    }
+
+    pub(crate) fn adapter(&self, host: u32, rail: u32) -> u32 {
+        host * self.rails + rail
+    }
+
+    /// The bus to memory.
+    pub(crate) fn up(&mut self, adapter: u32) -> &mut Fifo {
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        if slot.half_duplex {
+            &mut slot.down
+        } else {
+            &mut slot.up
+        }
+    }
+
+    /// The bus from memory.
+    pub(crate) fn down(&mut self, adapter: u32) -> &mut Fifo {
+        &mut self.slots[self.adapters[adapter as usize].slot as usize].down
+    }
+
+    /// Reserves the chip for a work request, from now on; returns its start.
+    pub(crate) fn take_chip(&mut self, run: &mut Run, adapter: u32, now: Time) -> Time {
+        let time = self.timing(adapter).chip;
+        run.sums.add_request(adapter, time);
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        slot.requests.take(now, time) - time
+    }
+
+    /// Reserves the responder's chip for the answer to a read or atomic; returns its start.
+    pub(crate) fn take_answer(
+        &mut self,
+        run: &mut Run,
+        adapter: u32,
+        now: Time,
+        is_atomic: bool,
+    ) -> Time {
+        let timing = self.timing(adapter);
+        let (answer, atomic) = (timing.answer, timing.atomic);
+        // An atomic takes the slower of its two parts.
+        let busy = if is_atomic {
+            answer.max(atomic)
+        } else {
+            answer
+        };
+        run.sums.add_answer(adapter, busy);
+        let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
+        let start = slot.answers.take(now, answer) - answer;
+        match is_atomic {
+            true => slot.atomics.take(start, atomic) - atomic,
+            false => start,
+        }
+    }
+
+    /// Takes a packet's payload through the HCA's buffer and the host's memory; returns when both
+    /// are done.
+    #[inline]
+    fn pass_through(
+        &mut self,
+        run: &mut Run,
+        adapter: u32,
+        at: Time,
+        piece: &Piece,
+        doing: Doing,
+    ) -> Time {
+        let own = &self.adapters[adapter as usize];
+        let slot = &mut self.slots[own.slot as usize];
+        let buffer = slot.internal.take(at, piece.internal);
+        let host = &mut self.hosts[own.host as usize];
+        host.moved += piece.memory;
+        let moved = host.memory.take(at, piece.memory);
+        self.note(run, adapter, HcaPart::Buffer, buffer, piece.internal, doing);
+        buffer.max(moved)
+    }
+
+    /// An HCA writes a packet of a message to memory; returns when it is on the bus.
+    #[inline]
+    pub(crate) fn write(
+        &mut self,
+        run: &mut Run,
+        adapter: u32,
+        at: Time,
+        len: u32,
+        (message, packet): (u32, u32),
+    ) -> Time {
+        let doing = Activity::Write.packet(len.into(), message, packet);
+        self.free_start.heed(&run.messages, message);
+        let piece = self.timing(adapter).piece(len);
+        let bus = self.up(adapter).take(at, piece.write);
+        self.note(run, adapter, HcaPart::BusUp, bus, piece.write, doing);
+        bus.max(self.pass_through(run, adapter, at, &piece, doing))
+    }
+
+    /// Puts bytes on the link to another adapter; returns their arrival. `latency` is that of
+    /// cables and switches.
+    #[inline]
+    pub(crate) fn fly(
+        &mut self,
+        run: &mut Run,
+        (from, to): (u32, u32),
+        at: Time,
+        latency: Time,
+        doing: Doing,
+    ) -> Time {
+        self.free_start.heed(&run.messages, doing.message);
+        let time = self.timing(from).wire(doing.bytes.into());
+        let starts = self.adapters[from as usize].link.free.max(at);
+        let time = self.slowed(run, from, starts, time);
+        let gone = self.adapters[from as usize].link.take(at, time);
+        self.traffic.count(doing);
+        self.note(run, from, HcaPart::LinkOut, gone, time, doing);
+        if from == to {
+            return gone + latency;
+        }
+        let gone = gone + self.cross((from, to), gone - time, doing.bytes);
+        // Cut-through: the first bit arrives before the last has left; but the last link carries
+        // one packet at a time, at its own rate.
+        let last = self.timing(to).wire(doing.bytes.into());
+        let last = self.slowed(run, to, gone - time + latency, last);
+        let there = self.adapters[to as usize]
+            .port
+            .take(gone - time + latency, last);
+        self.note(run, to, HcaPart::LinkIn, there, last, doing);
+        there.max(gone + latency)
+    }
+
+    /// The time from which on the link of an adapter is free.
+    pub(crate) fn link_free(&self, adapter: u32) -> Time {
+        self.adapters[adapter as usize].link.free
+    }
+
+    /// Takes a packet over the links between the switches on its way; returns the time for which it
+    /// waits there.
+    #[inline]
+    fn cross(&mut self, (from, to): (u32, u32), at: Time, bytes: u32) -> Time {
+        if self.free_start.is_free {
+            return 0;
+        }
+        let number = self.adapters[from as usize].network as usize;
+        let hosts = (self.host(from), self.host(to));
+        self.inner_links[number].cross(hosts, at, bytes)
+    }
+
+    /// An HCA reads a packet of a message from memory; returns when it has the packet.
+    pub(crate) fn read(
+        &mut self,
+        run: &mut Run,
+        adapter: u32,
+        at: Time,
+        len: u32,
+        (message, packet): (u32, u32),
+    ) -> Time {
+        let doing = Activity::Read.packet(len.into(), message, packet);
+        let piece = self.timing(adapter).piece(len);
+        let asked = self.up(adapter).take(at, piece.ask);
+        let ask = Activity::Ask.packet(0, message, packet);
+        self.note(run, adapter, HcaPart::BusUp, asked, piece.ask, ask);
+        let bus = self.down(adapter).take(at, piece.read);
+        self.note(run, adapter, HcaPart::BusDown, bus, piece.read, doing);
+        bus.max(self.pass_through(run, adapter, at, &piece, doing))
+    }
+
+    /// Reserves the bus from memory for a work request; returns the end of its fetch.
+    pub(crate) fn fetch(&mut self, run: &mut Run, adapter: u32, at: Time, inlined: u32) -> Time {
+        let time = self.timing(adapter).fetch(inlined);
+        let end = self.down(adapter).take(at, time);
+        let doing = Activity::WorkRequest.alone(inlined as usize);
+        self.note(run, adapter, HcaPart::BusDown, end, time, doing);
+        end
+    }
+
+    /// Reserves the bus to memory for a completion entry; returns when the entry is visible.
+    pub(crate) fn complete(&mut self, run: &mut Run, adapter: u32, at: Time) -> Time {
+        let timing = self.timing(adapter);
+        let (time, latency) = (timing.completion, timing.write_latency);
+        let end = self.up(adapter).take(at, time);
+        let doing = Activity::Completion.alone(0);
+        self.note(run, adapter, HcaPart::BusUp, end, time, doing);
+        end + latency
+    }
+
+    /// Records that a part of an adapter has been busy for `time`, until `end`.
+    #[inline]
+    fn note(
+        &self,
+        run: &mut Run,
+        adapter: u32,
+        part: HcaPart,
+        end: Time,
+        time: Time,
+        doing: Doing,
+    ) {
+        if time == 0 {
+            return;
+        }
+        let own = &self.adapters[adapter as usize];
+        let part = match part {
+            HcaPart::BusUp if self.slots[own.slot as usize].half_duplex => HcaPart::BusDown,
+            other => other,
+        };
+        run.sums.add_part(adapter, part, time);
+        let track = Track::Rail(own.rail, part);
+        run.note((own.host, track), (end - time, end), doing);
+    }
+
+    /// The time on the link of a port for a packet that takes `time` at the link's own rate.
+    #[inline]
+    fn slowed(&self, run: &Run, adapter: u32, at: Time, time: Time) -> Time {
+        match self.has_slow {
+            false => time,
+            true => {
+                let own = &self.adapters[adapter as usize];
+                run.faults.ports.slowed((own.host, own.rail), at, time)
+            }
+        }
+    }
+
+    /// What happens next is for this message. The timings of adapters follow.
+    #[inline]
+    pub(crate) fn heed(&mut self, messages: &Messages, message: u32) {
+        self.free_start.heed(messages, message);
+    }
+
+    /// The timing of what happens now on an adapter.
+    #[inline]
+    pub(crate) fn timing(&mut self, adapter: u32) -> &mut Timing {
+        let number = match self.free_start.is_free {
+            true => self.timings.len() - 1,
+            false => self.adapters[adapter as usize].timing as usize,
+        };
+        &mut self.timings[number]
+    }
+
+    /// The timings of the rails in the system's list.
+    pub(crate) fn timings(&self) -> &[Timing] {
+        &self.timings[..self.timings.len() - 1]
+    }
+
+    /// The number of an adapter's host.
+    pub(crate) fn host(&self, adapter: u32) -> u32 {
+        self.adapters[adapter as usize].host
+    }
+
+    /// True if an adapter models its host's memory.
+    #[inline]
+    pub(crate) fn is_within(&self, adapter: u32) -> bool {
+        self.adapters[adapter as usize].within
+    }
+
+    /// The port that an adapter is, or whose users it serves within the host.
+    pub(crate) fn home(&self, adapter: u32) -> u32 {
+        let own = &self.adapters[adapter as usize];
+        self.adapter(own.host, own.rail)
+    }
+
+    /// The adapter by which one reaches another: the host's memory, where both are one port and the
+    /// machine has that path.
+    pub(crate) fn towards(&self, from: u32, to: u32) -> u32 {
+        let same = self.home(from) == self.home(to);
+        match self.intra_host == IntraHost::Memory && same {
+            true => self.adapters.len() as u32 / 2 + self.home(from),
+            false => from,
+        }
+    }
+
+    /// The subnet of an adapter's port.
+    pub(crate) fn subnet(&self, adapter: u32) -> u32 {
+        let timing = self.adapters[self.home(adapter) as usize].timing;
+        self.timings[timing as usize].costs.rail().subnet
+    }
+
+    /// The latency from one port to another, and through its chip.
+    pub(crate) fn latency(&mut self, system: &System, from: u32, to: u32) -> Time {
+        if self.is_within(from) {
+            let within = &self.timings[self.timings.len() - 1];
+            return within.costs.handover().picos();
+        }
+        let receive = self.timing(to).receive;
+        if from == to {
+            // The HCA loops the packet back.
+            return receive;
+        }
+        let (here, there) = (self.host(from), self.host(to));
+        // Two HCAs of one host are connected by the switch above them, if there is one. The cables
+        // at both ends may differ.
+        let flights = [from, to].map(|adapter| {
+            let rail = self.timings[self.adapters[adapter as usize].timing as usize]
+                .costs
+                .rail();
+            let least = u32::from(rail.switch.ports > 0);
+            let hops = system.hops_on(rail, here, there).max(least);
+            rail.flight(hops).picos()
+        });
+        (flights[0] + flights[1]) / 2 + receive
+    }
+}

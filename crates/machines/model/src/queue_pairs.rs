@@ -1,0 +1,551 @@
+//! Queue pairs with their posted work, and the ranks, ports and messages that they work on: packets
+//! on their way, bytes that are placed, and the completion of requests and receives.
+
+use fabric::packet::ACKNOWLEDGEMENT;
+use sim::Time;
+use sim::memory::Vec;
+
+use super::completions::{Entry, Written};
+use super::event::{Clocked, Event};
+use super::inbox::Arrival;
+use super::message::{NONE, RequestKind};
+use super::ports::Ports;
+use super::queue_pair::QueuePair;
+use super::ranks::Ranks;
+use super::receives::Receives;
+use super::regions::AccessKind;
+use super::run::Run;
+use super::send_queue::SendQueue;
+use super::span::Activity;
+use device::{Completed, Completion, Error, Qp, Result, Slice, State, Status, Transport};
+
+/// The queue pairs of all ranks.
+pub(crate) struct QueuePairs {
+    all: Vec<QueuePair>,
+    pub receives: Receives,
+    pub ranks: Ranks,
+    pub ports: Ports,
+    pub run: Run,
+}
+
+/// The destination of a message's bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Destination {
+    Region { address: u64, key: u32 },
+    Receive { receive: u32 },
+    Slices,
+}
+
+/// Bytes of a message that a queue pair places.
+pub(crate) struct Placed {
+    pub message: u32,
+    pub from: u32,
+    pub len: u32,
+    pub into: Destination,
+    /// They wake a waiting rank.
+    pub wakes: bool,
+}
+
+impl QueuePairs {
+    /// No queue pairs, of these ranks.
+    pub(crate) fn new(run: Run, ports: Ports, ranks: Ranks) -> QueuePairs {
+        QueuePairs {
+            all: Vec::new_in(run.memory),
+            receives: Receives::new(run.memory),
+            ranks,
+            ports,
+            run,
+        }
+    }
+
+    /// Adds a queue pair.
+    pub(crate) fn add(&mut self, qp: QueuePair) -> Qp {
+        let number = self.all.len() as u32;
+        self.ranks[qp.rank].qps.push(number);
+        self.all.push(qp);
+        Qp(number)
+    }
+
+    pub(crate) fn get(&self, q: u32) -> Option<&QueuePair> {
+        self.all.get(q as usize)
+    }
+
+    /// The number of a queue pair, if it belongs to this device.
+    pub(crate) fn own(&self, (rank, rail): (u32, u32), qp: Qp) -> Result<u32> {
+        let on = |adapter: u32| self.ports.adapters[adapter as usize].rail;
+        match self.get(qp.0) {
+            Some(own) if own.alive && own.rank == rank && on(own.adapter) == rail => Ok(qp.0),
+            _ => Err(Error::Invalid(format!(
+                "queue pair {} is not of this device",
+                qp.0
+            ))),
+        }
+    }
+
+    /// The number of the receive queue of a queue pair, if it has its own.
+    pub(crate) fn own_receives(&self, device: (u32, u32), qp: Qp) -> Result<u32> {
+        let q = self.own(device, qp)?;
+        match self[q].shared {
+            true => Err(Error::Invalid(format!(
+                "queue pair {q} takes its receives from a shared queue"
+            ))),
+            false => Ok(self[q].receives),
+        }
+    }
+
+    /// True if this queue pair is connected through its host's memory.
+    #[inline]
+    pub(crate) fn is_within(&self, q: u32) -> bool {
+        self.ports.is_within(self[q].adapter)
+    }
+
+    /// What happens next is for this message.
+    #[inline]
+    pub(crate) fn heed(&mut self, message: u32) {
+        self.ports.heed(&self.run.messages, message);
+    }
+
+    /// The rank of a queue pair and its protection domain, to which regions belong.
+    pub(crate) fn place(&self, q: u32) -> (u32, u32) {
+        let own = &self[q];
+        let domain = self.ports.adapters[own.adapter as usize].domain;
+        (own.rank, domain)
+    }
+
+    /// True if a queue pair may use memory of its rank.
+    pub(crate) fn allow_all(&self, q: u32, slices: &[Slice], to_do: AccessKind) -> bool {
+        let place = self.place(q);
+        let regions = &self.ranks.regions;
+        slices.iter().all(|slice| {
+            let len = u64::from(slice.len);
+            regions.allow(place, slice.lkey, slice.address, len, to_do)
+        })
+    }
+
+    /// Reads the payload. False: a local key does not allow it.
+    pub(crate) fn capture(&mut self, q: u32, number: u32) -> bool {
+        let place = self.place(q);
+        let (message, regions) = (&mut self.run.messages[number], &self.ranks.regions);
+        for at in 0..message.slices.len() {
+            let slice = message.slices[at];
+            let (key, len) = (slice.lkey, u64::from(slice.len));
+            let to_do = AccessKind::LocalRead;
+            if !regions.allow(place, key, slice.address, len, to_do) {
+                return false;
+            }
+            // SAFETY: the slice lies in a region that is still registered, so it is memory of that
+            // rank, in whose process we are; its owner expects the device to read it at any time.
+            unsafe { message.read(slice.address, slice.len) };
+        }
+        true
+    }
+
+    /// Puts an acknowledgement on the link to the requester; returns its arrival.
+    pub(crate) fn acknowledge(&mut self, number: u32, clock: &Clocked) -> Time {
+        let message = &self.run.messages[number];
+        let (from, to, latency) = (message.from, message.to, message.latency);
+        let ends = (self[to].adapter, self[from].adapter);
+        let doing = Activity::Acknowledgement.packet(ACKNOWLEDGEMENT, number, 0);
+        self.ports
+            .fly(&mut self.run, ends, clock.now(), latency, doing)
+    }
+
+    /// Schedules the arrival of a packet that would arrive at `there`, unless it is lost. An answer
+    /// is an acknowledgement or a response.
+    pub(crate) fn deliver(
+        &mut self,
+        (from, to): (u32, u32),
+        there: Time,
+        is_answer: bool,
+        event: Event,
+        clock: &mut Clocked,
+    ) {
+        match self.fate((from, to), there, is_answer, clock) {
+            Some(there) => {
+                if let Some(message) = event.message() {
+                    self.run.messages[message].uses += 1;
+                }
+                self.run.schedule(there, event, clock);
+            }
+            None => self.lost(if is_answer { to } else { from }, clock),
+        }
+    }
+
+    /// The arrival of a packet that would arrive at `there`. None: it is lost.
+    #[inline]
+    fn fate(
+        &mut self,
+        (from, to): (u32, u32),
+        there: Time,
+        is_answer: bool,
+        clock: &mut Clocked,
+    ) -> Option<Time> {
+        if to == NONE {
+            return None;
+        }
+        if self.is_within(from) || self.run.faults.are_calm() {
+            return Some(there);
+        }
+        self.rough_fate((from, to), there, is_answer, clock)
+    }
+
+    #[cold]
+    fn rough_fate(
+        &mut self,
+        (from, to): (u32, u32),
+        there: Time,
+        is_answer: bool,
+        clock: &mut Clocked,
+    ) -> Option<Time> {
+        let faults = &self.run.faults;
+        let loses = |q: u32, at: Time, out: bool| {
+            let adapter = &self.ports.adapters[self[q].adapter as usize];
+            let mut faults = faults.ports.of_port(adapter.host, adapter.rail);
+            faults.any(|fault| fault.loses(at, out && is_answer))
+        };
+        if loses(from, clock.now(), true) || loses(to, there, false) {
+            return None;
+        }
+        let delay = faults.delay(&mut clock.random)?;
+        let qp = &mut self[from];
+        qp.arrival = qp.arrival.max(there + delay);
+        Some(qp.arrival)
+    }
+
+    /// Handles the loss of a packet of a requester's messages. Only the timer of a reliable
+    /// connection detects it.
+    pub(crate) fn lost(&mut self, q: u32, clock: &mut Clocked) {
+        let qp = &self[q];
+        if qp.transport == Transport::Rc && !qp.timing {
+            let at = clock.now() + self.run.faults.timeout;
+            self.set_timer(q, at, clock);
+        }
+    }
+
+    /// Schedules the timeout of a requester.
+    pub(crate) fn set_timer(&mut self, q: u32, at: Time, clock: &mut Clocked) {
+        let qp = &mut self[q];
+        qp.timing = true;
+        let (life, rank) = (qp.life, qp.rank);
+        let timeout = Event::Timeout { qp: q, life, rank };
+        self.run.schedule(at, timeout, clock);
+    }
+
+    /// Announces bytes of a message that a queue pair places, and that become visible at `at`.
+    pub(crate) fn announce(&mut self, q: u32, placed: Placed, at: Time, clock: &mut Clocked) {
+        let Placed {
+            message,
+            from,
+            len,
+            into,
+            wakes,
+        } = placed;
+        if len == 0 {
+            return;
+        }
+        let rank = self[q].rank;
+        if let Destination::Region { address, key } = into {
+            let to = address + u64::from(from);
+            let what = Arrival::Bytes {
+                message,
+                from,
+                len,
+                key,
+                to,
+            };
+            let (run, ranks) = (&mut self.run, &mut self.ranks);
+            return ranks.announce_bytes(run, rank, at, (what, wakes), clock);
+        }
+        // The part of each slice that these bytes fall into.
+        let (mut index, mut passed) = (0, 0);
+        let (start, end) = (from, from + len);
+        while passed < end {
+            let slices: &[Slice] = match into {
+                Destination::Receive { receive } => &self.receives.get(receive).slices,
+                _ => &self.run.messages[message].slices,
+            };
+            let Some(&slice) = slices.get(index) else {
+                return;
+            };
+            let (low, high) = (start.max(passed), end.min(passed + slice.len));
+            if low < high {
+                let what = Arrival::Bytes {
+                    message,
+                    from: low,
+                    len: high - low,
+                    key: slice.lkey,
+                    to: slice.address + u64::from(low - passed),
+                };
+                let wakes = wakes && high == end;
+                let (run, ranks) = (&mut self.run, &mut self.ranks);
+                ranks.announce_bytes(run, rank, at, (what, wakes), clock);
+            }
+            passed += slice.len;
+            index += 1;
+        }
+    }
+
+    /// Makes an HCA write a completion entry, starting at `at`.
+    fn write_completion(
+        &mut self,
+        cq: u32,
+        at: Time,
+        completion: Completion,
+        frees: Option<u32>,
+        clock: &mut Clocked,
+    ) {
+        let own = &self.all[completion.qp.0 as usize];
+        let (adapter, life, data) = (own.adapter, own.life, own.visible);
+        // No completion overtakes the data that it reports.
+        let visible = self.ports.complete(&mut self.run, adapter, at).max(data);
+        let entry = Entry {
+            completion,
+            frees,
+            life,
+        };
+        match self.ranks.cqs.write(cq, visible, entry) {
+            Written::Visible { rank, at } => {
+                let what = (Arrival::Completion { cq }, true);
+                self.ranks
+                    .announce(&mut self.run.messages, rank, at, what, clock);
+            }
+            Written::Overrun => self.break_all(cq, clock),
+            Written::Dropped => {}
+        }
+    }
+
+    /// Breaks all queue pairs that use a completion queue, which has overflowed.
+    #[cold]
+    fn break_all(&mut self, cq: u32, clock: &mut Clocked) {
+        for q in 0..self.all.len() as u32 {
+            if self[q].send_cq == cq || self[q].receive_cq == cq {
+                self.break_qp(q, clock);
+            }
+        }
+    }
+
+    /// Takes visible completions.
+    pub(crate) fn poll(&mut self, cq: u32, into: &mut [Completion]) -> Result<usize> {
+        let all = &mut self.all;
+        self.ranks.cqs.poll(cq, into, |entry| {
+            let qp = &mut all[entry.completion.qp.0 as usize];
+            if let Some(freed) = entry.frees.filter(|_| qp.life == entry.life) {
+                qp.requests.freed = freed;
+            }
+        })
+    }
+
+    /// Completes the oldest message.
+    pub(crate) fn report(&mut self, q: u32, at: Time, status: Status, clock: &mut Clocked) {
+        let requests = &mut self.all[q as usize].requests;
+        let Some(number) = requests.take_first(&self.run.messages) else {
+            return;
+        };
+        self.heed(number);
+        let message = &self.run.messages[number];
+        if message.signaled || status != Status::Success {
+            let of = match message.kind {
+                RequestKind::Write => Completed::Write,
+                RequestKind::Send => Completed::Send,
+                RequestKind::Read => Completed::Read,
+                RequestKind::CompareAndSwap | RequestKind::FetchAndAdd => Completed::Atomic,
+            };
+            let completion = Completion {
+                id: message.id,
+                qp: Qp(q),
+                status,
+                of,
+                bytes: if message.kind.is_answered() {
+                    message.len
+                } else {
+                    0
+                },
+                immediate: None,
+            };
+            let freed = message.sequence.wrapping_add(1);
+            let cq = self[q].send_cq;
+            self.write_completion(cq, at, completion, Some(freed), clock);
+        }
+        self.run.messages.unlist(number);
+    }
+
+    /// Completes the receive of an arriving message.
+    pub(crate) fn finish_receive(
+        &mut self,
+        q: u32,
+        number: u32,
+        status: Status,
+        at: Time,
+        clock: &mut Clocked,
+    ) {
+        let receive = std::mem::replace(&mut self[q].receive, NONE);
+        if receive == NONE {
+            return;
+        }
+        let message = &self.run.messages[number];
+        let of = match message.kind {
+            RequestKind::Write => Completed::ReceiveWrite,
+            _ => Completed::Receive,
+        };
+        let completion = Completion {
+            id: self.receives.get(receive).id,
+            qp: Qp(q),
+            status,
+            of,
+            bytes: message.len,
+            immediate: message.immediate,
+        };
+        self.receives.free(receive);
+        self.write_completion(self[q].receive_cq, at, completion, None, clock);
+    }
+
+    /// Flushes the receives of a queue pair in ERROR.
+    pub(crate) fn flush_receives(&mut self, q: u32, at: Time, clock: &mut Clocked) {
+        loop {
+            let qp = &mut self[q];
+            let mut receive = std::mem::replace(&mut qp.receive, NONE);
+            let (shared, queue, cq) = (qp.shared, qp.receives, qp.receive_cq);
+            if receive == NONE && !shared {
+                receive = self.receives.take(queue).unwrap_or(NONE);
+            }
+            if receive == NONE {
+                return;
+            }
+            let completion = Completion {
+                id: self.receives.get(receive).id,
+                qp: Qp(q),
+                status: Status::Flushed,
+                of: Completed::Receive,
+                bytes: 0,
+                immediate: None,
+            };
+            self.receives.free(receive);
+            self.write_completion(cq, at, completion, None, clock);
+        }
+    }
+
+    /// Posts a receive. On the own queue of a queue pair in the state ERROR it is flushed at once.
+    pub(crate) fn post_receive(
+        &mut self,
+        queue: u32,
+        of: Option<u32>,
+        (id, into): (u64, &[Slice]),
+        clock: &mut Clocked,
+    ) -> Result<()> {
+        self.receives.post(queue, id, into)?;
+        if let Some(q) = of.filter(|q| self[*q].state == State::Error) {
+            self.flush_receives(q, clock.now(), clock);
+        }
+        Ok(())
+    }
+
+    /// Takes a queue pair to ERROR: posted requests are flushed (IBA 10.3.1.7).
+    pub(crate) fn break_qp(&mut self, q: u32, clock: &mut Clocked) {
+        let qp = &mut self[q];
+        if !qp.alive || !qp.is_ready() {
+            return;
+        }
+        qp.state = State::Error;
+        let (rank, visible) = (qp.rank, qp.visible);
+        self.forget_answers(q);
+        self.flush(q, clock.now(), clock);
+        if visible > clock.now() {
+            // The rank may be waiting for the end of the drain.
+            clock.at(visible, Event::Wake { rank });
+        }
+    }
+
+    /// Completes all posted work of a queue pair in ERROR.
+    pub(crate) fn flush(&mut self, q: u32, at: Time, clock: &mut Clocked) {
+        while self[q].requests.first != NONE {
+            self.report(q, at, Status::Flushed, clock);
+        }
+        self.flush_receives(q, at, clock);
+    }
+
+    /// Adds a message, which is posted now.
+    pub(crate) fn append(&mut self, q: u32, number: u32) {
+        let requests = &mut self.all[q as usize].requests;
+        requests.append(&mut self.run.messages, number);
+    }
+
+    /// Settles all messages before this one, and this one too if `itself`.
+    pub(crate) fn settle_up_to(&mut self, q: u32, number: u32, itself: bool) {
+        let requests = &self.all[q as usize].requests;
+        requests.settle_up_to(&mut self.run.messages, number, itself);
+    }
+
+    /// Makes sending continue from a packet of a message, if that is still incomplete.
+    pub(crate) fn rewind(&mut self, q: u32, sequence: u32, packet: u32) {
+        let requests = &mut self.all[q as usize].requests;
+        requests.rewind(&mut self.run.messages, sequence, packet);
+    }
+
+    /// Adds a request of the peer that waits for a response.
+    pub(crate) fn answer_later(&mut self, q: u32, number: u32) {
+        let answers = &mut self.all[q as usize].answers;
+        answers.append(&mut self.run.messages, number);
+    }
+
+    /// Ends a response.
+    pub(crate) fn forget_answer(&mut self, q: u32, number: u32) {
+        let answers = &mut self.all[q as usize].answers;
+        if answers.remove(&mut self.run.messages, number) {
+            self.run.messages.release(number);
+        }
+    }
+
+    fn forget_answers(&mut self, q: u32) {
+        while self[q].answers.first != NONE {
+            self.forget_answer(q, self[q].answers.first);
+        }
+    }
+
+    /// Forgets posted requests; packets that have left still arrive.
+    pub(crate) fn reset(&mut self, q: u32) {
+        let receive = std::mem::replace(&mut self[q].receive, NONE);
+        if receive != NONE {
+            self.receives.free(receive);
+        }
+        if !self[q].shared {
+            self.receives.clear(self[q].receives);
+        }
+        let messages = &mut self.run.messages;
+        let requests = &mut self.all[q as usize].requests;
+        while let Some(message) = requests.take_first(messages) {
+            messages.unlist(message);
+        }
+        self.forget_answers(q);
+        self[q].adapter = self.ports.home(self[q].adapter);
+        let qp = &mut self[q];
+        qp.state = State::Reset;
+        qp.peer = NONE;
+        qp.requests = SendQueue::EMPTY;
+        // The timer of this life means nothing to the next.
+        qp.timing = false;
+    }
+
+    /// Ends a queue pair that was reset.
+    pub(crate) fn destroy(&mut self, q: u32) {
+        self.run.set_probing(q, false);
+        self[q].alive = false;
+        if !self[q].shared {
+            self.receives.destroy(self[q].receives);
+        }
+    }
+}
+
+impl std::ops::Index<u32> for QueuePairs {
+    type Output = QueuePair;
+    #[inline]
+    fn index(&self, q: u32) -> &QueuePair {
+        &self.all[q as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for QueuePairs {
+    #[inline]
+    fn index_mut(&mut self, q: u32) -> &mut QueuePair {
+        &mut self.all[q as usize]
+    }
+}

@@ -1,0 +1,216 @@
+//! What a queue pair expects of its peer: which packet is next, and which is a duplicate or comes
+//! too early (IBA 9.7.5, 9.8).
+
+use device::Transport;
+
+/// The responder's state of a queue pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reception {
+    /// The life of the peer whose packets it accepts, and the last one whose packets it drops:
+    /// they belong to a connection that has ended.
+    peer_life: u32,
+    past_life: u32,
+    /// The expected message, and its expected packet.
+    expected: u32,
+    expected_packet: u32,
+    /// The missing packet has been reported to the peer.
+    complained: bool,
+    /// An incomplete unreliable message: its rest is dropped.
+    dropping: bool,
+}
+
+/// An arriving packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Packet {
+    /// The life of the requester that sent it.
+    pub life: u32,
+    /// The number of its message.
+    pub sequence: u32,
+    /// Its number in the message.
+    pub packet: u32,
+}
+
+/// What a packet is for its receiver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Admission {
+    /// The expected one.
+    Next,
+    /// One that is dropped.
+    Dropped,
+    /// One of another connection: it is lost.
+    Lost,
+    /// One that shows that an earlier one is missing, which the peer is to be told.
+    Missing { sequence: u32, packet: u32 },
+    /// One that has been taken already: the response was lost, or is in flight.
+    Duplicate,
+}
+
+impl Reception {
+    /// Compares a packet with the one that is expected.
+    pub(crate) fn admit(&mut self, transport: Transport, packet: Packet) -> Admission {
+        match transport {
+            Transport::Ud => Admission::Next,
+            Transport::Uc => self.admit_unreliable(packet),
+            Transport::Rc => self.admit_reliable(packet),
+        }
+    }
+
+    /// A message begins with its first packet and continues with the next; otherwise all of it is
+    /// dropped.
+    fn admit_unreliable(&mut self, of: Packet) -> Admission {
+        let is_due = of.sequence == self.expected && of.packet == self.expected_packet;
+        let is_next = of.packet == 0 || !self.dropping && is_due;
+        if of.packet == 0 {
+            self.expected = of.sequence;
+        }
+        self.dropping = !is_next;
+        self.expected_packet = of.packet + 1;
+        match is_next {
+            true => Admission::Next,
+            false => Admission::Dropped,
+        }
+    }
+
+    fn admit_reliable(&mut self, of: Packet) -> Admission {
+        if (of.life.wrapping_sub(self.past_life) as i32) <= 0 {
+            // A packet of a connection that has ended.
+            return Admission::Lost;
+        }
+        if self.peer_life != of.life {
+            // A packet of an earlier connection, or the first of a new one.
+            let is_old = (of.life.wrapping_sub(self.peer_life) as i32) < 0;
+            if is_old || (self.expected, of.sequence, of.packet) != (0, 0, 0) {
+                return Admission::Lost;
+            }
+            self.peer_life = of.life;
+        }
+        let ahead = of.sequence.wrapping_sub(self.expected) as i32;
+        if ahead == 0 && of.packet == self.expected_packet {
+            self.complained = false;
+            return Admission::Next;
+        }
+        let is_early = ahead > 0 || ahead == 0 && of.packet > self.expected_packet;
+        match is_early {
+            true if std::mem::replace(&mut self.complained, true) => Admission::Dropped,
+            true => Admission::Missing {
+                sequence: self.expected,
+                packet: self.expected_packet,
+            },
+            false => Admission::Duplicate,
+        }
+    }
+
+    /// The expected packet has been taken.
+    pub(crate) fn take_packet(&mut self, transport: Transport) {
+        self.expected_packet += u32::from(transport == Transport::Rc);
+    }
+
+    /// The expected message has been taken.
+    pub(crate) fn take_message(&mut self) {
+        self.expected = self.expected.wrapping_add(1);
+        self.expected_packet = 0;
+    }
+
+    /// A message has been refused, so its further packets come too early. The peer of a reliable
+    /// connection is told once.
+    pub(crate) fn refuse(&mut self, transport: Transport) {
+        match transport {
+            Transport::Rc => self.complained = true,
+            Transport::Uc => self.dropping = true,
+            Transport::Ud => {}
+        }
+    }
+
+    /// The message and packet from which a peer in this life, whose message `sequence` got no
+    /// acknowledgement, is to send again.
+    pub(crate) fn resumption(&self, life: u32, sequence: u32) -> (u32, u32) {
+        if self.peer_life != life {
+            return (sequence, 0);
+        }
+        match self.expected.wrapping_sub(sequence) as i32 {
+            0 => (sequence, self.expected_packet),
+            // It has the whole message; the acknowledgement was lost.
+            1.. => (sequence, u32::MAX),
+            _ => (sequence, 0),
+        }
+    }
+
+    /// Ends a connection: packets of the peer's life that it has accepted are dropped from now on,
+    /// also after a new connection.
+    pub(crate) fn reset(&mut self) {
+        *self = Reception {
+            peer_life: self.peer_life,
+            past_life: self.peer_life,
+            ..Reception::default()
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(life: u32, sequence: u32, packet: u32) -> Packet {
+        Packet {
+            life,
+            sequence,
+            packet,
+        }
+    }
+
+    #[test]
+    fn a_reliable_connection_takes_each_packet_once_and_in_order() {
+        let mut own = Reception::default();
+        let admit = |own: &mut Reception, sequence, number| {
+            own.admit(Transport::Rc, packet(1, sequence, number))
+        };
+        assert_eq!(admit(&mut own, 0, 0), Admission::Next);
+        own.take_packet(Transport::Rc);
+        let missing = Admission::Missing {
+            sequence: 0,
+            packet: 1,
+        };
+        assert_eq!(admit(&mut own, 1, 0), missing);
+        assert_eq!(admit(&mut own, 0, 2), Admission::Dropped, "told once");
+        assert_eq!(own.resumption(1, 0), (0, 1));
+        assert_eq!(admit(&mut own, 0, 0), Admission::Duplicate);
+        assert_eq!(admit(&mut own, 0, 1), Admission::Next);
+        own.take_packet(Transport::Rc);
+        own.take_message();
+        assert_eq!(own.resumption(1, 0), (0, u32::MAX));
+        assert_eq!(own.resumption(2, 0), (0, 0));
+        assert_eq!(admit(&mut own, 1, 0), Admission::Next);
+        own.refuse(Transport::Rc);
+        assert_eq!(admit(&mut own, 1, 1), Admission::Dropped, "refused");
+    }
+
+    #[test]
+    fn packets_of_a_connection_that_has_ended_are_lost() {
+        let mut own = Reception::default();
+        assert_eq!(own.admit(Transport::Rc, packet(3, 0, 0)), Admission::Next);
+        own.take_message();
+        own.reset();
+        for life in [2, 3] {
+            assert_eq!(
+                own.admit(Transport::Rc, packet(life, 0, 0)),
+                Admission::Lost
+            );
+        }
+        let first = [(4, 1, 0), (4, 0, 1), (4, 0, 0), (3, 0, 0)];
+        let found = first.map(|(life, sequence, number)| {
+            own.admit(Transport::Rc, packet(life, sequence, number))
+        });
+        let lost = Admission::Lost;
+        assert_eq!(found, [lost, lost, Admission::Next, lost]);
+    }
+
+    #[test]
+    fn an_unreliable_message_with_a_gap_is_dropped_to_its_end() {
+        let mut own = Reception::default();
+        let packets = [(0, 0), (0, 1), (0, 3), (0, 4), (1, 1), (2, 0), (2, 1)];
+        let found = packets.map(|(sequence, number)| {
+            own.admit(Transport::Uc, packet(1, sequence, number)) == Admission::Next
+        });
+        assert_eq!(found, [true, true, false, false, false, true, true]);
+    }
+}
