@@ -34,11 +34,8 @@ fn every_predefined_handle_of_the_standard_has_one_of_mpich() {
 
 /// The predefined handles of the standard ABI that are integers in MPICH's.
 fn standard_handles() -> usize {
-    let text = include_str!("../../abi/constants.txt");
-    let types: Vec<_> = text
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(2))
-        .collect();
+    let groups = tables::constants();
+    let all = groups.iter().flat_map(|group| &group.constants);
     let classes = [
         "Comm",
         "Datatype",
@@ -51,8 +48,8 @@ fn standard_handles() -> usize {
         "Session",
         "Win",
     ];
-    let is_handle = |ty: &&&str| classes.iter().any(|class| **ty == format!("MPI_{class}"));
-    types.iter().filter(is_handle).count()
+    let is_handle = |ty: &str| classes.iter().any(|class| ty == format!("MPI_{class}"));
+    all.filter(|constant| is_handle(&constant.c_type)).count()
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //!
 //! Never here: knowledge of our own library; names of MPI functions.
 
-#[path = "../../old_abi/src/common/mod.rs"]
+#[path = "../../abi_convert/src/mod.rs"]
 mod common;
 mod cxx;
 mod predefined;

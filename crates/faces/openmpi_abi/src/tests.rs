@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::mem::offset_of;
+use tables::constants::Group;
 
 #[test]
 fn statuses_have_the_sizes_of_the_abis() {
@@ -27,21 +28,17 @@ const MISSING: &[&str] = &["MPI_LOGICAL16"];
 
 #[test]
 fn every_predefined_handle_of_the_standard_has_one_of_open_mpi() {
-    let handles = |text: &str| -> BTreeSet<String> {
-        let lines = text.lines().filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let name = words.next()?;
-            let ty = words.nth(1)?;
+    let handles = |groups: Vec<Group>| -> BTreeSet<String> {
+        let constants = groups.into_iter().flat_map(|group| group.constants);
+        let handles = constants.filter(|constant| {
+            let ty = constant.c_type.split(' ').next().unwrap_or_default();
             let is_handle = ty.starts_with("MPI_") && !ty.starts_with("MPI_T_");
-            (is_handle && name.starts_with("MPI_") && ty != "MPI_Offset")
-                .then(|| (name.to_owned(), ty.to_owned()))
+            is_handle && !ty.contains("_function") && !["MPI_Offset", "MPI_Status"].contains(&ty)
         });
-        let of_functions = |ty: &str| ty.contains("_function") || ty == "MPI_Status";
-        let handles = lines.filter(|(_, ty)| !of_functions(ty));
-        handles.map(|(name, _)| name).collect()
+        handles.map(|constant| constant.name).collect()
     };
-    let standard = handles(include_str!("../../abi/constants.txt"));
-    let own = handles(include_str!("../constants.txt"));
+    let standard = handles(tables::constants());
+    let own = handles(convert_tables::openmpi());
     let missing: Vec<_> = standard.difference(&own).map(String::as_str).collect();
     assert_eq!(missing, MISSING);
 }

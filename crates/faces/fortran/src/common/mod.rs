@@ -5,7 +5,7 @@
 //! parameters (`generate/conversion.rs`).
 #![allow(dead_code)] // not every library has descriptors
 
-#[path = "../../../old_abi/src/common/array.rs"]
+#[path = "../../../abi_convert/src/array.rs"]
 mod array;
 mod attributes;
 mod buffer;
@@ -22,7 +22,7 @@ mod loaded;
 mod logical;
 mod modules;
 mod peers;
-#[path = "../../../old_abi/src/common/pool.rs"]
+#[path = "../../../abi_convert/src/pool.rs"]
 mod pool;
 pub(crate) mod predefined;
 mod removed;

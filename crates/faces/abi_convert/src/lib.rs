@@ -1,0 +1,1 @@
+//! The sources of `mod.rs` belong to the libraries that compile them.
