@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 const SHORT: usize = 16;
 
 /// Values that the library reads or writes. Until it is filled, it is the argument NULL.
-pub(crate) struct Array<T: Copy> {
+pub struct Array<T: Copy> {
     short: [MaybeUninit<T>; SHORT],
     long: Vec<T>,
     /// None: NULL.
@@ -16,7 +16,7 @@ pub(crate) struct Array<T: Copy> {
 impl<T: Copy> Array<T> {
     /// The argument NULL.
     #[inline(always)]
-    pub(crate) const fn null() -> Self {
+    pub const fn null() -> Self {
         Array {
             short: [const { MaybeUninit::uninit() }; SHORT],
             long: Vec::new(),
@@ -28,7 +28,7 @@ impl<T: Copy> Array<T> {
     /// caller's mistake, which the library reports. Without memory for it the library gets NULL,
     /// and reports that.
     #[inline(always)]
-    pub(crate) fn fill(&mut self, length: i64, value: impl Fn(usize) -> T) {
+    pub fn fill(&mut self, length: i64, value: impl Fn(usize) -> T) {
         let length = length.max(0) as usize;
         let is_possible = length <= SHORT || self.allocate(length);
         if is_possible {
@@ -47,8 +47,9 @@ impl<T: Copy> Array<T> {
         self.long.try_reserve_exact(length).is_ok()
     }
 
+    /// The address of the values, or NULL.
     #[inline(always)]
-    pub(crate) fn as_ptr(&self) -> *const T {
+    pub fn as_ptr(&self) -> *const T {
         match self.length {
             None => std::ptr::null(),
             Some(0..=SHORT) => self.short.as_ptr().cast(),
@@ -56,8 +57,9 @@ impl<T: Copy> Array<T> {
         }
     }
 
+    /// The address of the values, which the library may write, or NULL.
     #[inline(always)]
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+    pub fn as_mut_ptr(&mut self) -> *mut T {
         match self.length {
             None => std::ptr::null_mut(),
             Some(0..=SHORT) => self.short.as_mut_ptr().cast(),
@@ -65,8 +67,9 @@ impl<T: Copy> Array<T> {
         }
     }
 
+    /// The values. Of NULL there are none.
     #[inline(always)]
-    pub(crate) fn as_slice(&self) -> &[T] {
+    pub fn as_slice(&self) -> &[T] {
         let length = self.length.unwrap_or(0);
         if length == 0 {
             return &[];

@@ -2,7 +2,8 @@
 //! more in the standard ABI than in the program's: the library gets a larger buffer, and the
 //! program gets its own back.
 
-use crate::common::constants::{program, standard};
+use crate::abi::Abi;
+use crate::constants::standard;
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -18,14 +19,17 @@ struct Users {
 }
 
 /// The buffer for the library in place of the program's.
-pub(crate) struct Attached {
-    pub(crate) address: *mut c_void,
-    pub(crate) size: i64,
+pub struct Attached {
+    /// Its address.
+    pub address: *mut c_void,
+    /// Its size in bytes.
+    pub size: i64,
 }
 
 impl Attached {
-    pub(crate) fn new(buffer: *mut c_void, size: i64) -> Attached {
-        if buffer as usize == program::MPI_BUFFER_AUTOMATIC as usize {
+    /// A buffer that holds as many messages as the program's.
+    pub fn new<A: Abi>(buffer: *mut c_void, size: i64) -> Attached {
+        if buffer as usize == A::MPI_BUFFER_AUTOMATIC as usize {
             let address = std::ptr::without_provenance_mut(standard::MPI_BUFFER_AUTOMATIC as usize);
             return Attached { address, size };
         }
@@ -33,8 +37,8 @@ impl Attached {
             address: buffer,
             size,
         };
-        let more = standard::MPI_BSEND_OVERHEAD - program::MPI_BSEND_OVERHEAD;
-        let messages = size / program::MPI_BSEND_OVERHEAD;
+        let more = standard::MPI_BSEND_OVERHEAD - A::MPI_BSEND_OVERHEAD;
+        let messages = size / A::MPI_BSEND_OVERHEAD;
         let larger = size.saturating_add(messages.saturating_mul(more));
         let is_possible = !buffer.is_null() && messages > 0 && larger <= i64::from(i32::MAX);
         let Some(layout) = Layout::from_size_align(larger as usize, 64)
@@ -61,7 +65,7 @@ impl Attached {
     }
 
     /// Frees the larger buffer if the library has not taken it.
-    pub(crate) fn settle(&self, code: std::ffi::c_int) {
+    pub fn settle(&self, code: std::ffi::c_int) {
         if code != 0 {
             forget(self.address as usize);
         }
@@ -72,14 +76,14 @@ impl Attached {
 ///
 /// # Safety
 /// The arguments are those that MPI_Buffer_detach has written.
-pub(crate) unsafe fn detach<N: TryFrom<i64>>(buffer: *mut *mut c_void, size: *mut N) {
+pub unsafe fn detach<A: Abi, N: TryFrom<i64>>(buffer: *mut *mut c_void, size: *mut N) {
     if buffer.is_null() {
         return;
     }
     // SAFETY: promised.
     unsafe {
         if *buffer as usize == standard::MPI_BUFFER_AUTOMATIC as usize {
-            *buffer = std::ptr::without_provenance_mut(program::MPI_BUFFER_AUTOMATIC as usize);
+            *buffer = std::ptr::without_provenance_mut(A::MPI_BUFFER_AUTOMATIC as usize);
         } else if let Some((address, bytes)) = forget(*buffer as usize) {
             *buffer = std::ptr::with_exposed_provenance_mut(address);
             if let Ok(bytes) = N::try_from(bytes)

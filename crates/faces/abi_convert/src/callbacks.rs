@@ -2,53 +2,53 @@
 //! error handlers. Each has a function of a pool in its place, which knows by its number whom to
 //! call. Generalised requests have such a word, and need no pool.
 
-use crate::common::classes::{COMM, DATATYPE, SESSION, WIN};
-use crate::common::convert::{error_in, error_out, file_out};
-use crate::common::pool::{MOST, Pool, instances};
-use crate::common::types::{Function, ProgramStatus, StandardStatus};
-use crate::program::{Handle, LIBRARY};
+use crate::abi::Abi;
+use crate::convert::{error_in, error_out, file_out};
+use crate::instances;
+use crate::pool::{MOST, Pool};
+use crate::types::{Function, StandardStatus};
 use std::ffi::{c_int, c_void};
 
 type User<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut usize);
-type UsersOwn<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut Handle);
+type UsersOwn<N, H> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut H);
 
-static USER: Pool = Pool::new(LIBRARY);
-static USER_C: Pool = Pool::new(LIBRARY);
+static USER: Pool = Pool::new();
+static USER_C: Pool = Pool::new();
 
 /// The stand-in of the program's function for a reduction, for the library.
-pub(crate) fn user_function(function: Function) -> Function {
-    static ALL: [User<c_int>; MOST] = instances!(reduce);
-    USER.stand_in(function, &ALL)
+pub fn user_function<A: Abi>(function: Function) -> Function {
+    let all: &[User<c_int>; MOST] = const { &instances!(reduce, A) };
+    USER.stand_in(function, all)
 }
 
 /// The stand-in of a function for a reduction with MPI_Count.
-pub(crate) fn user_function_c(function: Function) -> Function {
-    static ALL: [User<i64>; MOST] = instances!(reduce_c);
-    USER_C.stand_in(function, &ALL)
+pub fn user_function_c<A: Abi>(function: Function) -> Function {
+    let all: &[User<i64>; MOST] = const { &instances!(reduce_c, A) };
+    USER_C.stand_in(function, all)
 }
 
-unsafe extern "C" fn reduce<const N: usize>(
+unsafe extern "C" fn reduce<A: Abi, const N: usize>(
     from: *mut c_void,
     to: *mut c_void,
     length: *mut c_int,
     datatype: *mut usize,
 ) {
     // SAFETY: the library's promises about the arguments are passed on.
-    unsafe { call_user(&USER, N, from, to, length, datatype) }
+    unsafe { call_user::<A, _>(&USER, N, from, to, length, datatype) }
 }
 
-unsafe extern "C" fn reduce_c<const N: usize>(
+unsafe extern "C" fn reduce_c<A: Abi, const N: usize>(
     from: *mut c_void,
     to: *mut c_void,
     length: *mut i64,
     datatype: *mut usize,
 ) {
     // SAFETY: the library's promises about the arguments are passed on.
-    unsafe { call_user(&USER_C, N, from, to, length, datatype) }
+    unsafe { call_user::<A, _>(&USER_C, N, from, to, length, datatype) }
 }
 
 #[inline(never)]
-unsafe fn call_user<N>(
+unsafe fn call_user<A: Abi, N>(
     pool: &Pool,
     number: usize,
     from: *mut c_void,
@@ -59,8 +59,8 @@ unsafe fn call_user<N>(
     // SAFETY: the pool has the address of a function of this type at the number; the pointers are
     // the library's.
     unsafe {
-        let function = std::mem::transmute::<*mut c_void, UsersOwn<N>>(pool.get(number));
-        DATATYPE.during(*datatype, |mut datatype| {
+        let function = std::mem::transmute::<*mut c_void, UsersOwn<N, A::Handle>>(pool.get(number));
+        A::classes().datatype.during(*datatype, |mut datatype| {
             function(from, to, length, &mut datatype)
         });
     }
@@ -70,7 +70,7 @@ unsafe fn call_user<N>(
 type During = fn(usize, &mut dyn FnMut(*mut c_void));
 
 #[inline(never)]
-unsafe fn call_handler(
+unsafe fn call_handler<A: Abi>(
     function: *mut c_void,
     during: During,
     object: *mut usize,
@@ -81,7 +81,7 @@ unsafe fn call_handler(
     // those of a function without more; the pointers are the library's.
     unsafe {
         let function = std::mem::transmute::<*mut c_void, UsersOwn>(function);
-        let mut code = error_out(*code);
+        let mut code = error_out::<A>(*code);
         during(*object, &mut |object| function(object, &mut code));
     }
 }
@@ -90,17 +90,17 @@ type Handler = unsafe extern "C" fn(*mut usize, *mut c_int);
 
 macro_rules! errhandlers {
     ($($(#[$doc:meta])* $name:ident $call:ident $pool:ident $during:expr;)*) => {$(
-        static $pool: Pool = Pool::new(LIBRARY);
+        static $pool: Pool = Pool::new();
 
         $(#[$doc])*
-        pub(crate) fn $name(function: Function) -> Function {
-            static ALL: [Handler; MOST] = instances!($call);
-            $pool.stand_in(function, &ALL)
+        pub fn $name<A: Abi>(function: Function) -> Function {
+            let all: &[Handler; MOST] = const { &instances!($call, A) };
+            $pool.stand_in(function, all)
         }
 
-        unsafe extern "C" fn $call<const N: usize>(object: *mut usize, code: *mut c_int) {
+        unsafe extern "C" fn $call<A: Abi, const N: usize>(object: *mut usize, code: *mut c_int) {
             // SAFETY: the library's promises about the arguments are passed on.
-            unsafe { call_handler($pool.get(N), $during, object, code) }
+            unsafe { call_handler::<A>($pool.get(N), $during, object, code) }
         }
     )*};
 }
@@ -108,24 +108,24 @@ macro_rules! errhandlers {
 errhandlers! {
     /// The stand-in of a communicator's error handler.
     comm_errhandler comm_error COMM_POOL
-        |object, call| COMM.during(object, |mut object| call((&raw mut object).cast()));
+        |object, call| A::classes().comm.during(object, |mut object| call((&raw mut object).cast()));
     /// The stand-in of a window's error handler.
     win_errhandler win_error WIN_POOL
-        |object, call| WIN.during(object, |mut object| call((&raw mut object).cast()));
+        |object, call| A::classes().win.during(object, |mut object| call((&raw mut object).cast()));
     /// The stand-in of a session's error handler.
     session_errhandler session_error SESSION_POOL
-        |object, call| SESSION.during(object, |mut object| call((&raw mut object).cast()));
+        |object, call| A::classes().session.during(object, |mut object| call((&raw mut object).cast()));
     /// The stand-in of a file's error handler.
     file_errhandler file_error FILE_POOL
         |object, call| {
-            let mut object = file_out(object);
+            let mut object = file_out::<A>(object);
             call((&raw mut object).cast());
         };
 }
 
 /// The program's functions of a generalised request.
-struct Grequest {
-    query: Option<unsafe extern "C" fn(*mut c_void, *mut ProgramStatus) -> c_int>,
+struct Grequest<S> {
+    query: Option<unsafe extern "C" fn(*mut c_void, *mut S) -> c_int>,
     free: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
     cancel: Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>,
     extra_state: *mut c_void,
@@ -135,7 +135,7 @@ struct Grequest {
 ///
 /// # Safety
 /// The functions are NULL or those that the standard describes.
-pub(crate) unsafe fn grequest(
+pub unsafe fn grequest<A: Abi>(
     query: Function,
     free: Function,
     cancel: Function,
@@ -146,7 +146,7 @@ pub(crate) unsafe fn grequest(
         Grequest {
             query: std::mem::transmute::<
                 Function,
-                Option<unsafe extern "C" fn(*mut c_void, *mut ProgramStatus) -> c_int>,
+                Option<unsafe extern "C" fn(*mut c_void, *mut A::Status) -> c_int>,
             >(query),
             free: std::mem::transmute::<Function, Option<unsafe extern "C" fn(*mut c_void) -> c_int>>(
                 free,
@@ -165,51 +165,56 @@ pub(crate) unsafe fn grequest(
 ///
 /// # Safety
 /// `request` is what [`grequest`] returned, and `code` is the outcome of the call that got it.
-pub(crate) unsafe fn started_grequest(code: c_int, request: *mut c_void) {
+pub unsafe fn started_grequest<A: Abi>(code: c_int, request: *mut c_void) {
     if code != 0 {
         // SAFETY: the library has not kept the address.
-        drop(unsafe { Box::from_raw(request.cast::<Grequest>()) });
+        drop(unsafe { Box::from_raw(request.cast::<Grequest<A::Status>>()) });
     }
 }
 
-pub(crate) const GREQUEST_QUERY: Function = query as Function;
-pub(crate) const GREQUEST_FREE: Function = free as Function;
-pub(crate) const GREQUEST_CANCEL: Function = cancel as Function;
+/// The stand-ins of the program's functions of a generalised request: query, free and cancel.
+pub fn grequest_functions<A: Abi>() -> [Function; 3] {
+    [
+        query::<A> as Function,
+        free::<A> as Function,
+        cancel::<A> as Function,
+    ]
+}
 
-unsafe extern "C" fn query(request: *mut c_void, status: *mut StandardStatus) -> c_int {
+unsafe extern "C" fn query<A: Abi>(request: *mut c_void, status: *mut StandardStatus) -> c_int {
     // SAFETY: the library passes on the address that `grequest` gave it, and a status.
     unsafe {
-        let request = &*request.cast::<Grequest>();
-        let mut users = ProgramStatus::default();
+        let request = &*request.cast::<Grequest<A::Status>>();
+        let mut users = A::Status::default();
         let code = request
             .query
             .map_or(0, |query| query(request.extra_state, &mut users));
         if !status.is_null() {
             // MPI alone writes MPI_ERROR.
             let error = (*status).error;
-            *status = crate::common::status::standard(&users);
+            *status = crate::status::standard::<A>(&users);
             (*status).error = error;
         }
-        error_in(code)
+        error_in::<A>(code)
     }
 }
 
-unsafe extern "C" fn free(request: *mut c_void) -> c_int {
+unsafe extern "C" fn free<A: Abi>(request: *mut c_void) -> c_int {
     // SAFETY: the library calls this once with the address that `grequest` gave it.
-    let request = unsafe { Box::from_raw(request.cast::<Grequest>()) };
+    let request = unsafe { Box::from_raw(request.cast::<Grequest<A::Status>>()) };
     // SAFETY: the program's function gets its own word.
-    error_in(
+    error_in::<A>(
         request
             .free
             .map_or(0, |free| unsafe { free(request.extra_state) }),
     )
 }
 
-unsafe extern "C" fn cancel(request: *mut c_void, complete: c_int) -> c_int {
+unsafe extern "C" fn cancel<A: Abi>(request: *mut c_void, complete: c_int) -> c_int {
     // SAFETY: the library passes on the address that `grequest` gave it.
-    let request = unsafe { &*request.cast::<Grequest>() };
+    let request = unsafe { &*request.cast::<Grequest<A::Status>>() };
     // SAFETY: the program's function gets its own word.
-    error_in(
+    error_in::<A>(
         request
             .cancel
             .map_or(0, |cancel| unsafe { cancel(request.extra_state, complete) }),

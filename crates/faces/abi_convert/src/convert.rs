@@ -1,8 +1,8 @@
 //! Conversions of integers, pointers and texts.
 
-use crate::common::array::Array;
-use crate::common::constants::{self, program, standard};
-use crate::program::{LAST_ERROR_CLASS, file_null, free_error};
+use crate::abi::Abi;
+use crate::array::Array;
+use crate::constants::standard;
 use std::ffi::{c_char, c_int, c_void};
 
 /// The value of a pair's other side.
@@ -18,14 +18,14 @@ fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i
 /// a meaning stay.
 macro_rules! meanings {
     ($($to_standard:ident $to_program:ident $pairs:ident $ty:ty;)*) => {$(
-        #[allow(dead_code)]
-        pub(crate) fn $to_standard(value: $ty) -> $ty {
-            find(constants::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
+        /// The standard's value for one of the program.
+        pub fn $to_standard<A: Abi>(value: $ty) -> $ty {
+            find(A::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
         }
 
-        #[allow(dead_code)]
-        pub(crate) fn $to_program(value: $ty) -> $ty {
-            find(constants::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
+        /// The program's value for one of the standard.
+        pub fn $to_program<A: Abi>(value: $ty) -> $ty {
+            find(A::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
         }
     )*};
 }
@@ -53,12 +53,13 @@ meanings! {
 }
 
 /// The key of an attribute. Keys that a library gives out are any integers.
-pub(crate) fn keyval_in(keyval: c_int) -> c_int {
-    exchanged(constants::ATTRIBUTE_KEYS, |pair| pair, keyval)
+pub fn keyval_in<A: Abi>(keyval: c_int) -> c_int {
+    exchanged(A::ATTRIBUTE_KEYS, |pair| pair, keyval)
 }
 
-pub(crate) fn keyval_out(keyval: c_int) -> c_int {
-    exchanged(constants::ATTRIBUTE_KEYS, |pair| (pair.1, pair.0), keyval)
+/// The program's key for one of the standard.
+pub fn keyval_out<A: Abi>(keyval: c_int) -> c_int {
+    exchanged(A::ATTRIBUTE_KEYS, |pair| (pair.1, pair.0), keyval)
 }
 
 /// The value of a pair's other side. Any other value becomes one that has no meaning either: all
@@ -82,66 +83,70 @@ fn exchanged(pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64), valu
 
 /// A rank: of values below zero some have a meaning.
 #[inline(always)]
-pub(crate) fn rank_in(rank: c_int) -> c_int {
+pub fn rank_in<A: Abi>(rank: c_int) -> c_int {
     if rank >= 0 {
         rank
     } else {
-        special_rank(rank, |pair| pair)
+        special_rank::<A>(rank, |pair| pair)
     }
 }
 
+/// The program's rank for one of the standard.
 #[inline(always)]
-pub(crate) fn rank_out(rank: c_int) -> c_int {
+pub fn rank_out<A: Abi>(rank: c_int) -> c_int {
     if rank >= 0 {
         rank
     } else if rank == standard::MPI_ANY_SOURCE as c_int {
         // The status of every send has it.
-        program::MPI_ANY_SOURCE as c_int
+        A::MPI_ANY_SOURCE as c_int
     } else {
-        special_rank(rank, |pair| (pair.1, pair.0))
+        special_rank::<A>(rank, |pair| (pair.1, pair.0))
     }
 }
 
-const SPECIAL_RANKS: [(i64, i64); 3] = [
-    (program::MPI_PROC_NULL, standard::MPI_PROC_NULL),
-    (program::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
-    (program::MPI_ROOT, standard::MPI_ROOT),
-];
-
 #[cold]
-fn special_rank(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
-    exchanged(&SPECIAL_RANKS, from, rank)
+fn special_rank<A: Abi>(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
+    let special = const {
+        &[
+            (A::MPI_PROC_NULL, standard::MPI_PROC_NULL),
+            (A::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
+            (A::MPI_ROOT, standard::MPI_ROOT),
+        ]
+    };
+    exchanged(special, from, rank)
 }
 
 /// A tag. MPI_ANY_TAG and a value without a meaning change places.
 #[inline(always)]
-pub(crate) fn tag_in(tag: c_int) -> c_int {
-    const ANY: c_int = program::MPI_ANY_TAG as c_int;
+pub fn tag_in<A: Abi>(tag: c_int) -> c_int {
     const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
-    const { assert!(ANY < 0 && STANDARD_ANY < 0) };
+    let any = const {
+        assert!(A::MPI_ANY_TAG < 0 && STANDARD_ANY < 0);
+        A::MPI_ANY_TAG as c_int
+    };
     match tag {
         0.. => tag,
-        ANY => STANDARD_ANY,
-        STANDARD_ANY => ANY,
+        _ if tag == any => STANDARD_ANY,
+        STANDARD_ANY => any,
         _ => tag,
     }
 }
 
+/// The program's tag for one of the standard: two values change places, in both directions.
 #[inline(always)]
-pub(crate) fn tag_out(tag: c_int) -> c_int {
-    // Two values change places, in both directions.
-    tag_in(tag)
+pub fn tag_out<A: Abi>(tag: c_int) -> c_int {
+    tag_in::<A>(tag)
 }
 
 /// The standard's error code or class for one of the program.
-pub(crate) fn error_in(code: c_int) -> c_int {
-    let pairs = constants::ERROR_CLASSES;
+pub fn error_in<A: Abi>(code: c_int) -> c_int {
+    let pairs = A::ERROR_CLASSES;
     if let Some(class) = find(pairs, |pair| *pair, code.into()) {
         return class as c_int;
     }
-    match free_error(code) {
+    match A::free_error(code) {
         Some(code) => code,
-        None if (0..=LAST_ERROR_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
+        None if (0..=A::LAST_ERROR_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
         None if find(pairs, |pair| (pair.1, pair.0), code.into()).is_some() => {
             standard::MPI_ERR_UNKNOWN as c_int
         }
@@ -150,41 +155,42 @@ pub(crate) fn error_in(code: c_int) -> c_int {
 }
 
 /// The program's error code or class for one of the standard.
-pub(crate) fn error_out(code: c_int) -> c_int {
-    let pairs = constants::ERROR_CLASSES;
+pub fn error_out<A: Abi>(code: c_int) -> c_int {
+    let pairs = A::ERROR_CLASSES;
     if let Some(class) = find(pairs, |pair| (pair.1, pair.0), code.into()) {
         return class as c_int;
     }
-    match free_error(code) {
+    match A::free_error(code) {
         Some(code) => code,
-        None if (0..=LAST_ERROR_CLASS).contains(&code) => program::MPI_ERR_UNKNOWN as c_int,
+        None if (0..=A::LAST_ERROR_CLASS).contains(&code) => A::MPI_ERR_UNKNOWN as c_int,
         None => code,
     }
 }
 
 /// The code that a procedure returns.
 #[inline(always)]
-pub(crate) fn code(code: c_int) -> c_int {
+pub fn code<A: Abi>(code: c_int) -> c_int {
     #[cold]
     #[inline(never)]
-    fn failed(code: c_int) -> c_int {
-        error_out(code)
+    fn failed<A: Abi>(code: c_int) -> c_int {
+        error_out::<A>(code)
     }
-    if code == 0 { 0 } else { failed(code) }
+    if code == 0 { 0 } else { failed::<A>(code) }
 }
 
 /// Assertions of windows, which are sets.
-pub(crate) fn assertion_in(set: c_int) -> c_int {
-    converted(set, constants::ASSERTIONS_OF_WINDOWS, |pair| pair)
+pub fn assertion_in<A: Abi>(set: c_int) -> c_int {
+    converted(set, A::ASSERTIONS_OF_WINDOWS, |pair| pair)
 }
 
 /// Modes of files, which are sets.
-pub(crate) fn file_mode_in(set: c_int) -> c_int {
-    converted(set, constants::MODES_OF_FILES, |pair| pair)
+pub fn file_mode_in<A: Abi>(set: c_int) -> c_int {
+    converted(set, A::MODES_OF_FILES, |pair| pair)
 }
 
-pub(crate) fn file_mode_out(set: c_int) -> c_int {
-    converted(set, constants::MODES_OF_FILES, |pair| (pair.1, pair.0))
+/// The program's modes of files.
+pub fn file_mode_out<A: Abi>(set: c_int) -> c_int {
+    converted(set, A::MODES_OF_FILES, |pair| (pair.1, pair.0))
 }
 
 fn converted(set: c_int, pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
@@ -201,20 +207,24 @@ fn converted(set: c_int, pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64
 
 /// A buffer of a collective call.
 #[inline(always)]
-pub(crate) fn buffer<P: Address>(buffer: P) -> P {
-    if buffer.address() == program::MPI_IN_PLACE as usize {
+pub fn buffer<A: Abi, P: Address>(buffer: P) -> P {
+    if buffer.address() == A::MPI_IN_PLACE as usize {
         return P::at(standard::MPI_IN_PLACE as usize);
     }
     buffer
 }
 
-pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
-    buffer.address() == program::MPI_IN_PLACE as usize
+/// Whether a buffer is MPI_IN_PLACE.
+pub fn is_in_place<A: Abi>(buffer: *const c_void) -> bool {
+    buffer.address() == A::MPI_IN_PLACE as usize
 }
 
 /// A pointer that may be a number instead.
-pub(crate) trait Address: Copy {
+pub trait Address: Copy {
+    /// The address or number.
     fn address(self) -> usize;
+
+    /// The pointer with an address, or the number.
     fn at(address: usize) -> Self;
 }
 
@@ -239,8 +249,8 @@ impl Address for *mut c_void {
 }
 
 /// The weights of a graph's edges, of which two addresses have a meaning.
-pub(crate) fn weights(weights: *const c_int) -> *const c_int {
-    let (unweighted, empty) = crate::program::weights();
+pub fn weights<A: Abi>(weights: *const c_int) -> *const c_int {
+    let (unweighted, empty) = A::weights();
     if weights == unweighted {
         std::ptr::without_provenance(standard::MPI_UNWEIGHTED as usize)
     } else if weights == empty {
@@ -251,25 +261,26 @@ pub(crate) fn weights(weights: *const c_int) -> *const c_int {
 }
 
 /// The handle of a performance variable, or of all.
-pub(crate) fn variable_handle(handle: usize) -> usize {
-    if handle == program::MPI_T_PVAR_ALL_HANDLES as usize {
+pub fn variable_handle<A: Abi>(handle: usize) -> usize {
+    if handle == A::MPI_T_PVAR_ALL_HANDLES as usize {
         return standard::MPI_T_PVAR_ALL_HANDLES as usize;
     }
     handle
 }
 
 /// A file is a pointer in both ABIs, and only the null handles differ.
-pub(crate) fn file_in(file: usize) -> usize {
-    if file == file_null() {
+pub fn file_in<A: Abi>(file: usize) -> usize {
+    if file == A::file_null() {
         standard::MPI_FILE_NULL as usize
     } else {
         file
     }
 }
 
-pub(crate) fn file_out(file: usize) -> usize {
+/// The program's file for one of the standard.
+pub fn file_out<A: Abi>(file: usize) -> usize {
     if file == standard::MPI_FILE_NULL as usize {
-        file_null()
+        A::file_null()
     } else {
         file
     }
@@ -278,7 +289,7 @@ pub(crate) fn file_out(file: usize) -> usize {
 /// The address of a converted word in place of the caller's. NULL stays NULL: the library reports
 /// it, or does without.
 #[inline(always)]
-pub(crate) fn address<T, U>(caller: *mut T, converted: &mut U) -> *mut U {
+pub fn address<T, U>(caller: *mut T, converted: &mut U) -> *mut U {
     if caller.is_null() {
         std::ptr::null_mut()
     } else {
@@ -290,7 +301,7 @@ pub(crate) fn address<T, U>(caller: *mut T, converted: &mut U) -> *mut U {
 ///
 /// # Safety
 /// The address is NULL or that of a word.
-pub(crate) unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -> T) -> T {
+pub unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -> T) -> T {
     if word.is_null() {
         return T::default();
     }
@@ -302,7 +313,7 @@ pub(crate) unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -
 ///
 /// # Safety
 /// The address is NULL or that of so many integers.
-pub(crate) unsafe fn integers(
+pub unsafe fn integers(
     array: &mut Array<c_int>,
     values: *const c_int,
     length: i64,
@@ -318,11 +329,7 @@ pub(crate) unsafe fn integers(
 ///
 /// # Safety
 /// The address is NULL or that of so many integers.
-pub(crate) unsafe fn integers_out(
-    values: *mut c_int,
-    length: i64,
-    convert: impl Fn(c_int) -> c_int,
-) {
+pub unsafe fn integers_out(values: *mut c_int, length: i64, convert: impl Fn(c_int) -> c_int) {
     if values.is_null() {
         return;
     }
@@ -336,7 +343,7 @@ pub(crate) unsafe fn integers_out(
 ///
 /// # Safety
 /// `to` is NULL or the address of `limit` bytes, `length` NULL or that of an integer.
-pub(crate) unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length: *mut c_int) {
+pub unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length: *mut c_int) {
     if to.is_null() {
         return;
     }
@@ -355,12 +362,13 @@ pub(crate) unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length
 }
 
 /// An argument that this library cannot pass on: the library behind reports a null pointer.
-pub(crate) fn unsupported<P, Q: Null>(_argument: P) -> Q {
+pub fn unsupported<P, Q: Null>(_argument: P) -> Q {
     Q::NULL
 }
 
 /// A type with a null pointer.
-pub(crate) trait Null {
+pub trait Null {
+    /// The null pointer.
     const NULL: Self;
 }
 

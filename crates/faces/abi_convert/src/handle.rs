@@ -2,16 +2,17 @@
 //! the standard's word as their handle if that is one in the program's ABI too; an index stands for
 //! any other.
 
-use crate::common::array::Array;
-use crate::common::objects::{INDEX_BITS, Objects};
-use crate::program::{self, FIRST, Handle, Predefined};
+use crate::abi::{Abi, Predefined, Word};
+use crate::array::Array;
+use crate::constants::Pairs;
+use crate::objects::{INDEX_BITS, Objects};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 /// The standard's handle for a word that is no handle of the program: the library reports it.
-pub(crate) const UNKNOWN: usize = 0;
+pub const UNKNOWN: usize = 0;
 
 /// A handle that MPI predefines: the program's as the table of constants has it.
 #[derive(Clone, Copy)]
@@ -25,13 +26,15 @@ const NONE: Row = Row {
     standard: 0,
 };
 
-pub(crate) struct Class {
+/// A class of handles of a library.
+pub struct Class<A: Abi> {
     null: Row,
     /// The bits of a dynamic handle that name the class.
-    prefix: Handle,
+    prefix: A::Handle,
     /// Every object of the class has an index.
     is_indexed: bool,
-    pub(crate) predefined: Predefined,
+    /// The predefined handles.
+    pub predefined: A::Predefined,
     /// Predefined handles at the places of the standard's lower bits.
     by_standard: [Row; 256],
     objects: Objects,
@@ -40,28 +43,28 @@ pub(crate) struct Class {
 }
 
 /// Conversions of the handles of a class.
-pub(crate) trait Handles {
+pub trait Handles<A: Abi> {
     /// The standard's handle.
-    fn standard(&self, handle: Handle) -> usize;
+    fn standard(&self, handle: A::Handle) -> usize;
 
     /// Writes the program's handle for one that the library has made. 0: it has made none.
     ///
     /// # Safety
     /// The address is NULL or that of a handle.
-    unsafe fn give(&self, handle: *mut Handle, standard: usize);
+    unsafe fn give(&self, handle: *mut A::Handle, standard: usize);
 
     /// Writes the null handle over one whose object the library has freed.
     ///
     /// # Safety
     /// The address is NULL or that of a handle.
-    unsafe fn update(&self, handle: *mut Handle, standard: usize);
+    unsafe fn update(&self, handle: *mut A::Handle, standard: usize);
 
     /// The standard's handle of the one at an address, which may be NULL.
     ///
     /// # Safety
     /// The address is NULL or that of a handle.
     #[inline(always)]
-    unsafe fn standard_at(&self, handle: *const Handle) -> usize {
+    unsafe fn standard_at(&self, handle: *const A::Handle) -> usize {
         if handle.is_null() {
             return UNKNOWN;
         }
@@ -74,7 +77,7 @@ pub(crate) trait Handles {
     /// # Safety
     /// The address is NULL or that of so many handles.
     #[inline(always)]
-    unsafe fn array(&self, array: &mut Array<usize>, handles: *const Handle, length: i64) {
+    unsafe fn array(&self, array: &mut Array<usize>, handles: *const A::Handle, length: i64) {
         if !handles.is_null() {
             // SAFETY: promised.
             array.fill(length, |at| self.standard(unsafe { *handles.add(at) }));
@@ -85,7 +88,7 @@ pub(crate) trait Handles {
     ///
     /// # Safety
     /// The address is NULL or that of as many handles.
-    unsafe fn give_all(&self, handles: *mut Handle, standard: &[usize]) {
+    unsafe fn give_all(&self, handles: *mut A::Handle, standard: &[usize]) {
         if handles.is_null() {
             return;
         }
@@ -100,7 +103,7 @@ pub(crate) trait Handles {
     /// # Safety
     /// The address is NULL or that of as many handles.
     #[inline(always)]
-    unsafe fn update_all(&self, handles: *mut Handle, standard: &[usize]) {
+    unsafe fn update_all(&self, handles: *mut A::Handle, standard: &[usize]) {
         for (at, &standard) in standard.iter().enumerate() {
             // SAFETY: promised; the slice is empty if the address is NULL.
             unsafe { self.update(handles.add(at), standard) };
@@ -108,46 +111,39 @@ pub(crate) trait Handles {
     }
 }
 
-impl Class {
-    /// A class with its predefined handles and the null handle. `returns_again`: the library may
-    /// return the handle of an object that the program has already.
-    pub(crate) const fn new(pairs: &[(i64, i64)], null: (i64, i64), returns_again: bool) -> Class {
-        let mut class = Class {
+impl<A: Abi> Class<A> {
+    /// A class with pairs of its predefined handles and the null handle. `returns_again`: the
+    /// library may return the handle of an object that the program has already. `prefix`: the upper
+    /// bits of the handles of objects. `is_indexed`: every object has an index.
+    pub const fn new(
+        pairs: Pairs,
+        null: (i64, i64),
+        returns_again: bool,
+        (prefix, is_indexed): (A::Handle, bool),
+        predefined: A::Predefined,
+    ) -> Class<A> {
+        Class {
             null: Row {
                 program: null.0 as c_int,
                 standard: null.1 as usize,
             },
-            prefix: program::prefix(null.0 as c_int),
-            is_indexed: program::is_indexed(null.0),
-            predefined: Predefined::new(pairs, null),
-            by_standard: [NONE; 256],
-            objects: Objects::new(),
+            prefix,
+            is_indexed,
+            predefined,
+            by_standard: by_standard(pairs),
+            objects: Objects::new(A::FIRST),
             indices: if returns_again {
                 Some(Mutex::new(BTreeMap::new()))
             } else {
                 None
             },
-        };
-        let mut at = 0;
-        while at < pairs.len() {
-            let row = Row {
-                program: pairs[at].0 as c_int,
-                standard: pairs[at].1 as usize,
-            };
-            at += 1;
-            let slot = &mut class.by_standard[row.standard & 0xff];
-            // Of two names for one handle the first counts.
-            if slot.program == 0 {
-                *slot = row;
-            }
         }
-        class
     }
 
     /// The standard's handle of an object that has an index.
     #[cold]
     #[inline(never)]
-    fn indexed(&self, handle: Handle) -> usize {
+    fn indexed(&self, handle: A::Handle) -> usize {
         self.index(handle)
             .and_then(|index| self.objects.get(index))
             .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
@@ -155,19 +151,20 @@ impl Class {
 
     /// The index in a handle of one of the program's objects.
     #[inline(always)]
-    pub(crate) fn index(&self, handle: Handle) -> Option<u32> {
-        let index = handle as u32 & ((1 << INDEX_BITS) - 1);
-        (handle ^ index as Handle == self.prefix && index >= FIRST).then_some(index)
+    pub fn index(&self, handle: A::Handle) -> Option<u32> {
+        let index = handle.bits() as u32 & ((1 << INDEX_BITS) - 1);
+        let is_object = handle.bits() ^ index as usize == self.prefix.bits() && index >= A::FIRST;
+        is_object.then_some(index)
     }
 
     /// The program's handle for one that the library returns. An object that the program has
     /// already keeps its handle, and must be freed as often as it was returned.
     #[inline(never)]
-    pub(crate) fn program(&self, standard: usize) -> Handle {
+    pub fn program(&self, standard: usize) -> A::Handle {
         if let Some(handle) = self.predefined(standard) {
             return handle;
         }
-        match program::shared(standard) {
+        match A::shared(standard) {
             Some(handle) if !self.is_indexed && self.predefined.standard(handle).is_none() => {
                 handle
             }
@@ -176,25 +173,25 @@ impl Class {
     }
 
     /// The handle of an object that the library never returns again, by an index in any case.
-    pub(crate) fn with_index(&self, standard: usize) -> (Handle, u32) {
+    pub fn with_index(&self, standard: usize) -> (A::Handle, u32) {
         let index = self.objects.insert(standard);
         (self.handle(index), index)
     }
 
-    fn predefined(&self, standard: usize) -> Option<Handle> {
+    fn predefined(&self, standard: usize) -> Option<A::Handle> {
         let row = &self.by_standard[standard & 0xff];
-        (row.standard == standard && row.program != 0).then(|| program::handle(row.program))
+        (row.standard == standard && row.program != 0).then(|| A::handle(row.program))
     }
 
     /// The program's null handle.
     #[inline(always)]
-    fn null(&self) -> Handle {
-        program::handle(self.null.program)
+    fn null(&self) -> A::Handle {
+        A::handle(self.null.program)
     }
 
     /// The program's handle of the object with an index.
-    pub(crate) fn handle(&self, index: u32) -> Handle {
-        self.prefix | index as Handle
+    pub fn handle(&self, index: u32) -> A::Handle {
+        A::Handle::of_bits(self.prefix.bits() | index as usize)
     }
 
     fn referred(&self, standard: usize) -> u32 {
@@ -214,16 +211,14 @@ impl Class {
     }
 
     /// The constants that stand for predefined handles.
-    #[allow(dead_code)] // a library whose handles are constants needs no list
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = c_int> {
+    pub fn numbers(&self) -> impl Iterator<Item = c_int> {
         let rows = self.by_standard.iter().filter(|row| row.program != 0);
         rows.map(|row| row.program)
     }
 
     /// Puts another object of the library in the place of an object, whose handle stays, and
     /// returns the old one. None: the handle is no object's.
-    #[allow(dead_code)] // not every ABI changes objects
-    pub(crate) fn replace(&self, handle: Handle, standard: usize) -> Option<usize> {
+    pub fn replace(&self, handle: A::Handle, standard: usize) -> Option<usize> {
         let index = self.index(handle)?;
         let entry = self.objects.get(index)?;
         let mut indices = self
@@ -240,7 +235,7 @@ impl Class {
 
     /// Forgets one reference to an object, after the library has freed it.
     #[inline(never)]
-    pub(crate) fn release(&self, handle: Handle) {
+    pub fn release(&self, handle: A::Handle) {
         let Some(index) = self.index(handle) else {
             return;
         };
@@ -262,13 +257,13 @@ impl Class {
             }
             self.objects.remove(index);
         } else if entry.standard.load(Ordering::Relaxed) != 0 {
-            crate::common::late_arrays::forget(self, index, entry);
+            crate::late_arrays::forget(self, index, entry);
             self.objects.remove(index);
         }
     }
 
     /// Calls a function with the program's handle for one that the library passes to a callback.
-    pub(crate) fn during<R>(&self, standard: usize, call: impl FnOnce(Handle) -> R) -> R {
+    pub fn during<R>(&self, standard: usize, call: impl FnOnce(A::Handle) -> R) -> R {
         let handle = self.program(standard);
         let result = call(handle);
         self.release(handle);
@@ -276,25 +271,44 @@ impl Class {
     }
 
     /// The mark of an object with an index.
-    pub(crate) fn mark(&self, index: u32) -> Option<&std::sync::atomic::AtomicU32> {
+    pub fn mark(&self, index: u32) -> Option<&std::sync::atomic::AtomicU32> {
         Some(&self.objects.get(index)?.references)
     }
 }
 
-impl Handles for Class {
+/// Predefined handles at the places of the standard's lower bits.
+const fn by_standard(pairs: Pairs) -> [Row; 256] {
+    let mut rows = [NONE; 256];
+    let mut at = 0;
+    while at < pairs.len() {
+        let row = Row {
+            program: pairs[at].0 as c_int,
+            standard: pairs[at].1 as usize,
+        };
+        at += 1;
+        let slot = &mut rows[row.standard & 0xff];
+        // Of two names for one handle the first counts.
+        if slot.program == 0 {
+            *slot = row;
+        }
+    }
+    rows
+}
+
+impl<A: Abi> Handles<A> for Class<A> {
     #[inline(always)]
-    fn standard(&self, handle: Handle) -> usize {
+    fn standard(&self, handle: A::Handle) -> usize {
         if let Some(standard) = self.predefined.standard(handle) {
             return standard;
         }
-        match program::shared_in(handle) {
+        match A::shared_in(handle) {
             Some(standard) => standard,
             None => self.indexed(handle),
         }
     }
 
     #[inline(always)]
-    unsafe fn give(&self, handle: *mut Handle, standard: usize) {
+    unsafe fn give(&self, handle: *mut A::Handle, standard: usize) {
         if standard != 0 && !handle.is_null() {
             // SAFETY: promised.
             unsafe { *handle = self.program(standard) };
@@ -302,7 +316,7 @@ impl Handles for Class {
     }
 
     #[inline(always)]
-    unsafe fn update(&self, handle: *mut Handle, standard: usize) {
+    unsafe fn update(&self, handle: *mut A::Handle, standard: usize) {
         if standard != self.null.standard || handle.is_null() {
             return;
         }

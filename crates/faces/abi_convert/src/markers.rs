@@ -1,17 +1,17 @@
 //! MPI_LB and MPI_UB, the datatypes of MPI 1 that mark the bounds of a structure. The standard has
 //! MPI_Type_create_resized in their place.
 
-use crate::common::constants::standard as constants;
-use crate::common::standard;
-use crate::program::{Handle, markers};
+use crate::abi::Abi;
+use crate::constants::standard as constants;
+use crate::standard;
 use std::ffi::c_int;
 
 /// The constructor of structures, which may have marks among their members.
 ///
 /// # Safety
 /// The promises of MPI_Type_create_struct; `handles` are the program's handles of `types`.
-pub(crate) unsafe fn type_create_struct(
-    handles: *const Handle,
+pub unsafe fn type_create_struct<A: Abi>(
+    handles: *const A::Handle,
     count: c_int,
     lengths: *const c_int,
     displacements: *const isize,
@@ -23,7 +23,7 @@ pub(crate) unsafe fn type_create_struct(
         && !newtype.is_null();
     // SAFETY: the arrays have so many values.
     unsafe {
-        let is_mark = |at: usize| markers().contains(&*handles.add(at));
+        let is_mark = |at: usize| A::markers().contains(&*handles.add(at));
         if is_readable && (0..count as usize).any(is_mark) {
             let member = |at: usize| Member {
                 handle: *handles.add(at),
@@ -31,14 +31,14 @@ pub(crate) unsafe fn type_create_struct(
                 displacement: *displacements.add(at),
                 datatype: *types.add(at),
             };
-            return with_marks((0..count as usize).map(member).collect(), newtype);
+            return with_marks::<A>((0..count as usize).map(member).collect(), newtype);
         }
         standard::type_create_struct(count, lengths, displacements, types, newtype)
     }
 }
 
-struct Member {
-    handle: Handle,
+struct Member<H> {
+    handle: H,
     length: c_int,
     displacement: isize,
     datatype: usize,
@@ -49,9 +49,9 @@ struct Member {
 /// # Safety
 /// The address is that of a handle.
 #[cold]
-unsafe fn with_marks(members: Vec<Member>, newtype: *mut usize) -> c_int {
-    let [lower, upper] = markers();
-    let marks = |mark: Handle| {
+unsafe fn with_marks<A: Abi>(members: Vec<Member<A::Handle>>, newtype: *mut usize) -> c_int {
+    let [lower, upper] = A::markers();
+    let marks = |mark: A::Handle| {
         let marks = members.iter().filter(move |member| member.handle == mark);
         marks
             .filter(|member| member.length > 0)
@@ -59,7 +59,7 @@ unsafe fn with_marks(members: Vec<Member>, newtype: *mut usize) -> c_int {
     };
     let bounds = (marks(lower).min(), marks(upper).max());
     let others = || {
-        let is_mark = |member: &&Member| markers().contains(&member.handle);
+        let is_mark = |member: &&Member<A::Handle>| A::markers().contains(&member.handle);
         members.iter().filter(move |member| !is_mark(member))
     };
     let lengths: Vec<c_int> = others().map(|member| member.length).collect();

@@ -3,7 +3,7 @@
 //!
 //! Reading an entry takes no lock. Entries lie in buckets that never move, and are used again.
 
-use crate::program::{FIRST, LIBRARY};
+use crate::library::own_name;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -35,11 +35,12 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    pub(crate) const fn new() -> Objects {
+    /// A table whose indices begin with this one.
+    pub(crate) const fn new(first: u32) -> Objects {
         Objects {
             buckets: [const { AtomicPtr::new(null_mut()) }; BUCKETS],
             unused: AtomicU64::new(0),
-            fresh: AtomicU32::new(FIRST),
+            fresh: AtomicU32::new(first),
         }
     }
 
@@ -104,7 +105,8 @@ impl Objects {
         let index = self.fresh.fetch_add(1, Ordering::Relaxed);
         if index >= (1 << INDEX_BITS) - (1 << FIRST_BUCKET_BITS) {
             eprintln!(
-                "fishplate: {LIBRARY}: the program has 67 million MPI objects of one class, more than its handles can name"
+                "fishplate: {}: the program has 67 million MPI objects of one class, more than its handles can name",
+                own_name()
             );
             std::process::abort();
         }

@@ -1,15 +1,14 @@
 //! The lengths of arrays that a communicator determines.
 
-use crate::common::classes::COMM;
-use crate::common::constants::standard::*;
-use crate::common::convert::rank_in;
-use crate::common::handle::Handles;
-use crate::common::standard;
-use crate::program::Handle;
+use crate::abi::Abi;
+use crate::constants::standard::*;
+use crate::convert::rank_in;
+use crate::handle::Handles;
+use crate::standard;
 use std::ffi::c_int;
 
 /// The ranks with which a collective call exchanges. 0 if the library knows no such communicator.
-pub(crate) fn ranks(comm: usize) -> usize {
+pub fn ranks(comm: usize) -> usize {
     let (mut size, mut inter) = (0, 0);
     // SAFETY: the arguments are integers.
     let code = unsafe {
@@ -23,7 +22,7 @@ pub(crate) fn ranks(comm: usize) -> usize {
 }
 
 /// The neighbours from which a call receives, or to which it sends.
-pub(crate) fn neighbours(comm: usize, receives: bool) -> usize {
+pub fn neighbours(comm: usize, receives: bool) -> usize {
     let mut topology = 0;
     // SAFETY: the arguments are integers.
     unsafe {
@@ -59,18 +58,18 @@ pub(crate) fn neighbours(comm: usize, receives: bool) -> usize {
 }
 
 /// Whether this process has a rank of a communicator.
-pub(crate) fn is_rank(comm: Handle, rank: c_int) -> bool {
+pub fn is_rank<A: Abi>(comm: A::Handle, rank: c_int) -> bool {
     let mut own = 0;
     // SAFETY: the arguments are integers.
-    let code = unsafe { standard::comm_rank(COMM.standard(comm), &mut own) };
-    code == 0 && own == rank_in(rank)
+    let code = unsafe { standard::comm_rank(A::classes().comm.standard(comm), &mut own) };
+    code == 0 && own == rank_in::<A>(rank)
 }
 
 /// The sum of numbers of processes. 0 without an array.
 ///
 /// # Safety
 /// The address is NULL or that of so many integers.
-pub(crate) unsafe fn sum(numbers: *const c_int, length: c_int) -> i64 {
+pub unsafe fn sum(numbers: *const c_int, length: c_int) -> i64 {
     if numbers.is_null() {
         return 0;
     }

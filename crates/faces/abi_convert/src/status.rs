@@ -2,11 +2,13 @@
 //! program's ABI, where the number of bytes is a field. Functions of the standard carry that number
 //! across.
 
-use crate::common::array::Array;
-use crate::common::constants::{program, standard};
-use crate::common::convert::{error_in, error_out, rank_in, rank_out, tag_in, tag_out};
-use crate::common::types::{ProgramStatus, StandardStatus};
+use crate::abi::Abi;
+use crate::array::Array;
+use crate::constants::standard;
+use crate::convert::{error_in, error_out, rank_in, rank_out, tag_in, tag_out};
+use crate::types::StandardStatus;
 use std::ffi::c_int;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const BYTE: usize = standard::MPI_BYTE as usize;
@@ -14,10 +16,35 @@ const BYTE: usize = standard::MPI_BYTE as usize;
 /// The value of a field that the library has not written: no rank, no tag, no error.
 const UNSET: c_int = c_int::MIN;
 
+/// The fields that a program may read.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)] // the names say all
+pub struct Fields {
+    pub source: c_int,
+    pub tag: c_int,
+    pub error: c_int,
+}
+
+/// A status of the program.
+pub trait Status: Copy + Default + Eq + Debug {
+    /// The fields that the program may read.
+    fn fields(&mut self) -> &mut Fields;
+
+    /// Takes a number of bytes, and whether the request was cancelled.
+    fn set_count(&mut self, bytes: i64, cancelled: bool);
+
+    /// The number of bytes.
+    fn count(&self) -> i64;
+
+    /// Whether the request was cancelled.
+    fn is_cancelled(&self) -> bool;
+}
+
 impl StandardStatus {
     /// A status in which every field that the library writes can be seen.
     #[inline(always)]
-    pub(crate) fn unset() -> StandardStatus {
+    pub fn unset() -> StandardStatus {
         StandardStatus {
             source: UNSET,
             tag: UNSET,
@@ -28,18 +55,18 @@ impl StandardStatus {
 }
 
 #[inline(always)]
-fn is_ignored(status: *const ProgramStatus) -> bool {
+fn is_ignored<A: Abi>(status: *const A::Status) -> bool {
     // MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE; NULL is what the standard ABI ignores.
-    status as usize <= program::MPI_STATUS_IGNORE as usize
+    status as usize <= A::MPI_STATUS_IGNORE as usize
 }
 
 /// The argument for a status that is written.
 #[inline(always)]
-pub(crate) fn argument(
-    caller: *mut ProgramStatus,
+pub fn argument<A: Abi>(
+    caller: *mut A::Status,
     status: &mut StandardStatus,
 ) -> *mut StandardStatus {
-    if is_ignored(caller) {
+    if is_ignored::<A>(caller) {
         std::ptr::null_mut()
     } else {
         status
@@ -52,19 +79,19 @@ pub(crate) fn argument(
 /// # Safety
 /// The caller's pointer is MPI_STATUS_IGNORE or that of a status.
 #[inline(always)]
-pub(crate) unsafe fn give<const CANCELLABLE: bool>(
-    caller: *mut ProgramStatus,
+pub unsafe fn give<A: Abi, const CANCELLABLE: bool>(
+    caller: *mut A::Status,
     status: &StandardStatus,
 ) {
-    if !is_ignored(caller) {
+    if !is_ignored::<A>(caller) {
         // SAFETY: promised.
-        unsafe { write::<CANCELLABLE>(&mut *caller, status) };
+        unsafe { write::<A, CANCELLABLE>(&mut *caller, status) };
     }
 }
 
 /// A status without an error whose number of bytes can be read is copied.
 #[inline(always)]
-fn write<const CANCELLABLE: bool>(caller: &mut ProgramStatus, status: &StandardStatus) {
+fn write<A: Abi, const CANCELLABLE: bool>(caller: &mut A::Status, status: &StandardStatus) {
     // One load for a word: a wider one would wait for the library's stores, which are narrower.
     // SAFETY: the addresses are those of words of the status.
     let word = |at: usize| unsafe { (&raw const status.internal[at]).read_volatile() };
@@ -74,26 +101,28 @@ fn write<const CANCELLABLE: bool>(caller: &mut ProgramStatus, status: &StandardS
     let more = error | count & c_int::MIN | word(1) | word(2) | word(3) | word(4);
     let is_plain = more == 0 && LAYOUT.load(Ordering::Relaxed) == PLAIN;
     if !is_plain || status.source == UNSET {
-        return write_any(caller, status, CANCELLABLE);
+        return write_any::<A>(caller, status, CANCELLABLE);
     }
     caller.set_count(count.into(), false);
-    caller.source = rank_out(status.source);
-    caller.tag = tag_out(status.tag);
+    let fields = caller.fields();
+    fields.source = rank_out::<A>(status.source);
+    fields.tag = tag_out::<A>(status.tag);
     // An unset error leaves the caller's.
-    caller.error &= status.error >> 31;
+    fields.error &= status.error >> 31;
 }
 
 #[cold]
 #[inline(never)]
-fn write_any(caller: &mut ProgramStatus, status: &StandardStatus, is_cancellable: bool) {
+fn write_any<A: Abi>(caller: &mut A::Status, status: &StandardStatus, is_cancellable: bool) {
+    let fields = caller.fields();
     if status.error != UNSET {
-        caller.error = error_out(status.error);
+        fields.error = error_out::<A>(status.error);
     }
     if status.source == UNSET {
         return;
     }
-    caller.source = rank_out(status.source);
-    caller.tag = tag_out(status.tag);
+    fields.source = rank_out::<A>(status.source);
+    fields.tag = tag_out::<A>(status.tag);
     if let Some(bytes) = plain_count(status) {
         caller.set_count(bytes.into(), false);
         return;
@@ -101,10 +130,10 @@ fn write_any(caller: &mut ProgramStatus, status: &StandardStatus, is_cancellable
     let (mut bytes, mut cancelled) = (0, 0);
     // SAFETY: the arguments are a status that the library has written, and integers.
     unsafe {
-        if crate::common::standard::get_count_c(status, BYTE, &mut bytes) != 0 || bytes < 0 {
+        if crate::standard::get_count_c(status, BYTE, &mut bytes) != 0 || bytes < 0 {
             bytes = 0;
         }
-        if is_cancellable && crate::common::standard::test_cancelled(status, &mut cancelled) != 0 {
+        if is_cancellable && crate::standard::test_cancelled(status, &mut cancelled) != 0 {
             cancelled = 0;
         }
     }
@@ -145,8 +174,8 @@ fn try_layout(received: &StandardStatus) -> u8 {
         // SAFETY: the arguments are a status of the library, but for a number, and integers.
         let codes = unsafe {
             [
-                crate::common::standard::get_count_c(&status, BYTE, &mut bytes),
-                crate::common::standard::test_cancelled(&status, &mut cancelled),
+                crate::standard::get_count_c(&status, BYTE, &mut bytes),
+                crate::standard::test_cancelled(&status, &mut cancelled),
             ]
         };
         codes == [0; 2] && bytes == i64::from(*count) && cancelled == 0
@@ -164,35 +193,36 @@ fn try_layout(received: &StandardStatus) -> u8 {
 ///
 /// # Safety
 /// The caller's pointer is NULL or that of a status.
-pub(crate) unsafe fn standard(caller: *const ProgramStatus) -> StandardStatus {
+pub unsafe fn standard<A: Abi>(caller: *const A::Status) -> StandardStatus {
     let mut status = StandardStatus {
         source: 0,
         tag: 0,
         error: 0,
         internal: [0; 5],
     };
-    if is_ignored(caller) {
+    if is_ignored::<A>(caller) {
         return status;
     }
     // SAFETY: promised.
-    let caller = unsafe { *caller };
+    let mut caller = unsafe { *caller };
     // SAFETY: the status is valid for these functions.
     unsafe {
-        crate::common::standard::status_set_elements_c(&mut status, BYTE, caller.count());
+        crate::standard::status_set_elements_c(&mut status, BYTE, caller.count());
         if caller.is_cancelled() {
-            crate::common::standard::status_set_cancelled(&mut status, 1);
+            crate::standard::status_set_cancelled(&mut status, 1);
         }
     }
-    status.source = rank_in(caller.source);
-    status.tag = tag_in(caller.tag);
-    status.error = error_in(caller.error);
+    let fields = caller.fields();
+    status.source = rank_in::<A>(fields.source);
+    status.tag = tag_in::<A>(fields.tag);
+    status.error = error_in::<A>(fields.error);
     status
 }
 
 /// Fills an array of statuses for the library to write.
 #[inline(always)]
-pub(crate) fn unset(array: &mut Array<StandardStatus>, caller: *const ProgramStatus, length: i64) {
-    if !is_ignored(caller) {
+pub fn unset<A: Abi>(array: &mut Array<StandardStatus>, caller: *const A::Status, length: i64) {
+    if !is_ignored::<A>(caller) {
         array.fill(length, |_| StandardStatus::unset());
     }
 }
@@ -202,9 +232,9 @@ pub(crate) fn unset(array: &mut Array<StandardStatus>, caller: *const ProgramSta
 /// # Safety
 /// The caller's pointer is MPI_STATUSES_IGNORE or that of so many statuses.
 #[inline(always)]
-pub(crate) unsafe fn give_all(caller: *mut ProgramStatus, statuses: &[StandardStatus]) {
+pub unsafe fn give_all<A: Abi>(caller: *mut A::Status, statuses: &[StandardStatus]) {
     for (at, status) in statuses.iter().enumerate() {
         // SAFETY: promised; an ignored array is empty here.
-        unsafe { give::<true>(caller.add(at), status) };
+        unsafe { give::<A, true>(caller.add(at), status) };
     }
 }

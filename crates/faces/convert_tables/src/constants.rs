@@ -51,6 +51,11 @@ impl Program {
         Ok(Program { groups, symbols })
     }
 
+    /// The constants by group.
+    pub(crate) fn into_groups(self) -> Vec<Group> {
+        self.groups
+    }
+
     /// Whether texts up to this limit are shorter than in the standard ABI.
     pub(crate) fn is_shorter(&self, standard: &[Group], limit: &str) -> bool {
         let value = |groups| {
@@ -64,30 +69,58 @@ impl Program {
     }
 }
 
-/// The text of the module `constants`: every constant as a number, and for each group of integers
-/// and each class of handles the values in the program's ABI and in the standard's.
-pub(crate) fn generate(standard: &[Group], program: &Program) -> String {
-    let values: BTreeMap<_, _> = numbers(standard)
-        .map(|constant| (constant.name.as_str(), constant.value.as_str()))
-        .collect();
-    let mut programs = values.clone();
-    programs.extend(
-        numbers(&program.groups).map(|constant| (constant.name.as_str(), constant.value.as_str())),
-    );
-    let mut text = String::new();
-    for (name, values) in [("standard", &values), ("program", &programs)] {
+/// The text of the module `constants`: those of the standard ABI, and the trait of those of an
+/// older one, which has the standard's where it has no others. `groups`: those of the older ABIs.
+pub(crate) fn of_standard(standard: &[Group], groups: &[Group]) -> String {
+    let (mut values, mut constants) = (String::new(), String::new());
+    for Constant { name, value, .. } in numbers(standard) {
         writeln!(
-            text,
-            "/// The constants of the {name}'s ABI.\n#[allow(dead_code)]\npub(crate) mod {name} {{"
+            values,
+            "    /// `{name}`\n    pub const {name}: i64 = {value};"
         )
         .unwrap();
-        for (name, value) in values {
-            writeln!(text, "    pub(crate) const {name}: i64 = {value};").unwrap();
-        }
-        text.push_str("}\n");
+        writeln!(
+            constants,
+            "    /// `{name}`\n    const {name}: i64 = standard::{name};"
+        )
+        .unwrap();
     }
-    write_pairs(&mut text, &values, program);
-    text
+    let mut pairs: Vec<String> = Vec::new();
+    for group in groups {
+        let names = group
+            .constants
+            .iter()
+            .map(|constant| pairs_name(group, constant));
+        pairs.extend(names);
+    }
+    pairs.sort();
+    pairs.dedup();
+    for name in pairs {
+        writeln!(
+            constants,
+            "    /// Pairs of the program's value and the standard's.\n    const {name}: Pairs = &[];"
+        )
+        .unwrap();
+    }
+    format!(
+        "/// Values in the program's ABI and in the standard's.\npub type Pairs = &'static [(i64, i64)];\n\
+         /// The constants of the standard ABI.\npub mod standard {{\n{values}}}\n\
+         /// The constants of an older ABI.\npub trait Constants {{\n{constants}}}\n"
+    )
+}
+
+/// The text of an older ABI's constants: the values that are not the standard's, and of each group
+/// of integers and each class of handles the values in both ABIs.
+pub(crate) fn of_program(standard: &[Group], program: &Program) -> String {
+    let standard: BTreeMap<_, _> = numbers(standard)
+        .map(|constant| (constant.name.as_str(), constant.value.as_str()))
+        .collect();
+    let mut text = String::new();
+    for Constant { name, value, .. } in numbers(&program.groups) {
+        writeln!(text, "    const {name}: i64 = {value};").unwrap();
+    }
+    write_pairs(&mut text, &standard, program);
+    format!("impl Constants for Program {{\n{text}}}\n")
 }
 
 fn write_pairs(text: &mut String, standard: &BTreeMap<&str, &str>, program: &Program) {
@@ -108,12 +141,7 @@ fn write_pairs(text: &mut String, standard: &BTreeMap<&str, &str>, program: &Pro
         }
     }
     for (name, rows) in pairs {
-        writeln!(
-            text,
-            "/// Pairs of the program's value and the standard's.\n#[allow(dead_code)]\n\
-             pub(crate) const {name}: &[(i64, i64)] = &[\n{rows}];"
-        )
-        .unwrap();
+        writeln!(text, "    const {name}: Pairs = &[\n{rows}    ];").unwrap();
     }
 }
 

@@ -11,7 +11,10 @@ use tables::table::{Chapter, Procedure};
 ///
 /// `is_shorter`: whether texts up to a limit are shorter than in the standard ABI.
 pub(crate) fn generate(chapters: &[Chapter], is_shorter: &dyn Fn(&str) -> bool) -> String {
-    let mut text = String::new();
+    let mut text = String::from(USES);
+    for (class, _) in CLASSES {
+        writeln!(text, "type {class} = <Program as Abi>::Handle;").unwrap();
+    }
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
         for &large in procedure.forms() {
             if let Some(callee) = callee(procedure, large) {
@@ -19,7 +22,100 @@ pub(crate) fn generate(chapters: &[Chapter], is_shorter: &dyn Fn(&str) -> bool) 
             }
         }
     }
+    write_fortran(&mut text);
+    for (name, bound) in BOUNDS {
+        let parameters = ["datatype: Datatype", "bound: *mut isize"];
+        let body = format!("removed::extent::<Program>(datatype, bound, {bound})");
+        write_exported(&mut text, name, &parameters, "c_int", &body);
+    }
     text
+}
+
+/// Head of the module.
+const USES: &str = "use crate::program::{CLASSES, Program};
+use abi_convert::array::Array;
+use abi_convert::constants::standard as standard_constants;
+use abi_convert::late_arrays::LateArrays;
+use abi_convert::types::{StandardStatus, callback};
+use abi_convert::{
+    Abi, Constants, Handles, attributes, buffers, callbacks, classes, contents, convert, datarep,
+    fortran, markers, peers, removed, standard, status,
+};
+use std::ffi::{c_char, c_int, c_void};
+type File = usize;
+type ToolsHandle = usize;
+type Status = <Program as Abi>::Status;
+";
+
+/// Classes of handles, as types and as words in names of procedures.
+const CLASSES: [(&str, &str); 10] = [
+    ("Comm", "Comm"),
+    ("Errhandler", "Errhandler"),
+    ("Group", "Group"),
+    ("Info", "Info"),
+    ("Message", "Message"),
+    ("Op", "Op"),
+    ("Request", "Request"),
+    ("Session", "Session"),
+    ("Datatype", "Type"),
+    ("Win", "Win"),
+];
+
+/// Bounds of a datatype in MPI 1, from the lower bound and the extent.
+const BOUNDS: [(&str, &str); 3] = [
+    ("Type_extent", "|_, extent| extent"),
+    ("Type_lb", "|lower, _| lower"),
+    ("Type_ub", "|lower, extent| lower.wrapping_add(extent)"),
+];
+
+/// Conversions between C and Fortran, which are no procedures of the standard ABI.
+fn write_fortran(text: &mut String) {
+    for (class, word) in CLASSES {
+        let field = class.to_ascii_lowercase();
+        let body = |function: &str| format!("Program::{function}(&CLASSES.{field}, handle)");
+        let (handle, integer) = (format!("handle: {class}"), "handle: c_int");
+        write_exported(
+            text,
+            &format!("{word}_c2f"),
+            &[&handle],
+            "c_int",
+            &body("toint"),
+        );
+        write_exported(
+            text,
+            &format!("{word}_f2c"),
+            &[integer],
+            class,
+            &body("fromint"),
+        );
+    }
+    for (name, parameter, returns, function) in [
+        ("File_c2f", "file: File", "c_int", "toint"),
+        ("File_f2c", "file: c_int", "File", "fromint"),
+    ] {
+        let body = format!("fortran::file_{function}::<Program>(file)");
+        write_exported(text, name, &[parameter], returns, &body);
+    }
+    for name in ["c2f", "f2c", "c2f08", "f082c", "f2f08", "f082f"] {
+        let parameters = ["from: *const Status", "to: *mut Status"];
+        let body = "fortran::copy::<Program>(from, to)";
+        write_exported(text, &format!("Status_{name}"), &parameters, "c_int", body);
+    }
+}
+
+/// A function under both names, whose body is one call.
+fn write_exported(text: &mut String, name: &str, parameters: &[&str], returns: &str, body: &str) {
+    let parameters = parameters.join(", ");
+    for prefix in ["MPI_", "PMPI_"] {
+        writeln!(
+            text,
+            "/// `{prefix}{name}` of the program's `mpi.h`.\n///\n/// # Safety\n/// Pointers are those of \
+             values.\n#[unsafe(no_mangle)]\n\
+             pub(crate) unsafe extern \"C\" fn {prefix}{name}({parameters}) -> {returns} {{\n    \
+             // SAFETY: promised.\n    unsafe {{ {body} }}\n}}"
+        )
+        .unwrap();
+    }
 }
 
 fn write_entry(
@@ -92,8 +188,11 @@ fn write_body(
     if has_marks {
         arguments.insert(0, "array_of_types");
     }
-    let module = if has_marks { "markers" } else { "standard" };
-    let call = format!("{module}::{callee}({})", arguments.join(", "));
+    let function = match has_marks {
+        true => format!("markers::{callee}::<Program>"),
+        false => format!("standard::{callee}"),
+    };
+    let call = format!("{function}({})", arguments.join(", "));
     if procedure.returns.is_some() {
         writeln!(text, "        {call}").unwrap();
         return text;
@@ -105,7 +204,7 @@ fn write_body(
     for line in extra(procedure) {
         writeln!(text, "        {line}").unwrap();
     }
-    text.push_str("        convert::code(code)\n");
+    text.push_str("        convert::code::<Program>(code)\n");
     text
 }
 
@@ -116,13 +215,13 @@ fn integer_handle(procedure: &Procedure) -> Option<String> {
         .find_map(|end| procedure.name.strip_suffix(end))?;
     if class == "File" {
         let end = procedure.name.trim_start_matches("File_");
-        return Some(format!("fortran::file_{end}(file)"));
+        return Some(format!("fortran::file_{end}::<Program>(file)"));
     }
     let parameter = procedure.parameters.first()?;
     let conversion = procedure.name.rsplit('_').next()?;
-    let class = class.to_ascii_uppercase().replace("TYPE", "DATATYPE");
+    let class = class.to_ascii_lowercase().replace("type", "datatype");
     Some(format!(
-        "crate::program::{conversion}(&{class}, {})",
+        "Program::{conversion}(&CLASSES.{class}, {})",
         parameter.name
     ))
 }
@@ -131,7 +230,7 @@ fn integer_handle(procedure: &Procedure) -> Option<String> {
 fn extra(procedure: &Procedure) -> Vec<&'static str> {
     match procedure.name.as_str() {
         "Comm_get_attr" | "Attr_get" | "Win_get_attr" => vec![
-            "if code == 0 && !flag.is_null() && *flag != 0 && !attribute_val.is_null() { attributes::convert(keyval_standard, attribute_val); }",
+            "if code == 0 && !flag.is_null() && *flag != 0 && !attribute_val.is_null() { attributes::convert::<Program>(keyval_standard, attribute_val); }",
         ],
         // This is none of the ABIs that the standard numbers.
         "Abi_get_version" => {
@@ -140,7 +239,7 @@ fn extra(procedure: &Procedure) -> Vec<&'static str> {
             ]
         }
         "Type_get_contents" => vec![
-            "if code == 0 { contents::convert(datatype_standard, max_integers as i64, array_of_integers); }",
+            "if code == 0 { contents::convert::<Program, _>(datatype_standard, max_integers as i64, array_of_integers); }",
         ],
         _ => Vec::new(),
     }

@@ -6,7 +6,6 @@
 mod constants;
 mod entry;
 mod parameter;
-mod pool;
 mod signature;
 mod standard;
 mod wild;
@@ -38,31 +37,37 @@ pub fn openmpi() -> Vec<Group> {
 /// # Panics
 /// A table has an error, or a file cannot be written.
 pub fn build(soname: &str, constants: Vec<Group>) {
-    println!("cargo:rerun-if-changed=build.rs");
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
-    let out = Path::new(&out);
     let chapters = tables::all_procedures();
     let standard = tables::constants();
     let program = Program::new(constants).unwrap_or_else(|error| panic!("{soname}: {error}"));
     let is_shorter = |limit: &str| program.is_shorter(&standard, limit);
-
-    let write = |name: &str, text: String| {
-        fs::write(out.join(name), text)
-            .unwrap_or_else(|error| panic!("cannot write {name}: {error}"));
-    };
     write("entry.rs", entry::generate(&chapters, &is_shorter));
-    write("pool.rs", pool::generate());
-    write("wild.rs", wild::generate(&chapters));
-    write("standard.rs", standard::generate(&chapters));
+    write("calls.rs", wild::calls(&chapters));
     write("symbols.rs", constants::symbols(&program));
-    write("constants.rs", constants::generate(&standard, &program));
+    write("constants.rs", constants::of_program(&standard, &program));
 
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // The ABI library lies in the folder above, unless LD_LIBRARY_PATH names another.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN/..,--enable-new-dtags");
 }
 
-/// The text of a macro that makes an array of functions, for a pool of users' functions.
-pub fn pool() -> String {
-    pool::generate()
+/// Writes the generated modules of `abi_convert`.
+///
+/// # Panics
+/// A table has an error, or a file cannot be written.
+pub fn build_shared() {
+    let chapters = tables::all_procedures();
+    write("standard.rs", standard::generate(&chapters));
+    write("stubs.rs", wild::stubs(&chapters));
+    let older = [mpich(), openmpi()].map(|groups| Program::new(groups).unwrap());
+    let groups: Vec<Group> = older.into_iter().flat_map(Program::into_groups).collect();
+    let constants = constants::of_standard(&tables::constants(), &groups);
+    write("constants.rs", constants);
+}
+
+fn write(name: &str, text: String) {
+    println!("cargo:rerun-if-changed=build.rs");
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
+    fs::write(Path::new(&out).join(name), text)
+        .unwrap_or_else(|error| panic!("cannot write {name}: {error}"));
 }

@@ -81,9 +81,9 @@ impl Conversion {
                 _ if HANDLES.contains(&word) => Some(handle(procedure, parameter, large)),
                 "file" => Some(file(parameter)),
                 "status" => Some(status(procedure, parameter)),
-                "in" | "out" if name.starts_with("sendbuf") || name.starts_with("recvbuf") => {
-                    Some(Conversion::argument(format!("convert::buffer({name})")))
-                }
+                "in" | "out" if name.starts_with("sendbuf") || name.starts_with("recvbuf") => Some(
+                    Conversion::argument(format!("convert::buffer::<Program, _>({name})")),
+                ),
                 "str" => text(procedure, parameter, is_shorter),
                 _ => {
                     meaning(procedure, parameter).map(|meaning| integer(parameter, large, meaning))
@@ -120,7 +120,7 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
     match (&parameter.length, parameter.access) {
         (Length::One, Access::In) => Conversion {
             before: vec![format!(
-                "let {}_standard = convert::{meaning}_in({name});",
+                "let {}_standard = convert::{meaning}_in::<Program>({name});",
                 of_keyval(name)
             )],
             argument: format!("{}_standard", of_keyval(name)),
@@ -128,16 +128,16 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
         },
         (Length::One, Access::InOut) => Conversion {
             before: vec![format!(
-                "let mut word = convert::at({name}, convert::{meaning}_in);"
+                "let mut word = convert::at({name}, convert::{meaning}_in::<Program>);"
             )],
             argument: format!("convert::address({name}, &mut word)"),
             after: vec![format!(
-                "if !{name}.is_null() {{ *{name} = convert::{meaning}_out(word); }}"
+                "if !{name}.is_null() {{ *{name} = convert::{meaning}_out::<Program>(word); }}"
             )],
         },
         (Length::One, _) => Conversion {
             after: vec![format!(
-                "if code == 0 && !{name}.is_null() {{ *{name} = convert::{meaning}_out(*{name}); }}"
+                "if code == 0 && !{name}.is_null() {{ *{name} = convert::{meaning}_out::<Program>(*{name}); }}"
             )],
             ..Conversion::argument(name.clone())
         },
@@ -145,7 +145,7 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
             before: array(
                 &format!("{name}_standard"),
                 &format!(
-                    "convert::integers(ARRAY, {name}, {}, convert::{meaning}_in);",
+                    "convert::integers(ARRAY, {name}, {}, convert::{meaning}_in::<Program>);",
                     length(parameter, large)
                 ),
             ),
@@ -154,7 +154,7 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
         },
         _ => Conversion {
             after: vec![format!(
-                "if code == 0 {{ convert::integers_out({name}, {}, convert::{meaning}_out); }}",
+                "if code == 0 {{ convert::integers_out({name}, {}, convert::{meaning}_out::<Program>); }}",
                 length(parameter, large)
             )],
             ..Conversion::argument(name.clone())
@@ -183,7 +183,7 @@ fn of_keyval(name: &str) -> &str {
 
 fn handle(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversion {
     let name = &parameter.name;
-    let class = parameter.kind.word().to_ascii_uppercase();
+    let class = format!("CLASSES.{}", parameter.kind.word());
     let standard = format!("{name}_standard");
     match (&parameter.length, parameter.access) {
         (Length::One, Access::In) => Conversion {
@@ -198,8 +198,8 @@ fn handle(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversi
         },
         (Length::One, _) => {
             let mut after = vec![format!("{class}.give({name}, {standard});")];
-            if has_late_arrays(procedure) && class == "REQUEST" {
-                after = vec![format!("arrays.keep({name}, {standard});")];
+            if has_late_arrays(procedure) && class == "CLASSES.request" {
+                after = vec![format!("arrays.keep::<Program>({name}, {standard});")];
             }
             Conversion {
                 before: vec![format!("let mut {standard} = 0;")],
@@ -265,16 +265,16 @@ fn types_of_comm(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let count = if receives {
         count
     } else {
-        format!("if convert::is_in_place(sendbuf) {{ 0 }} else {{ {count} }}")
+        format!("if convert::is_in_place::<Program>(sendbuf) {{ 0 }} else {{ {count} }}")
     };
     let mut before = Vec::new();
     if !receives {
         // The communicator's parameter comes later, and its name then hides this one.
-        before.push("let comm_standard = COMM.standard(comm);".into());
-        before.push("let mut arrays = LateArrays::new();".into());
+        before.push("let comm_standard = CLASSES.comm.standard(comm);".into());
+        before.push("let mut arrays = LateArrays::default();".into());
     }
     before.push(format!(
-        "let {name}_standard = arrays.types({name}, {count});"
+        "let {name}_standard = arrays.types::<Program>({name}, {count});"
     ));
     Conversion {
         before,
@@ -292,7 +292,7 @@ fn has_late_arrays(procedure: &Procedure) -> bool {
 fn length_at_root(procedure: &Procedure, parameter: &Parameter, large: bool) -> String {
     let length = length(parameter, large);
     if procedure.name == "Comm_spawn_multiple" {
-        return format!("if peers::is_rank(comm, root) {{ {length} }} else {{ 0 }}");
+        return format!("if peers::is_rank::<Program>(comm, root) {{ {length} }} else {{ 0 }}");
     }
     length
 }
@@ -300,14 +300,14 @@ fn length_at_root(procedure: &Procedure, parameter: &Parameter, large: bool) -> 
 fn file(parameter: &Parameter) -> Conversion {
     let name = &parameter.name;
     match parameter.access {
-        Access::In => Conversion::argument(format!("convert::file_in({name})")),
+        Access::In => Conversion::argument(format!("convert::file_in::<Program>({name})")),
         _ => Conversion {
             before: vec![format!(
-                "let mut {name}_standard = convert::at({name}, convert::file_in);"
+                "let mut {name}_standard = convert::at({name}, convert::file_in::<Program>);"
             )],
             argument: format!("convert::address({name}, &mut {name}_standard)"),
             after: vec![format!(
-                "if !{name}.is_null() {{ *{name} = convert::file_out({name}_standard); }}"
+                "if !{name}.is_null() {{ *{name} = convert::file_out::<Program>({name}_standard); }}"
             )],
         },
     }
@@ -323,16 +323,20 @@ fn status(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     match (&parameter.length, parameter.access) {
         (Length::One, Access::Out) => Conversion {
             before: vec![format!("let mut {standard} = StandardStatus::unset();")],
-            argument: format!("status::argument({name}, &mut {standard})"),
+            argument: format!("status::argument::<Program>({name}, &mut {standard})"),
             after: vec![format!(
-                "status::give::<{cancellable}>({name}, &{standard});"
+                "status::give::<Program, {cancellable}>({name}, &{standard});"
             )],
         },
         (Length::One, access) => Conversion {
-            before: vec![format!("let mut {standard} = status::standard({name});")],
+            before: vec![format!(
+                "let mut {standard} = status::standard::<Program>({name});"
+            )],
             argument: format!("convert::address({name}.cast_mut(), &mut {standard})"),
             after: match access {
-                Access::InOut => vec![format!("status::give::<true>({name}, &{standard});")],
+                Access::InOut => vec![format!(
+                    "status::give::<Program, true>({name}, &{standard});"
+                )],
                 _ => Vec::new(),
             },
         }
@@ -342,12 +346,14 @@ fn status(procedure: &Procedure, parameter: &Parameter) -> Conversion {
             before: array(
                 &standard,
                 &format!(
-                    "if !array_of_requests_standard.as_ptr().is_null() {{ status::unset(ARRAY, {name}, {}); }}",
+                    "if !array_of_requests_standard.as_ptr().is_null() {{ status::unset::<Program>(ARRAY, {name}, {}); }}",
                     length(parameter, false)
                 ),
             ),
             argument: format!("{standard}.as_mut_ptr()"),
-            after: vec![format!("status::give_all({name}, {standard}.as_slice());")],
+            after: vec![format!(
+                "status::give_all::<Program>({name}, {standard}.as_slice());"
+            )],
         },
     }
 }
@@ -384,11 +390,11 @@ fn text(
     };
     Some(Conversion {
         before: vec![format!(
-            "let mut {name}_standard = [0 as c_char; constants::standard::{limit} as usize];"
+            "let mut {name}_standard = [0 as c_char; standard_constants::{limit} as usize];"
         )],
         argument: format!("convert::address({name}, &mut {name}_standard).cast()"),
         after: vec![format!(
-            "if code == 0 {{ convert::text(&{name}_standard, {name}, constants::program::{limit} as usize, {measure}); }}"
+            "if code == 0 {{ convert::text(&{name}_standard, {name}, Program::{limit} as usize, {measure}); }}"
         )],
     })
 }
@@ -404,7 +410,7 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
         .and_then(|w| w.strip_suffix("_errhandler_function"))
     {
         return Some(Conversion::argument(format!(
-            "callbacks::{class}_errhandler({name})"
+            "callbacks::{class}_errhandler::<Program>({name})"
         )));
     }
     if word == "fn_user_function" {
@@ -413,26 +419,30 @@ fn special(procedure: &Procedure, parameter: &Parameter, large: bool) -> Option<
         } else {
             "user_function"
         };
-        return Some(Conversion::argument(format!("callbacks::{form}({name})")));
+        return Some(Conversion::argument(format!(
+            "callbacks::{form}::<Program>({name})"
+        )));
     }
     if word == "t_pvar_handle" && parameter.access == Access::In {
         return Some(Conversion::argument(format!(
-            "convert::variable_handle({name})"
+            "convert::variable_handle::<Program>({name})"
         )));
     }
     let is_weight = matches!(name.as_str(), "weights" | "sourceweights" | "destweights");
     if is_weight && parameter.access == Access::In {
-        return Some(Conversion::argument(format!("convert::weights({name})")));
+        return Some(Conversion::argument(format!(
+            "convert::weights::<Program>({name})"
+        )));
     }
     if procedure.name.starts_with("Grequest_start") {
         return match name.as_str() {
             "query_fn" => Some(Conversion {
-                before: vec!["let grequest = callbacks::grequest(query_fn, free_fn, cancel_fn, extra_state);".into()],
-                argument: "callbacks::GREQUEST_QUERY".into(),
-                after: vec!["callbacks::started_grequest(code, grequest);".into()],
+                before: vec!["let grequest = callbacks::grequest::<Program>(query_fn, free_fn, cancel_fn, extra_state);".into(), "let grequest_functions = callbacks::grequest_functions::<Program>();".into()],
+                argument: "grequest_functions[0]".into(),
+                after: vec!["callbacks::started_grequest::<Program>(code, grequest);".into()],
             }),
-            "free_fn" => Some(Conversion::argument("callbacks::GREQUEST_FREE".into())),
-            "cancel_fn" => Some(Conversion::argument("callbacks::GREQUEST_CANCEL".into())),
+            "free_fn" => Some(Conversion::argument("grequest_functions[1]".into())),
+            "cancel_fn" => Some(Conversion::argument("grequest_functions[2]".into())),
             "extra_state" => Some(Conversion::argument("grequest".into())),
             _ => None,
         };
@@ -454,7 +464,7 @@ fn codes_of_processes(procedure: &Procedure, name: &str) -> Conversion {
     };
     Conversion {
         after: vec![format!(
-            "if !{name}.is_null() && peers::is_rank(comm, root) {{ convert::integers_out({name}, {length}, convert::error_out); }}"
+            "if !{name}.is_null() && peers::is_rank::<Program>(comm, root) {{ convert::integers_out({name}, {length}, convert::error_out::<Program>); }}"
         )],
         ..Conversion::argument(name.to_string())
     }
@@ -473,7 +483,7 @@ fn representation(name: &str, large: bool) -> Option<Conversion> {
     let mut conversion = Conversion::argument(format!("functions.{field}"));
     if field == "read" {
         conversion.before.push(format!(
-            "let functions = datarep::Functions::new::<{count}>(read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);"
+            "let functions = datarep::Functions::new::<Program, {count}>(read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);"
         ));
     }
     Some(conversion)
@@ -498,7 +508,7 @@ fn attribute(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion>
         let delete = &procedure.parameters[1].name;
         return Some(Conversion {
             before: vec![format!(
-                "let functions = attributes::Functions::new::<classes::{class}>({name}, {delete}, extra_state);"
+                "let functions = attributes::Functions::new::<Program, classes::{class}>({name}, {delete}, extra_state);"
             )],
             argument: "functions.copy".into(),
             after: Vec::new(),
@@ -524,13 +534,17 @@ fn buffered(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion> 
     let detaches = procedure.name.ends_with("detach_buffer") || procedure.name == "Buffer_detach";
     match name {
         "buffer" if attaches && !detaches => Some(Conversion {
-            before: vec!["let attached = buffers::Attached::new(buffer, size as i64);".into()],
+            before: vec![
+                "let attached = buffers::Attached::new::<Program>(buffer, size as i64);".into(),
+            ],
             argument: "attached.address".into(),
             after: vec!["attached.settle(code);".into()],
         }),
         "size" if attaches && !detaches => Some(Conversion::argument("attached.size as _".into())),
         "size" if detaches => Some(Conversion {
-            after: vec!["if code == 0 { buffers::detach(buffer_addr, size); }".into()],
+            after: vec![
+                "if code == 0 { buffers::detach::<Program, _>(buffer_addr, size); }".into(),
+            ],
             ..Conversion::argument("size".into())
         }),
         _ => None,
@@ -541,7 +555,7 @@ fn buffered(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion> 
 fn length(parameter: &Parameter, _large: bool) -> String {
     match &parameter.length {
         Length::Named(length) if length.starts_with("MPI_") => {
-            format!("constants::standard::{length}")
+            format!("standard_constants::{length}")
         }
         Length::Named(length) => format!("{length} as i64"),
         _ => "0".into(),

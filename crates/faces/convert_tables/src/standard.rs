@@ -45,10 +45,11 @@ fn write_call(text: &mut String, procedure: &Procedure, large: bool, number: usi
     } = Signature::of(procedure, large);
     writeln!(
         text,
-        "#[inline(always)]\npub(crate) unsafe fn {}({}) -> {returns} {{\n    \
+        "/// `MPI_{}`\n///\n/// # Safety\n/// Those of the entry points.\n#[inline(always)]\npub unsafe fn {}({}) -> {returns} {{\n    \
          // SAFETY: the pointer is that of the function of this name, or of one that takes any \
          arguments.\n    \
          unsafe {{ transmute::<*mut c_void, unsafe extern \"C\" fn({}) -> {returns}>(library::function({number}))({}) }}\n}}",
+        procedure.c_name("", large),
         procedure.c_name("", large).to_ascii_lowercase(),
         parameters,
         types,

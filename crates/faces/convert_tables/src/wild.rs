@@ -7,27 +7,50 @@ use std::fmt::Write;
 use tables::kinds::Class;
 use tables::table::{Chapter, Length, Parameter, Procedure};
 
-/// The text of the module `wild::generated`.
-pub(crate) fn generate(chapters: &[Chapter]) -> String {
-    let (mut entries, mut stubs, mut table) = (String::new(), String::new(), String::new());
-    let mut number = 0;
+/// A list of calls, of every entry point by its name.
+pub(crate) fn calls(chapters: &[Chapter]) -> String {
+    let mut calls = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
         for &large in procedure.forms() {
             if callee(procedure, large).is_some() {
-                write_call(&mut entries, procedure, large);
-            }
-            if procedure.chapter != 0 {
-                write_stub(&mut stubs, procedure, large, number);
-                write!(table, "stub_{number} as *const c_void, ").unwrap();
-                number += 1;
+                write_call(&mut calls, procedure, large);
             }
         }
     }
+    format!("&[\n{calls}{OTHERS}]\n")
+}
+
+/// Calls of functions that are no procedures.
+const OTHERS: &str = r#"    ("MPI_Type_extent", |wild| {
+        wild.begin();
+        // SAFETY: the pointer is NULL or that of memory.
+        let _ = unsafe { crate::entry::MPI_Type_extent(wild.value(), wild.pointer()) };
+    }),
+    ("MPI_Status_c2f", |wild| {
+        wild.begin();
+        // SAFETY: the pointers are NULL or those of memory.
+        let _ = unsafe { crate::entry::MPI_Status_c2f(wild.pointer(), wild.pointer()) };
+    }),
+    ("MPI_File_c2f", |wild| {
+        // SAFETY: any word is an argument of these functions.
+        let _ = unsafe { (crate::entry::MPI_File_f2c(wild.value()), crate::entry::MPI_File_c2f(wild.value())) };
+    }),
+"#;
+
+/// The functions in place of the standard ABI's, and a list of them in the order of their names.
+pub(crate) fn stubs(chapters: &[Chapter]) -> String {
+    let (mut stubs, mut table, mut number) = (String::new(), String::new(), 0);
+    let procedures = chapters.iter().flat_map(|chapter| &chapter.procedures);
+    for procedure in procedures.filter(|procedure| procedure.chapter != 0) {
+        for &large in procedure.forms() {
+            write_stub(&mut stubs, procedure, large, number);
+            write!(table, "stub_{number} as *const c_void, ").unwrap();
+            number += 1;
+        }
+    }
     format!(
-        "/// Every entry point, by name.\npub(crate) const ENTRIES: &[Entry] = &[\n{entries}];\n\
-         /// A function in place of each of the standard ABI's, in the order of their names.\n\
-         pub(crate) fn stubs() -> [*const c_void; {number}] {{\n    [{table}]\n}}\n\
-         use crate::common::types::standard::*;\n{stubs}"
+        "/// A function in place of each of the standard ABI's, in the order of their names.\n\
+         pub(crate) fn stubs() -> [*const c_void; {number}] {{\n    [{table}]\n}}\n{stubs}"
     )
 }
 
@@ -40,7 +63,7 @@ fn write_call(text: &mut String, procedure: &Procedure, large: bool) {
         text,
         "    (\"{name}\", |wild| {{\n        wild.begin();\n        \
          // SAFETY: pointers are NULL, or have memory for what the lengths promise.\n        \
-         let _ = unsafe {{ crate::common::entry::{name}({}) }};\n    }}),",
+         let _ = unsafe {{ crate::entry::{name}({}) }};\n    }}),",
         arguments.join(", ")
     )
     .unwrap();

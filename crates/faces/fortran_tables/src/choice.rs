@@ -7,7 +7,7 @@ use crate::kinds::FortranParameter;
 use std::fmt::Write;
 use tables::table::{Access, Parameter, Procedure};
 
-/// The way of a buffer with gaps to the library (`src/sections`).
+/// The way of a buffer with gaps to the library (`sections` of `fortran_convert`).
 enum Way {
     /// A datatype describes it: its count and its datatype.
     Described(String, String),
@@ -63,7 +63,7 @@ pub(crate) fn body(
     };
     writeln!(
         text,
-        "    let (mut sections, mut code) = (Sections::new(Lifetime::{lifetime}), 0);"
+        "    let (mut sections, mut code) = (Sections::<Program>::new(Lifetime::{lifetime}), 0);"
     )
     .unwrap();
     for buffer in &buffers {
@@ -160,10 +160,12 @@ fn reach(
     let name = procedure.name.to_ascii_lowercase();
     let receives = buffer.kind.word() == "out";
     let (count_name, types) = (&count.name, &datatype.name);
-    let standard = format!("from_integer::<Datatype>(*{types})");
+    let standard = format!("from_integer::<Program, Datatype>(*{types})");
     // What is converted needs the program's datatype, not one of bytes.
     if name.contains("external") {
-        return Some(format!("reach::blocks(*{count_name}, {standard}, 1)"));
+        return Some(format!(
+            "reach::blocks::<Program, _>(*{count_name}, {standard}, 1)"
+        ));
     }
     if ![6, 8].contains(&procedure.chapter) {
         return None;
@@ -185,26 +187,26 @@ fn reach(
         return None;
     }
     let peers = match name.contains("neighbor") {
-        true => format!("peers::neighbours(comm, {receives})"),
-        false => "peers::ranks(comm)".into(),
+        true => format!("peers::neighbours::<Program>(comm, {receives})"),
+        false => "peers::ranks::<Program>(comm)".into(),
     };
     let displacements = following(all, buffer);
     let displacements = displacements.iter().find(|p| p.name.ends_with("displs"));
     let reach = match displacements {
-        None => format!("reach::blocks(*{count_name}, {standard}, {peers})"),
+        None => format!("reach::blocks::<Program, _>(*{count_name}, {standard}, {peers})"),
         Some(places) if datatype.is_array() => {
             format!(
-                "reach::mixed({count_name}, {}, {types}, {peers})",
+                "reach::mixed::<Program, _, _>({count_name}, {}, {types}, {peers})",
                 places.name
             )
         }
         Some(places) => format!(
-            "reach::vector({count_name}, {}, {standard}, {peers})",
+            "reach::vector::<Program, _, _>({count_name}, {}, {standard}, {peers})",
             places.name
         ),
     };
     Some(match has("root") {
-        true => format!("reach::at_root(comm, *root, || {reach})"),
+        true => format!("reach::at_root::<Program>(comm, *root, || {reach})"),
         false => reach,
     })
 }
@@ -219,20 +221,29 @@ fn reach_of_reduction(
     let count_name = &count.name;
     // The result of a rank is one block, unless its operand lies in the same place.
     let whole_or = |whole: String, own: String| match receives {
-        true => format!("if buffer::is_in_place(sendbuf) {{ {whole} }} else {{ {own} }}"),
+        true => {
+            format!("if buffer::is_in_place::<Program>(sendbuf) {{ {whole} }} else {{ {own} }}")
+        }
         false => whole,
     };
-    let one = format!("reach::blocks(*{count_name}, {datatype}, 1)");
+    let one = format!("reach::blocks::<Program, _>(*{count_name}, {datatype}, 1)");
     if count.is_array() {
-        let whole = format!("reach::sum({count_name}, {datatype}, peers::size(comm))");
-        return whole_or(whole, format!("reach::own(comm, {count_name}, {datatype})"));
+        let whole = format!(
+            "reach::sum::<Program, _>({count_name}, {datatype}, peers::size::<Program>(comm))"
+        );
+        return whole_or(
+            whole,
+            format!("reach::own::<Program, _>(comm, {count_name}, {datatype})"),
+        );
     }
     if name.contains("scatter_block") {
-        let whole = format!("reach::blocks(*{count_name}, {datatype}, peers::size(comm))");
+        let whole = format!(
+            "reach::blocks::<Program, _>(*{count_name}, {datatype}, peers::size::<Program>(comm))"
+        );
         return whole_or(whole, one);
     }
     match receives && has_root {
-        true => format!("reach::at_root(comm, *root, || {one})"),
+        true => format!("reach::at_root::<Program>(comm, *root, || {one})"),
         false => one,
     }
 }

@@ -150,22 +150,26 @@ pub(crate) fn generate(blocks: &[Block]) -> String {
             offset += variable.3;
         }
     }
-    write_special(&mut text, blocks);
+    let mut methods = String::new();
+    write_special(&mut methods, blocks);
     for name in OTHERS {
         let places = places.get(name).map_or(&[][..], Vec::as_slice);
-        match USUAL.contains(&name) {
-            true => write_quick_test(&mut text, name, places),
-            false => write_test(&mut text, name, places),
-        }
+        write_test(&mut methods, name, places);
+    }
+    for name in USUAL.iter().chain([&AUTOMATIC]) {
+        writeln!(
+            text,
+            "/// The address of {name} that the program most probably passes.\n\
+             static {name}: Loaded<usize> = Loaded::new(0);"
+        )
+        .unwrap();
     }
     let finds = blocks
         .iter()
         .map(|block| format!("{}.find({}, &mut found);", constant(block), block.size()));
     writeln!(
-        text,
-        "/// The address of {AUTOMATIC} that the program most probably names.\n\
-         static {AUTOMATIC}: Loaded<usize> = Loaded::new(0);\n\
-         pub(crate) fn automatic() -> usize {{\n    {AUTOMATIC}.get()\n}}"
+        methods,
+        "fn automatic() -> usize {{\n    {AUTOMATIC}.get()\n}}"
     )
     .unwrap();
     let usual = USUAL.iter().chain([&AUTOMATIC]).map(|name| {
@@ -177,20 +181,25 @@ pub(crate) fn generate(blocks: &[Block]) -> String {
     });
     let all: Vec<_> = finds.chain(usual).collect();
     writeln!(
-        text,
-        "/// Finds the blocks.\n///\n/// # Safety\n/// The caller is `library::open`.\n\
-         pub(crate) unsafe fn find() {{\n    let mut found = Vec::new();\n    \
+        methods,
+        "unsafe fn find() {{\n    let mut found = Vec::new();\n    \
          // SAFETY: promised.\n    unsafe {{\n        {}\n        note(found);\n    }}\n}}",
         all.join("\n        ")
     )
     .unwrap();
-    write_address(&mut text, "status_ignore", places["MPI_STATUS_IGNORE"][0]);
-    write_address(
-        &mut text,
-        "statuses_ignore",
-        places["MPI_STATUSES_IGNORE"][0],
-    );
-    text
+    for (function, name) in [
+        ("status_ignore", "MPI_STATUS_IGNORE"),
+        ("statuses_ignore", "MPI_STATUSES_IGNORE"),
+    ] {
+        let (block, offset) = places[name][0];
+        let block = constant(block);
+        writeln!(
+            methods,
+            "fn {function}() -> usize {{\n    {block}.at({offset})\n}}"
+        )
+        .unwrap();
+    }
+    format!("{text}impl Commons for Program {{\n{methods}}}\n")
 }
 
 fn constant(block: &Block) -> String {
@@ -206,29 +215,19 @@ fn comparisons(places: &[(&Block, usize)]) -> String {
     tests.join(" || ")
 }
 
-/// The function that recognises the addresses of a variable.
+/// The function that recognises the addresses of a variable: of one of `USUAL` first the usual one.
 fn write_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
+    let comparisons = comparisons(places);
+    let test = match USUAL.contains(&name) {
+        true => {
+            format!("address.addr() == {name}.get() || is_near_blocks(address) && ({comparisons})")
+        }
+        false => comparisons,
+    };
     writeln!(
         text,
-        "/// Whether an address is that of {name}.\n#[inline(always)]\n\
-         pub(crate) fn is_{}<T>(address: *const T) -> bool {{\n    {}\n}}",
-        name.to_ascii_lowercase(),
-        comparisons(places)
-    )
-    .unwrap();
-}
-
-/// The function that recognises the addresses of a variable of `USUAL`: first the usual one.
-fn write_quick_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
-    writeln!(
-        text,
-        "/// The address of {name} that the program most probably passes.\n\
-         static {name}: Loaded<usize> = Loaded::new(0);\n\
-         /// Whether an address is that of {name}.\n#[inline(always)]\n\
-         pub(crate) fn is_{}<T>(address: *const T) -> bool {{\n    \
-         address.addr() == {name}.get() || is_near_blocks(address) && ({})\n}}",
-        name.to_ascii_lowercase(),
-        comparisons(places)
+        "#[inline(always)]\nfn is_{}<T>(address: *const T) -> bool {{\n    {test}\n}}",
+        name.to_ascii_lowercase()
     )
     .unwrap();
 }
@@ -237,8 +236,8 @@ fn write_quick_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
 /// one comparison.
 fn write_special(text: &mut String, blocks: &[Block]) {
     text.push_str(
-        "/// The meaning of a choice buffer that is one of the variables.\n#[inline(always)]\n\
-         pub(crate) fn special<T>(address: *const T) -> Option<Special> {\n    \
+        "#[inline(always)]\n\
+         fn special<T>(address: *const T) -> Option<Special> {\n    \
          if !is_near_blocks(address) {\n        return None;\n    }\n",
     );
     for block in blocks {
@@ -264,15 +263,4 @@ fn write_special(text: &mut String, blocks: &[Block]) {
         }
     }
     text.push_str("    None\n}\n");
-}
-
-/// The function that gives the address of a variable, for programs in C that pass it on.
-fn write_address(text: &mut String, name: &str, (block, offset): (&Block, usize)) {
-    writeln!(
-        text,
-        "/// The address of the variable in the block whose symbol comes first.\n#[allow(dead_code)]\n\
-         pub(crate) fn {name}() -> usize {{\n    {}.at({offset})\n}}",
-        constant(block)
-    )
-    .unwrap();
 }

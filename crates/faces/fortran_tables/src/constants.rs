@@ -6,7 +6,6 @@ use crate::commons::{Block, COMMONS, Variable, attribute, with_attribute};
 use crate::kinds::FortranProcedure;
 use crate::kinds::HANDLES;
 use crate::predefined::FUNCTIONS;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use tables::constants::{Constant, Group};
 use tables::table::Procedure;
@@ -185,31 +184,35 @@ pub(crate) fn result(procedure: &Procedure) -> &'static str {
     crate::kinds::integer(kind.rust(false))
 }
 
-/// The text of the module `constants` in Rust: integers, and Fortran's integers of handles. `own`:
-/// those of the library's ABI that differ from the standard's.
-pub(crate) fn rust(groups: &[Group], own: &[Group]) -> String {
-    let mut text = String::new();
-    for (name, value) in integers(groups, own) {
+/// The trait of an ABI's constants in Rust, integers and Fortran's integers of handles, which has
+/// the standard's where the ABI has no others.
+pub(crate) fn of_standard(groups: &[Group]) -> String {
+    let mut text = String::from("/// Constants of an ABI.\npub trait Constants {\n");
+    for (name, value) in integers(groups) {
         writeln!(
             text,
-            "pub(crate) const {name}: c_int = {value}_i64 as c_int;"
+            "    /// `{name}`\n    const {name}: c_int = {value}_i64 as c_int;"
         )
         .unwrap();
     }
-    text
+    text + "}\n"
 }
 
-/// Names and values of the integers of a table, and Fortran's of handles, with the values of `own`
-/// where it has them.
-fn integers(groups: &[Group], own: &[Group]) -> Vec<(String, String)> {
-    let own: BTreeMap<_, _> = all(own)
-        .into_iter()
-        .map(|(name, _, value)| (name, value))
-        .collect();
+/// The constants of a library whose ABI has these.
+pub(crate) fn of_library(own: &[Group]) -> String {
+    let mut text = String::from("impl Constants for Program {\n");
+    for (name, value) in integers(own) {
+        writeln!(text, "    const {name}: c_int = {value}_i64 as c_int;").unwrap();
+    }
+    text + "}\n"
+}
+
+/// Names and values of the integers of a table, and Fortran's of handles.
+fn integers(groups: &[Group]) -> Vec<(String, String)> {
     let constants = all(groups).into_iter();
     constants
         .filter(|(_, ty, _)| ty == "int" || is_handle(ty))
-        .map(|(name, _, value)| (name.clone(), own.get(&name).cloned().unwrap_or(value)))
+        .map(|(name, _, value)| (name, value))
         .collect()
 }
 

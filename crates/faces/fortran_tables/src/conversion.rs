@@ -49,7 +49,7 @@ impl Conversion {
         match word {
             _ if parameter.is_function() => function(procedure, parameter, large).long(),
             "in" | "out" => {
-                let choice = dummy(name, "c_void", format!("buffer::choice({name})"));
+                let choice = dummy(name, "c_void", format!("buffer::choice::<Program>({name})"));
                 Conversion {
                     is_choice: true,
                     known: Some((format!("buffer::is_memory({name})"), name.into())),
@@ -63,7 +63,7 @@ impl Conversion {
                 Conversion {
                     f08: Some(format!("{name}.cast()")),
                     f08_after: Some(format!(
-                        "if code == 0 {{ buffer::detached({name}.cast()); }}"
+                        "if code == 0 {{ buffer::detached::<Program>({name}.cast()); }}"
                     )),
                     ..of_mpi.before(unused)
                 }
@@ -74,8 +74,13 @@ impl Conversion {
             "commands" | "argv" | "argvs" => spawn(parameter),
             "flag" => flag(parameter),
             "index" => index(parameter),
-            "weight" => dummy(name, "c_int", format!("buffer::weights({name})")).long(),
-            "errcode" => dummy(name, "c_int", format!("buffer::errcodes({name})")).long(),
+            "weight" => dummy(name, "c_int", format!("buffer::weights::<Program>({name})")).long(),
+            "errcode" => dummy(
+                name,
+                "c_int",
+                format!("buffer::errcodes::<Program>({name})"),
+            )
+            .long(),
             "attr" => attribute(procedure, parameter).long(),
             "state" => state(procedure, parameter).long(),
             "memory" => dummy(name, "c_void", format!("{name}.cast()")),
@@ -191,16 +196,16 @@ fn length(procedure: &Procedure, parameter: &Parameter) -> String {
     let name = parameter.name.as_str();
     match &parameter.length {
         Length::Named(length) => format!("*{length} as i64"),
-        _ if name == "remain_dims" => "peers::dimensions(comm)".into(),
+        _ if name == "remain_dims" => "peers::dimensions::<Program>(comm)".into(),
         _ if procedure.name.contains("eighbor") => {
             let receives = name.starts_with("recv");
-            format!("peers::neighbours(comm, {receives})")
+            format!("peers::neighbours::<Program>(comm, {receives})")
         }
         // With MPI_IN_PLACE the types of what is sent are not significant.
         _ if name.starts_with("send") => {
-            "if buffer::is_in_place(sendbuf) { 0 } else { peers::ranks(comm) }".into()
+            "if buffer::is_in_place::<Program>(sendbuf) { 0 } else { peers::ranks::<Program>(comm) }".into()
         }
-        _ => "peers::ranks(comm)".into(),
+        _ => "peers::ranks::<Program>(comm)".into(),
     }
 }
 
@@ -216,7 +221,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     match (parameter.access, procedure.starts_requests()) {
         (_, true) => converted.before(format!("requests::start({name}, {length});")),
-        (Access::In, _) => converted.after(format!("requests::look({name}, {length});")),
+        (Access::In, _) => converted.after(format!("requests::look::<Program>({name}, {length});")),
         _ => converted,
     }
 }
@@ -228,7 +233,7 @@ fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let alone = !parameter.is_array();
     match parameter.access {
         Access::In if alone => {
-            let of = |function| format!("handle::{function}::<{class}>(*{name})");
+            let of = |function| format!("handle::{function}::<Program, {class}>(*{name})");
             Conversion {
                 known: Some((of("is_known"), of("known"))),
                 ..dummy(name, "c_int", of("from_integer"))
@@ -238,27 +243,31 @@ fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
         Access::In => dummy(name, "c_int", format!("{standard}.as_ptr()"))
             .before(format!("let mut {standard} = Array::null();"))
             .before(format!(
-                "handle::fill::<{class}>(&mut {standard}, {name}, {});",
+                "handle::fill::<Program, {class}>(&mut {standard}, {name}, {});",
                 length_at_root(procedure, parameter)
             )),
         Access::InOut if alone => dummy(name, "c_int", format!("&mut {standard}"))
             .before(format!(
-                "let mut {standard} = handle::from_integer::<{class}>(*{name});"
+                "let mut {standard} = handle::from_integer::<Program, {class}>(*{name});"
             ))
-            .after(format!("handle::update::<{class}>({name}, {standard});")),
+            .after(format!(
+                "handle::update::<Program, {class}>({name}, {standard});"
+            )),
         Access::InOut => dummy(name, "c_int", format!("{standard}.as_mut_ptr()"))
             .before(format!("let mut {standard} = Array::null();"))
             .before(format!(
-                "handle::fill::<{class}>(&mut {standard}, {name}, {});",
+                "handle::fill::<Program, {class}>(&mut {standard}, {name}, {});",
                 length(procedure, parameter)
             ))
             .after(format!(
-                "handle::update_all::<{class}>({name}, {standard}.as_slice());"
+                "handle::update_all::<Program, {class}>({name}, {standard}.as_slice());"
             )),
         _ if alone => {
             let give = dummy(name, "c_int", format!("&mut {standard}"))
                 .variable(format!("let mut {standard} = 0;"))
-                .after(format!("handle::give::<{class}>({name}, {standard});"));
+                .after(format!(
+                    "handle::give::<Program, {class}>({name}, {standard});"
+                ));
             if has_late_types(procedure) && class == "Request" {
                 return give.after(format!("types.keep({standard});"));
             }
@@ -271,7 +280,7 @@ fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
                 length(procedure, parameter)
             ))
             .after(format!(
-                "handle::give_all::<{class}>({name}, {standard}.as_slice());"
+                "handle::give_all::<Program, {class}>({name}, {standard}.as_slice());"
             )),
     }
 }
@@ -294,7 +303,7 @@ fn late_types(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let length = length(procedure, parameter);
     let types = dummy(name, "c_int", format!("{name}_standard"));
     let types = match name.starts_with("send") {
-        true => types.before("let mut types = LateTypes::new();"),
+        true => types.before("let mut types = LateTypes::<Program>::new();"),
         false => types,
     };
     types.before(format!(
@@ -306,7 +315,7 @@ fn late_types(procedure: &Procedure, parameter: &Parameter) -> Conversion {
 fn length_at_root(procedure: &Procedure, parameter: &Parameter) -> String {
     let length = length(procedure, parameter);
     match procedure.name.as_str() {
-        "Comm_spawn_multiple" => format!("peers::at_root(comm, *root, {length})"),
+        "Comm_spawn_multiple" => format!("peers::at_root::<Program>(comm, *root, {length})"),
         _ => length,
     }
 }
@@ -321,21 +330,21 @@ fn function(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conver
     };
     // Two functions of one kind are told apart by their places in the state.
     let place = match kind {
-        "datarep_conversion_function" => format!("::<{}>", usize::from(name.starts_with("write"))),
+        "datarep_conversion_function" => format!(", {}", usize::from(name.starts_with("write"))),
         _ => String::new(),
     };
     dummy(
         name,
         "c_void",
-        format!("callbacks::{form}{kind}{place}({name})"),
+        format!("callbacks::{form}{kind}::<Program{place}>({name})"),
     )
 }
 
 fn status(parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let argument = match (parameter.access, parameter.is_array()) {
-        (Access::Out, false) => format!("buffer::status({name})"),
-        (Access::Out, true) => format!("buffer::statuses({name})"),
+        (Access::Out, false) => format!("buffer::status::<Program, _>({name})"),
+        (Access::Out, true) => format!("buffer::statuses::<Program, _>({name})"),
         _ => name.into(),
     };
     dummy(name, "Status", argument)
@@ -357,7 +366,7 @@ fn text(procedure: &Procedure, parameter: &Parameter) -> Conversion {
         }
         (_, Length::Named(limit)) => {
             let limit = match limit.starts_with("MPI_") {
-                true => format!("{limit} as usize"),
+                true => format!("Program::{limit} as usize"),
                 false => format!("text::room(*{limit})"),
             };
             dummy(name, "u8", format!("{standard}.as_mut_ptr()"))
@@ -398,14 +407,17 @@ fn length_name(procedure: &Procedure) -> &str {
 
 fn spawn(parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
+    let function = match parameter.kind.word() {
+        "commands" => "commands".into(),
+        word => format!("{word}::<Program>"),
+    };
     let count = match parameter.kind.word() {
         "argv" => String::new(),
-        _ => ", peers::at_root(comm, *root, *count as i64)".into(),
+        _ => ", peers::at_root::<Program>(comm, *root, *count as i64)".into(),
     };
     dummy(name, "u8", format!("{name}_standard.as_mut_ptr()"))
         .before(format!(
-            "let mut {name}_standard = spawn::{}({name}, {name}_length{count});",
-            parameter.kind.word()
+            "let mut {name}_standard = spawn::{function}({name}, {name}_length{count});"
         ))
         .with_length(name)
 }
@@ -418,7 +430,7 @@ fn flag(parameter: &Parameter) -> Conversion {
         (Access::In, length) => {
             let length = match length {
                 Length::Named(length) => format!("*{length} as i64"),
-                _ => "peers::dimensions(comm)".into(),
+                _ => "peers::dimensions::<Program>(comm)".into(),
             };
             dummy(name, "c_int", format!("{standard}.as_ptr()"))
                 .before(format!("let mut {standard} = Array::null();"))
@@ -445,7 +457,7 @@ fn flag(parameter: &Parameter) -> Conversion {
 fn index(parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let convert = match parameter.is_array() {
-        true => format!("index::all_from_c(code, {name}, *outcount);"),
+        true => format!("index::all_from_c::<Program>(code, {name}, *outcount);"),
         false => format!("index::from_c({name});"),
     };
     dummy(name, "c_int", name.into()).after(convert)
@@ -467,7 +479,7 @@ fn attribute(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     dummy(name, ty, format!("(&raw mut {standard}).cast()"))
         .before(format!("let mut {standard} = null_mut::<c_void>();"))
         .after(format!(
-            "if code == 0 && flag_standard != 0 {{ *{name} = attributes::load(program::keyval(*{keyval}), {standard}) as {ty}; }}"
+            "if code == 0 && flag_standard != 0 {{ *{name} = attributes::load::<Program>(Program::keyval(*{keyval}), {standard}) as {ty}; }}"
         ))
 }
 
@@ -503,7 +515,7 @@ fn integer(procedure: &Procedure, parameter: &Parameter, large: bool) -> Convers
     }
     match parameter.access {
         Access::In if alone && name.ends_with("keyval") => {
-            dummy(name, ty, format!("program::keyval(*{name})"))
+            dummy(name, ty, format!("Program::keyval(*{name})"))
         }
         Access::In if alone => dummy(name, ty, format!("*{name}")),
         _ => dummy(name, ty, name.into()),

@@ -14,7 +14,7 @@ use tables::table::Procedure;
 
 /// The text of the module `entry`.
 pub(crate) fn generate(tables: &Tables, library: &Library) -> String {
-    let mut text = String::new();
+    let mut text = String::from(USES);
     for procedure in tables.procedures() {
         for &large in procedure.forms() {
             write_entries(&mut text, library, procedure, large);
@@ -30,6 +30,21 @@ pub(crate) fn generate(tables: &Tables, library: &Library) -> String {
     }
     text
 }
+
+/// Head of the module.
+const USES: &str = "use crate::program::{Program, Status};
+use abi_convert::array::Array;
+use fortran_convert::entry::give_code;
+use fortran_convert::handle::*;
+use fortran_convert::late_types::LateTypes;
+use fortran_convert::sections::{Descriptor, Lifetime, Object, Sections, reach};
+use fortran_convert::{
+    Abi, Constants, attributes, buffer, callbacks, entry, handle, index, integers, logical, peers,
+    removed, requests, spawn, standard, start, text,
+};
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+";
 
 /// Procedures that C has not, or has in another form: body, name, signature and code.
 const OF_FORTRAN_ALONE: &[(&str, &str, &str, &str)] = &[
@@ -246,7 +261,7 @@ fn write_body(procedure: &Procedure, large: bool, conversions: &[Conversion]) ->
         writeln!(text, "    {line}").unwrap();
     }
     if procedure.starts() {
-        text.push_str("    start::describe(code);\n");
+        text.push_str("    start::describe::<Program>(code);\n");
     }
     text.push_str("    give_code(ierror, code);\n");
     text

@@ -42,7 +42,7 @@ pub struct Library {
     /// Symbols of an entry point.
     pub symbols: fn(&Entry) -> Vec<String>,
     /// What a compiler made of the library's own modules: lines for the macros of
-    /// `src/common/modules.rs`.
+    /// `modules` of `fortran_convert`.
     pub modules: String,
 }
 
@@ -117,15 +117,10 @@ impl Tables {
 /// Modules in Rust: names of files, and texts.
 fn modules(tables: &Tables, library: &Library) -> Vec<(&'static str, String)> {
     vec![
-        ("standard.rs", standard::generate(&tables.chapters)),
         ("entry.rs", entry::generate(tables, library)),
         ("commons.rs", commons::generate(library.blocks)),
         ("predefined.rs", predefined::generate(library)),
-        (
-            "constants.rs",
-            constants::rust(&tables.constants, &library.constants),
-        ),
-        ("pool.rs", convert_tables::pool()),
+        ("constants.rs", constants::of_library(&library.constants)),
         ("modules.rs", library.modules.clone()),
     ]
 }
@@ -142,6 +137,20 @@ pub fn write_modules(library: &Library) -> (PathBuf, Tables) {
         write(&out.join(name), &text);
     }
     (out, tables)
+}
+
+/// Writes the modules in Rust of `fortran_convert`.
+///
+/// # Panics
+/// A table has an error, or a file cannot be written.
+pub fn write_shared() {
+    println!("cargo:rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    let tables = Tables::standard();
+    let constants = constants::of_standard(&tables.constants);
+    write(&out.join("constants.rs"), &constants);
+    let calls = standard::generate(&tables.chapters);
+    write(&out.join("standard.rs"), &calls);
 }
 
 /// Writes a generated file.

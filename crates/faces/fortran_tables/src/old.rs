@@ -39,12 +39,12 @@ pub fn write_size(text: &mut String, symbol: &str, bytes: usize) {
 
 /// A procedure that copies a status to its second argument.
 pub fn write_copy(text: &mut String, symbol: &str) {
-    writeln!(text, "copy! {{ \"{symbol}\" }}").unwrap();
+    writeln!(text, "copy! {{ \"{symbol}\" Status }}").unwrap();
 }
 
 /// An assignment of a status to the first argument.
 pub fn write_assignment(text: &mut String, symbol: &str) {
-    writeln!(text, "assignment! {{ \"{symbol}\" }}").unwrap();
+    writeln!(text, "assignment! {{ \"{symbol}\" Status }}").unwrap();
 }
 
 /// A function that converts a handle, which is the same integer in C.

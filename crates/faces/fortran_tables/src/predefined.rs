@@ -3,7 +3,7 @@
 use crate::{Entry, Form, Library};
 use std::fmt::Write;
 
-/// Name, the macro of `src/predefined.rs` that makes it, and the type of attribute values.
+/// Name, the macro of `fortran_convert` that makes it, and the type of attribute values.
 pub(crate) const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("MPI_COMM_NULL_COPY_FN", "null_copy", "isize"),
     ("MPI_COMM_DUP_FN", "duplicate", "isize"),
@@ -23,7 +23,7 @@ pub(crate) const FUNCTIONS: &[(&str, &str, &str)] = &[
 
 /// The text of the module `predefined`.
 pub(crate) fn generate(library: &Library) -> String {
-    let (mut text, mut names, mut count) = (String::new(), String::new(), 0);
+    let (mut text, mut names) = (String::new(), String::new());
     for (name, of, ty) in FUNCTIONS {
         let entry = Entry {
             prefix: "",
@@ -32,12 +32,16 @@ pub(crate) fn generate(library: &Library) -> String {
             form: Form::Callback,
         };
         for symbol in (library.symbols)(&entry) {
-            writeln!(text, "{of}! {{ \"{symbol}\" {ty} }}").unwrap();
-            if *of == "no_conversion" {
+            let end = if *of == "no_conversion" {
+                ", Program"
+            } else {
+                ""
+            };
+            writeln!(text, "{of}! {{ \"{symbol}\" {ty}{end} }}").unwrap();
+            if !end.is_empty() {
                 write!(names, "c\"{symbol}\", ").unwrap();
-                count += 1;
             }
         }
     }
-    format!("{text}\nconst NO_CONVERSION: [&CStr; {count}] = [{names}];\n")
+    format!("{text}\npub(crate) const NO_CONVERSION: &[&CStr] = &[{names}];\n")
 }

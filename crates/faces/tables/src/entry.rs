@@ -160,7 +160,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
             error_object(procedure, large),
             format!(
                 "running(\"{c_name}\", object, \
-                 // SAFETY: the C program's promises about the arguments hold for the repeated call.\n        \
+                 // SAFETY: the C program's promises hold for the repeated call.\n        \
                  move || unsafe {{ {body}_announced({arguments}) }}"
             ),
         ),
@@ -168,7 +168,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
     format!(
         "{object}    \
          let decode = move || {{\n        \
-             // SAFETY: C promises that pointers are NULL or point to the parameter's object.\n        \
+             // SAFETY: pointers are NULL or point to the parameter's object.\n        \
              unsafe {{\n{lines}            Ok(({decoded}))\n        }}\n    \
          }};\n    \
          call_guard::{frame}, decode, move |call, ({decoded})| {{\n        \

@@ -236,9 +236,7 @@ mod tests {
             ("MPI_Send", State::Supported),
             ("MPI_File_open", State::Missing("files".into())),
         ];
-        let known = known
-            .map(|(name, state)| (name.to_string(), state.to_string()))
-            .into();
+        let known = known.map(|(name, state)| (name.to_string(), state)).into();
         let in_fortran = [
             "mpi_send_",
             "PMPI_SEND",
