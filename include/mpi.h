@@ -1,4 +1,4 @@
-/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/faces/abi/procedures.txt, removed.txt and
+/* The standard ABI of MPI 5.0, for C99 and C++. Generated from crates/faces/tables/procedures.txt, removed.txt and
    constants.txt; to change it, change those and run `REGENERATE=1 cargo test -p abi generated`. */
 #ifndef MPI_H_ABI
 #define MPI_H_ABI

@@ -4,13 +4,13 @@ The library says `MPI_X: this procedure is not supported yet` when such an error
 the error shows only its text; then mpi4py's recorder adds the method that raised it (` in Comm.Spawn`). A C program may even
 be silent about the errors of files and sessions, which return: its source tells. So it does of programs that pass without a call of
 what they test: MPICH's of starting processes say ` No Errors` where there is no room for a further process.
-crates/faces/abi/procedures.txt says what each procedure waits for.
+crates/faces/tables/procedures.txt says what each procedure waits for.
 """
 
 import re
 from pathlib import Path
 
-TABLE = Path(__file__).resolve().parent.parent.parent / "crates/faces/abi/procedures.txt"
+TABLE = Path(__file__).resolve().parent.parent.parent / "crates/faces/tables/procedures.txt"
 SIGN = "MPI_ERR_UNSUPPORTED_OPERATION"
 SUBJECTS = {
     "files": "files",

@@ -150,7 +150,7 @@ def without_archive(world: World) -> None:
 
 def only_supported(world: World) -> None:
     """-only-supported hides the procedures that do not work from the linker, and from nothing else."""
-    table = (harness.ROOT / "crates/faces/abi/procedures.txt").read_text()
+    table = (harness.ROOT / "crates/faces/tables/procedures.txt").read_text()
     rows = [line.split() for line in table.splitlines() if line and not line.startswith(("#", "chapter "))]
     hidden = [f"MPI_{row[0]}" for row in rows if row[2] != "works"]
     works = [f"MPI_{row[0]}" for row in rows if row[2] == "works"]

@@ -1,13 +1,10 @@
-//! Generates the entry points and the Fortran sources from the tables of `abi`, and names the
+//! Generates the entry points and the Fortran sources from the tables, and names the
 //! shared library and the library that it needs.
-
-#[path = "generate/mod.rs"]
-mod generate;
 
 use std::fs;
 
 fn main() {
-    let (out, tables) = generate::write_modules(&generate::standard());
+    let (out, tables) = fortran_tables::write_modules(&fortran_tables::standard());
     // `make` installs the sources from the folder of the profile, the third above OUT_DIR.
     let sources = out
         .ancestors()
@@ -15,12 +12,12 @@ fn main() {
         .expect("OUT_DIR lies in the folder of the profile")
         .join("fortran");
     fs::create_dir_all(&sources).expect("the folder of the profile is writable");
-    for (name, text) in generate::sources(&tables) {
-        generate::write(&sources.join(name), &text);
+    for (name, text) in fortran_tables::sources(&tables) {
+        fortran_tables::write(&sources.join(name), &text);
     }
     println!(
         "cargo:rerun-if-changed={}",
         sources.join("sources").display()
     );
-    generate::link(&out, "libmpifort_abi.so.1", "libmpi_abi.so.1");
+    fortran_tables::link(&out, "libmpifort_abi.so.1", "libmpi_abi.so.1");
 }

@@ -1,5 +1,5 @@
 //! Generates the entry points and the constants, and names the shared library.
 
 fn main() {
-    old_abi::build("libmpi.so.12");
+    convert_tables::build("libmpi.so.12", convert_tables::mpich());
 }

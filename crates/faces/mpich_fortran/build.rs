@@ -1,19 +1,15 @@
 //! Generates the entry points of MPICH's Fortran libraries, and names the shared library and the
 //! one that it needs.
 
-#[allow(dead_code)] // the modules for compilers belong to the standard ABI
-#[path = "../fortran/generate/mod.rs"]
-mod generate;
-
-use generate::commons::{Block, Symbols, Variable};
-use generate::old::{
+use fortran_tables::commons::{Block, Symbols, Variable};
+use fortran_tables::old::{
     self, write_assignment, write_comparison, write_constant, write_conversion, write_copy,
     write_handles, write_size,
 };
-use generate::{Entry, Form, Library, manglings};
+use fortran_tables::{Entry, Form, Library, manglings};
 
 fn main() {
-    let constants = old::constants("../mpich_abi/constants.txt");
+    let constants = convert_tables::mpich();
     let modules = modules(&constants);
     let library = Library {
         constants,
@@ -21,8 +17,8 @@ fn main() {
         symbols,
         modules,
     };
-    let (out, _) = generate::write_modules(&library);
-    generate::link(&out, "libmpifort.so.12", "libmpi.so.12");
+    let (out, _) = fortran_tables::write_modules(&library);
+    fortran_tables::link(&out, "libmpifort.so.12", "libmpi.so.12");
 }
 
 /// Variables of `mpif.h` and of the module `mpi`, and those of `mpi_f08`.
@@ -145,7 +141,7 @@ fn symbols(entry: &Entry) -> Vec<String> {
 /// Marks of a structure's bounds, which the standard does not have any more.
 const OWN_HANDLES: [(&str, &str); 2] = [("lb", "0x4c000010"), ("ub", "0x4c000011")];
 
-fn modules(constants: &[generate::abi::constants::Group]) -> String {
+fn modules(constants: &[tables::constants::Group]) -> String {
     let mut text = String::new();
     let start = "__mpi_f08_compile_constants_MOD_";
     write_handles(&mut text, start, constants);

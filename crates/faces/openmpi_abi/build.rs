@@ -2,5 +2,5 @@
 //! library.
 
 fn main() {
-    old_abi::build("libmpi.so.40");
+    convert_tables::build("libmpi.so.40", convert_tables::openmpi());
 }

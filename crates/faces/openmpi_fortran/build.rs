@@ -1,16 +1,12 @@
 //! Generates the entry points of Open MPI's Fortran libraries, and names the shared library and the
 //! one that it needs.
 
-#[allow(dead_code)] // the modules for compilers belong to the standard ABI
-#[path = "../fortran/generate/mod.rs"]
-mod generate;
-
-use generate::commons::{Block, Symbols, Variable};
-use generate::old::{self, write_comparison, write_constant, write_handles, write_size};
-use generate::{Entry, Form, Library, manglings};
+use fortran_tables::commons::{Block, Symbols, Variable};
+use fortran_tables::old::{self, write_comparison, write_constant, write_handles, write_size};
+use fortran_tables::{Entry, Form, Library, manglings};
 
 fn main() {
-    let constants = old::constants("../openmpi_abi/constants.txt");
+    let constants = convert_tables::openmpi();
     let modules = modules(&constants);
     let library = Library {
         constants,
@@ -18,8 +14,8 @@ fn main() {
         symbols,
         modules,
     };
-    let (out, _) = generate::write_modules(&library);
-    generate::link(&out, "libmpi_mpifh.so.40", "libmpi.so.40");
+    let (out, _) = fortran_tables::write_modules(&library);
+    fortran_tables::link(&out, "libmpi_mpifh.so.40", "libmpi.so.40");
 }
 
 /// Every variable has a block of its own, of whose symbols `mpi_f08` names one.
@@ -167,7 +163,7 @@ const SIZES: [(&str, usize); 12] = [
 /// The largest rank of an array.
 const MOST_DIMENSIONS: usize = 15;
 
-fn modules(constants: &[generate::abi::constants::Group]) -> String {
+fn modules(constants: &[tables::constants::Group]) -> String {
     let mut text = String::new();
     for start in ["__mpi_f08_types_MOD_", "ompi_f08_"] {
         write_handles(&mut text, start, constants);

@@ -1,4 +1,4 @@
-//! The exported procedures, generated from `procedures.txt` by `generate/entry.rs`.
+//! The exported procedures, generated from `procedures.txt` of `tables` by its module `entry`.
 
 // A procedure whose arguments need no check has an empty reason to be unsafe.
 #![allow(non_snake_case, unused_unsafe, clippy::all)]

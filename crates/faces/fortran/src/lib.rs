@@ -7,5 +7,5 @@
 //!
 //! Never here: knowledge of our own library; a special case for a procedure.
 
-mod common;
+mod generated;
 mod program;

@@ -1,7 +1,8 @@
 //! Extensions of MPICH that programs ask before they pass memory of a GPU. The standard ABI has no
 //! such question, and no library behind it takes that memory unasked.
 
-use crate::common::constants::program::{MPI_ERR_ARG, MPI_SUCCESS};
+use crate::program::Program;
+use abi_convert::Constants;
 use std::ffi::c_int;
 
 macro_rules! queries {
@@ -38,11 +39,11 @@ macro_rules! query_support {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(kind: c_int, is_supported: *mut c_int) -> c_int {
             if !(0..KINDS).contains(&kind) || is_supported.is_null() {
-                return MPI_ERR_ARG as c_int;
+                return Program::MPI_ERR_ARG as c_int;
             }
             // SAFETY: promised.
             unsafe { *is_supported = 0 };
-            MPI_SUCCESS as c_int
+            Program::MPI_SUCCESS as c_int
         }
     )*};
 }

@@ -3,15 +3,15 @@
 //!
 //! Every entry point converts its arguments, calls the function of the standard ABI by a pointer
 //! that was found in `libmpi_abi.so.1`, and converts the results. It knows nothing of the library
-//! behind that ABI. What other old ABIs need too lies in `old_abi/src/common`.
+//! behind that ABI. `abi_convert` has what other old ABIs need too.
 //!
 //! Invariant: no function of MPI is called by name. This library exports the names that the ABI
 //! library exports, so a name would lead back here.
 //!
 //! Never here: knowledge of our own library; names of MPI functions.
 
-#[path = "../../old_abi/src/common/mod.rs"]
-mod common;
+mod constants;
+mod entry;
 mod extensions;
 mod program;
 mod symbols;

@@ -1,66 +1,130 @@
 //! MPICH's ABI where it differs from others: handles are integers, of which the upper bits name the
 //! class, and a status has 20 bytes.
 
-use crate::common::constants::{program, standard};
-use crate::common::handle::Class;
 use crate::symbols::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
+use abi_convert::constants::standard;
+use abi_convert::library;
+use abi_convert::status::{self, Fields};
+use abi_convert::{Abi, Class, Classes, Constants, Pairs};
 use std::ffi::c_int;
 
-/// The name by which programs need this library.
-pub(crate) const LIBRARY: &str = "libmpi.so.12";
+/// MPICH's ABI.
+pub(crate) struct Program;
 
 /// A handle of every class but files.
-pub(crate) type Handle = c_int;
+type Handle = c_int;
 
-/// The first index of an object. MPICH has predefined datatypes below.
-pub(crate) const FIRST: u32 = 16;
+/// The classes of handles.
+pub(crate) static CLASSES: Classes<Program> = abi_convert::classes!(Program, class);
 
-/// The upper bits of the handles of a class's objects.
-pub(crate) const fn prefix(null: c_int) -> Handle {
-    (0x8000_0000 | null as u32) as c_int
+const fn class(pairs: Pairs, null: (i64, i64), returns_again: bool) -> Class<Program> {
+    // The upper bits of the handles of objects. No class needs an index for every object.
+    let prefix = (0x8000_0000 | null.0 as u32) as c_int;
+    let predefined = Predefined::new(pairs, null);
+    Class::new(pairs, null, returns_again, (prefix, false), predefined)
 }
 
-/// The handle that stands in the table of constants.
-#[inline(always)]
-pub(crate) fn handle(constant: c_int) -> Handle {
-    constant
-}
+#[used]
+#[unsafe(link_section = ".init_array")]
+static OPEN: extern "C" fn() = open;
 
-/// The null handle of requests.
-#[inline(always)]
-pub(crate) fn request_null() -> Handle {
-    program::MPI_REQUEST_NULL as Handle
-}
-
-/// No class needs an index for every object.
-pub(crate) const fn is_indexed(_null: i64) -> bool {
-    false
+extern "C" fn open() {
+    library::set_own_name("libmpi.so.12");
+    library::open();
 }
 
 /// The words that are handles of objects in both ABIs. Those below are the standard's predefined
 /// handles, and those above are negative integers, which name objects of a table.
 const SHARED: std::ops::Range<usize> = 0x1000..1 << 31;
 
-/// The program's handle that is the standard's own word. A predefined handle of the program may
-/// have this value too.
-#[inline(always)]
-pub(crate) const fn shared(standard: usize) -> Option<Handle> {
-    if standard.wrapping_sub(SHARED.start) < SHARED.end - SHARED.start {
-        Some(standard as Handle)
-    } else {
-        None
+impl Abi for Program {
+    type Handle = Handle;
+    type Status = Status;
+    type Predefined = Predefined;
+
+    /// MPICH has predefined datatypes below.
+    const FIRST: u32 = 16;
+
+    /// Classes of errors of MPICH's extensions included.
+    const LAST_ERROR_CLASS: c_int = 107;
+
+    #[inline(always)]
+    fn classes() -> &'static Classes<Program> {
+        &CLASSES
+    }
+
+    #[inline(always)]
+    fn handle(constant: c_int) -> Handle {
+        constant
+    }
+
+    #[inline(always)]
+    fn shared(standard: usize) -> Option<Handle> {
+        if standard.wrapping_sub(SHARED.start) < SHARED.end - SHARED.start {
+            Some(standard as Handle)
+        } else {
+            None
+        }
+    }
+
+    #[inline(always)]
+    fn shared_in(handle: Handle) -> Option<usize> {
+        if (handle as u32).wrapping_sub(SHARED.start as u32) < (SHARED.end - SHARED.start) as u32 {
+            Some(handle as usize)
+        } else {
+            None
+        }
+    }
+
+    #[inline(always)]
+    fn request_null() -> Handle {
+        Program::MPI_REQUEST_NULL as Handle
+    }
+
+    #[inline(always)]
+    fn file_null() -> usize {
+        Program::MPI_FILE_NULL as usize
+    }
+
+    fn markers() -> [Handle; 2] {
+        [0x4c00_0010, 0x4c00_0011]
+    }
+
+    fn weights() -> (*const c_int, *const c_int) {
+        (MPI_UNWEIGHTED.0, MPI_WEIGHTS_EMPTY.0)
+    }
+
+    /// The integer of a handle, which is the handle.
+    fn toint(_class: &Class<Program>, handle: Handle) -> c_int {
+        handle
+    }
+
+    /// The handle of an integer, which is the integer.
+    fn fromint(_class: &Class<Program>, handle: c_int) -> Handle {
+        handle
+    }
+
+    /// Codes of the program lie above MPI_ERR_LASTCODE, which differs: a range behind the
+    /// standard's and the last one of integers change places, so every code comes back.
+    fn free_error(code: c_int) -> Option<c_int> {
+        const SHIFT: c_int = PROGRAM_OWN_CODES - FIRST_FREE;
+        const LAST: c_int = FIRST_FREE + (OWN_CODES - 1);
+        match code {
+            FIRST_FREE..=LAST => Some(code + SHIFT),
+            PROGRAM_OWN_CODES.. => Some(code - SHIFT),
+            _ if code > LAST => Some(code),
+            _ => None,
+        }
     }
 }
 
-/// The standard's handle that is the program's own word.
-#[inline(always)]
-pub(crate) const fn shared_in(handle: Handle) -> Option<usize> {
-    if (handle as u32).wrapping_sub(SHARED.start as u32) < (SHARED.end - SHARED.start) as u32 {
-        Some(handle as usize)
-    } else {
-        None
-    }
-}
+/// The first code that the standard ABI leaves to libraries and programs.
+const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
+
+/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries
+/// made of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
+const OWN_CODES: c_int = 1 << 20;
+const PROGRAM_OWN_CODES: c_int = c_int::MAX - (OWN_CODES - 1);
 
 /// A predefined handle and the standard's.
 #[derive(Clone, Copy)]
@@ -82,7 +146,7 @@ const fn place(handle: c_int) -> usize {
 }
 
 impl Predefined {
-    pub(crate) const fn new(pairs: &[(i64, i64)], null: (i64, i64)) -> Predefined {
+    const fn new(pairs: Pairs, null: (i64, i64)) -> Predefined {
         const NONE: Row = Row {
             program: 0,
             standard: 0,
@@ -110,63 +174,13 @@ impl Predefined {
         }
         Predefined { rows }
     }
+}
 
-    /// The standard's handle for a predefined one.
+impl abi_convert::Predefined<Program> for Predefined {
     #[inline(always)]
-    pub(crate) fn standard(&self, handle: Handle) -> Option<usize> {
+    fn standard(&self, handle: Handle) -> Option<usize> {
         let row = &self.rows[place(handle)];
         (row.program == handle).then_some(row.standard as usize)
-    }
-}
-
-/// The null handle of files.
-#[inline(always)]
-pub(crate) fn file_null() -> usize {
-    program::MPI_FILE_NULL as usize
-}
-
-/// MPI_LB and MPI_UB.
-pub(crate) const fn markers() -> [Handle; 2] {
-    [0x4c00_0010, 0x4c00_0011]
-}
-
-/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
-pub(crate) fn weights() -> (*const c_int, *const c_int) {
-    (MPI_UNWEIGHTED.0, MPI_WEIGHTS_EMPTY.0)
-}
-
-/// The integer of a handle, which is the handle.
-pub(crate) fn toint(_class: &Class, handle: Handle) -> c_int {
-    handle
-}
-
-/// The handle of an integer, which is the integer.
-pub(crate) fn fromint(_class: &Class, handle: c_int) -> Handle {
-    handle
-}
-
-/// The first code that the standard ABI leaves to libraries and programs.
-const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
-
-/// The largest class of errors that MPICH defines, with those of its extensions.
-pub(crate) const LAST_ERROR_CLASS: c_int = 107;
-
-/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries
-/// made of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
-const OWN_CODES: c_int = 1 << 20;
-const PROGRAM_OWN_CODES: c_int = c_int::MAX - (OWN_CODES - 1);
-
-/// An error code that MPICH's ABI does not define. Codes of the program lie above
-/// MPI_ERR_LASTCODE, which differs: a range behind the standard's and the last one of integers
-/// change places, so every code comes back.
-pub(crate) fn free_error(code: c_int) -> Option<c_int> {
-    const SHIFT: c_int = PROGRAM_OWN_CODES - FIRST_FREE;
-    const LAST: c_int = FIRST_FREE + (OWN_CODES - 1);
-    match code {
-        FIRST_FREE..=LAST => Some(code + SHIFT),
-        PROGRAM_OWN_CODES.. => Some(code - SHIFT),
-        _ if code > LAST => Some(code),
-        _ => None,
     }
 }
 
@@ -175,27 +189,30 @@ pub(crate) fn free_error(code: c_int) -> Option<c_int> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Status {
     /// The lower half of the number of bytes.
-    pub(crate) count_lo: c_int,
+    count_lo: c_int,
     /// The upper bits of the number of bytes above bit 0, which says that the request was
     /// cancelled.
-    pub(crate) count_hi_and_cancelled: c_int,
-    pub(crate) source: c_int,
-    pub(crate) tag: c_int,
-    pub(crate) error: c_int,
+    count_hi_and_cancelled: c_int,
+    fields: Fields,
 }
 
-impl Status {
+impl status::Status for Status {
     #[inline(always)]
-    pub(crate) fn set_count(&mut self, bytes: i64, cancelled: bool) {
+    fn fields(&mut self) -> &mut Fields {
+        &mut self.fields
+    }
+
+    #[inline(always)]
+    fn set_count(&mut self, bytes: i64, cancelled: bool) {
         self.count_lo = bytes as c_int;
         self.count_hi_and_cancelled = (((bytes >> 32) as c_int) << 1) | c_int::from(cancelled);
     }
 
-    pub(crate) fn count(&self) -> i64 {
+    fn count(&self) -> i64 {
         i64::from(self.count_hi_and_cancelled >> 1) << 32 | i64::from(self.count_lo as u32)
     }
 
-    pub(crate) fn is_cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.count_hi_and_cancelled & 1 != 0
     }
 }

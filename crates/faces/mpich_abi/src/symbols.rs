@@ -51,7 +51,7 @@ pub(crate) static MPI_F08_STATUSES_IGNORE: Pointer<c_int> =
 /// `MPI_T_PVAR_ALL_HANDLES`
 #[unsafe(no_mangle)]
 pub(crate) static MPI_T_PVAR_ALL_HANDLES: Pointer<c_void> = Pointer(std::ptr::without_provenance(
-    crate::common::constants::standard::MPI_T_PVAR_ALL_HANDLES as usize,
+    abi_convert::constants::standard::MPI_T_PVAR_ALL_HANDLES as usize,
 ));
 
 /// The function behind MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN.

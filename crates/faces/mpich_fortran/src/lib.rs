@@ -6,6 +6,5 @@
 //!
 //! Never here: a list of procedures; a conversion that `fortran` has.
 
-#[path = "../../fortran/src/common/mod.rs"]
-mod common;
+mod generated;
 mod program;

@@ -2,12 +2,10 @@
 //! `libmpi_cxx.so.40`, and then names the program's function, which that one calls with objects of
 //! the bindings.
 
-use crate::common::classes::{DATATYPE, OP};
-use crate::common::handle::Handles;
-use crate::common::pool::{MOST, Pool, instances};
-use crate::common::standard;
-use crate::common::types::Function;
-use crate::program::Handle;
+use crate::program::{CLASSES, Handle, Program};
+use abi_convert::pool::{MOST, Pool};
+use abi_convert::types::Function;
+use abi_convert::{Abi, Handles, instances, standard};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -16,13 +14,12 @@ const NAME: &CStr = c"ompi_mpi_cxx_op_intercept";
 
 /// The function of the bindings' library, which gets the program's behind the arguments of a
 /// function in C.
-type Intercept =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle, *mut c_void);
+type Intercept<H> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut H, *mut c_void);
 
 static INTERCEPT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The program's functions.
-static USER: Pool = Pool::new(crate::program::LIBRARY);
+static USER: Pool = Pool::new();
 
 /// Gives an operation the program's function. The library's operation with a stand-in for it takes
 /// the place of the one that `MPI::Op::Init` has made.
@@ -32,7 +29,7 @@ static USER: Pool = Pool::new(crate::program::LIBRARY);
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ompi_op_set_cxx_callback(op: Handle, function: Function) {
     type Reduce = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut usize);
-    static ALL: [Reduce; MOST] = instances!(reduce);
+    static ALL: [Reduce; MOST] = instances!(reduce, Program);
 
     INTERCEPT.store(intercept(), Ordering::Release);
     let stand_in = USER.stand_in(function, &ALL);
@@ -40,12 +37,12 @@ pub(crate) unsafe extern "C" fn ompi_op_set_cxx_callback(op: Handle, function: F
     // SAFETY: the arguments are an operation of the library, a function, and integers.
     unsafe {
         let failed = stand_in.is_null()
-            || standard::op_commutative(OP.standard(op), &mut commutes) != 0
+            || standard::op_commutative(CLASSES.op.standard(op), &mut commutes) != 0
             || standard::op_create(stand_in, commutes, &mut made) != 0;
         if failed {
             return;
         }
-        match OP.replace(op, made) {
+        match CLASSES.op.replace(op, made) {
             Some(mut old) => standard::op_free(&mut old),
             None => standard::op_free(&mut made),
         };
@@ -64,7 +61,7 @@ fn intercept() -> *mut c_void {
     }
 }
 
-unsafe extern "C" fn reduce<const N: usize>(
+unsafe extern "C" fn reduce<A: Abi, const N: usize>(
     from: *mut c_void,
     to: *mut c_void,
     length: *mut c_int,
@@ -80,8 +77,8 @@ unsafe extern "C" fn reduce<const N: usize>(
     // SAFETY: the address is that of the bindings' function, the pool has the program's at the
     // number, and the other pointers are the library's.
     unsafe {
-        let intercept = std::mem::transmute::<*mut c_void, Intercept>(intercept);
-        DATATYPE.during(*datatype, |mut datatype| {
+        let intercept = std::mem::transmute::<*mut c_void, Intercept<A::Handle>>(intercept);
+        A::classes().datatype.during(*datatype, |mut datatype| {
             intercept(from, to, length, &mut datatype, USER.get(N))
         });
     }

@@ -10,9 +10,9 @@
 //!
 //! Never here: knowledge of our own library; names of MPI functions.
 
-#[path = "../../old_abi/src/common/mod.rs"]
-mod common;
+mod constants;
 mod cxx;
+mod entry;
 mod predefined;
 mod program;
 mod symbols;

@@ -1,7 +1,8 @@
 //! Predefined handles: the objects whose addresses they are, and tables from address to the
 //! standard's handle, which are filled when the library is loaded.
 
-use crate::common::classes;
+use crate::program::Program;
+use abi_convert::{Pairs, classes};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -60,7 +61,7 @@ extern "C" fn fill() {
     for (slot, address) in ADDRESSES[1..].iter().zip(objects::addresses()) {
         slot.store(address, Ordering::Relaxed);
     }
-    for (class, pairs) in classes::all() {
+    for (class, pairs) in classes::all::<Program>() {
         class.predefined.fill(pairs);
     }
 }
@@ -92,7 +93,7 @@ fn slot(address: usize, factor: u64) -> usize {
 }
 
 impl Predefined {
-    pub(crate) const fn new(pairs: &[(i64, i64)], _null: (i64, i64)) -> Predefined {
+    pub(crate) const fn new(pairs: Pairs) -> Predefined {
         assert!(pairs.len() <= SLOTS / 4, "the table has too few slots");
         Predefined {
             slots: [const {
@@ -140,20 +141,6 @@ impl Predefined {
         }
     }
 
-    /// The standard's handle for a predefined one.
-    #[inline(always)]
-    pub(crate) fn standard(&self, handle: usize) -> Option<usize> {
-        let slot = &self.slots[slot(handle, self.factor.load(Ordering::Relaxed))];
-        match slot.address.load(Ordering::Relaxed) {
-            // NULL is in no slot.
-            address if address == handle => {
-                (handle != 0).then(|| slot.standard.load(Ordering::Relaxed))
-            }
-            0 => None,
-            _ => self.displaced(handle),
-        }
-    }
-
     /// The standard's handle for a predefined one, in whose slot is another.
     #[cold]
     #[inline(never)]
@@ -163,6 +150,21 @@ impl Predefined {
         let mut used = slots.take_while(|slot| slot.address.load(Ordering::Relaxed) != 0);
         let slot = used.find(|slot| slot.address.load(Ordering::Relaxed) == handle)?;
         Some(slot.standard.load(Ordering::Relaxed))
+    }
+}
+
+impl abi_convert::Predefined<Program> for Predefined {
+    #[inline(always)]
+    fn standard(&self, handle: usize) -> Option<usize> {
+        let slot = &self.slots[slot(handle, self.factor.load(Ordering::Relaxed))];
+        match slot.address.load(Ordering::Relaxed) {
+            // NULL is in no slot.
+            address if address == handle => {
+                (handle != 0).then(|| slot.standard.load(Ordering::Relaxed))
+            }
+            0 => None,
+            _ => self.displaced(handle),
+        }
     }
 }
 

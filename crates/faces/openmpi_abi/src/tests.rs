@@ -1,25 +1,25 @@
 //! Tests of the parts that Open MPI's ABI has beside the conversions that all old ABIs share.
 
-use crate::common::classes::{self, COMM, DATATYPE, OP, REQUEST};
-use crate::common::constants::{program, standard};
-use crate::common::convert::*;
-use crate::common::handle::{Handles, UNKNOWN};
-use crate::common::tests::alone;
-use crate::common::types::{ProgramStatus, StandardStatus};
 use crate::predefined::{SYMBOLS, address};
-use crate::program::{FIRST, fromint, handle, toint};
+use crate::program::{CLASSES, Program, Status};
+use abi_convert::constants::standard;
+use abi_convert::convert::*;
+use abi_convert::handle::UNKNOWN;
+use abi_convert::suite::alone;
+use abi_convert::types::StandardStatus;
+use abi_convert::{Abi, Class, Constants, Handles, classes};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::mem::offset_of;
+use tables::constants::Group;
+
+abi_convert::suite!(Program, include!(concat!(env!("OUT_DIR"), "/calls.rs")));
 
 #[test]
 fn statuses_have_the_sizes_of_the_abis() {
-    assert_eq!(
-        (size_of::<ProgramStatus>(), size_of::<StandardStatus>()),
-        (24, 32)
-    );
-    assert_eq!(offset_of!(ProgramStatus, bytes), 16);
+    assert_eq!((size_of::<Status>(), size_of::<StandardStatus>()), (24, 32));
+    assert_eq!(offset_of!(Status, bytes), 16);
 }
 
 /// The predefined handles of the standard ABI that Open MPI does not have.
@@ -27,21 +27,17 @@ const MISSING: &[&str] = &["MPI_LOGICAL16"];
 
 #[test]
 fn every_predefined_handle_of_the_standard_has_one_of_open_mpi() {
-    let handles = |text: &str| -> BTreeSet<String> {
-        let lines = text.lines().filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let name = words.next()?;
-            let ty = words.nth(1)?;
+    let handles = |groups: Vec<Group>| -> BTreeSet<String> {
+        let constants = groups.into_iter().flat_map(|group| group.constants);
+        let handles = constants.filter(|constant| {
+            let ty = constant.c_type.split(' ').next().unwrap_or_default();
             let is_handle = ty.starts_with("MPI_") && !ty.starts_with("MPI_T_");
-            (is_handle && name.starts_with("MPI_") && ty != "MPI_Offset")
-                .then(|| (name.to_owned(), ty.to_owned()))
+            is_handle && !ty.contains("_function") && !["MPI_Offset", "MPI_Status"].contains(&ty)
         });
-        let of_functions = |ty: &str| ty.contains("_function") || ty == "MPI_Status";
-        let handles = lines.filter(|(_, ty)| !of_functions(ty));
-        handles.map(|(name, _)| name).collect()
+        handles.map(|constant| constant.name).collect()
     };
-    let standard = handles(include_str!("../../abi/constants.txt"));
-    let own = handles(include_str!("../constants.txt"));
+    let standard = handles(tables::constants());
+    let own = handles(convert_tables::openmpi());
     let missing: Vec<_> = standard.difference(&own).map(String::as_str).collect();
     assert_eq!(missing, MISSING);
 }
@@ -51,18 +47,23 @@ fn addresses_of_objects_are_handles_of_one_class_each() {
     let all: BTreeSet<_> = (1..=SYMBOLS as c_int).map(address).collect();
     assert_eq!(all.len(), SYMBOLS, "two symbols have one address");
     for number in 1..=SYMBOLS as c_int {
-        let of = |class: &crate::common::handle::Class| {
-            usize::from(class.predefined.standard(address(number)).is_some())
+        let of = |class: &Class<Program>| {
+            usize::from(
+                abi_convert::Predefined::standard(&class.predefined, address(number)).is_some(),
+            )
         };
-        let classes: usize = classes::all().iter().map(|(class, _)| of(class)).sum();
-        let is_file = number == program::MPI_FILE_NULL as c_int;
+        let classes: usize = classes::all::<Program>()
+            .iter()
+            .map(|(class, _)| of(class))
+            .sum();
+        let is_file = number == Program::MPI_FILE_NULL as c_int;
         assert_eq!(classes, usize::from(!is_file), "{number}");
     }
 }
 
 #[test]
 fn every_predefined_handle_has_a_slot_of_its_own() {
-    for (class, pairs) in classes::all() {
+    for (class, pairs) in classes::all::<Program>() {
         for &(number, _) in pairs {
             let address = address(number as c_int);
             assert!(class.predefined.is_at_its_slot(address), "{number}");
@@ -72,9 +73,11 @@ fn every_predefined_handle_has_a_slot_of_its_own() {
 
 #[test]
 fn the_first_name_of_a_handle_counts() {
-    let complex = handle(program::MPI_C_FLOAT_COMPLEX as c_int);
+    let complex = Program::handle(Program::MPI_C_FLOAT_COMPLEX as c_int);
     assert_eq!(
-        DATATYPE.program(standard::MPI_C_FLOAT_COMPLEX as usize),
+        CLASSES
+            .datatype
+            .program(standard::MPI_C_FLOAT_COMPLEX as usize),
         complex
     );
 }
@@ -82,84 +85,121 @@ fn the_first_name_of_a_handle_counts() {
 #[test]
 fn fortran_has_an_integer_for_every_handle() {
     let _alone = alone();
-    for (class, pairs) in classes::all() {
+    for (class, pairs) in classes::all::<Program>() {
         for &(number, _) in pairs {
-            let handle = handle(number as c_int);
-            let integer = toint(class, handle);
-            assert!((0..FIRST as c_int).contains(&integer), "{number}");
-            assert_eq!(fromint(class, integer), handle, "{number}");
+            let handle = Program::handle(number as c_int);
+            let integer = Program::toint(class, handle);
+            assert!((0..Program::FIRST as c_int).contains(&integer), "{number}");
+            assert_eq!(Program::fromint(class, integer), handle, "{number}");
         }
     }
-    assert_eq!(toint(&COMM, handle(program::MPI_COMM_WORLD as c_int)), 0);
-    assert_eq!(toint(&DATATYPE, handle(program::MPI_INTEGER as c_int)), 7);
+    assert_eq!(
+        Program::toint(
+            &CLASSES.comm,
+            Program::handle(Program::MPI_COMM_WORLD as c_int)
+        ),
+        0
+    );
+    assert_eq!(
+        Program::toint(
+            &CLASSES.datatype,
+            Program::handle(Program::MPI_INTEGER as c_int)
+        ),
+        7
+    );
     for word in [0x7fff_0000, usize::MAX - 0xff] {
-        let object = COMM.program(word);
-        let integer = toint(&COMM, object);
-        assert!(integer >= FIRST as c_int);
+        let object = CLASSES.comm.program(word);
+        let integer = Program::toint(&CLASSES.comm, object);
+        assert!(integer >= Program::FIRST as c_int);
         assert_eq!(
-            (toint(&COMM, object), fromint(&COMM, integer)),
+            (
+                Program::toint(&CLASSES.comm, object),
+                Program::fromint(&CLASSES.comm, integer)
+            ),
             (integer, object)
         );
-        COMM.release(object);
+        CLASSES.comm.release(object);
     }
-    assert_eq!((toint(&COMM, 0), fromint(&COMM, -1)), (-1, 0));
+    assert_eq!(
+        (
+            Program::toint(&CLASSES.comm, 0),
+            Program::fromint(&CLASSES.comm, -1)
+        ),
+        (-1, 0)
+    );
 }
 
 #[test]
 fn a_word_that_is_no_handle_is_unknown() {
     let _alone = alone();
-    for wild in [0, 1, 0xfff, usize::MAX, COMM.handle(0x3ff_ffff)] {
-        for (class, _) in classes::all() {
+    for wild in [0, 1, 0xfff, usize::MAX, CLASSES.comm.handle(0x3ff_ffff)] {
+        for (class, _) in classes::all::<Program>() {
             assert_eq!(class.standard(wild), UNKNOWN, "{wild:#x}");
         }
-        assert_eq!(REQUEST.standard(wild), UNKNOWN, "{wild:#x}");
+        assert_eq!(CLASSES.request.standard(wild), UNKNOWN, "{wild:#x}");
     }
-    let object = OP.program(0x7fff_1000);
-    assert_eq!(COMM.standard(object), UNKNOWN, "an object of another class");
-    assert_eq!(OP.standard(object + 1), UNKNOWN);
-    OP.release(object);
+    let object = CLASSES.op.program(0x7fff_1000);
+    assert_eq!(
+        CLASSES.comm.standard(object),
+        UNKNOWN,
+        "an object of another class"
+    );
+    assert_eq!(CLASSES.op.standard(object + 1), UNKNOWN);
+    CLASSES.op.release(object);
 }
 
 #[test]
 fn an_object_in_the_place_of_another_has_its_handle() {
     let _alone = alone();
-    let object = OP.program(0x7fff_2000);
-    assert_eq!(OP.replace(object, 0x7fff_3000), Some(0x7fff_2000));
-    assert_eq!(OP.standard(object), 0x7fff_3000);
-    assert_eq!(OP.program(0x7fff_3000), object);
-    OP.release(object);
-    OP.release(object);
-    assert_eq!(OP.standard(object), UNKNOWN);
-    assert_eq!(OP.replace(handle(program::MPI_SUM as c_int), 1), None);
+    let object = CLASSES.op.program(0x7fff_2000);
+    assert_eq!(CLASSES.op.replace(object, 0x7fff_3000), Some(0x7fff_2000));
+    assert_eq!(CLASSES.op.standard(object), 0x7fff_3000);
+    assert_eq!(CLASSES.op.program(0x7fff_3000), object);
+    CLASSES.op.release(object);
+    CLASSES.op.release(object);
+    assert_eq!(CLASSES.op.standard(object), UNKNOWN);
+    assert_eq!(
+        CLASSES
+            .op
+            .replace(Program::handle(Program::MPI_SUM as c_int), 1),
+        None
+    );
 }
 
 #[test]
 fn values_without_a_meaning_in_one_abi_have_none_in_the_other() {
-    assert_eq!((rank_in(-3), rank_out(-2), tag_in(-2)), (-2, -3, -1));
+    assert_eq!(
+        (
+            rank_in::<Program>(-3),
+            rank_out::<Program>(-2),
+            tag_in::<Program>(-2)
+        ),
+        (-2, -3, -1)
+    );
     // A library may give out a key that Open MPI predefines.
-    let (own, theirs) = (program::MPI_LASTUSEDCODE, standard::MPI_LASTUSEDCODE);
-    assert_eq!(keyval_out(own as c_int), theirs as c_int);
-    assert_eq!(keyval_in(theirs as c_int), own as c_int);
+    let (own, theirs) = (Program::MPI_LASTUSEDCODE, standard::MPI_LASTUSEDCODE);
+    assert_eq!(keyval_out::<Program>(own as c_int), theirs as c_int);
+    assert_eq!(keyval_in::<Program>(theirs as c_int), own as c_int);
 }
 
 #[test]
 fn codes_of_a_program_lie_above_the_last_code() {
     let first = standard::MPI_ERR_LASTCODE as c_int + 1;
-    assert_eq!(error_out(first), first);
-    assert!(first > program::MPI_ERR_LASTCODE as c_int);
+    assert_eq!(error_out::<Program>(first), first);
+    assert!(first > Program::MPI_ERR_LASTCODE as c_int);
 }
 
 #[test]
 fn a_set_of_modes_and_a_set_of_assertions_share_bits() {
-    let file = program::MPI_MODE_CREATE | program::MPI_MODE_WRONLY;
-    let window = program::MPI_MODE_NOCHECK | program::MPI_MODE_NOPUT;
+    let file = Program::MPI_MODE_CREATE | Program::MPI_MODE_WRONLY;
+    let window = Program::MPI_MODE_NOCHECK | Program::MPI_MODE_NOPUT;
     assert_eq!(file, window);
     assert_eq!(
-        i64::from(file_mode_in(file as c_int)),
+        i64::from(file_mode_in::<Program>(file as c_int)),
         standard::MPI_MODE_CREATE | standard::MPI_MODE_WRONLY
     );
     assert_eq!(
-        i64::from(assertion_in(window as c_int)),
+        i64::from(assertion_in::<Program>(window as c_int)),
         standard::MPI_MODE_NOCHECK | standard::MPI_MODE_NOPUT
     );
 }
@@ -169,15 +209,15 @@ proptest! {
     fn error_codes_come_back(code in prop_oneof![0..1100, 16_384..c_int::MAX]) {
         // Classes of the standard without one of Open MPI become MPI_ERR_UNKNOWN.
         let class_without_a_name = code <= 92 || (1001..=1018).contains(&code);
-        prop_assert!(class_without_a_name || error_in(error_out(code)) == code);
+        prop_assert!(class_without_a_name || error_in::<Program>(error_out::<Program>(code)) == code);
     }
 
     #[test]
     fn wild_words_are_unknown_or_for_the_library(word: usize, bits in 0..60_u32) {
         let word = word >> bits;
-        for (class, _) in classes::all() {
+        for (class, _) in classes::all::<Program>() {
             let standard = class.standard(word);
-            let is_predefined = class.numbers().any(|number| handle(number) == word);
+            let is_predefined = class.numbers().any(|number| Program::handle(number) == word);
             prop_assert!(standard == UNKNOWN || standard == word || is_predefined);
         }
     }

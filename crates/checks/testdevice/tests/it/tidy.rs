@@ -363,3 +363,70 @@ fn gives_reason(above: &[&str]) -> bool {
     let mut comments = above.iter().rev().take_while(of_item);
     comments.any(|line| line.trim_start().starts_with(REASON))
 }
+
+/// Folders of the repository whose files a crate may contain: programs that people read and run.
+const SHARED_FOLDERS: [&str; 1] = ["examples"];
+
+/// A crate uses another by a dependency, and its data by a function of it.
+#[test]
+fn no_crate_contains_files_of_another() {
+    let root = root();
+    let mut found = Vec::new();
+    for folder in crates() {
+        let mut left = vec![folder.clone()];
+        while let Some(path) = left.pop() {
+            let name = path.strip_prefix(&root).unwrap().display();
+            if path.is_symlink() {
+                found.push(format!("{name} is a link"));
+            } else if path.is_dir() {
+                let entries = fs::read_dir(&path).unwrap();
+                left.extend(entries.map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let included = included(&text, path.parent().unwrap(), &folder);
+                let is_foreign = |file: &PathBuf| {
+                    let mut shared = SHARED_FOLDERS.iter();
+                    !file.starts_with(&folder)
+                        && !shared.any(|own| file.starts_with(root.join(own)))
+                };
+                let foreign = included.into_iter().filter(is_foreign);
+                found.extend(foreign.map(|file| format!("{name}, {}", file.display())));
+            }
+        }
+    }
+    none(&found, "depend on the crate that has the file");
+}
+
+#[test]
+fn an_included_file_is_found() {
+    let text = "#[path = \"../x.rs\"]\nmod x;\nconst A: &str = include_str!(\n    \"y\"\n);\n\
+                include!(concat!(env!(\"OUT_DIR\"), \"/z\"));\n\
+                include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/../w\"));\n";
+    let found = included(text, Path::new("/c/src"), Path::new("/c"));
+    assert_eq!(found, ["/c/x.rs", "/c/src/y", "/w"].map(PathBuf::from));
+}
+
+/// The files that a source in a folder names as its modules or contents, generated ones aside.
+fn included(text: &str, folder: &Path, of_crate: &Path) -> Vec<PathBuf> {
+    let lines = text.lines().filter(|line| !is_comment(line));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let words = ["[path = ", "include!(", "include_str!(", "include_bytes!("];
+    let behind = words.iter().flat_map(|word| text.split(word).skip(1));
+    let file = |behind: &str| {
+        let mut literals = behind.split('"').skip(1).step_by(2);
+        let path = match literals.next()? {
+            "OUT_DIR" => return None,
+            "CARGO_MANIFEST_DIR" => of_crate.join(literals.next()?.trim_start_matches('/')),
+            path => folder.join(path),
+        };
+        let mut whole = PathBuf::new();
+        for part in path.components() {
+            match part {
+                std::path::Component::ParentDir => drop(whole.pop()),
+                part => whole.push(part),
+            }
+        }
+        Some(whole)
+    };
+    behind.filter_map(file).collect()
+}

@@ -7,13 +7,6 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// The tables of all procedures of the standard, and of those that other libraries export beside
-/// them. Their heads explain the columns.
-const TABLES: [&str; 2] = [
-    include_str!("../../../../faces/abi/procedures.txt"),
-    include_str!("../../../../faces/abi/removed.txt"),
-];
-
 /// The state of an imported name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
@@ -139,13 +132,12 @@ fn readable(name: &str) -> Cow<'_, str> {
 }
 
 /// The state of a name. `PMPI_` names have that of their twin, and those of Fortran that of C.
-fn state(name: &str, known: &BTreeMap<String, String>, exported: &BTreeSet<String>) -> State {
+fn state(name: &str, known: &BTreeMap<String, State>, exported: &BTreeSet<String>) -> State {
     let procedure = name.strip_prefix('P').unwrap_or(name);
     let of_c = known.get(procedure);
     let found = of_c.or_else(|| of_fortran(name, known).filter(|_| exported.contains(name)));
-    match found.map(String::as_str) {
-        Some(state) if state == "works" || state.starts_with("works=") => State::Supported,
-        Some(work) => State::Missing(work.to_string()),
+    match found {
+        Some(state) => state.clone(),
         None if exported.contains(name) => State::Beside,
         None => State::Absent,
     }
@@ -156,7 +148,7 @@ const ENDINGS: [&str; 4] = ["_large", "_f08ts", "_f08", "_cptr"];
 const BEGINNINGS: [&str; 3] = ["pmpir_", "pmpi_", "mpi_"];
 
 /// The state of the procedure that has this name in Fortran, under any compiler's mangling.
-fn of_fortran<'a>(name: &str, known: &'a BTreeMap<String, String>) -> Option<&'a String> {
+fn of_fortran<'a>(name: &str, known: &'a BTreeMap<String, State>) -> Option<&'a State> {
     let lower = name.to_ascii_lowercase();
     let plain = ENDINGS
         .iter()
@@ -175,23 +167,19 @@ fn of_fortran<'a>(name: &str, known: &'a BTreeMap<String, String>) -> Option<&'a
         .map(|(_, state)| state)
 }
 
-/// The state of each procedure of the tables, by its name.
-fn known() -> BTreeMap<String, String> {
-    let lines = TABLES.iter().flat_map(|table| table.lines());
+/// The state of each procedure of the standard, and of those that other libraries export beside
+/// them, by its name.
+fn known() -> BTreeMap<String, State> {
     let mut known = BTreeMap::new();
-    for line in lines {
-        let mut words = line.split_whitespace();
-        let (Some(name), Some(marks), Some(state)) = (words.next(), words.next(), words.next())
-        else {
-            continue;
-        };
-        if name.starts_with('#') || name == "chapter" {
-            continue;
+    let chapters = tables::all_procedures();
+    for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
+        for &large in procedure.forms() {
+            let state = match &procedure.state {
+                tables::table::State::Waits(work) => State::Missing(work.clone()),
+                _ => State::Supported,
+            };
+            known.insert(procedure.c_name("MPI_", large), state);
         }
-        if marks.split(',').any(|mark| mark == "c") || marks.starts_with('c') {
-            known.insert(format!("MPI_{name}_c"), state.to_string());
-        }
-        known.insert(format!("MPI_{name}"), state.to_string());
     }
     known
 }
@@ -205,8 +193,8 @@ mod tests {
         let known = known();
         // 657 of the standard, and 17 beside it.
         assert_eq!(known.len(), 674);
-        assert_eq!(known["MPI_Send_c"], "works");
-        assert_eq!(known["MPI_Attr_get"], "works=Comm_get_attr");
+        assert_eq!(known["MPI_Send_c"], State::Supported);
+        assert_eq!(known["MPI_Attr_get"], State::Supported);
     }
 
     #[test]
@@ -245,13 +233,10 @@ mod tests {
     #[test]
     fn each_name_has_a_state() {
         let known = [
-            ("MPI_Send", "works"),
-            ("MPI_File_open", "files"),
-            ("MPI_Address", "works=Get_address"),
+            ("MPI_Send", State::Supported),
+            ("MPI_File_open", State::Missing("files".into())),
         ];
-        let known = known
-            .map(|(name, state)| (name.to_string(), state.to_string()))
-            .into();
+        let known = known.map(|(name, state)| (name.to_string(), state)).into();
         let in_fortran = [
             "mpi_send_",
             "PMPI_SEND",
@@ -263,7 +248,6 @@ mod tests {
         let exported = exported.map(str::to_string).collect();
         let of = |name: &str| state(name, &known, &exported);
         assert_eq!(of("PMPI_Send"), State::Supported);
-        assert_eq!(of("MPI_Address"), State::Supported);
         assert_eq!(of("MPI_File_open"), State::Missing("files".into()));
         assert_eq!(of("MPI_UNWEIGHTED"), State::Beside);
         for name in in_fortran {

@@ -2,7 +2,7 @@
 //! case without `MPI_`. Every module is a subject of the standard.
 //!
 //! A function gets `&Running` (or `&Call`, if MPI need not run) and its arguments checked and
-//! decoded by the rules of `generate/kinds.rs`:
+//! decoded by the rules of `tables::kinds`:
 //!
 //! | in C | here |
 //! | --- | --- |

@@ -1,11 +1,10 @@
 //! The tables against facts of the standard, and the checked-in files against the tables.
 
-use crate::generate;
-use crate::generate::constants::Group;
-use crate::generate::table::{Chapter, State};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{env, fs};
+use tables::table::State;
+use tables::{all_procedures, constants, procedures, removed};
 
 /// For every chapter: its C procedures, and the FNV-1a digest of their prototypes, sorted, one a
 /// line, as the machine-readable edition of the MPI 5.0 standard gives them.
@@ -34,29 +33,29 @@ const CONSTANTS: (usize, u64) = (368, 0xe9c16db3cdbd6bc4);
 
 #[test]
 fn the_procedures_are_the_standards() {
-    let chapters = chapters();
+    let chapters = procedures();
     let mut found = Vec::new();
     for chapter in &chapters {
         let mut prototypes: Vec<String> = Vec::new();
         for procedure in &chapter.procedures {
             let forms = procedure.forms().iter();
             prototypes
-                .extend(forms.map(|&large| generate::header::prototype(procedure, "MPI_", large)));
+                .extend(forms.map(|&large| tables::header::prototype(procedure, "MPI_", large)));
         }
         prototypes.sort();
         found.push((chapter.number, prototypes.len(), digest(&prototypes)));
     }
     assert_eq!(found, CHAPTERS);
 
-    let procedures = || chapters.iter().flat_map(|chapter| &chapter.procedures);
-    let large = procedures().filter(|procedure| procedure.large).count();
-    assert_eq!((procedures().count(), large), (498, 159));
+    let all = || chapters.iter().flat_map(|chapter| &chapter.procedures);
+    let large = all().filter(|procedure| procedure.large).count();
+    assert_eq!((all().count(), large), (498, 159));
 }
 
 /// A name beside the ABI works as soon as the procedure of the ABI does.
 #[test]
 fn names_beside_the_abi_are_none_of_the_abis() {
-    let of_abi: BTreeMap<_, _> = chapters()
+    let of_abi: BTreeMap<_, _> = procedures()
         .into_iter()
         .flat_map(|chapter| chapter.procedures)
         .map(|procedure| (procedure.name.clone(), procedure.works()))
@@ -76,7 +75,7 @@ fn names_beside_the_abi_are_none_of_the_abis() {
 
 #[test]
 fn the_constants_are_the_standards() {
-    let groups = groups();
+    let groups = constants();
     let all = || groups.iter().flat_map(|group| &group.constants);
     assert_eq!(all().count(), 373);
     let mut values: Vec<_> = all()
@@ -96,7 +95,7 @@ fn the_constants_are_the_standards() {
 fn the_header_is_what_the_tables_say() {
     check(
         "include/mpi.h",
-        &generate::header::generate(&chapters(), &removed(), &groups()),
+        &tables::header::generate(&procedures(), &removed(), &constants()),
     );
 }
 
@@ -104,14 +103,13 @@ fn the_header_is_what_the_tables_say() {
 fn the_coverage_page_is_what_the_table_says() {
     check(
         "docs/figures/coverage.md",
-        &generate::coverage::generate(&chapters()),
+        &tables::coverage::generate(&procedures()),
     );
 }
 
 #[test]
 fn the_names_of_what_works_are_what_the_tables_say() {
-    let chapters: Vec<Chapter> = chapters().into_iter().chain(removed()).collect();
-    let text = generate::supported::generate(&chapters);
+    let text = tables::supported::generate(&all_procedures());
     assert!(text.contains("(Send_c)") && text.contains("(Attr_get)"));
     check("crates/faces/abi/supported.c", &text);
 }
@@ -133,21 +131,9 @@ fn a_wrong_line_is_named_with_its_reason() {
             "procedures.txt:2: `count` is no value before `status`: Waitall - works >status[count]",
         ),
     ] {
-        let error = generate::table::parse(&format!("chapter 3 P\n{line}")).err();
+        let error = tables::table::parse(&format!("chapter 3 P\n{line}")).err();
         assert_eq!(error.as_deref(), Some(reason));
     }
-}
-
-fn chapters() -> Vec<Chapter> {
-    generate::table::parse(include_str!("../../procedures.txt")).unwrap()
-}
-
-fn removed() -> Vec<Chapter> {
-    generate::table::parse(include_str!("../../removed.txt")).unwrap()
-}
-
-fn groups() -> Vec<Group> {
-    generate::constants::parse(include_str!("../../constants.txt")).unwrap()
 }
 
 /// Compares a generated file with its text, or writes it if REGENERATE is set.

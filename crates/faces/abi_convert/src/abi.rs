@@ -1,0 +1,100 @@
+//! What differs among the older ABIs.
+
+use crate::classes::Classes;
+use crate::constants::Constants;
+use crate::handle::Class;
+use crate::status::Status;
+use std::ffi::c_int;
+use std::fmt::{Debug, LowerHex};
+
+/// An older ABI, "the program's". A file is a pointer in all of them.
+pub trait Abi: Constants + Sized + 'static {
+    /// A handle of every class but files.
+    type Handle: Word;
+
+    /// `MPI_Status`
+    type Status: Status;
+
+    /// The table of the predefined handles of a class.
+    type Predefined: Predefined<Self>;
+
+    /// The first index of an object. Predefined handles lie below.
+    const FIRST: u32;
+
+    /// The largest class of errors that the ABI defines.
+    const LAST_ERROR_CLASS: c_int;
+
+    /// The classes of handles of the library.
+    fn classes() -> &'static Classes<Self>;
+
+    /// The predefined handle that stands in the table of constants.
+    fn handle(constant: c_int) -> Self::Handle;
+
+    /// The program's handle that is the standard's own word. A predefined handle of the program may
+    /// have this value too.
+    fn shared(standard: usize) -> Option<Self::Handle>;
+
+    /// The standard's handle that is the program's own word.
+    fn shared_in(handle: Self::Handle) -> Option<usize>;
+
+    /// The null handle of requests.
+    fn request_null() -> Self::Handle;
+
+    /// The null handle of files.
+    fn file_null() -> usize;
+
+    /// MPI_LB and MPI_UB.
+    fn markers() -> [Self::Handle; 2];
+
+    /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
+    fn weights() -> (*const c_int, *const c_int);
+
+    /// Fortran's integer of a handle.
+    fn toint(class: &Class<Self>, handle: Self::Handle) -> c_int;
+
+    /// The handle of Fortran's integer.
+    fn fromint(class: &Class<Self>, integer: c_int) -> Self::Handle;
+
+    /// The standard's code of an error that the program's ABI does not define, and the other way
+    /// round.
+    fn free_error(code: c_int) -> Option<c_int>;
+}
+
+/// The predefined handles of a class.
+pub trait Predefined<A: Abi>: 'static {
+    /// The standard's handle for a predefined one.
+    fn standard(&self, handle: A::Handle) -> Option<usize>;
+}
+
+/// A word that is a handle.
+pub trait Word: Copy + Eq + Default + Debug + LowerHex + Send + 'static {
+    /// The bits of the handle, with zeros above them.
+    fn bits(self) -> usize;
+
+    /// The handle with these bits.
+    fn of_bits(bits: usize) -> Self;
+}
+
+impl Word for c_int {
+    #[inline(always)]
+    fn bits(self) -> usize {
+        self as u32 as usize
+    }
+
+    #[inline(always)]
+    fn of_bits(bits: usize) -> c_int {
+        bits as c_int
+    }
+}
+
+impl Word for usize {
+    #[inline(always)]
+    fn bits(self) -> usize {
+        self
+    }
+
+    #[inline(always)]
+    fn of_bits(bits: usize) -> usize {
+        bits
+    }
+}

@@ -1,0 +1,381 @@
+//! Conversions of integers, pointers and texts.
+
+use crate::abi::Abi;
+use crate::array::Array;
+use crate::constants::standard;
+use std::ffi::{c_char, c_int, c_void};
+
+/// The value of a pair's other side.
+fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i64) -> Option<i64> {
+    pairs
+        .iter()
+        .map(from)
+        .find(|pair| pair.0 == value)
+        .map(|pair| pair.1)
+}
+
+/// Functions for both directions of integers that have other values in the two ABIs. Values without
+/// a meaning stay.
+macro_rules! meanings {
+    ($($to_standard:ident $to_program:ident $pairs:ident $ty:ty;)*) => {$(
+        /// The standard's value for one of the program.
+        pub fn $to_standard<A: Abi>(value: $ty) -> $ty {
+            find(A::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
+        }
+
+        /// The program's value for one of the standard.
+        pub fn $to_program<A: Abi>(value: $ty) -> $ty {
+            find(A::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
+        }
+    )*};
+}
+
+meanings! {
+    thread_in thread_out LEVELS_OF_THREAD_SUPPORT c_int;
+    topology_in topology_out TOPOLOGIES c_int;
+    comparison_in comparison_out RESULTS_OF_COMPARISONS c_int;
+    combiner_in combiner_out COMBINERS c_int;
+    split_type_in split_type_out SPLIT_TYPES c_int;
+    type_class_in type_class_out TYPE_CLASSES c_int;
+    order_in order_out ORDERS_OF_ARRAYS c_int;
+    distribution_in distribution_out DISTRIBUTIONS_OF_ARRAYS c_int;
+    default_argument_in default_argument_out DEFAULT_ARGUMENT_OF_A_DISTRIBUTION c_int;
+    lock_type_in lock_type_out LOCK_TYPES c_int;
+    flavor_in flavor_out FLAVOURS_OF_WINDOWS c_int;
+    memory_model_in memory_model_out MEMORY_MODELS_OF_WINDOWS c_int;
+    whence_in whence_out POSITIONS_IN_FILES c_int;
+    verbosity_in verbosity_out TOOLS_VERBOSITY c_int;
+    bind_in bind_out TOOLS_WHAT_A_VARIABLE_IS_BOUND_TO c_int;
+    scope_in scope_out TOOLS_SCOPES c_int;
+    variable_class_in variable_class_out TOOLS_CLASSES_OF_PERFORMANCE_VARIABLES c_int;
+    displacement_in displacement_out FILE_DISPLACEMENTS i64;
+    known_error_in known_error_out ERROR_CLASSES c_int;
+}
+
+/// The key of an attribute. Keys that a library gives out are any integers.
+pub fn keyval_in<A: Abi>(keyval: c_int) -> c_int {
+    exchanged(A::ATTRIBUTE_KEYS, |pair| pair, keyval)
+}
+
+/// The program's key for one of the standard.
+pub fn keyval_out<A: Abi>(keyval: c_int) -> c_int {
+    exchanged(A::ATTRIBUTE_KEYS, |pair| (pair.1, pair.0), keyval)
+}
+
+/// The value of a pair's other side. Any other value becomes one that has no meaning either: all
+/// integers are exchanged, so every value comes back.
+fn exchanged(pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64), value: c_int) -> c_int {
+    if let Some(other) = find(pairs, |pair| from(*pair), value.into()) {
+        return other as c_int;
+    }
+    // A value with a meaning in the other ABI alone takes the place of the one that left: the chain
+    // of pairs from it back ends, because it is not part of a circle.
+    let back = |pair: &(i64, i64)| {
+        let (value, other) = from(*pair);
+        (other, value)
+    };
+    let mut place = i64::from(value);
+    while let Some(left) = find(pairs, back, place) {
+        place = left;
+    }
+    place as c_int
+}
+
+/// A rank: of values below zero some have a meaning.
+#[inline(always)]
+pub fn rank_in<A: Abi>(rank: c_int) -> c_int {
+    if rank >= 0 {
+        rank
+    } else {
+        special_rank::<A>(rank, |pair| pair)
+    }
+}
+
+/// The program's rank for one of the standard.
+#[inline(always)]
+pub fn rank_out<A: Abi>(rank: c_int) -> c_int {
+    if rank >= 0 {
+        rank
+    } else if rank == standard::MPI_ANY_SOURCE as c_int {
+        // The status of every send has it.
+        A::MPI_ANY_SOURCE as c_int
+    } else {
+        special_rank::<A>(rank, |pair| (pair.1, pair.0))
+    }
+}
+
+#[cold]
+fn special_rank<A: Abi>(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
+    let special = const {
+        &[
+            (A::MPI_PROC_NULL, standard::MPI_PROC_NULL),
+            (A::MPI_ANY_SOURCE, standard::MPI_ANY_SOURCE),
+            (A::MPI_ROOT, standard::MPI_ROOT),
+        ]
+    };
+    exchanged(special, from, rank)
+}
+
+/// A tag. MPI_ANY_TAG and a value without a meaning change places.
+#[inline(always)]
+pub fn tag_in<A: Abi>(tag: c_int) -> c_int {
+    const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
+    let any = const {
+        assert!(A::MPI_ANY_TAG < 0 && STANDARD_ANY < 0);
+        A::MPI_ANY_TAG as c_int
+    };
+    match tag {
+        0.. => tag,
+        _ if tag == any => STANDARD_ANY,
+        STANDARD_ANY => any,
+        _ => tag,
+    }
+}
+
+/// The program's tag for one of the standard: two values change places, in both directions.
+#[inline(always)]
+pub fn tag_out<A: Abi>(tag: c_int) -> c_int {
+    tag_in::<A>(tag)
+}
+
+/// The standard's error code or class for one of the program.
+pub fn error_in<A: Abi>(code: c_int) -> c_int {
+    let pairs = A::ERROR_CLASSES;
+    if let Some(class) = find(pairs, |pair| *pair, code.into()) {
+        return class as c_int;
+    }
+    match A::free_error(code) {
+        Some(code) => code,
+        None if (0..=A::LAST_ERROR_CLASS).contains(&code) => standard::MPI_ERR_UNKNOWN as c_int,
+        None if find(pairs, |pair| (pair.1, pair.0), code.into()).is_some() => {
+            standard::MPI_ERR_UNKNOWN as c_int
+        }
+        None => code,
+    }
+}
+
+/// The program's error code or class for one of the standard.
+pub fn error_out<A: Abi>(code: c_int) -> c_int {
+    let pairs = A::ERROR_CLASSES;
+    if let Some(class) = find(pairs, |pair| (pair.1, pair.0), code.into()) {
+        return class as c_int;
+    }
+    match A::free_error(code) {
+        Some(code) => code,
+        None if (0..=A::LAST_ERROR_CLASS).contains(&code) => A::MPI_ERR_UNKNOWN as c_int,
+        None => code,
+    }
+}
+
+/// The code that a procedure returns.
+#[inline(always)]
+pub fn code<A: Abi>(code: c_int) -> c_int {
+    #[cold]
+    #[inline(never)]
+    fn failed<A: Abi>(code: c_int) -> c_int {
+        error_out::<A>(code)
+    }
+    if code == 0 { 0 } else { failed::<A>(code) }
+}
+
+/// Assertions of windows, which are sets.
+pub fn assertion_in<A: Abi>(set: c_int) -> c_int {
+    converted(set, A::ASSERTIONS_OF_WINDOWS, |pair| pair)
+}
+
+/// Modes of files, which are sets.
+pub fn file_mode_in<A: Abi>(set: c_int) -> c_int {
+    converted(set, A::MODES_OF_FILES, |pair| pair)
+}
+
+/// The program's modes of files.
+pub fn file_mode_out<A: Abi>(set: c_int) -> c_int {
+    converted(set, A::MODES_OF_FILES, |pair| (pair.1, pair.0))
+}
+
+fn converted(set: c_int, pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64)) -> c_int {
+    let (mut known, mut converted) = (0, 0);
+    for (value, other) in pairs.iter().map(|pair| from(*pair)) {
+        known |= value as c_int;
+        if set & value as c_int != 0 {
+            converted |= other as c_int;
+        }
+    }
+    // A bit without a meaning stays, and the library reports it.
+    set & !known | converted
+}
+
+/// A buffer of a collective call.
+#[inline(always)]
+pub fn buffer<A: Abi, P: Address>(buffer: P) -> P {
+    if buffer.address() == A::MPI_IN_PLACE as usize {
+        return P::at(standard::MPI_IN_PLACE as usize);
+    }
+    buffer
+}
+
+/// Whether a buffer is MPI_IN_PLACE.
+pub fn is_in_place<A: Abi>(buffer: *const c_void) -> bool {
+    buffer.address() == A::MPI_IN_PLACE as usize
+}
+
+/// A pointer that may be a number instead.
+pub trait Address: Copy {
+    /// The address or number.
+    fn address(self) -> usize;
+
+    /// The pointer with an address, or the number.
+    fn at(address: usize) -> Self;
+}
+
+impl Address for *const c_void {
+    fn address(self) -> usize {
+        self as usize
+    }
+
+    fn at(address: usize) -> Self {
+        std::ptr::without_provenance(address)
+    }
+}
+
+impl Address for *mut c_void {
+    fn address(self) -> usize {
+        self as usize
+    }
+
+    fn at(address: usize) -> Self {
+        std::ptr::without_provenance_mut(address)
+    }
+}
+
+/// The weights of a graph's edges, of which two addresses have a meaning.
+pub fn weights<A: Abi>(weights: *const c_int) -> *const c_int {
+    let (unweighted, empty) = A::weights();
+    if weights == unweighted {
+        std::ptr::without_provenance(standard::MPI_UNWEIGHTED as usize)
+    } else if weights == empty {
+        std::ptr::without_provenance(standard::MPI_WEIGHTS_EMPTY as usize)
+    } else {
+        weights
+    }
+}
+
+/// The handle of a performance variable, or of all.
+pub fn variable_handle<A: Abi>(handle: usize) -> usize {
+    if handle == A::MPI_T_PVAR_ALL_HANDLES as usize {
+        return standard::MPI_T_PVAR_ALL_HANDLES as usize;
+    }
+    handle
+}
+
+/// A file is a pointer in both ABIs, and only the null handles differ.
+pub fn file_in<A: Abi>(file: usize) -> usize {
+    if file == A::file_null() {
+        standard::MPI_FILE_NULL as usize
+    } else {
+        file
+    }
+}
+
+/// The program's file for one of the standard.
+pub fn file_out<A: Abi>(file: usize) -> usize {
+    if file == standard::MPI_FILE_NULL as usize {
+        A::file_null()
+    } else {
+        file
+    }
+}
+
+/// The address of a converted word in place of the caller's. NULL stays NULL: the library reports
+/// it, or does without.
+#[inline(always)]
+pub fn address<T, U>(caller: *mut T, converted: &mut U) -> *mut U {
+    if caller.is_null() {
+        std::ptr::null_mut()
+    } else {
+        converted
+    }
+}
+
+/// The converted word at an address that may be NULL.
+///
+/// # Safety
+/// The address is NULL or that of a word.
+pub unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -> T) -> T {
+    if word.is_null() {
+        return T::default();
+    }
+    // SAFETY: promised.
+    convert(unsafe { *word })
+}
+
+/// Fills an array with converted integers.
+///
+/// # Safety
+/// The address is NULL or that of so many integers.
+pub unsafe fn integers(
+    array: &mut Array<c_int>,
+    values: *const c_int,
+    length: i64,
+    convert: impl Fn(c_int) -> c_int,
+) {
+    if !values.is_null() {
+        // SAFETY: promised.
+        array.fill(length, |at| convert(unsafe { *values.add(at) }));
+    }
+}
+
+/// Converts an array in place.
+///
+/// # Safety
+/// The address is NULL or that of so many integers.
+pub unsafe fn integers_out(values: *mut c_int, length: i64, convert: impl Fn(c_int) -> c_int) {
+    if values.is_null() {
+        return;
+    }
+    for at in 0..usize::try_from(length).unwrap_or(0) {
+        // SAFETY: promised.
+        unsafe { *values.add(at) = convert(*values.add(at)) };
+    }
+}
+
+/// Copies a text, shortened to the caller's limit, NUL included. `length`: where its length goes.
+///
+/// # Safety
+/// `to` is NULL or the address of `limit` bytes, `length` NULL or that of an integer.
+pub unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length: *mut c_int) {
+    if to.is_null() {
+        return;
+    }
+    let bytes = from.iter().take_while(|byte| **byte != 0).take(limit - 1);
+    let count = bytes.clone().count();
+    for (at, byte) in bytes.enumerate() {
+        // SAFETY: promised, since fewer bytes than the limit are copied.
+        unsafe { *to.add(at) = *byte };
+    }
+    // SAFETY: as above.
+    unsafe { *to.add(count) = 0 };
+    if !length.is_null() {
+        // SAFETY: promised.
+        unsafe { *length = count as c_int };
+    }
+}
+
+/// An argument that this library cannot pass on: the library behind reports a null pointer.
+pub fn unsupported<P, Q: Null>(_argument: P) -> Q {
+    Q::NULL
+}
+
+/// A type with a null pointer.
+pub trait Null {
+    /// The null pointer.
+    const NULL: Self;
+}
+
+impl<T> Null for *const T {
+    const NULL: Self = std::ptr::null();
+}
+
+impl<T> Null for *mut T {
+    const NULL: Self = std::ptr::null_mut();
+}

@@ -1,0 +1,331 @@
+//! One class of handles: the conversion of predefined handles by tables. The program's objects have
+//! the standard's word as their handle if that is one in the program's ABI too; an index stands for
+//! any other.
+
+use crate::abi::{Abi, Predefined, Word};
+use crate::array::Array;
+use crate::constants::Pairs;
+use crate::objects::{INDEX_BITS, Objects};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+/// The standard's handle for a word that is no handle of the program: the library reports it.
+pub const UNKNOWN: usize = 0;
+
+/// A handle that MPI predefines: the program's as the table of constants has it.
+#[derive(Clone, Copy)]
+struct Row {
+    program: c_int,
+    standard: usize,
+}
+
+const NONE: Row = Row {
+    program: 0,
+    standard: 0,
+};
+
+/// A class of handles of a library.
+pub struct Class<A: Abi> {
+    null: Row,
+    /// The bits of a dynamic handle that name the class.
+    prefix: A::Handle,
+    /// Every object of the class has an index.
+    is_indexed: bool,
+    /// The predefined handles.
+    pub predefined: A::Predefined,
+    /// Predefined handles at the places of the standard's lower bits.
+    by_standard: [Row; 256],
+    objects: Objects,
+    /// The indices of handles that the library may return again. None: it never does.
+    indices: Option<Mutex<BTreeMap<usize, u32>>>,
+}
+
+/// Conversions of the handles of a class.
+pub trait Handles<A: Abi> {
+    /// The standard's handle.
+    fn standard(&self, handle: A::Handle) -> usize;
+
+    /// Writes the program's handle for one that the library has made. 0: it has made none.
+    ///
+    /// # Safety
+    /// The address is NULL or that of a handle.
+    unsafe fn give(&self, handle: *mut A::Handle, standard: usize);
+
+    /// Writes the null handle over one whose object the library has freed.
+    ///
+    /// # Safety
+    /// The address is NULL or that of a handle.
+    unsafe fn update(&self, handle: *mut A::Handle, standard: usize);
+
+    /// The standard's handle of the one at an address, which may be NULL.
+    ///
+    /// # Safety
+    /// The address is NULL or that of a handle.
+    #[inline(always)]
+    unsafe fn standard_at(&self, handle: *const A::Handle) -> usize {
+        if handle.is_null() {
+            return UNKNOWN;
+        }
+        // SAFETY: promised.
+        self.standard(unsafe { *handle })
+    }
+
+    /// Fills an array with the standard's handles.
+    ///
+    /// # Safety
+    /// The address is NULL or that of so many handles.
+    #[inline(always)]
+    unsafe fn array(&self, array: &mut Array<usize>, handles: *const A::Handle, length: i64) {
+        if !handles.is_null() {
+            // SAFETY: promised.
+            array.fill(length, |at| self.standard(unsafe { *handles.add(at) }));
+        }
+    }
+
+    /// [`Handles::give`] of an array.
+    ///
+    /// # Safety
+    /// The address is NULL or that of as many handles.
+    unsafe fn give_all(&self, handles: *mut A::Handle, standard: &[usize]) {
+        if handles.is_null() {
+            return;
+        }
+        for (at, &standard) in standard.iter().enumerate() {
+            // SAFETY: promised.
+            unsafe { self.give(handles.add(at), standard) };
+        }
+    }
+
+    /// [`Handles::update`] of an array.
+    ///
+    /// # Safety
+    /// The address is NULL or that of as many handles.
+    #[inline(always)]
+    unsafe fn update_all(&self, handles: *mut A::Handle, standard: &[usize]) {
+        for (at, &standard) in standard.iter().enumerate() {
+            // SAFETY: promised; the slice is empty if the address is NULL.
+            unsafe { self.update(handles.add(at), standard) };
+        }
+    }
+}
+
+impl<A: Abi> Class<A> {
+    /// A class with pairs of its predefined handles and the null handle. `returns_again`: the
+    /// library may return the handle of an object that the program has already. `prefix`: the upper
+    /// bits of the handles of objects. `is_indexed`: every object has an index.
+    pub const fn new(
+        pairs: Pairs,
+        null: (i64, i64),
+        returns_again: bool,
+        (prefix, is_indexed): (A::Handle, bool),
+        predefined: A::Predefined,
+    ) -> Class<A> {
+        Class {
+            null: Row {
+                program: null.0 as c_int,
+                standard: null.1 as usize,
+            },
+            prefix,
+            is_indexed,
+            predefined,
+            by_standard: by_standard(pairs),
+            objects: Objects::new(A::FIRST),
+            indices: if returns_again {
+                Some(Mutex::new(BTreeMap::new()))
+            } else {
+                None
+            },
+        }
+    }
+
+    /// The standard's handle of an object that has an index.
+    #[cold]
+    #[inline(never)]
+    fn indexed(&self, handle: A::Handle) -> usize {
+        self.index(handle)
+            .and_then(|index| self.objects.get(index))
+            .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
+    }
+
+    /// The index in a handle of one of the program's objects.
+    #[inline(always)]
+    pub fn index(&self, handle: A::Handle) -> Option<u32> {
+        let index = handle.bits() as u32 & ((1 << INDEX_BITS) - 1);
+        let is_object = handle.bits() ^ index as usize == self.prefix.bits() && index >= A::FIRST;
+        is_object.then_some(index)
+    }
+
+    /// The program's handle for one that the library returns. An object that the program has
+    /// already keeps its handle, and must be freed as often as it was returned.
+    #[inline(never)]
+    pub fn program(&self, standard: usize) -> A::Handle {
+        if let Some(handle) = self.predefined(standard) {
+            return handle;
+        }
+        match A::shared(standard) {
+            Some(handle) if !self.is_indexed && self.predefined.standard(handle).is_none() => {
+                handle
+            }
+            _ => self.handle(self.referred(standard)),
+        }
+    }
+
+    /// The handle of an object that the library never returns again, by an index in any case.
+    pub fn with_index(&self, standard: usize) -> (A::Handle, u32) {
+        let index = self.objects.insert(standard);
+        (self.handle(index), index)
+    }
+
+    fn predefined(&self, standard: usize) -> Option<A::Handle> {
+        let row = &self.by_standard[standard & 0xff];
+        (row.standard == standard && row.program != 0).then(|| A::handle(row.program))
+    }
+
+    /// The program's null handle.
+    #[inline(always)]
+    fn null(&self) -> A::Handle {
+        A::handle(self.null.program)
+    }
+
+    /// The program's handle of the object with an index.
+    pub fn handle(&self, index: u32) -> A::Handle {
+        A::Handle::of_bits(self.prefix.bits() | index as usize)
+    }
+
+    fn referred(&self, standard: usize) -> u32 {
+        let Some(indices) = &self.indices else {
+            return self.objects.insert(standard);
+        };
+        let mut indices = indices
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let index = *indices
+            .entry(standard)
+            .or_insert_with(|| self.objects.insert(standard));
+        if let Some(entry) = self.objects.get(index) {
+            entry.references.fetch_add(1, Ordering::Relaxed);
+        }
+        index
+    }
+
+    /// The constants that stand for predefined handles.
+    pub fn numbers(&self) -> impl Iterator<Item = c_int> {
+        let rows = self.by_standard.iter().filter(|row| row.program != 0);
+        rows.map(|row| row.program)
+    }
+
+    /// Puts another object of the library in the place of an object, whose handle stays, and
+    /// returns the old one. None: the handle is no object's.
+    pub fn replace(&self, handle: A::Handle, standard: usize) -> Option<usize> {
+        let index = self.index(handle)?;
+        let entry = self.objects.get(index)?;
+        let mut indices = self
+            .indices
+            .as_ref()?
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let old = entry.standard.load(Ordering::Relaxed);
+        indices.remove(&old)?;
+        indices.insert(standard, index);
+        entry.standard.store(standard, Ordering::Release);
+        Some(old)
+    }
+
+    /// Forgets one reference to an object, after the library has freed it.
+    #[inline(never)]
+    pub fn release(&self, handle: A::Handle) {
+        let Some(index) = self.index(handle) else {
+            return;
+        };
+        let Some(entry) = self.objects.get(index) else {
+            return;
+        };
+        if let Some(indices) = &self.indices {
+            let mut indices = indices
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            let references = entry.references.load(Ordering::Relaxed);
+            if references > 1 {
+                entry.references.store(references - 1, Ordering::Relaxed);
+                return;
+            }
+            let standard = entry.standard.load(Ordering::Relaxed);
+            if standard == 0 || indices.remove(&standard).is_none() {
+                return;
+            }
+            self.objects.remove(index);
+        } else if entry.standard.load(Ordering::Relaxed) != 0 {
+            crate::late_arrays::forget(self, index, entry);
+            self.objects.remove(index);
+        }
+    }
+
+    /// Calls a function with the program's handle for one that the library passes to a callback.
+    pub fn during<R>(&self, standard: usize, call: impl FnOnce(A::Handle) -> R) -> R {
+        let handle = self.program(standard);
+        let result = call(handle);
+        self.release(handle);
+        result
+    }
+
+    /// The mark of an object with an index.
+    pub fn mark(&self, index: u32) -> Option<&std::sync::atomic::AtomicU32> {
+        Some(&self.objects.get(index)?.references)
+    }
+}
+
+/// Predefined handles at the places of the standard's lower bits.
+const fn by_standard(pairs: Pairs) -> [Row; 256] {
+    let mut rows = [NONE; 256];
+    let mut at = 0;
+    while at < pairs.len() {
+        let row = Row {
+            program: pairs[at].0 as c_int,
+            standard: pairs[at].1 as usize,
+        };
+        at += 1;
+        let slot = &mut rows[row.standard & 0xff];
+        // Of two names for one handle the first counts.
+        if slot.program == 0 {
+            *slot = row;
+        }
+    }
+    rows
+}
+
+impl<A: Abi> Handles<A> for Class<A> {
+    #[inline(always)]
+    fn standard(&self, handle: A::Handle) -> usize {
+        if let Some(standard) = self.predefined.standard(handle) {
+            return standard;
+        }
+        match A::shared_in(handle) {
+            Some(standard) => standard,
+            None => self.indexed(handle),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn give(&self, handle: *mut A::Handle, standard: usize) {
+        if standard != 0 && !handle.is_null() {
+            // SAFETY: promised.
+            unsafe { *handle = self.program(standard) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn update(&self, handle: *mut A::Handle, standard: usize) {
+        if standard != self.null.standard || handle.is_null() {
+            return;
+        }
+        // SAFETY: promised.
+        unsafe {
+            if *handle != self.null() {
+                self.release(*handle);
+                *handle = self.null();
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Arrays of converted handles that the library may read until a request is complete: those of
+//! nonblocking and persistent exchanges with a datatype for each peer.
+
+use crate::abi::Abi;
+use crate::handle::{Class, Handles};
+use crate::objects::Entry;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+static KEPT: Mutex<BTreeMap<u32, LateArrays>> = Mutex::new(BTreeMap::new());
+
+/// The mark of a request that keeps arrays.
+const KEEPS: u32 = 1;
+
+/// The arrays of a call, until its request keeps them.
+#[derive(Default)]
+pub struct LateArrays {
+    arrays: Vec<Vec<usize>>,
+}
+
+impl LateArrays {
+    /// The standard's handles of an array of datatypes.
+    ///
+    /// # Safety
+    /// The address is NULL or that of so many handles.
+    pub unsafe fn types<A: Abi>(&mut self, types: *const A::Handle, count: usize) -> *const usize {
+        if types.is_null() {
+            return std::ptr::null();
+        }
+        // SAFETY: promised.
+        let standard =
+            (0..count).map(|at| A::classes().datatype.standard(unsafe { *types.add(at) }));
+        self.arrays.push(standard.collect());
+        // The array stays where it is when the list of arrays moves.
+        self.arrays
+            .last()
+            .map_or(std::ptr::null(), |array| array.as_ptr())
+    }
+
+    /// Writes the request that the library has made, and keeps the arrays as long as it.
+    ///
+    /// # Safety
+    /// The address is NULL or that of a handle.
+    pub unsafe fn keep<A: Abi>(self, request: *mut A::Handle, standard: usize) {
+        if standard == 0 || request.is_null() {
+            return;
+        }
+        let requests = &A::classes().request;
+        let (handle, index) = requests.with_index(standard);
+        // SAFETY: promised.
+        unsafe { *request = handle };
+        kept().insert(index, self);
+        if let Some(mark) = requests.mark(index) {
+            mark.store(KEEPS, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Frees the arrays of a request that is gone.
+#[inline(always)]
+pub(crate) fn forget<A: Abi>(class: &Class<A>, index: u32, entry: &Entry) {
+    let keeps = entry.references.load(Ordering::Relaxed) == KEEPS;
+    if keeps && std::ptr::eq(class, &*A::classes().request) {
+        entry.references.store(0, Ordering::Relaxed);
+        kept().remove(&index);
+    }
+}
+
+fn kept() -> std::sync::MutexGuard<'static, BTreeMap<u32, LateArrays>> {
+    KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,152 @@
+//! The table of a class's objects: an index, which the program's handle carries, for every handle
+//! of the standard ABI that is not predefined.
+//!
+//! Reading an entry takes no lock. Entries lie in buckets that never move, and are used again.
+
+use crate::library::own_name;
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// The bits of a handle that are an index.
+pub(crate) const INDEX_BITS: u32 = 26;
+
+/// The entries of the first bucket, as a power of two. Each further one has twice as many.
+const FIRST_BUCKET_BITS: u32 = 6;
+
+const BUCKETS: usize = (INDEX_BITS - FIRST_BUCKET_BITS + 1) as usize;
+
+/// One object. A zeroed entry is unused.
+pub(crate) struct Entry {
+    /// The handle of the standard ABI, and 0 while the entry is unused.
+    pub(crate) standard: AtomicUsize,
+    /// Handles of the program that name the object, or a mark of the class's user.
+    pub(crate) references: AtomicU32,
+    /// The next unused entry, as the index plus one.
+    next: AtomicU32,
+}
+
+pub(crate) struct Objects {
+    buckets: [AtomicPtr<Entry>; BUCKETS],
+    /// The first unused entry, as the index plus one, below the number of changes.
+    unused: AtomicU64,
+    /// The first index that was never used.
+    fresh: AtomicU32,
+}
+
+impl Objects {
+    /// A table whose indices begin with this one.
+    pub(crate) const fn new(first: u32) -> Objects {
+        Objects {
+            buckets: [const { AtomicPtr::new(null_mut()) }; BUCKETS],
+            unused: AtomicU64::new(0),
+            fresh: AtomicU32::new(first),
+        }
+    }
+
+    /// The entry of an index. None if there never was one.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> Option<&Entry> {
+        let (bucket, offset) = position(index);
+        let first = self.buckets[bucket].load(Ordering::Acquire);
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: the bucket has as many entries as `position` counts for it, and is never freed.
+        Some(unsafe { &*first.add(offset) })
+    }
+
+    /// Stores a handle of the standard ABI, and returns its index.
+    pub(crate) fn insert(&self, standard: usize) -> u32 {
+        let index = self.reused().unwrap_or_else(|| self.grown());
+        let entry = self.get(index).expect("the bucket exists");
+        entry.references.store(0, Ordering::Relaxed);
+        entry.standard.store(standard, Ordering::Release);
+        index
+    }
+
+    /// Makes an entry unused.
+    pub(crate) fn remove(&self, index: u32) {
+        let Some(entry) = self.get(index) else { return };
+        entry.standard.store(0, Ordering::Relaxed);
+        let mut head = self.unused.load(Ordering::Relaxed);
+        loop {
+            entry.next.store(head as u32, Ordering::Relaxed);
+            let new = changed(head) | u64::from(index + 1);
+            match self
+                .unused
+                .compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn reused(&self) -> Option<u32> {
+        let mut head = self.unused.load(Ordering::Acquire);
+        loop {
+            let index = (head as u32).checked_sub(1)?;
+            let next = self.get(index)?.next.load(Ordering::Relaxed);
+            // The number of changes differs if another thread has taken the entry meanwhile.
+            let new = changed(head) | u64::from(next);
+            match self
+                .unused
+                .compare_exchange_weak(head, new, Ordering::Acquire, Ordering::Acquire)
+            {
+                Ok(_) => return Some(index),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    #[cold]
+    fn grown(&self) -> u32 {
+        let index = self.fresh.fetch_add(1, Ordering::Relaxed);
+        if index >= (1 << INDEX_BITS) - (1 << FIRST_BUCKET_BITS) {
+            eprintln!(
+                "fishplate: {}: the program has 67 million MPI objects of one class, more than its handles can name",
+                own_name()
+            );
+            std::process::abort();
+        }
+        let (bucket, _) = position(index);
+        if self.buckets[bucket].load(Ordering::Acquire).is_null() {
+            self.add_bucket(bucket);
+        }
+        index
+    }
+
+    fn add_bucket(&self, bucket: usize) {
+        let layout = Layout::array::<Entry>(1 << (bucket as u32 + FIRST_BUCKET_BITS))
+            .expect("a bucket fits into memory");
+        // SAFETY: the layout is not empty, and zero is a valid Entry.
+        let memory = unsafe { alloc_zeroed(layout) }.cast::<Entry>();
+        if memory.is_null() {
+            handle_alloc_error(layout);
+        }
+        let slot = &self.buckets[bucket];
+        if slot
+            .compare_exchange(null_mut(), memory, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            // SAFETY: another thread was first, so nobody has seen this memory.
+            unsafe { std::alloc::dealloc(memory.cast(), layout) };
+        }
+    }
+}
+
+/// The bucket of an index, and the entry in it.
+#[inline(always)]
+fn position(index: u32) -> (usize, usize) {
+    let place = (index & ((1 << INDEX_BITS) - 1)) + (1 << FIRST_BUCKET_BITS);
+    let bits = place.ilog2();
+    // The index has 26 bits at most, so the last bucket may be the one behind the table.
+    let bucket = ((bits - FIRST_BUCKET_BITS) as usize).min(BUCKETS - 1);
+    (bucket, (place - (1 << bits)) as usize)
+}
+
+/// The upper half of the head of the unused entries, after one more change.
+fn changed(head: u64) -> u64 {
+    ((head >> 32).wrapping_add(1) & 0xffff_ffff) << 32
+}

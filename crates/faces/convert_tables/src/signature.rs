@@ -1,0 +1,31 @@
+//! The signature of a form of a procedure in Rust.
+
+use tables::table::Procedure;
+
+pub(crate) struct Signature {
+    /// Names and types of the parameters.
+    pub(crate) parameters: String,
+    /// The names alone.
+    pub(crate) names: String,
+    /// The types alone.
+    pub(crate) types: String,
+    /// The type of the result.
+    pub(crate) returns: &'static str,
+}
+
+impl Signature {
+    pub(crate) fn of(procedure: &Procedure, large: bool) -> Signature {
+        let parameters = procedure.parameters(large);
+        let parameters: Vec<_> = parameters.filter(|p| p.kind.word() != "...").collect();
+        let types: Vec<_> = parameters.iter().map(|p| p.rust(large)).collect();
+        let names: Vec<_> = parameters.iter().map(|p| p.name.as_str()).collect();
+        let both = names.iter().zip(&types);
+        let both: Vec<_> = both.map(|(name, of)| format!("{name}: {of}")).collect();
+        Signature {
+            parameters: both.join(", "),
+            names: names.join(", "),
+            types: types.join(", "),
+            returns: procedure.returns.map_or("c_int", |kind| kind.rust(large)),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Positions in arrays, which begin with 1 in Fortran.
+
+use crate::constants::Constants;
+use std::ffi::c_int;
+
+/// Converts a position that the library has written. A negative one is MPI_UNDEFINED.
+///
+/// # Safety
+/// The address is that of a position.
+#[inline(always)]
+pub unsafe fn from_c(place: *mut c_int) {
+    // SAFETY: promised.
+    unsafe {
+        if *place >= 0 {
+            *place += 1;
+        }
+    }
+}
+
+/// Converts positions that a call with this error code has written. Their number is MPI_UNDEFINED
+/// if there are none.
+///
+/// # Safety
+/// The address is that of so many positions.
+pub unsafe fn all_from_c<A: Constants>(code: c_int, places: *mut c_int, count: c_int) {
+    if code == 0 || code == A::MPI_ERR_IN_STATUS {
+        for at in 0..count.max(0) as usize {
+            // SAFETY: promised.
+            unsafe { from_c(places.add(at)) };
+        }
+    }
+}

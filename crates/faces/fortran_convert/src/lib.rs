@@ -1,0 +1,56 @@
+//! The Fortran bindings over an ABI of C: the conversions of all kinds of arguments. Entry points
+//! are generated in each library of them, which names its ABI by the trait [`Abi`].
+//!
+//! Invariant: no entry point differs from the others by its name; conversions belong to kinds of
+//! parameters (`conversion` of `fortran_tables`).
+//!
+//! Never here: exported symbols, but for the macros that make them in a library.
+
+mod abi;
+pub mod attributes;
+pub mod buffer;
+pub mod callbacks;
+pub mod commons;
+pub mod entry;
+pub mod handle;
+pub mod index;
+pub mod integers;
+pub mod late_types;
+pub mod library;
+pub mod loaded;
+pub mod logical;
+mod modules;
+pub mod peers;
+pub mod predefined;
+pub mod removed;
+pub mod requests;
+pub mod sections;
+pub mod spawn;
+pub mod start;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+pub use abi::{Abi, Commons};
+pub use constants::Constants;
+
+/// Integer constants of an ABI that conversions need, generated from the table.
+mod constants {
+    use std::ffi::c_int;
+
+    include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+}
+
+/// The calls of the C library by pointers, generated from the table of procedures.
+///
+/// Functions keep the names and the numbers of parameters that the standard gives them.
+#[allow(clippy::too_many_arguments)]
+pub mod standard {
+    use crate::abi::Abi;
+    use crate::library;
+    use abi_convert::types::callback;
+    use std::ffi::{CStr, c_char, c_int, c_void};
+    use std::mem::transmute;
+
+    include!(concat!(env!("OUT_DIR"), "/standard.rs"));
+}

@@ -1,0 +1,85 @@
+//! The functions of the standard ABI: found when this library is loaded, and called by pointers, so
+//! that a function that the ABI library lacks is an error of the call and not of the start.
+
+use crate::abi::Abi;
+use crate::loaded::Loaded;
+use crate::standard::NAMES;
+use crate::start;
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
+
+/// The address of a function.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Function(*mut c_void);
+
+type Functions = [Loaded<Function>; NAMES.len()];
+
+/// The functions `MPI_`, and those with `P` before these names.
+static FUNCTIONS: [Functions; 2] =
+    [const { [const { Loaded::new(Function(std::ptr::null_mut())) }; NAMES.len()] }; 2];
+
+/// The pointer of the function whose name has this number.
+#[inline(always)]
+pub fn function<const P: bool>(number: usize) -> *mut c_void {
+    FUNCTIONS[P as usize][number].get().0
+}
+
+/// Finds the functions, and the program's COMMON blocks. A tool that replaces functions comes first
+/// in the program's scope, so its functions are found.
+///
+/// # Safety
+/// The loader calls this function, once.
+pub unsafe fn open<A: Abi>() {
+    // SAFETY: the loader calls this function.
+    unsafe { A::find() };
+    start::guess();
+    abi_convert::library::set_own_name(A::LIBRARY);
+    A::open();
+    let is_there = !find(c"MPI_Initialized").is_null();
+    for (number, name) in NAMES.iter().enumerate() {
+        for (functions, skipped) in FUNCTIONS.iter().zip([1, 0]) {
+            let mut found = no_library::<A> as *mut c_void;
+            if is_there {
+                // SAFETY: a name begins with a P, behind which it is a C string too.
+                found = find(unsafe { CStr::from_ptr(name.as_ptr().add(skipped)) });
+            }
+            if found.is_null() {
+                found = unsupported::<A> as *mut c_void;
+            }
+            // SAFETY: the loader calls this function.
+            unsafe { functions[number].set(Function(found)) };
+        }
+    }
+}
+
+/// The address of a symbol in the program and its libraries. NULL if there is none.
+pub fn find(name: &CStr) -> *mut c_void {
+    // SAFETY: the name is a C string.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// The address of the program or library to which an address belongs.
+pub fn object(address: usize) -> Option<usize> {
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: any address is allowed; where the result is not 0, the structure is filled.
+    unsafe {
+        let found = libc::dladdr(std::ptr::without_provenance(address), info.as_mut_ptr());
+        (found != 0).then(|| info.assume_init().dli_fbase.addr())
+    }
+}
+
+/// Stands for a function that the library of the standard ABI lacks.
+extern "C" fn unsupported<A: Abi>() -> c_int {
+    A::MPI_ERR_UNSUPPORTED_OPERATION
+}
+
+/// Stands for every function if there is no library of the standard ABI.
+extern "C" fn no_library<A: Abi>() -> ! {
+    let (library, c_library) = (A::LIBRARY, A::C_LIBRARY);
+    eprintln!(
+        "fishplate: {library} finds no {c_library}, the MPI library that it calls; \
+         start the program with `fishplate run`, or add the folder of {c_library} to LD_LIBRARY_PATH"
+    );
+    std::process::abort();
+}

@@ -1,0 +1,35 @@
+//! Values that are set while the loader opens this library, and never again. Reading one is a plain
+//! load, which the compiler may put into the instruction that uses it.
+
+use std::cell::UnsafeCell;
+
+/// A value that `library::open` sets.
+#[repr(transparent)]
+pub struct Loaded<T>(UnsafeCell<T>);
+
+// SAFETY: the loader runs `library::open` before other code can call this library; from then on
+// nobody writes.
+unsafe impl<T: Copy> Sync for Loaded<T> {}
+
+impl<T: Copy> Loaded<T> {
+    /// A value until it is set.
+    pub const fn new(value: T) -> Loaded<T> {
+        Loaded(UnsafeCell::new(value))
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub fn get(&self) -> T {
+        // SAFETY: nobody writes at the same time.
+        unsafe { *self.0.get() }
+    }
+
+    /// Sets the value.
+    ///
+    /// # Safety
+    /// The caller is `library::open`, which runs alone.
+    pub unsafe fn set(&self, value: T) {
+        // SAFETY: promised.
+        unsafe { *self.0.get() = value };
+    }
+}

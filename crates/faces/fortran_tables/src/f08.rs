@@ -1,0 +1,590 @@
+//! The module `mpi_f08`: interfaces in Fortran 2008 with derived types of handles. It consists of
+//! modules of its own for types and constants, for procedures without choice buffers, and for those
+//! with them. These are there twice: with descriptors, and for compilers without them.
+
+use crate::Tables;
+use crate::commons::{Block, COMMONS, Variable, with_attribute};
+use crate::constants::{self, Value};
+use crate::entry::manglings;
+use crate::interfaces::{ANY, write_wrapped};
+use crate::kinds::{FortranParameter, FortranProcedure};
+use crate::kinds::{HANDLES, integer};
+use crate::predefined::FUNCTIONS;
+use std::fmt::Write;
+use tables::table::{Access, Length, Parameter, Procedure};
+
+/// The users' functions: name, and its dummy arguments with their types.
+const CALLBACKS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "MPI_User_function",
+        &[
+            ("invec, inoutvec", POINTER),
+            ("len", "INTEGER"),
+            ("datatype", "TYPE(MPI_Datatype)"),
+        ],
+    ),
+    (
+        "MPI_User_function_c",
+        &[
+            ("invec, inoutvec", POINTER),
+            ("len", COUNT),
+            ("datatype", "TYPE(MPI_Datatype)"),
+        ],
+    ),
+    (
+        "MPI_Comm_copy_attr_function",
+        &[
+            ("oldcomm", "TYPE(MPI_Comm)"),
+            ("comm_keyval", "INTEGER"),
+            COPIED,
+            FLAG,
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Comm_delete_attr_function",
+        &[
+            ("comm", "TYPE(MPI_Comm)"),
+            ("comm_keyval", "INTEGER"),
+            DELETED,
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Type_copy_attr_function",
+        &[
+            ("oldtype", "TYPE(MPI_Datatype)"),
+            ("type_keyval", "INTEGER"),
+            COPIED,
+            FLAG,
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Type_delete_attr_function",
+        &[
+            ("datatype", "TYPE(MPI_Datatype)"),
+            ("type_keyval", "INTEGER"),
+            DELETED,
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Win_copy_attr_function",
+        &[
+            ("oldwin", "TYPE(MPI_Win)"),
+            ("win_keyval", "INTEGER"),
+            COPIED,
+            FLAG,
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Win_delete_attr_function",
+        &[
+            ("win", "TYPE(MPI_Win)"),
+            ("win_keyval", "INTEGER"),
+            DELETED,
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Comm_errhandler_function",
+        &[("comm", "TYPE(MPI_Comm)"), ERROR],
+    ),
+    (
+        "MPI_Win_errhandler_function",
+        &[("win", "TYPE(MPI_Win)"), ERROR],
+    ),
+    (
+        "MPI_File_errhandler_function",
+        &[("file", "TYPE(MPI_File)"), ERROR],
+    ),
+    (
+        "MPI_Session_errhandler_function",
+        &[("session", "TYPE(MPI_Session)"), ERROR],
+    ),
+    (
+        "MPI_Grequest_query_function",
+        &[STATE, ("status", "TYPE(MPI_Status)"), CODE],
+    ),
+    ("MPI_Grequest_free_function", &[STATE, CODE]),
+    (
+        "MPI_Grequest_cancel_function",
+        &[STATE, ("complete", "LOGICAL"), CODE],
+    ),
+    (
+        "MPI_Datarep_extent_function",
+        &[
+            ("datatype", "TYPE(MPI_Datatype)"),
+            ("extent, extra_state", ADDRESS),
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Datarep_conversion_function",
+        &[
+            ("userbuf", POINTER),
+            ("datatype", "TYPE(MPI_Datatype)"),
+            ("count", "INTEGER"),
+            ("filebuf", POINTER),
+            ("position", OFFSET),
+            STATE,
+            CODE,
+        ],
+    ),
+    (
+        "MPI_Datarep_conversion_function_c",
+        &[
+            ("userbuf", POINTER),
+            ("datatype", "TYPE(MPI_Datatype)"),
+            ("count", COUNT),
+            ("filebuf", POINTER),
+            ("position", OFFSET),
+            STATE,
+            CODE,
+        ],
+    ),
+];
+const POINTER: &str = "TYPE(c_ptr), VALUE";
+const COUNT: &str = "INTEGER(KIND=MPI_COUNT_KIND)";
+const OFFSET: &str = "INTEGER(KIND=MPI_OFFSET_KIND)";
+const ADDRESS: &str = "INTEGER(KIND=MPI_ADDRESS_KIND)";
+const COPIED: (&str, &str) = ("extra_state, attribute_val_in, attribute_val_out", ADDRESS);
+const DELETED: (&str, &str) = ("attribute_val, extra_state", ADDRESS);
+const STATE: (&str, &str) = ("extra_state", ADDRESS);
+const FLAG: (&str, &str) = ("flag", "LOGICAL");
+const CODE: (&str, &str) = ("ierror", "INTEGER");
+const ERROR: (&str, &str) = ("error_code", "INTEGER");
+
+/// The form of choice buffers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Descriptors,
+    /// Addresses: the compiler copies what has gaps.
+    Plain,
+}
+
+/// The module with types, constants and users' functions.
+pub(crate) fn types(tables: &Tables) -> String {
+    let mut text = String::from(
+        "! Handles, constants and users' functions of the module mpi_f08. Generated.\n\n\
+         module mpi_f08_types\n  use mpi_constants\n  use mpi_types\n  implicit none\n  public\n",
+    );
+    for Value {
+        name,
+        value,
+        handle,
+        ..
+    } in constants::values(&tables.constants)
+    {
+        if let Some(ty) = handle {
+            writeln!(text, "  type({ty}), parameter :: {name} = {ty}({value})").unwrap();
+        }
+    }
+    write_sentinels(&mut text);
+    write_assignments(&mut text);
+    text.push_str("  abstract interface\n");
+    for (name, groups) in CALLBACKS {
+        let dummies: Vec<_> = groups.iter().map(|(names, _)| *names).collect();
+        write_wrapped(
+            &mut text,
+            &format!("    subroutine {name}({})", dummies.join(", ")),
+        );
+        text.push_str("      use, intrinsic :: iso_c_binding, only: c_ptr\n      import\n      implicit none\n");
+        for (names, ty) in *groups {
+            writeln!(text, "      {ty} :: {names}").unwrap();
+        }
+        writeln!(text, "    end subroutine {name}").unwrap();
+    }
+    text.push_str("  end interface\n");
+    for (name, kind) in FUNCTIONS
+        .iter()
+        .filter_map(|(name, _, _)| Some((name, callback_of(name)?)))
+    {
+        writeln!(text, "  procedure({kind}) :: {name}").unwrap();
+    }
+    text.push_str("contains\n");
+    for (_, ty) in HANDLES {
+        write_assignment_bodies(&mut text, ty);
+    }
+    text.push_str("end module mpi_f08_types\n");
+    text
+}
+
+/// The kind of a function that MPI predefines.
+fn callback_of(name: &str) -> Option<String> {
+    let class = ["Comm", "Type", "Win"]
+        .into_iter()
+        .find(|class| name.starts_with(&format!("MPI_{}_", class.to_ascii_uppercase())));
+    match (class, name) {
+        (Some(class), _) if name.contains("DELETE") => {
+            Some(format!("MPI_{class}_delete_attr_function"))
+        }
+        (Some(class), _) => Some(format!("MPI_{class}_copy_attr_function")),
+        (_, "MPI_CONVERSION_FN_NULL") => Some("MPI_Datarep_conversion_function".into()),
+        (_, "MPI_CONVERSION_FN_NULL_C") => Some("MPI_Datarep_conversion_function_c".into()),
+        // Those of MPI 1 are not in this module.
+        _ => None,
+    }
+}
+
+/// Variables that are recognised by their addresses.
+fn write_sentinels(text: &mut String) {
+    for Block(_, block, variables) in COMMONS {
+        for Variable(ty, name, shape, _) in *variables {
+            let (ty, shape) = match *name {
+                "MPI_STATUS_IGNORE" => ("type(MPI_Status)", ""),
+                "MPI_STATUSES_IGNORE" => ("type(MPI_Status)", "(1)"),
+                _ => (*ty, *shape),
+            };
+            let ty = with_attribute(ty, name);
+            writeln!(text, "  {ty} :: {name}{shape}").unwrap();
+        }
+        let names: Vec<_> = variables.iter().map(|variable| variable.1).collect();
+        writeln!(
+            text,
+            "  common /{block}/ {}\n  save /{block}/",
+            names.join(", ")
+        )
+        .unwrap();
+    }
+}
+
+/// Conversion of handles to and from integers. Their comparison is that of `mpi_types`.
+fn write_assignments(text: &mut String) {
+    text.push_str("  interface assignment(=)\n");
+    for (_, ty) in HANDLES {
+        writeln!(
+            text,
+            "    module procedure {ty}_from_integer, {ty}_to_integer"
+        )
+        .unwrap();
+    }
+    text.push_str("  end interface\n");
+    for (_, ty) in HANDLES {
+        writeln!(text, "  private :: {ty}_from_integer, {ty}_to_integer").unwrap();
+    }
+}
+
+fn write_assignment_bodies(text: &mut String, ty: &str) {
+    for (word, to, from, statement) in [
+        (
+            "from_integer",
+            format!("type({ty})"),
+            "integer".to_string(),
+            "to%MPI_VAL = from",
+        ),
+        (
+            "to_integer",
+            "integer".to_string(),
+            format!("type({ty})"),
+            "to = from%MPI_VAL",
+        ),
+    ] {
+        write!(
+            text,
+            "  elemental subroutine {ty}_{word}(to, from)\n    {to}, intent(out) :: to\n    \
+             {from}, intent(in) :: from\n    {statement}\n  end subroutine\n"
+        )
+        .unwrap();
+    }
+}
+
+/// The module with procedures without choice buffers.
+pub(crate) fn procedures(tables: &Tables) -> String {
+    let mut text = head(
+        "mpi_f08_procedures",
+        "Procedures of the module mpi_f08 without choice buffers",
+    );
+    for prefix in ["MPI_", "PMPI_"] {
+        for procedure in of_f08(tables).filter(|procedure| !has_choice(procedure)) {
+            write_generics(&mut text, procedure, prefix, Choice::Plain);
+        }
+        write_conversions_of_status(&mut text, prefix);
+    }
+    text.push_str("end module mpi_f08_procedures\n");
+    text
+}
+
+/// The module with procedures that have choice buffers.
+pub(crate) fn choice(tables: &Tables, choice: Choice) -> String {
+    let mut text = head(
+        "mpi_f08_choice",
+        "Procedures of the module mpi_f08 with choice buffers",
+    );
+    let is_true = match choice {
+        Choice::Descriptors => ".true.",
+        Choice::Plain => ".false.",
+    };
+    for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
+        writeln!(text, "  logical, parameter :: {name} = {is_true}").unwrap();
+    }
+    for prefix in ["MPI_", "PMPI_"] {
+        for procedure in of_f08(tables).filter(|procedure| has_choice(procedure)) {
+            write_generics(&mut text, procedure, prefix, choice);
+        }
+        let specific = format!("{prefix}F_sync_reg{}", end(choice));
+        writeln!(
+            text,
+            "  interface {prefix}F_sync_reg\n    subroutine {specific}(buf) {}",
+            binding(&specific, choice)
+        )
+        .unwrap();
+        text.push_str("      implicit none\n");
+        write_choice(&mut text, "buf", "ASYNCHRONOUS", choice);
+        writeln!(text, "    end subroutine {specific}\n  end interface").unwrap();
+    }
+    text.push_str("end module mpi_f08_choice\n");
+    text
+}
+
+/// The module that programs use.
+pub(crate) fn module() -> String {
+    "! The module mpi_f08: interfaces to the library mpifort_abi. Generated.\n\n\
+     module mpi_f08\n  use mpi_f08_types\n  use mpi_f08_procedures\n  use mpi_f08_choice\n  \
+     use mpi_sizeof_procedures, only: MPI_SIZEOF, PMPI_SIZEOF\n  implicit none\n  public\n\
+     end module mpi_f08\n"
+        .into()
+}
+
+fn head(module: &str, subject: &str) -> String {
+    format!(
+        "! {subject}. Generated.\n\nmodule {module}\n  use, intrinsic :: iso_c_binding, only: c_ptr\n  \
+         use mpi_f08_types\n  implicit none\n  public\n  private :: c_ptr\n"
+    )
+}
+
+/// The procedures of the module: all but those that MPI has removed.
+fn of_f08(tables: &Tables) -> impl Iterator<Item = &Procedure> {
+    tables.procedures().filter(|procedure| !procedure.is_old())
+}
+
+fn has_choice(procedure: &Procedure) -> bool {
+    procedure.parameters.iter().any(Parameter::is_choice)
+}
+
+/// The forms of a procedure under its name. The large one has a name of its own where no compiler
+/// could tell it from the other.
+fn write_generics(text: &mut String, procedure: &Procedure, prefix: &str, choice: Choice) {
+    let types = |large| -> Vec<String> {
+        let parameters = procedure
+            .fortran_parameters(large)
+            .filter(|p| !p.is_function());
+        // Addresses and counts are integers of one kind.
+        parameters
+            .map(|p| declaration(p, large).0.replace(ADDRESS, COUNT))
+            .collect()
+    };
+    let is_alike = procedure.large && types(false) == types(true);
+    let forms = procedure.forms();
+    for (number, &large) in forms.iter().enumerate() {
+        if number == 0 || is_alike {
+            writeln!(
+                text,
+                "  interface {prefix}{}",
+                procedure.c_name("", large && is_alike)
+            )
+            .unwrap();
+        }
+        write_interface(text, procedure, prefix, large, choice);
+        if number + 1 == forms.len() || is_alike {
+            text.push_str("  end interface\n");
+        }
+    }
+}
+
+fn end(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Descriptors => "_f08ts",
+        Choice::Plain => "_f08",
+    }
+}
+
+/// C's way of descriptors, in which gfortran does not copy the component of an array of a derived
+/// type. Where memory outlasts the call, a copy would be wrong; elsewhere a vector subscript needs
+/// one.
+fn binding(specific: &str, choice: Choice) -> String {
+    match choice {
+        Choice::Descriptors => format!("bind(C, name=\"{}\")", manglings(specific)[0]),
+        Choice::Plain => String::new(),
+    }
+}
+
+fn write_interface(
+    text: &mut String,
+    procedure: &Procedure,
+    prefix: &str,
+    large: bool,
+    choice: Choice,
+) {
+    let choice = if has_choice(procedure) {
+        choice
+    } else {
+        Choice::Plain
+    };
+    let parameters: Vec<_> = procedure.fortran_parameters(large).collect();
+    let mut names: Vec<_> = parameters
+        .iter()
+        .map(|p| p.fortran_name(procedure))
+        .collect();
+    if procedure.has_ierror() {
+        names.push("ierror");
+    }
+    let name = format!("{prefix}{}{}", procedure.c_name("", large), end(choice));
+    let word = if procedure.returns.is_some() {
+        "function"
+    } else {
+        "subroutine"
+    };
+    let binding = match procedure.outlasts() {
+        true => binding(&name, choice),
+        false => String::new(),
+    };
+    write_wrapped(
+        text,
+        format!("    {word} {name}({}) {binding}", names.join(", ")).trim_end(),
+    );
+    text.push_str("      import\n      implicit none\n");
+    for parameter in &parameters {
+        let dummy = parameter.fortran_name(procedure);
+        let (ty, shape) = declaration(parameter, large);
+        let attributes = attributes(parameter, procedure);
+        if parameter.is_choice() {
+            write_choice(text, dummy, &attributes, choice);
+            continue;
+        }
+        let comma = if attributes.is_empty() { "" } else { ", " };
+        writeln!(text, "      {ty}{comma}{attributes} :: {dummy}{shape}").unwrap();
+    }
+    if procedure.has_ierror() {
+        text.push_str("      INTEGER, OPTIONAL, INTENT(OUT) :: ierror\n");
+    }
+    if procedure.returns.is_some() {
+        writeln!(text, "      {} :: {name}", constants::result(procedure)).unwrap();
+    }
+    writeln!(text, "    end {word} {name}").unwrap();
+}
+
+fn write_choice(text: &mut String, dummy: &str, attributes: &str, choice: Choice) {
+    let comma = if attributes.is_empty() { "" } else { ", " };
+    match choice {
+        Choice::Descriptors => {
+            writeln!(
+                text,
+                "      TYPE(*), DIMENSION(..){comma}{attributes} :: {dummy}"
+            )
+            .unwrap();
+        }
+        Choice::Plain => {
+            for directive in ANY {
+                writeln!(text, "      {directive}{dummy}").unwrap();
+            }
+            writeln!(text, "      TYPE(*){comma}{attributes} :: {dummy}(*)").unwrap();
+        }
+    }
+}
+
+/// Type and shape.
+fn declaration(parameter: &Parameter, large: bool) -> (String, String) {
+    let length = match &parameter.length {
+        Length::Named(length) => length.as_str(),
+        _ => "*",
+    };
+    let shape = match parameter.kind.word() {
+        "str" => String::new(),
+        // A constant of one element may stand for what is ignored.
+        "status" | "errcode" | "weight" | "index" if parameter.is_array() => "(*)".into(),
+        "commands" | "argv" => "(*)".into(),
+        "argvs" => "(count, *)".into(),
+        "triple" => format!("(3, {length})"),
+        _ if parameter.is_array() => format!("({length})"),
+        _ => String::new(),
+    };
+    let ty = match parameter.kind.word() {
+        word if parameter.is_function() => {
+            return (format!("PROCEDURE({})", callback(word, large)), shape);
+        }
+        "ptr" => "TYPE(*)".into(),
+        "status" => "TYPE(MPI_Status)".into(),
+        "triple" => "INTEGER".into(),
+        "flag" => "LOGICAL".into(),
+        "str" => format!("CHARACTER(LEN={length})"),
+        "commands" | "argv" | "argvs" => "CHARACTER(LEN=*)".into(),
+        "offset" => OFFSET.into(),
+        "attr" | "state" => ADDRESS.into(),
+        "memory" | "detached" => "TYPE(c_ptr)".into(),
+        _ => match parameter.handle() {
+            Some(ty) => format!("TYPE({ty})"),
+            None if parameter.is_choice() => "TYPE(*)".into(),
+            None => integer(parameter.kind.rust(large)).into(),
+        },
+    };
+    (ty, shape)
+}
+
+/// The kind of a user's function.
+fn callback(word: &str, large: bool) -> String {
+    let name = word.trim_start_matches("fn_");
+    let form = if large && ["user_function", "datarep_conversion_function"].contains(&name) {
+        "_c"
+    } else {
+        ""
+    };
+    format!("MPI_{}{}{form}", name[..1].to_ascii_uppercase(), &name[1..])
+}
+
+/// Intent and asynchronism.
+fn attributes(parameter: &Parameter, procedure: &Procedure) -> String {
+    let mut parts = Vec::new();
+    if let Some(intent) = intent(parameter, procedure) {
+        parts.push(format!("INTENT({intent})"));
+    }
+    if parameter.is_asynchronous(procedure) {
+        parts.push("ASYNCHRONOUS".into());
+    }
+    parts.join(", ")
+}
+
+fn intent(parameter: &Parameter, procedure: &Procedure) -> Option<&'static str> {
+    // The standard makes exceptions of these.
+    match (procedure.name.as_str(), parameter.name.as_str()) {
+        ("Get_address", "location") | ("Win_detach", "base") => return None,
+        // It is written, although C has a pointer without an intent.
+        ("Abi_get_fortran_booleans", "logical_true" | "logical_false") => return None,
+        ("Cancel", "request") | ("Free_mem", "base") => return Some("IN"),
+        _ => {}
+    }
+    // A constant may stand for what is ignored.
+    let is_ignorable = ["status", "errcode", "weight", "ptr"].contains(&parameter.kind.word());
+    match parameter.access {
+        _ if parameter.is_function() || parameter.kind.word() == "out" => None,
+        Access::Out if is_ignorable => None,
+        Access::In | Access::Read => Some("IN"),
+        Access::Out => Some("OUT"),
+        Access::InOut => Some("INOUT"),
+    }
+}
+
+/// Statuses of the two modules, which have the same integers.
+fn write_conversions_of_status(text: &mut String, prefix: &str) {
+    let (old, new) = (
+        "INTEGER, INTENT({}) :: f_status(MPI_STATUS_SIZE)",
+        "TYPE(MPI_Status), INTENT({}) :: f08_status",
+    );
+    for (name, dummies, is_to_new) in [
+        ("Status_f2f08", "f_status, f08_status", true),
+        ("Status_f082f", "f08_status, f_status", false),
+    ] {
+        let intent = |is_out: bool| if is_out { "OUT" } else { "IN" };
+        write!(
+            text,
+            "  interface {prefix}{name}\n    subroutine {prefix}{name}_f08({dummies}, ierror)\n      import\n      \
+             implicit none\n      {}\n      {}\n      INTEGER, OPTIONAL, INTENT(OUT) :: ierror\n    \
+             end subroutine {prefix}{name}_f08\n  end interface\n",
+            old.replace("{}", intent(!is_to_new)),
+            new.replace("{}", intent(is_to_new))
+        )
+        .unwrap();
+    }
+}

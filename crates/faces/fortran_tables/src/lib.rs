@@ -1,0 +1,224 @@
+//! The generators of the Fortran bindings, from the tables of the standard ABI. The build scripts
+//! of the libraries use them; the libraries contain none of it.
+//!
+//! Invariant: no list of procedures is written by hand. A kind of parameter has one row that says
+//! what it is in each of the two Fortran modules (`kinds`), and one conversion (`conversion`).
+
+mod choice;
+pub mod commons;
+mod constants;
+mod conversion;
+mod entry;
+mod f08;
+mod interfaces;
+pub mod kinds;
+pub mod old;
+mod predefined;
+mod sizeof;
+mod standard;
+mod types;
+
+use commons::Block;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+use tables::constants::Group;
+use tables::table::{Chapter, Procedure};
+
+pub use entry::manglings;
+
+/// The tables of the standard ABI, names beside it included.
+pub struct Tables {
+    pub(crate) chapters: Vec<Chapter>,
+    pub(crate) constants: Vec<Group>,
+}
+
+/// A library of entry points: its ABI of C, and the symbols that programs need.
+pub struct Library {
+    /// The table of constants that differ from the standard's.
+    pub constants: Vec<Group>,
+    /// Variables that are recognised by their addresses.
+    pub blocks: &'static [Block],
+    /// Symbols of an entry point.
+    pub symbols: fn(&Entry) -> Vec<String>,
+    /// What a compiler made of the library's own modules: lines for the macros of
+    /// `modules` of `fortran_convert`.
+    pub modules: String,
+}
+
+/// An entry point.
+pub struct Entry<'a> {
+    /// `MPI_`, or `PMPI_` for the profiling interface.
+    pub prefix: &'a str,
+    /// The name of the procedure without the prefix.
+    pub name: &'a str,
+    /// Whether it has large counts.
+    pub large: bool,
+    /// The language.
+    pub form: Form,
+}
+
+/// The language of an entry point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `mpif.h` and the module `mpi`.
+    Plain,
+    /// A form of the module `mpi` that has an argument of TYPE(C_PTR).
+    CPtr,
+    /// The module `mpi_f08`.
+    F08,
+    /// The module `mpi_f08`, with descriptors of choice buffers.
+    F08Ts,
+    /// A predefined function, which a program passes on.
+    Callback,
+}
+
+/// The library of the standard ABI.
+pub fn standard() -> Library {
+    Library {
+        constants: Vec::new(),
+        blocks: commons::COMMONS,
+        symbols: |entry| {
+            let large = if entry.large { "_c" } else { "" };
+            let end = match entry.form {
+                Form::Plain | Form::Callback => "",
+                Form::CPtr => "_CPTR",
+                Form::F08 => "_F08",
+                Form::F08Ts => "_F08TS",
+            };
+            manglings(&format!("{}{}{large}{end}", entry.prefix, entry.name)).into()
+        },
+        modules: String::new(),
+    }
+}
+
+impl Tables {
+    /// The tables of the standard ABI.
+    pub fn standard() -> Tables {
+        Tables {
+            chapters: tables::all_procedures(),
+            constants: tables::constants(),
+        }
+    }
+
+    /// The procedures that Fortran has: all but the tools interface, and the integers of handles,
+    /// which are handles in Fortran.
+    pub fn procedures(&self) -> impl Iterator<Item = &Procedure> {
+        let all = self.chapters.iter().flat_map(|chapter| &chapter.procedures);
+        all.filter(|procedure| {
+            let name = &procedure.name;
+            let is_large_of_removed = procedure.chapter == 0 && name.ends_with("_c");
+            let is_integer = name.ends_with("_toint") || name.ends_with("_fromint");
+            !procedure.is_tools() && !is_integer && !is_large_of_removed
+        })
+    }
+}
+
+/// Modules in Rust: names of files, and texts.
+fn modules(tables: &Tables, library: &Library) -> Vec<(&'static str, String)> {
+    vec![
+        ("entry.rs", entry::generate(tables, library)),
+        ("commons.rs", commons::generate(library.blocks)),
+        ("predefined.rs", predefined::generate(library)),
+        ("constants.rs", constants::of_library(&library.constants)),
+        ("modules.rs", library.modules.clone()),
+    ]
+}
+
+/// Writes the modules in Rust into the folder that cargo gives to a build script.
+///
+/// # Panics
+/// A table has an error, or a file cannot be written.
+pub fn write_modules(library: &Library) -> (PathBuf, Tables) {
+    println!("cargo:rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    let tables = Tables::standard();
+    for (name, text) in modules(&tables, library) {
+        write(&out.join(name), &text);
+    }
+    (out, tables)
+}
+
+/// Writes the modules in Rust of `fortran_convert`.
+///
+/// # Panics
+/// A table has an error, or a file cannot be written.
+pub fn write_shared() {
+    println!("cargo:rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    let tables = Tables::standard();
+    let constants = constants::of_standard(&tables.constants);
+    write(&out.join("constants.rs"), &constants);
+    let calls = standard::generate(&tables.chapters);
+    write(&out.join("standard.rs"), &calls);
+}
+
+/// Writes a generated file.
+///
+/// # Panics
+/// It cannot be written.
+pub fn write(path: &Path, text: &str) {
+    fs::write(path, text)
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+/// Names the shared library, and the one that it needs, which lies beside it unless LD_LIBRARY_PATH
+/// names another. A library with that name and nothing else is linked: its functions are found when
+/// ours is loaded.
+///
+/// # Panics
+/// The library cannot be linked.
+pub fn link(out: &Path, name: &str, needed: &str) {
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{name}");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN,--enable-new-dtags");
+    let stub = out.join("needed.so");
+    let linker = env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".into());
+    let made = Command::new(&linker)
+        .args(["-shared", "-nostdlib"])
+        .arg(format!("-Wl,-soname,{needed}"))
+        .args(["-x", "assembler", "/dev/null", "-o"])
+        .arg(&stub)
+        .status();
+    assert!(
+        made.as_ref().is_ok_and(|status| status.success()),
+        "{linker} cannot link an empty library: {made:?}"
+    );
+    // zig's linker takes no files among options.
+    let stub = stub.display().to_string();
+    for word in ["-Wl,--no-as-needed", &stub, "-Wl,--as-needed"] {
+        println!("cargo:rustc-cdylib-link-arg={word}");
+    }
+}
+
+/// Sources in Fortran, and the list `sources` of those that a compiler gets, in this order. Behind
+/// a name is the word of the program `probe` for whose compilers alone it is.
+pub fn sources(tables: &Tables) -> Vec<(&'static str, String)> {
+    let choice = |form| f08::choice(tables, form);
+    let compiled = vec![
+        ("mpi_constants.f90", "", constants::module(tables)),
+        ("mpi_types.f90", "", types::generate()),
+        ("mpi_sizeof.f90", "", sizeof::generate()),
+        ("mpif_sizeof.f90", "", sizeof::of_header()),
+        ("mpi.f90", "", interfaces::module(tables)),
+        ("mpi_f08_types.f90", "", f08::types(tables)),
+        ("mpi_f08_procedures.f90", "", f08::procedures(tables)),
+        (
+            "mpi_f08_descriptors.f90",
+            "descriptors",
+            choice(f08::Choice::Descriptors),
+        ),
+        ("mpi_f08_plain.f90", "plain", choice(f08::Choice::Plain)),
+        ("mpi_f08.f90", "", f08::module()),
+    ];
+    let list = compiled
+        .iter()
+        .map(|(name, word, _)| format!("{name} {word}").trim_end().to_string() + "\n");
+    let mut files = vec![
+        ("sources", list.collect()),
+        ("mpif.h", constants::header(tables)),
+        ("probe.f90", include_str!("probe.f90").into()),
+        ("probe.c", include_str!("probe.c").into()),
+    ];
+    files.extend(compiled.into_iter().map(|(name, _, text)| (name, text)));
+    files
+}
