@@ -183,8 +183,8 @@ impl Modules {
     }
 }
 
-/// Rooms: modules of a crate's root with a part for data and machines and one for calls. A *unit* is
-/// one part of a room, or a module of the root that is no room.
+/// The parts of a *room*, a module of a crate's root: data and machines, and calls. A *unit* is one
+/// part of a room, or a module of the root that is no room.
 pub const PARTS: [&str; 2] = ["machine", "calls"];
 
 impl Modules {

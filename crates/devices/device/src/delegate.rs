@@ -2,8 +2,8 @@
 
 /// The methods of [`Node`](crate::Node) that a wrapper delegates. The type has the wrapped node in
 /// `node`, a `RefCell`, a method `node()` that borrows it, and the current device's number in
-/// `rail`. It implements `rails`, `wait` and `wait_idle` itself; with `without rail` also `rail`, and
-/// with `without abilities` both `rail` and `abilities`.
+/// `rail`. It implements `rails`, `wait` and `wait_idle` itself; with `without rail` also `rail`,
+/// and with `without abilities` both `rail` and `abilities`.
 #[macro_export]
 macro_rules! delegate_to_node {
     () => {

@@ -2,8 +2,8 @@
 //!
 //! Three tables define it. `procedures.txt` lists every procedure with its parameters and its
 //! state; `removed.txt` those that other libraries have beside the ABI's; `constants.txt` lists
-//! every constant. The build script generates the entry points (`entry`) and
-//! the constants from them. Tests compare `include/mpi.h` and `docs/figures/coverage.md` with the tables.
+//! every constant. The build script generates the entry points (`entry`) and the constants from
+//! them. Tests compare `include/mpi.h` and `docs/figures/coverage.md` with the tables.
 //!
 //! The path of a call: entry point (generated; checks each argument by its kind and converts both
 //! integer widths to one) → `call_guard` (finds the rank, handles errors) → `procedures`

@@ -17,13 +17,65 @@ const MOST_IN_CIRCLE: usize = 4;
 const MOST_METHODS: usize = 60;
 
 /// Longer files.
-const LONG_FILES: &[&str] = &[];
+const LONG_FILES: &[&str] = &[
+    "crates/answers/compare/src/show.rs",
+    "crates/base/datatype/src/buffer.rs",
+    "crates/checks/testdevice/src/strict/world.rs",
+    "crates/command/fishplate/src/run.rs",
+    "crates/devices/device/src/immediates.rs",
+    "crates/devices/verbs/src/device.rs",
+    "crates/faces/abi/src/procedures/completion.rs",
+    "crates/faces/convert_tables/src/parameter.rs",
+    "crates/faces/fortran_tables/src/conversion.rs",
+    "crates/faces/fortran_tables/src/f08.rs",
+    "crates/job/launch/src/agent/frame.rs",
+    "crates/job/launch/src/agent/serve.rs",
+    "crates/job/launch/src/start.rs",
+    "crates/library/channel/src/rdma/endpoint.rs",
+    "crates/library/channel/src/rdma/mod.rs",
+    "crates/library/channel/src/rdma/registrations/mod.rs",
+    "crates/library/channel/src/shm/mod.rs",
+    "crates/library/channel/src/shm/segment.rs",
+    "crates/library/channel/src/wait/mod.rs",
+    "crates/library/mpi/src/algorithms/cost.rs",
+    "crates/library/mpi/src/algorithms/trees.rs",
+    "crates/library/mpi/src/coll/calls/between.rs",
+    "crates/library/mpi/src/coll/calls/call.rs",
+    "crates/library/mpi/src/coll/calls/steps.rs",
+    "crates/library/mpi/src/file/calls/two_phase.rs",
+    "crates/library/mpi/src/p2p/machine/protocol.rs",
+    "crates/library/mpi/src/window/calls/create.rs",
+    "crates/library/mpi/src/window/calls/sync.rs",
+    "crates/library/mpi/src/window/machine/direct.rs",
+    "crates/library/mpi/src/window/machine/origin.rs",
+    "crates/machines/fabric/src/calibrate.rs",
+    "crates/machines/model/src/node.rs",
+    "crates/machines/model/src/queue_pairs.rs",
+];
 
 /// Crates with larger circles, and the size of the largest.
-const CIRCLES: &[(&str, usize)] = &[];
+const CIRCLES: &[(&str, usize)] = &[
+    ("bench", 11),
+    ("compare", 6),
+    ("results", 6),
+    ("datatype", 18),
+    ("testdevice", 5),
+    ("tcp", 6),
+    ("verbs", 8),
+    ("abi", 49),
+    ("abi_convert", 7),
+    ("fortran_convert", 6),
+    ("channel", 5),
+    ("fabric", 15),
+];
 
 /// Types with more functions, by crate.
-const BROAD_TYPES: &[(&str, &str)] = &[];
+const BROAD_TYPES: &[(&str, &str)] = &[
+    ("mpi", "Messages"),
+    ("mpi", "Rank"),
+    ("mpi", "Window"),
+    ("model", "QueuePairs"),
+];
 
 #[test]
 fn files_are_short() {
@@ -61,17 +113,27 @@ fn circles_of_modules_are_small() {
 #[test]
 fn few_functions_have_all_of_a_type() {
     let mut found = Vec::new();
+    let all = sources();
     for folder in crates() {
         let crate_name = folder.file_name().unwrap().to_str().unwrap().to_string();
         let prefix = folder.strip_prefix(root()).unwrap().display().to_string();
+        let is_own = |name: &str| name.starts_with(&format!("{prefix}/src/"));
+        let own = all.iter().filter(|(name, _)| is_own(name));
+        let own: Vec<&String> = own.map(|(_, text)| text).collect();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        let own = |name: &str| name.starts_with(&format!("{prefix}/src/"));
-        for (_, text) in sources().into_iter().filter(|(name, _)| own(name)) {
-            count_functions(&text, &mut counts);
+        for text in &own {
+            count_functions(text, &mut counts);
         }
+        // Types of other crates are theirs.
+        let is_here = |of: &str| {
+            let definitions = [format!("struct {of}"), format!("enum {of}")];
+            let mut texts = own.iter();
+            texts.any(|text| definitions.iter().any(|one| text.contains(one.as_str())))
+        };
         let broad = counts
             .into_iter()
             .filter(|(_, count)| *count > MOST_METHODS);
+        let broad = broad.filter(|(name, _)| is_here(name));
         found.extend(broad.map(|(name, _)| format!("{crate_name}::{name}")));
     }
     let known: Vec<String> = BROAD_TYPES
