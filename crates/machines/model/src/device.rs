@@ -121,7 +121,7 @@ impl Device for ModelDevice {
             let region = ranks
                 .regions
                 .register(place, address as u64, len as u64, access)?;
-            let time = ranks.pin(&ports.timings()[0], place, len as u64);
+            let time = ranks.pin(ports.first(), place, len as u64);
             let is_free = ports.free_start.is_wanted;
             Ok((region, if is_free { 0 } else { time }))
         })?;
@@ -136,7 +136,7 @@ impl Device for ModelDevice {
             let place = (rank, net.domain(rank, self.rail));
             let (ranks, ports) = (&mut net.qps.ranks, &net.qps.ports);
             let len = ranks.regions.deregister(place, region.lkey)?;
-            ranks.unpin(&ports.timings()[0], place, len);
+            ranks.unpin(ports.first(), place, len);
             Ok(())
         })
     }
@@ -229,7 +229,7 @@ impl Device for ModelDevice {
         // Only this rank's own queue changes now, so no other rank needs to run first: the doorbell
         // is an event.
         let (at, message) = self.turn.with(|net, clock| {
-            let (ranks, timing) = (&mut net.qps.ranks, &net.qps.ports.timings()[0]);
+            let (ranks, timing) = (&mut net.qps.ranks, net.qps.ports.first());
             let mut time = match within {
                 true => CALL,
                 false => timing.post,
@@ -262,7 +262,7 @@ impl Device for ModelDevice {
                 }
             };
             net.qps.post_receive(queue, of, (id, into), clock)?;
-            let post = net.qps.ports.timings()[0].post;
+            let post = net.qps.ports.first().post;
             Ok(net.qps.ranks.cpu(rank, post))
         };
         // Nothing arrives before the queue pair is connected.
@@ -292,7 +292,7 @@ impl Device for ModelDevice {
             let (time, activity) = match count {
                 0 => (CALL, Activity::Look),
                 count => {
-                    let poll = net.qps.ports.timings()[0].poll;
+                    let poll = net.qps.ports.first().poll;
                     (poll * count as u64, Activity::Notice)
                 }
             };

@@ -17,7 +17,7 @@ use super::requesters::Requesters;
 use super::responders::Responders;
 use super::run::Run;
 use super::senders::Senders;
-use super::span::Span;
+use super::span::{Doing, Span};
 use super::storage::Server;
 use super::sums::ProcessorWork;
 use super::traffic::Traffic;
@@ -175,6 +175,13 @@ impl MachineModel {
     pub(crate) fn constructs(&mut self, rank: u32, constructs: bool) {
         let is_wanted = self.qps.ports.free_start.is_wanted;
         self.qps.ranks[rank].is_free = is_wanted && constructs;
+    }
+
+    /// Records that a rank's processor has been busy, or has waited, for `time` from `start` on.
+    #[inline]
+    pub(crate) fn note(&mut self, rank: u32, start: Time, time: Time, doing: Doing) {
+        let (ranks, run) = (&self.qps.ranks, &mut self.qps.run);
+        ranks.note(run, rank, start, time, doing);
     }
 
     /// Makes a queue pair.

@@ -11,7 +11,7 @@ use super::efforts::{CALL, OOB_LATENCY, effort};
 use super::machine::MachineModel;
 use super::paths::Paths;
 use super::poll_runs::PollRuns;
-use super::processor::{LocalSum, copy, deadlock, keep_busy, note};
+use super::processor::{LocalSum, copy, deadlock, keep_busy};
 use super::queue_pairs::QueuePairs;
 use super::span::Activity;
 use device::{
@@ -137,9 +137,10 @@ impl ModelNode {
         let answer = answer.map_err(deadlock);
         let time = turn.with(|net, clock| {
             net.qps.ranks[rank].fresh = false;
-            clock.of(rank) - since
+            let time = clock.of(rank) - since;
+            net.note(rank, since, time, Activity::Wait.alone(0));
+            time
         });
-        note(turn, since, time, Activity::Wait.alone(0));
         self.waited += time;
         if answer.is_err() {
             // The program will not return from this call.
@@ -173,9 +174,10 @@ impl ModelNode {
             .map_err(deadlock)?;
         let time = turn.with(|net, clock| {
             net.qps.ranks[rank].fresh = false;
-            clock.of(rank) - since
+            let time = clock.of(rank) - since;
+            net.note(rank, since, time, Activity::Compute.alone(0));
+            time
         });
-        note(turn, since, time, Activity::Compute.alone(0));
         let Some(computing) = &mut self.computing else {
             return Ok(false);
         };
@@ -213,7 +215,7 @@ impl Node for ModelNode {
 
     fn host_costs(&mut self) -> HostCosts {
         self.turn.with(|net, _| {
-            let costs = &net.qps.ports.timings()[0].costs;
+            let costs = &net.qps.ports.first().costs;
             let nanos = |of| effort(costs, of).picos() / 1000;
             HostCosts {
                 send_ns: nanos(Effort::Send),
@@ -230,7 +232,7 @@ impl Node for ModelNode {
         let rank = self.turn.rank();
         self.turn.with(|net, _| {
             let is_beside = net.qps.ranks[rank].host == net.qps.ranks.get(peer)?.host;
-            let costs = &net.qps.ports.timings()[0].costs;
+            let costs = &net.qps.ports.first().costs;
             is_beside.then(|| StoreCosts {
                 post_ns: CALL / 1000,
                 handover_ns: costs.handover().picos() / 1000,
@@ -246,7 +248,7 @@ impl Node for ModelNode {
         let (time, activity) = self.turn.with(|net, _| {
             let seen = std::mem::take(&mut net.qps.ranks[rank].written);
             let (time, activity) = match seen {
-                true => (net.qps.ports.timings()[0].poll, Activity::Notice),
+                true => (net.qps.ports.first().poll, Activity::Notice),
                 false => (CALL, Activity::Look),
             };
             (net.qps.ranks.cpu(rank, time), activity)
@@ -350,7 +352,7 @@ impl Accounting for ModelNode {
             Effort::Copy(len) => return copy(&self.turn, len),
         };
         let time = self.turn.with(|net, _| {
-            let time = effort(&net.qps.ports.timings()[0].costs, of);
+            let time = effort(&net.qps.ports.first().costs, of);
             net.qps.ranks.cpu(rank, time.picos())
         });
         keep_busy(&self.turn, time, activity.alone(0));
@@ -431,7 +433,7 @@ impl Accounting for ModelNode {
 
     fn local_work(&mut self) -> Option<LocalCharge> {
         let picos = self.turn.with(|net, _| {
-            let time = net.qps.ports.timings()[0].costs.local(Bytes(MANY));
+            let time = net.qps.ports.first().costs.local(Bytes(MANY));
             time.picos() * 1024 / MANY
         });
         Some(LocalCharge {

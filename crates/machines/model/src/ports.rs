@@ -435,6 +435,12 @@ impl Ports {
         &mut self.timings[number]
     }
 
+    /// The timing of the first rail in the system's list, which has the costs of processors.
+    #[inline]
+    pub(crate) fn first(&self) -> &Timing {
+        &self.timings[0]
+    }
+
     /// The timings of the rails in the system's list.
     pub(crate) fn timings(&self) -> &[Timing] {
         &self.timings[..self.timings.len() - 1]

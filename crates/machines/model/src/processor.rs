@@ -54,7 +54,7 @@ pub(crate) fn copy(turn: &Turn<MachineModel>, len: usize) {
         let (before, time) = turn.with(|net, _| {
             let (ranks, ports) = (&net.qps.ranks, &mut net.qps.ports);
             let bytes = Bytes(part as u64);
-            let costs = &ports.timings()[0].costs;
+            let costs = &ports.first().costs;
             let (own, traffic) = (costs.copy(bytes), costs.memory_of_copy(bytes));
             let place = &ranks[rank];
             let host = &mut ports.hosts[place.host as usize];
@@ -81,16 +81,8 @@ pub(crate) fn copy(turn: &Turn<MachineModel>, len: usize) {
 
 /// Occupies a rank's processor.
 pub(crate) fn keep_busy(turn: &Turn<MachineModel>, time: Time, doing: Doing) {
-    note(turn, turn.now(), time, doing);
+    turn.with(|net, clock| net.note(turn.rank(), clock.of(turn.rank()), time, doing));
     turn.spend(time);
-}
-
-/// Records that a rank's processor has been busy, or has waited, for `time` from `start` on.
-pub(crate) fn note(turn: &Turn<MachineModel>, start: Time, time: Time, doing: Doing) {
-    turn.with(|net, _| {
-        let (ranks, run) = (&net.qps.ranks, &mut net.qps.run);
-        ranks.note(run, turn.rank(), start, time, doing);
-    });
 }
 
 pub(crate) fn deadlock(_: Deadlock) -> Error {

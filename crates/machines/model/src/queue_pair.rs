@@ -99,8 +99,10 @@ impl QueuePair {
         }
     }
 
-    /// Refuses a request that cannot be posted; returns the length of one that can.
-    pub(crate) fn check(&self, work: &Work, immediates: bool) -> std::result::Result<u32, Error> {
+    /// Refuses a request that cannot be posted to this queue pair, number `q`; returns the length of
+    /// one that can.
+    #[inline]
+    pub(crate) fn check(&self, q: u32, work: &Work, immediates: bool) -> Result<u32> {
         if self.requests.used() >= self.sends && self.state != State::Reset {
             return Err(Error::Full);
         }
@@ -112,7 +114,7 @@ impl QueuePair {
             longest: LONGEST,
             immediates,
         };
-        check::work(work, &limits).map_err(Error::Invalid)
+        check::work(work, &limits).map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))
     }
 
     /// True if it sends and takes packets.

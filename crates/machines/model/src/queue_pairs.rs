@@ -152,6 +152,7 @@ impl QueuePairs {
 
     /// Schedules the arrival of a packet that would arrive at `there`, unless it is lost. An answer
     /// is an acknowledgement or a response.
+    #[inline]
     pub(crate) fn deliver(
         &mut self,
         (from, to): (u32, u32),
@@ -464,6 +465,7 @@ impl QueuePairs {
     }
 
     /// Adds a message, which is posted now.
+    #[inline]
     pub(crate) fn append(&mut self, q: u32, number: u32) {
         let requests = &mut self.all[q as usize].requests;
         requests.append(&mut self.run.messages, number);

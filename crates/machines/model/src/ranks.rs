@@ -170,12 +170,17 @@ impl Ranks {
     /// memory can be accessed.
     #[inline]
     pub(crate) fn receive(&mut self, messages: &mut Messages, rank: u32, now: Time) {
-        while let Some(entry) = self[rank].inbox.take(now) {
-            self[rank].fresh |= entry.wakes;
+        loop {
+            let own = &mut self[rank];
+            let Some(entry) = own.inbox.take(now) else {
+                return;
+            };
+            own.fresh |= entry.wakes;
             self.deliver(messages, rank, entry.what);
         }
     }
 
+    #[inline]
     fn deliver(&mut self, messages: &mut Messages, rank: u32, what: Arrival) {
         match what {
             Arrival::Bytes {
@@ -318,7 +323,7 @@ impl Ranks {
     #[inline]
     pub(crate) fn note(&self, run: &mut Run, rank: u32, start: Time, time: Time, doing: Doing) {
         run.sums.add_processor(rank, doing.activity, time);
-        if time > 0 {
+        if time > 0 && run.record.is_on() {
             let track = (self[rank].host, Track::Processor(rank));
             run.note(track, (start, start + time), doing);
         }

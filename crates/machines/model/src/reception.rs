@@ -47,6 +47,7 @@ pub(crate) enum Admission {
 
 impl Reception {
     /// Compares a packet with the one that is expected.
+    #[inline]
     pub(crate) fn admit(&mut self, transport: Transport, packet: Packet) -> Admission {
         match transport {
             Transport::Ud => Admission::Next,
@@ -71,6 +72,7 @@ impl Reception {
         }
     }
 
+    #[inline]
     fn admit_reliable(&mut self, of: Packet) -> Admission {
         if (of.life.wrapping_sub(self.past_life) as i32) <= 0 {
             // A packet of a connection that has ended.

@@ -10,7 +10,7 @@ use super::message::NONE;
 use super::queue_pairs::{Destination, Placed, QueuePairs};
 use super::regions::AccessKind;
 use super::senders::Senders;
-use device::{Error, Result, State, Status, Work};
+use device::{Result, State, Status, Work};
 
 /// The number of waits without limit (IBA 9.7.5.2.8).
 const WITHOUT_LIMIT: u32 = 7;
@@ -72,17 +72,12 @@ impl Requesters {
         at: Time,
         clock: &mut Clocked,
     ) -> Result<u32> {
-        let len = qps[q]
-            .check(work, !qps.run.faults.no_immediates)
-            .map_err(|why| match why {
-                Error::Invalid(why) => Error::Invalid(format!("queue pair {q}: {why}")),
-                other => other,
-            })?;
+        let len = qps[q].check(q, work, !qps.run.faults.no_immediates)?;
         let (to, latency) = Requesters::destination(qps, q, work);
         let to_rank = qps.get(to).map_or(NONE, |peer| peer.rank);
         let number = qps.run.messages.take();
         let qp = &qps[q];
-        let (rank, adapter, life) = (qp.rank, qp.adapter, qp.life);
+        let (rank, adapter, life, state) = (qp.rank, qp.adapter, qp.life, qp.state);
         let (mtu, sequence) = (qp.mtu, qp.requests.posted);
         let is_free = qps.ranks[rank].is_free;
         qps.run.record.posted += 1;
@@ -114,13 +109,13 @@ impl Requesters {
         }
         let is_fetched = message.is_fetched();
         qps.append(q, number);
-        if qps[q].state == State::Error {
+        if state == State::Error {
             qps.flush(q, at, clock);
             return Ok(number);
         }
         // A processor's copy is read when it is posted. A copy that is not allowed fails in the
         // engine, as always.
-        if is_fetched && qps.is_within(q) {
+        if is_fetched && qps.ports.is_within(adapter) {
             qps.run.messages[number].inline = qps.capture(q, number);
         }
         let inlined = if work.inline { len } else { 0 };

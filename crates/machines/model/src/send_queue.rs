@@ -34,6 +34,7 @@ impl SendQueue {
     }
 
     /// Adds a message, which is posted now.
+    #[inline]
     pub(crate) fn append(&mut self, messages: &mut Messages, number: u32) {
         self.posted = self.posted.wrapping_add(1);
         match std::mem::replace(&mut self.last, number) {
@@ -49,6 +50,7 @@ impl SendQueue {
     }
 
     /// Removes the oldest message.
+    #[inline]
     pub(crate) fn take_first(&mut self, messages: &Messages) -> Option<u32> {
         let first = self.first;
         if first == NONE {
