@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ABI = ROOT / "crates" / "faces" / "abi"
+TABLES = ROOT / "crates" / "faces" / "tables"
 HANDLES = ["comm", "datatype", "errhandler", "file", "group", "info", "message", "op", "request", "session", "win"]
 # Elements of each array.
 LENGTH = 3
@@ -87,7 +87,7 @@ class Procedure:
 def procedures() -> list[Procedure]:
     found = []
     for file, old in (("procedures.txt", False), ("removed.txt", True)):
-        for line in (ABI / file).read_text().splitlines():
+        for line in (TABLES / file).read_text().splitlines():
             words = line.split()
             if not words or words[0] in ("#", "chapter") or words[0].startswith(("#", "T_")):
                 continue

@@ -114,15 +114,52 @@ impl Tables {
     }
 }
 
-/// Modules in Rust: names of files, and texts.
-fn modules(tables: &Tables, library: &Library) -> Vec<(&'static str, String)> {
-    vec![
-        ("entry.rs", entry::generate(tables, library)),
-        ("commons.rs", commons::generate(library.blocks)),
-        ("predefined.rs", predefined::generate(library)),
-        ("constants.rs", constants::of_library(&library.constants)),
-        ("modules.rs", library.modules.clone()),
-    ]
+/// The modules of a library in Rust.
+fn modules(tables: &Tables, library: &Library) -> String {
+    let modules = [
+        ("entry", String::new(), entry::generate(tables, library)),
+        ("commons", uses(COMMONS), commons::generate(library.blocks)),
+        (
+            "constants",
+            uses(CONSTANTS),
+            constants::of_library(&library.constants),
+        ),
+        ("modules", uses(MODULES), library.modules.clone()),
+        (
+            "predefined",
+            uses(PREDEFINED),
+            predefined::generate(library),
+        ),
+    ];
+    let module = |(name, uses, text)| format!("pub(crate) mod {name} {{\n{uses}{text}}}\n");
+    modules.map(module).concat()
+}
+
+/// What the modules use.
+const COMMONS: &[&str] = &[
+    "crate::program::Program",
+    "fortran_convert::commons::{Common, Special, is_near_blocks, note, usual}",
+    "fortran_convert::loaded::Loaded",
+    "fortran_convert::{Commons, block}",
+];
+const CONSTANTS: &[&str] = &[
+    "crate::program::Program",
+    "fortran_convert::Constants",
+    "std::ffi::c_int",
+];
+const MODULES: &[&str] = &[
+    "crate::program::Status",
+    "fortran_convert::{assignment, comparison, constant, conversion, copy, size}",
+    "std::ffi::{c_int, c_void}",
+];
+const PREDEFINED: &[&str] = &[
+    "crate::program::Program",
+    "fortran_convert::{duplicate, no_conversion, null_copy, null_delete}",
+    "std::ffi::{CStr, c_int, c_void}",
+];
+
+fn uses(paths: &[&str]) -> String {
+    paths.iter().map(|path| format!("use {path};\n")).collect()
 }
 
 /// Writes the modules in Rust into the folder that cargo gives to a build script.
@@ -133,9 +170,7 @@ pub fn write_modules(library: &Library) -> (PathBuf, Tables) {
     println!("cargo:rerun-if-changed=build.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     let tables = Tables::standard();
-    for (name, text) in modules(&tables, library) {
-        write(&out.join(name), &text);
-    }
+    write(&out.join("generated.rs"), &modules(&tables, library));
     (out, tables)
 }
 

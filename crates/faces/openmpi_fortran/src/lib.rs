@@ -7,5 +7,18 @@
 //!
 //! Never here: a list of procedures; a conversion that `fortran` has.
 
-mod generated;
+/// Entry points, variables and constants, which the generators make of the tables.
+///
+/// Parameters keep the names and the number that the standard gives them. Conversions are written
+/// without regard to each other, so a cast may change nothing, and conditions follow each other.
+#[allow(
+    clippy::too_many_arguments,
+    clippy::unnecessary_cast,
+    clippy::collapsible_if,
+    unused_imports,
+    unused_unsafe
+)]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/generated.rs"));
+}
 mod program;
