@@ -50,6 +50,7 @@ const LONG_FILES: &[&str] = &[
     "crates/library/mpi/src/window/machine/origin.rs",
     "crates/machines/fabric/src/calibrate.rs",
     "crates/machines/model/src/node.rs",
+    "crates/machines/model/src/ports.rs",
     "crates/machines/model/src/queue_pairs.rs",
 ];
 
