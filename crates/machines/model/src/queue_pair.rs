@@ -99,8 +99,8 @@ impl QueuePair {
         }
     }
 
-    /// Refuses a request that cannot be posted to this queue pair, number `q`; returns the length of
-    /// one that can.
+    /// Refuses a request that cannot be posted to this queue pair, whose number is `q`; returns the
+    /// length of one that can.
     #[inline]
     pub(crate) fn check(&self, q: u32, work: &Work, immediates: bool) -> Result<u32> {
         if self.requests.used() >= self.sends && self.state != State::Reset {
