@@ -66,7 +66,7 @@ PARSERS = {
     "knobs": ["crates/base/knobs/src/algorithms.rs", "crates/base/knobs/src/error.rs", "crates/base/knobs/src/mv2.rs", "crates/base/knobs/src/nearest.rs",
               "crates/base/knobs/src/parse.rs", "crates/base/knobs/src/rails.rs", "crates/base/knobs/src/value.rs"],
     "objects": [f"crates/job/launch/src/needs/{name}.rs" for name in ("cache", "elf", "script")],
-    "packets": ["crates/library/mpi/src/p2p/handlers.rs", "crates/library/mpi/src/packet/announcements.rs", "crates/library/mpi/src/packet/bodies.rs",
+    "packets": ["crates/library/mpi/src/p2p/machine/handlers.rs", "crates/library/mpi/src/packet/announcements.rs", "crates/library/mpi/src/packet/bodies.rs",
                 "crates/library/mpi/src/packet/codec.rs", "crates/library/mpi/src/packet/heads.rs", "crates/library/mpi/src/packet/kinds.rs"],
     "pmi_messages": ["crates/job/pmi/src/foreign/message.rs", "crates/job/pmi/src/foreign/pmi1.rs", "crates/job/pmi/src/foreign/pmi2.rs"],
     "pmi_values": ["crates/job/pmi/src/foreign/mapping.rs", "crates/job/pmi/src/foreign/values.rs"],
@@ -74,7 +74,7 @@ PARSERS = {
     "scenes": ["crates/machines/model/src/config.rs", "crates/machines/fabric/src/system.rs"],
     "slots": ["crates/library/channel/src/rdma/inbound.rs", "crates/library/channel/src/rdma/layout.rs",
               "crates/library/channel/src/rdma/messages.rs"],
-    "windows": ["crates/base/datatype/src/wire.rs", "crates/library/mpi/src/window/messages.rs", "crates/library/mpi/src/window/target.rs"],
+    "windows": ["crates/base/datatype/src/wire.rs", "crates/library/mpi/src/window/machine/messages.rs", "crates/library/mpi/src/window/machine/target.rs"],
 }
 
 

@@ -3,7 +3,7 @@
 
     tests/report/run.py [--prefix build] [--only TEXT] [--list] [--pictures FOLDER] [--profile NAME]
 
-The pages are one with every kind of block (crates/report/examples/gallery.rs) and one of a study. `--pictures` keeps pictures of
+The pages are one with every kind of block (crates/answers/results/examples/gallery.rs) and one of a study. `--pictures` keeps pictures of
 them, light and dark, narrow and wide. Without Chromium (Debian's package `chromium`) nothing is run, and the suite says so.
 The last line is `N passed, N failed, N skipped`.
 """
@@ -88,7 +88,7 @@ class World:
         if name == "study":
             words = [str(self.fishplate), *STUDY, "--report", file.name]
         else:
-            words = ["cargo", "run", "--quiet", "--profile", self.profile, "--manifest-path", str(harness.ROOT / "Cargo.toml"), "-p", "report",
+            words = ["cargo", "run", "--quiet", "--profile", self.profile, "--manifest-path", str(harness.ROOT / "Cargo.toml"), "-p", "results",
                      "--example", name, "--", file.name]
         ran = harness.run(words, seconds=SECONDS, cwd=file.parent)
         if ran.code != 0:

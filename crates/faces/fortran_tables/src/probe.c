@@ -1,4 +1,4 @@
-/* The part of the probe in C: compares a descriptor with what it must be (crates/faces/fortran/src/sections/descriptor.rs). */
+/* The part of the probe in C: compares a descriptor with what it must be (crates/faces/fortran_convert/src/sections/descriptor.rs). */
 #include <stdint.h>
 #include <string.h>
 
