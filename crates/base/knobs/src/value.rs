@@ -392,7 +392,8 @@ words! {
 }
 
 words! {
-    /// Design of the RDMA transport.
+    /// A design of the ring and of long messages: one of those that "Design and Implementation of
+    /// MPICH2 over InfiniBand with RDMA Support" (Liu and others, IPDPS 2004) compares.
     RdmaDesign, "basic|piggyback|pipeline|zero-copy", "basic, piggyback, pipeline or zero-copy",
     {
         /// Data, head pointer and tail pointer in writes of their own.

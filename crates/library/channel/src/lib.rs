@@ -109,9 +109,7 @@ pub use shm::collective_buffer;
 pub use short_path::ShortPath;
 pub use transport::{Capabilities, End, First, Head, More, Put, Transport, ZeroCopyCapabilities};
 #[cfg(not(loom))]
-pub use wait::{
-    Assisted, Helper, Party, Polls, ProgressThread, WaitMode, WaitSettings, Waiter, Watch,
-};
+pub use wait::{Assisted, Helper, Party, Polls, ProgressThread, WaitSettings, Waiter, Watch};
 #[cfg(not(loom))]
 pub use window_memory::{
     HeldStripe, HeldStripes, Stripes, Ticket, WindowLayout, WindowLock, WindowMemory,

@@ -1,58 +1,13 @@
 //! The user's choices for the RDMA transport. All ranks of a job must have the same.
 
 use device::Node;
+use knobs::{QueuePairs, RailPolicy, RdmaDesign};
 
 use super::outage::Patience;
 
-/// A design of the ring and of long messages: one of those that "Design and Implementation of
-/// MPICH2 over InfiniBand with RDMA Support" (Liu and others, IPDPS 2004) compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Design {
-    /// Two writes for each packet: the data, and the head pointer once the data has been written.
-    /// The tail is written back after every packet.
-    Basic,
-    /// One write for each packet, whose last word is the flag. The tail goes back lazily, and in
-    /// packets of the other direction.
-    Piggyback,
-    /// As `Piggyback`, with long bodies cut into chunks: one chunk is copied while the one before
-    /// it is written.
-    Pipeline,
-    /// As `Pipeline` for short messages. Long messages go between the users' buffers without a
-    /// copy.
-    ZeroCopy,
-}
-
-impl Design {
-    /// The number by which ranks compare their designs.
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-}
-
-/// A rule for the rails that carry a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RailPolicy {
-    /// The first rail carries everything.
-    Single,
-    /// Long messages are cut into equal parts, one for each rail. The first rail carries short
-    /// ones.
-    Stripe,
-    /// Short messages take the rails in turn. Long ones are cut as by `Stripe`.
-    RoundRobin,
-    /// All messages of a rank take one rail: the ranks of a host are dealt to the rails.
-    Fixed,
-    /// Each piece takes the rail on which it is predicted to arrive first.
-    Adaptive,
-}
-
-/// The queue pairs of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueuePairs {
-    /// One for packets and one for zero-copy transfers, so that a short packet never waits behind a
-    /// long transfer.
-    Separate,
-    /// One for both.
-    Shared,
+/// The number by which ranks compare their designs.
+pub(crate) fn number(design: RdmaDesign) -> u8 {
+    design as u8
 }
 
 /// The settings of several rails.
@@ -86,7 +41,7 @@ impl Default for RailSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The design of the ring and of long messages.
-    pub design: Design,
+    pub design: RdmaDesign,
     /// The length of the ring from one peer. The packets to that peer are built in a block of equal
     /// length.
     pub ring_bytes: usize,
@@ -112,7 +67,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            design: Design::ZeroCopy,
+            design: RdmaDesign::ZeroCopy,
             ring_bytes: 256 << 10,
             chunk: 16 << 10,
             credit: 4,
@@ -139,6 +94,6 @@ impl Config {
 
     /// Short packets are coalesced.
     pub(super) fn coalesces(&self) -> bool {
-        self.gather && self.design != Design::Basic
+        self.gather && self.design != RdmaDesign::Basic
     }
 }

@@ -10,7 +10,6 @@
 
 use device::{Access, LinkLayer};
 
-use super::config::{Design, QueuePairs};
 use super::connection::{Announced, Connection, Reply};
 use super::credit::{Credits, EMPTY, MOST};
 use super::endpoint::Endpoint;
@@ -33,6 +32,7 @@ use super::schedule::Schedules;
 use super::srq_path;
 use super::wr_id::QpRole;
 use crate::{Error, Fault, Result};
+use knobs::{QueuePairs, RdmaDesign};
 
 /// Begins a connection, or goes on with it.
 #[cold]
@@ -73,7 +73,7 @@ pub(super) fn open(all: &mut Connections, to: usize) -> Result<()> {
         }
         false => None,
     };
-    let basic = local.config.design == Design::Basic;
+    let basic = local.config.design == RdmaDesign::Basic;
     let unordered = links.iter().any(Link::is_unordered);
     let inbound = Inbound::new(local.layout, RING, local.config.credit, unordered);
     let endpoint = Endpoint::new(

@@ -5,6 +5,7 @@
 //! pairs, and fail those over a cut cable after a while.
 
 use device::Placement;
+use knobs::{QueuePairs, RailPolicy};
 use testdevice::strict::{self, Cables, Cut, RailSetup, Setup};
 
 use super::rail_tests::POLICIES;

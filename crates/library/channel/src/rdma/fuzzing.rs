@@ -2,12 +2,13 @@
 
 use fuzz_input::Script;
 
-use super::config::{Config, Design};
+use super::config::Config;
 use super::handshake::HandshakeMessage;
 use super::inbound::Inbound;
 use super::layout::{Layout, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, subhead};
 use super::messages;
 use super::registered::Block;
+use knobs::RdmaDesign;
 
 /// A message of the handshake, or of the failure of a link.
 ///
@@ -31,10 +32,10 @@ pub fn handshakes(bytes: &[u8]) {
 pub fn slots(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let designs = [
-        Design::ZeroCopy,
-        Design::Basic,
-        Design::Piggyback,
-        Design::Pipeline,
+        RdmaDesign::ZeroCopy,
+        RdmaDesign::Basic,
+        RdmaDesign::Piggyback,
+        RdmaDesign::Pipeline,
     ];
     let config = Config {
         design: script.of(&designs),

@@ -80,7 +80,11 @@ impl Hello {
             | (u8::from(self.shared) * SHARED);
         let rails = self.links.iter();
         let rails = rails.fold(RailSet::default(), |set, link| set.with(link.rail));
-        bytes.extend([self.config.design.number(), flags, rails.mask()]);
+        bytes.extend([
+            super::config::number(self.config.design),
+            flags,
+            rails.mask(),
+        ]);
         for size in [self.config.ring_bytes, self.config.chunk] {
             bytes.extend((size as u64).to_le_bytes());
         }
@@ -112,7 +116,7 @@ impl Hello {
             u64::from_le_bytes(take(bytes)?),
         ];
         let wanted = [ours.ring_bytes as u64, ours.chunk as u64];
-        if (design, theirs) != (ours.design.number(), wanted) {
+        if (design, theirs) != (super::config::number(ours.design), wanted) {
             return Err(format!(
                 "it has rings of {} bytes, chunks of {} and design {design}, we have {} and {} and design {}: \
                  give all ranks the same FISHPLATE_RDMA_* settings",
@@ -120,7 +124,7 @@ impl Hello {
                 theirs[1],
                 wanted[0],
                 wanted[1],
-                ours.design.number(),
+                super::config::number(ours.design),
             ));
         }
         let address = u64::from_le_bytes(take(bytes)?);

@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::rail::Rail;
 use super::transfer::Direction;
-use super::{BUSY_POLLS, Design, IDLE_POLLS, Rdma, completions, put};
+use super::{BUSY_POLLS, IDLE_POLLS, Rdma, completions, put};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
     RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
 };
 use datatype::Buffer;
+use knobs::RdmaDesign;
 
 impl Transport for Rdma {
     #[inline]
@@ -35,7 +36,7 @@ impl Transport for Rdma {
             longest_packet: packet,
             piece: packet,
             pipelined: false,
-            zero_copy: (local.config.design == Design::ZeroCopy).then_some(zero_copy),
+            zero_copy: (local.config.design == RdmaDesign::ZeroCopy).then_some(zero_copy),
             cooperative: false,
             push: false,
             settled: true,

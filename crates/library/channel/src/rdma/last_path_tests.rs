@@ -4,6 +4,7 @@
 //! Both ranks run in one thread, on the strict device.
 
 use device::Placement;
+use knobs::{QueuePairs, RailPolicy, RdmaDesign};
 use testdevice::strict::{self, Cables, Cut, RailSetup, Setup};
 
 use super::failover_tests::{Pair, Random};
@@ -21,7 +22,7 @@ struct Plan {
     seed: u64,
     rails: usize,
     rings: [usize; 2],
-    design: Design,
+    design: RdmaDesign,
     policy: RailPolicy,
     queue_pairs: QueuePairs,
     placement: Placement,
@@ -39,7 +40,7 @@ fn plan_of(seed: u64) -> Plan {
         rings: [0; 2].map(|_| rings()[random.below(3) as usize]),
         design: match rails {
             1 => DESIGNS[random.below(4) as usize],
-            _ => Design::ZeroCopy,
+            _ => RdmaDesign::ZeroCopy,
         },
         policy: POLICIES[random.below(5) as usize],
         queue_pairs: match random.happens(4) {
@@ -113,7 +114,7 @@ fn run(plan: Plan) {
     let mut random = Random(plan.seed);
     let mut pair = Pair::new(ends);
     let mut cut: Vec<(usize, usize)> = Vec::new();
-    let zero_copy = plan.design == Design::ZeroCopy;
+    let zero_copy = plan.design == RdmaDesign::ZeroCopy;
     for step in 0..4000 {
         let rank = random.below(2) as usize;
         match random.below(12) {

@@ -15,8 +15,9 @@
 //!   a new packet, and nothing is zeroed;
 //! - both ends find slots by these rules alone: no offset travels, and none has to be trusted.
 
-use super::config::{Config, Design};
+use super::config::Config;
 use crate::Head;
+use knobs::RdmaDesign;
 
 /// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this
 /// rank, and the ring.
@@ -91,12 +92,12 @@ impl Layout {
         let ring = config.ring_bytes.max(8 << 10);
         layout.add(SMALL_SLOT, (ring / 8 / SMALL_SLOT).clamp(4, 256));
         match config.design {
-            Design::Basic | Design::Piggyback => {
+            RdmaDesign::Basic | RdmaDesign::Piggyback => {
                 // A long body travels in one write, as long as the ring allows.
                 layout.add(MEDIUM_SLOT, ring / 8 / MEDIUM_SLOT);
                 layout.add((ring - layout.bytes) / LINE * LINE, 1);
             }
-            Design::Pipeline | Design::ZeroCopy => {
+            RdmaDesign::Pipeline | RdmaDesign::ZeroCopy => {
                 if config.chunk > MIDDLE_SLOT && ring >= 16 * MIDDLE_SLOT {
                     layout.add(MIDDLE_SLOT, ring / 4 / MIDDLE_SLOT);
                 }
@@ -267,10 +268,10 @@ mod tests {
     #[test]
     fn size_classes_lie_beside_each_other_and_slots_end_on_lines() {
         for design in [
-            Design::Basic,
-            Design::Piggyback,
-            Design::Pipeline,
-            Design::ZeroCopy,
+            RdmaDesign::Basic,
+            RdmaDesign::Piggyback,
+            RdmaDesign::Pipeline,
+            RdmaDesign::ZeroCopy,
         ] {
             for (ring_bytes, chunk) in [(8 << 10, 1024), (256 << 10, 16 << 10), (100_000, 1 << 20)]
             {

@@ -4,11 +4,12 @@
 use device::{Charges, LinkLayer, Node, Status};
 
 use super::bulk::Reserved;
-use super::config::{Config, Design};
+use super::config::Config;
 use super::layout::Layout;
 use super::rail::Rail;
 use super::rail_set::{MAX_RAILS, RailSet};
 use crate::{Error, Fault, Result};
+use knobs::RdmaDesign;
 
 /// Receives of one link that are used up and not yet posted again, at most.
 pub(super) const LATE: u32 = 16;
@@ -37,7 +38,7 @@ impl Local {
         let config = config.on(&*node);
         let count = node.rails().min(MAX_RAILS);
         let in_use = RailSet::below(match config.design {
-            Design::ZeroCopy => count.min(config.rails.most.max(1)),
+            RdmaDesign::ZeroCopy => count.min(config.rails.most.max(1)),
             // The other designs are those of one rail.
             _ => 1,
         });

@@ -1,6 +1,7 @@
 //! Rails of two kinds side by side: rail 0 is a strict device, as RDMA devices are, rail 1 is TCP.
 //! The promises of a transport hold over both, and over either while the other one fails.
 
+use knobs::RailPolicy;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};

@@ -111,7 +111,7 @@ use crate::{
 use attention::Attention;
 use awaited::AwaitedPeers;
 use bulk::BulkEngine;
-pub use config::{Config, Design, QueuePairs, RailPolicy, RailSettings};
+pub use config::{Config, RailSettings};
 use early::EarlyMessages;
 use endpoint::Endpoint;
 use endpoints::Endpoints;

@@ -1,8 +1,9 @@
 //! The RDMA write that carries a short message alone, for explanations of its time.
 
+use super::Config;
 use super::layout::{Layout, TRAILER, padded};
 use super::qp_link::INLINE;
-use super::{Config, Design};
+use knobs::RdmaDesign;
 
 /// One RDMA write into a ring: a packet with its trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl PacketWrite {
 
     /// The write that carries a message of at most [`longest`](PacketWrite::longest) bytes.
     pub fn of(message: usize) -> PacketWrite {
-        debug_assert!(Config::default().design != Design::Basic);
+        debug_assert!(Config::default().design != RdmaDesign::Basic);
         let len = padded(message) + TRAILER;
         PacketWrite {
             len,

@@ -2,9 +2,9 @@
 
 use device::{Attributes, Node};
 
-use super::config::Design;
 use super::rail_set::RailSet;
 use crate::PathCosts;
+use knobs::RdmaDesign;
 
 /// Additional time of a read where a processor must be interrupted for the answer, or the peer must
 /// poll, in nanoseconds.
@@ -25,7 +25,7 @@ impl Paths {
     pub(super) fn of(
         node: &mut dyn Node,
         (rank, in_use): (usize, RailSet),
-        (design, packet): (Design, usize),
+        (design, packet): (RdmaDesign, usize),
     ) -> Paths {
         let rails: Vec<Attributes> = in_use
             .iter()
@@ -33,7 +33,7 @@ impl Paths {
             .collect();
         let is_slow = rails.iter().any(|rail| rail.by_processor || rail.polled);
         let answer_ns = if is_slow { INTERRUPT_NS } else { 0 };
-        let (host, can_read) = (node.host_costs(), design == Design::ZeroCopy);
+        let (host, can_read) = (node.host_costs(), design == RdmaDesign::ZeroCopy);
         let within = node.store_costs(rank);
         let within = within.map(|store| PathCosts::within(&host, &store));
         Paths {

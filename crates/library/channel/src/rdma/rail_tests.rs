@@ -1,6 +1,7 @@
 //! Several rails: every policy keeps the promises of a transport, and no number of one rail is
 //! taken for that of another.
 
+use knobs::{QueuePairs, RailPolicy};
 use testdevice::strict::{self, Setup};
 
 use super::tests::{put, setups};

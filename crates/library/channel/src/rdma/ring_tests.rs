@@ -1,6 +1,7 @@
 //! The two ends of a ring, over endpoints without handshake and without a transport around them.
 
 use device::{Access, Completion};
+use knobs::RdmaDesign;
 use testdevice::strict::{self, Setup};
 
 use super::connection::Announced;
@@ -26,7 +27,7 @@ struct End {
 }
 
 impl End {
-    fn new(mut node: Box<dyn Node + Send>, peer: usize, design: Design) -> End {
+    fn new(mut node: Box<dyn Node + Send>, peer: usize, design: RdmaDesign) -> End {
         let layout = Layout::of(&Config::default());
         let mut rail = Rail::open(&mut *node, 0, true).unwrap();
         let queues = LinkQueues {
@@ -48,7 +49,7 @@ impl End {
             Registered::new(&mut *node, rails, bytes, access).unwrap()
         };
         let (memory, staging) = (register(RING + layout.bytes), register(layout.bytes));
-        let basic = design == Design::Basic;
+        let basic = design == RdmaDesign::Basic;
         let charges = device::Charges::of(&mut *node);
         let mut sender = RingSender::new(layout, basic, charges);
         sender.begin_ring(staging);
@@ -135,7 +136,7 @@ impl End {
     }
 }
 
-fn ends(design: Design) -> (End, End) {
+fn ends(design: RdmaDesign) -> (End, End) {
     let mut nodes = strict::nodes(2, &Setup::default()).into_iter();
     let mut end = |peer| End::new(nodes.next().unwrap(), peer, design);
     let (mut a, mut b) = (end(1), end(0));
@@ -147,7 +148,7 @@ fn ends(design: Design) -> (End, End) {
 
 #[test]
 fn packets_arrive_in_order_until_the_ring_is_full_and_the_tail_frees_it() {
-    let (mut a, mut b) = ends(Design::ZeroCopy);
+    let (mut a, mut b) = ends(RdmaDesign::ZeroCopy);
     let (mut sent, mut heard) = (0, 0);
     for _ in 0..5 {
         while a.send(sent, sent as usize % 300) {
@@ -176,7 +177,7 @@ fn packets_arrive_in_order_until_the_ring_is_full_and_the_tail_frees_it() {
 
 #[test]
 fn coalesced_packets_take_one_slot_and_one_write() {
-    let (mut a, mut b) = ends(Design::ZeroCopy);
+    let (mut a, mut b) = ends(RdmaDesign::ZeroCopy);
     let most = Layout::of(&Config::default()).max_body();
     let place = a.endpoint.find(0, most).unwrap();
     a.endpoint.sender.begin_coalescing(place);
@@ -201,7 +202,7 @@ fn coalesced_packets_take_one_slot_and_one_write() {
 
 #[test]
 fn a_basic_packet_is_there_with_its_head_pointer() {
-    let (mut a, mut b) = ends(Design::Basic);
+    let (mut a, mut b) = ends(RdmaDesign::Basic);
     assert!(a.send(7, 20));
     assert!(!a.endpoint.sender.is_clear());
     assert!(b.receive().is_empty());

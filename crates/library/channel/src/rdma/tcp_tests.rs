@@ -1,5 +1,6 @@
 //! The promises of a transport, kept over TCP between ranks of this process.
 
+use knobs::{RailPolicy, RdmaDesign};
 use std::net::Ipv4Addr;
 
 use device::HostDevice;
@@ -28,11 +29,11 @@ fn all(ranks: usize, rails: usize, config: Config) -> Vec<Rdma> {
 #[test]
 fn it_keeps_the_promises_of_a_channel() {
     for (design, ring_bytes, gather, rings) in [
-        (Design::ZeroCopy, 256 << 10, true, 64),
-        (Design::ZeroCopy, 16 << 10, true, 2),
-        (Design::Basic, 16 << 10, false, 64),
-        (Design::Piggyback, 16 << 10, true, 64),
-        (Design::Pipeline, 256 << 10, true, 0),
+        (RdmaDesign::ZeroCopy, 256 << 10, true, 64),
+        (RdmaDesign::ZeroCopy, 16 << 10, true, 2),
+        (RdmaDesign::Basic, 16 << 10, false, 64),
+        (RdmaDesign::Piggyback, 16 << 10, true, 64),
+        (RdmaDesign::Pipeline, 256 << 10, true, 0),
     ] {
         let config = Config {
             design,

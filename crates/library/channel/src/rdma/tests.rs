@@ -2,17 +2,18 @@
 //! placement.
 
 use device::Placement;
+use knobs::RdmaDesign;
 use testdevice::strict::{self, Setup};
 
 use super::layout::RING;
 use super::*;
 use crate::{Put, Transport, suite};
 
-pub(super) const DESIGNS: [Design; 4] = [
-    Design::Basic,
-    Design::Piggyback,
-    Design::Pipeline,
-    Design::ZeroCopy,
+pub(super) const DESIGNS: [RdmaDesign; 4] = [
+    RdmaDesign::Basic,
+    RdmaDesign::Piggyback,
+    RdmaDesign::Pipeline,
+    RdmaDesign::ZeroCopy,
 ];
 
 /// Nodes on which a request that meets no receive ends its connection.

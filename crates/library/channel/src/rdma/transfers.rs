@@ -14,7 +14,6 @@ use std::ops::Range;
 use device::Node;
 
 use super::bulk::{BulkEngine, Noticed, Reserved, TransferQueue};
-use super::config::QueuePairs;
 use super::endpoint::Endpoint;
 use super::endpoints::Endpoints;
 use super::flow::Flow;
@@ -28,6 +27,7 @@ use super::registrations::Registrations;
 use super::schedule::{Assignment, Schedules};
 use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished};
 use crate::{Error, Exposure, RemoteKey, Result, Token, Transfer as Started};
+use knobs::QueuePairs;
 
 /// The zero-copy transfers of a rank.
 pub(super) struct Transfers {

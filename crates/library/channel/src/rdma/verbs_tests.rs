@@ -3,6 +3,7 @@
 
 use device::{Device, HostDevice};
 use host_node::{Board, HostNode};
+use knobs::RdmaDesign;
 use secret::Secret;
 
 use super::*;
@@ -31,10 +32,10 @@ fn all(ranks: usize, config: Config) -> Vec<Rdma> {
 #[ignore = "needs RDMA devices: `make test-verbs` runs it, in a machine that has them"]
 fn it_keeps_the_promises_of_a_channel() {
     for design in [
-        Design::Basic,
-        Design::Piggyback,
-        Design::Pipeline,
-        Design::ZeroCopy,
+        RdmaDesign::Basic,
+        RdmaDesign::Piggyback,
+        RdmaDesign::Pipeline,
+        RdmaDesign::ZeroCopy,
     ] {
         for (ring_bytes, gather, rings) in [
             (256 << 10, true, 64),

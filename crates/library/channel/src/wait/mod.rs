@@ -37,7 +37,7 @@ use clock::WallClock;
 use event_thread::EventThread;
 use lost_time::LostTime;
 use policy::{Patience, Policy};
-pub use policy::{Polls, WaitMode, WaitSettings};
+pub use policy::{Polls, WaitSettings};
 pub use progress_thread::{ProgressThread, Watch};
 
 use yields::Yields;
@@ -65,7 +65,8 @@ const POLLS_PER_ANSWER: u32 = 65_536;
 /// ```
 /// use channel::lock::{Guard, RankLock};
 /// use channel::{Error, More, Party, Put, Result, Router, Transport};
-/// use channel::{WaitMode, WaitSettings, Waiter};
+/// use channel::{WaitSettings, Waiter};
+/// use knobs::Wait;
 ///
 /// struct State {
 ///     router: Router,
@@ -116,7 +117,7 @@ const POLLS_PER_ANSWER: u32 = 65_536;
 /// }
 ///
 /// let mut router = Router::alone();
-/// let settings = WaitSettings { mode: WaitMode::Auto, spin_ns: 1000 };
+/// let settings = WaitSettings { mode: Wait::Auto, spin_ns: 1000 };
 /// let waiter = Waiter::new(&mut router, &settings);
 /// assert_eq!(router.put(0, [1, 2, 3], 0, |_| ())?, Put::Accepted);
 /// let lock = RankLock::new(State { router, packets: 0 }, "call from one thread at a time");

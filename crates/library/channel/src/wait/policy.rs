@@ -5,6 +5,7 @@
 //! must always hold: the policy changes at most once for this reason, and once with the first
 //! devices of the rank.
 
+use knobs::Wait;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Polls before the first yield, where ranks share cores.
@@ -30,24 +31,11 @@ const CROWDED_RECEIVE_POLLS: u32 = 16;
 /// Polls between two rounds of progress in a blocking receive.
 const POLLS_PER_ROUND: u32 = 64;
 
-/// Wait mode of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitMode {
-    /// Spin where every rank has a core, otherwise yield while that is cheap; then sleep.
-    Auto,
-    /// Poll without a pause.
-    Spin,
-    /// Yield the core between polls.
-    Yield,
-    /// Sleep at once.
-    Sleep,
-}
-
 /// The settings of waiting.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitSettings {
     /// Wait mode of the rank.
-    pub mode: WaitMode,
+    pub mode: Wait,
     /// Time of polling before a sleep, in nanoseconds.
     pub spin_ns: u64,
 }
@@ -101,17 +89,17 @@ pub(super) struct Policy {
 impl Policy {
     pub(super) fn new(settings: &WaitSettings) -> Policy {
         let (crowded, eager_polls, spin_time) = match settings.mode {
-            WaitMode::Spin => (false, 0, u64::MAX),
-            WaitMode::Yield => (true, 0, u64::MAX),
-            WaitMode::Sleep => (true, 0, 0),
-            WaitMode::Auto => (true, EAGER_POLLS, settings.spin_ns),
+            Wait::Spin => (false, 0, u64::MAX),
+            Wait::Yield => (true, 0, u64::MAX),
+            Wait::Sleep => (true, 0, 0),
+            Wait::Auto => (true, EAGER_POLLS, settings.spin_ns),
         };
         Policy {
             open: true.into(),
             crowded: crowded.into(),
             eager_polls: eager_polls.into(),
             spin_time,
-            gives_way: (settings.mode == WaitMode::Auto).into(),
+            gives_way: (settings.mode == Wait::Auto).into(),
             through_node: false.into(),
             polls_devices: false.into(),
             only_devices: false.into(),
@@ -121,7 +109,7 @@ impl Policy {
 
     /// The policy of a rank that waits through its node from the first fruitless poll on.
     pub(super) fn through_node() -> Policy {
-        let (mode, spin_ns) = (WaitMode::Yield, 0);
+        let (mode, spin_ns) = (Wait::Yield, 0);
         Policy {
             through_node: true.into(),
             ..Policy::new(&WaitSettings { mode, spin_ns })

@@ -1,11 +1,11 @@
 //! The progress thread beside a rank that makes no calls.
 
+use knobs::Wait;
 use std::sync::Arc;
 
 use crate::lock::{Guard, RankLock};
 use crate::{
-    Assisted, Error, More, Party, ProgressThread, Put, Router, Transport, WaitMode, WaitSettings,
-    Waiter,
+    Assisted, Error, More, Party, ProgressThread, Put, Router, Transport, WaitSettings, Waiter,
 };
 
 struct State {
@@ -86,7 +86,7 @@ impl Assisted for Rank<'_> {
 fn packets_are_taken_while_the_rank_makes_no_call() {
     let mut router = Router::alone();
     let settings = WaitSettings {
-        mode: WaitMode::Auto,
+        mode: Wait::Auto,
         spin_ns: 1000,
     };
     let waiter = Arc::new(Waiter::new(&mut router, &settings));
@@ -128,7 +128,7 @@ fn packets_are_taken_while_the_rank_makes_no_call() {
 fn what_a_round_has_taken_no_longer_holds_the_progress_thread_up() {
     let mut router = Router::alone();
     let settings = WaitSettings {
-        mode: WaitMode::Auto,
+        mode: Wait::Auto,
         spin_ns: 1000,
     };
     let waiter = Arc::new(Waiter::new(&mut router, &settings));

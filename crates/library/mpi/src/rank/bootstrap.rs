@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use channel::rdma::{self, Config, Design, Patience, RailSettings};
-use channel::{Peers, Settings, WaitMode, WaitSettings};
+use channel::rdma::{Config, Patience, RailSettings};
+use channel::{Peers, Settings, WaitSettings};
 use datatype::local_work::{Meter, Rates};
-use knobs::{
-    CostSource, Knobs, QueuePairs, RailPolicy, RdmaDesign, ReadyToReceive, Rendezvous,
-    SingleCopyMode, Wait,
-};
+use knobs::{CostSource, Knobs, ReadyToReceive, Rendezvous, SingleCopyMode};
 use pmi::{Bootstrap, Standalone};
 
 use crate::p2p::protocol::{CopyCostSource, Limits, Protocol};
@@ -100,18 +97,9 @@ fn rails(knobs: &Knobs, local_rank: usize) -> RailSettings {
         false => 0,
     };
     RailSettings {
-        policy: match knobs.rail_policy {
-            RailPolicy::Single => rdma::RailPolicy::Single,
-            RailPolicy::Stripe => rdma::RailPolicy::Stripe,
-            RailPolicy::RoundRobin => rdma::RailPolicy::RoundRobin,
-            RailPolicy::Fixed => rdma::RailPolicy::Fixed,
-            RailPolicy::Adaptive => rdma::RailPolicy::Adaptive,
-        },
+        policy: knobs.rail_policy,
         stripe_above: knobs.stripe_threshold.0.max(least),
-        queue_pairs: match knobs.rail_qps {
-            QueuePairs::Separate => rdma::QueuePairs::Separate,
-            QueuePairs::Shared => rdma::QueuePairs::Shared,
-        },
+        queue_pairs: knobs.rail_qps,
         most: knobs.rails.most(),
         local_rank,
     }
@@ -127,12 +115,7 @@ pub(crate) fn transports(knobs: &Knobs, local_rank: usize, reports_deaths: bool)
         near: knobs.cores == knobs::CoreDistance::Near,
         non_temporal_from: knobs.past_cache_limit.0,
         rdma: Config {
-            design: match knobs.rdma_design {
-                RdmaDesign::Basic => Design::Basic,
-                RdmaDesign::Piggyback => Design::Piggyback,
-                RdmaDesign::Pipeline => Design::Pipeline,
-                RdmaDesign::ZeroCopy => Design::ZeroCopy,
-            },
+            design: knobs.rdma_design,
             ring_bytes: knobs.rdma_ring_bytes.0,
             chunk: knobs.rdma_chunk.0,
             credit: knobs.rdma_credit,
@@ -146,12 +129,7 @@ pub(crate) fn transports(knobs: &Knobs, local_rank: usize, reports_deaths: bool)
             },
         },
         wait: WaitSettings {
-            mode: match knobs.wait {
-                Wait::Auto => WaitMode::Auto,
-                Wait::Spin => WaitMode::Spin,
-                Wait::Yield => WaitMode::Yield,
-                Wait::Sleep => WaitMode::Sleep,
-            },
+            mode: knobs.wait,
             spin_ns: knobs.spin.as_nanos() as u64,
         },
     }
@@ -159,6 +137,8 @@ pub(crate) fn transports(knobs: &Knobs, local_rank: usize, reports_deaths: bool)
 
 #[cfg(test)]
 mod tests {
+    use knobs::{QueuePairs, RailPolicy};
+
     use super::*;
 
     fn of(vars: &[(&str, &str)]) -> RailSettings {
@@ -184,8 +164,8 @@ mod tests {
             ("FISHPLATE_RAIL_QPS", "shared"),
             ("MV2_NUM_HCAS", "2"),
         ]);
-        assert_eq!(rails.policy, rdma::RailPolicy::RoundRobin);
-        assert_eq!(rails.queue_pairs, rdma::QueuePairs::Shared);
+        assert_eq!(rails.policy, RailPolicy::RoundRobin);
+        assert_eq!(rails.queue_pairs, QueuePairs::Shared);
         assert_eq!((rails.most, rails.stripe_above), (2, 16 << 10));
     }
 

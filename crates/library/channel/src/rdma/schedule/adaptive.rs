@@ -5,8 +5,8 @@ use super::estimate::duration;
 use super::links::Links;
 use super::pace::Pace;
 use super::split::{self, NEXT_LINK, Split};
-use crate::rdma::config::QueuePairs;
 use crate::rdma::rail_set::RailSet;
+use knobs::QueuePairs;
 
 /// Packets that leave the home link in less time always take it, in nanoseconds: a processor needs
 /// about as long for each, so they never wait for one another.

@@ -33,11 +33,12 @@ mod tests;
 
 pub(super) use explain::{Choice, Prediction};
 
-use super::config::{RailPolicy, RailSettings};
+use super::config::RailSettings;
 use super::flow::Flow;
 use adaptive::Adaptive;
 use assignment::SHORTEST_PIECE;
 pub(super) use assignment::{Assignment, Shares};
+use knobs::RailPolicy;
 pub(super) use link_state::LinkTraits;
 use links::Links;
 use static_policy::StaticPolicy;

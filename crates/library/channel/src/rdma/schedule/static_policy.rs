@@ -3,8 +3,9 @@
 use super::assignment::Shares;
 use super::links::Links;
 use super::split::single;
-use crate::rdma::config::{RailPolicy, RailSettings};
+use crate::rdma::config::RailSettings;
 use crate::rdma::rail_set::MAX_RAILS;
+use knobs::RailPolicy;
 
 /// A policy other than `adaptive`.
 #[derive(Clone)]

@@ -6,7 +6,8 @@ mod simulator;
 mod transfers;
 
 use super::{LinkTraits, Schedule};
-use crate::rdma::config::{QueuePairs, RailPolicy, RailSettings};
+use crate::rdma::config::RailSettings;
+use knobs::RailPolicy;
 
 /// Bytes per second of a QDR link in a slot of the second generation.
 const FAST: u64 = 3_390_000_000;

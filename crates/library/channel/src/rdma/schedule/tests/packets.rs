@@ -1,6 +1,7 @@
 //! Packets: the choice of the link and of when to read the clock.
 
-use super::{FAST, LATENCY, QueuePairs, RailPolicy, RailSettings, SOON, Schedule, adaptive, links};
+use super::{FAST, LATENCY, RailSettings, SOON, Schedule, adaptive, links};
+use knobs::{QueuePairs, RailPolicy};
 use std::cell::Cell;
 
 fn no_clock() -> u64 {

@@ -1,10 +1,11 @@
 //! Properties of every schedule, whatever its links and calls.
 
+use knobs::{QueuePairs, RailPolicy};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{LinkTraits, QueuePairs, RailPolicy, RailSettings, Schedule};
+use super::{LinkTraits, RailSettings, Schedule};
 use crate::rdma::rail_set::MAX_RAILS;
 use crate::rdma::rail_tests::POLICIES;
 use crate::rdma::schedule::{Assignment, Policy};

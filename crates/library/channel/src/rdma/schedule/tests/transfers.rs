@@ -2,8 +2,8 @@
 
 use super::simulator::{Simulator, Wire};
 use super::{FAST, LATENCY, MIB, MS, SOON, adaptive, link, links, schedule};
-use crate::rdma::config::RailPolicy;
 use crate::rdma::schedule::{Assignment, LinkTraits, Schedule};
+use knobs::RailPolicy;
 
 /// The latency that devices over TCP state, in nanoseconds.
 const POLLED_LATENCY: u64 = 15_000;
