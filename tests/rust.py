@@ -25,7 +25,7 @@ from harness import Tally  # noqa: E402
 CARGO = shlex.split(os.environ.get("CARGO", "cargo"))
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", harness.ROOT / "target"))
 UNIT = ["test", "--workspace"]
-LOOM = ["test", "-p", "channel", "-p", "files", "--lib", "--profile", "loom", "--target-dir", str(TARGET / "loom")]
+LOOM = ["test", "-p", "channel", "-p", "file_io", "--lib", "--profile", "loom", "--target-dir", str(TARGET / "loom")]
 # Limits of a whole run.
 SECONDS = {"unit": 1800, "documentation": 600, "loom": 1200}
 RESULT = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; .* finished in ([\d.]+)s")
