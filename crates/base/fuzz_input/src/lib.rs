@@ -8,7 +8,7 @@
 /// The rest of a script.
 ///
 /// ```
-/// use script::Script;
+/// use fuzz_input::Script;
 ///
 /// let mut script = Script::new(&[7, 1, 2]);
 /// assert_eq!(script.below(4), 3);

@@ -9,7 +9,7 @@
 /// One line: a name, a path, a value. Ends of lines and tabs are escaped too.
 ///
 /// ```
-/// assert_eq!(plain::line("a\nb\x1b[31m"), r"a\nb\x1b[31m");
+/// assert_eq!(terminal_text::line("a\nb\x1b[31m"), r"a\nb\x1b[31m");
 /// ```
 pub fn line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

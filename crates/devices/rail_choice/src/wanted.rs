@@ -15,7 +15,7 @@ pub enum Wanted {
 /// all other words name RDMA devices.
 ///
 /// ```
-/// use ports::{Wanted, wanted};
+/// use rail_choice::{Wanted, wanted};
 ///
 /// let found = wanted("mlx5_0, mlx5_1:2,tcp:eth0");
 /// let rdma = Wanted::Verbs("mlx5_0,mlx5_1:2".into());
