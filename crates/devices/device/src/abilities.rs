@@ -1,4 +1,4 @@
-//! What a rank may do beside messages, where it lives.
+//! Abilities of a rank's surroundings, beside messages.
 
 /// The abilities of a rank's surroundings. Protocols ask for one of these, never for the kind of
 /// machine.

@@ -62,7 +62,7 @@ pub trait Node: Send {
         false
     }
 
-    /// What the rank may do beside messages.
+    /// The abilities of the rank's surroundings, beside messages.
     fn abilities(&self) -> Abilities {
         match self.is_virtual() {
             true => Abilities::MODELLED,

@@ -1,4 +1,4 @@
-//! What differs among the older ABIs.
+//! The differences among the older ABIs.
 
 use crate::classes::Classes;
 use crate::constants::Constants;

@@ -1,4 +1,4 @@
-//! What differs among the ABIs of C that Fortran's bindings call.
+//! The differences among the ABIs of C that Fortran's bindings call.
 
 use crate::commons::Special;
 use crate::constants::Constants;

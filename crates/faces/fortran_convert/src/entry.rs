@@ -1,4 +1,4 @@
-//! What the generated entry points are made of.
+//! The parts of the generated entry points.
 
 use std::ffi::c_int;
 

@@ -135,7 +135,7 @@ fn modules(tables: &Tables, library: &Library) -> String {
     modules.map(module).concat()
 }
 
-/// What the modules use.
+/// The names that the modules use.
 const COMMONS: &[&str] = &[
     "crate::program::Program",
     "fortran_convert::commons::{Common, Special, is_near_blocks, note, usual}",

@@ -102,7 +102,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What the rank may do beside messages.
+    /// The abilities of the rank's surroundings, beside messages.
     #[inline(always)]
     pub fn abilities(&mut self) -> Abilities {
         let rdma = self.0.as_mut();

@@ -1,5 +1,5 @@
-//! What must not grow unseen, in all crates: long files, circles of modules, types that everything
-//! can change. Each list has today's exceptions and only gets shorter.
+//! Limits of growth for all crates: long files, circles of modules, types with many functions. Each
+//! list has today's exceptions and only gets shorter.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -145,8 +145,8 @@ fn few_functions_have_all_of_a_type() {
     same(&found, &known, "types with more than 60 functions");
 }
 
-/// Counts the functions of a text by the type that they have: own methods with `self`, and functions
-/// elsewhere with an argument `&mut Type`.
+/// Counts the functions of a text by the type that they can change: own methods with `self`, and
+/// functions elsewhere with an argument `&mut Type`.
 fn count_functions(text: &str, counts: &mut BTreeMap<String, usize>) {
     let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
     let mut own: Option<String> = None;

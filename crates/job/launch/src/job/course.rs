@@ -58,7 +58,7 @@ pub(super) struct FailureLine {
     pub with_others: bool,
 }
 
-/// What is to be done.
+/// An order to the job's loop.
 #[derive(Debug, PartialEq)]
 pub(super) enum Order {
     /// Print a line.
@@ -71,7 +71,7 @@ pub(super) enum Order {
     End(Steps),
 }
 
-/// What the failure of a rank means for the job.
+/// The consequence of a rank's failure for the job.
 #[derive(Debug)]
 pub(super) enum Judgement {
     /// Nothing: the job is ending already.

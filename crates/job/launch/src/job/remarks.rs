@@ -1,5 +1,5 @@
-//! What ranks tell the user: warnings, each once, and procedures that the library lacks: a line at
-//! the first call, and one after the job, because a program may ignore the error.
+//! Remarks of ranks to the user: warnings, each once, and procedures that the library lacks: a line
+//! at the first call, and one after the job, because a program may ignore the error.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! What agents say: frames about the ranks of other hosts, and the failures of hosts.
+//! News from agents: frames about the ranks of other hosts, and the failures of hosts.
 
 use std::fs::File;
 use std::time::Instant;

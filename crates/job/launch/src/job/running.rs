@@ -134,7 +134,7 @@ impl<'a> RunningJob<'a> {
         given_up || (self.childless && (quiet || self.course.leaves_output()))
     }
 
-    /// What is to be said after the job: of other libraries, and of procedures that ours lacks.
+    /// Remarks after the job: of other libraries, and of procedures that ours lacks.
     pub(super) fn closing_remarks(&self) -> Vec<String> {
         let (ranks, options) = (&self.ranks, self.options);
         let remarks = [

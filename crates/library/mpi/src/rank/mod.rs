@@ -187,7 +187,7 @@ impl Rank {
         self.lock().engine.messages.announces()
     }
 
-    /// What the transport to a peer can do.
+    /// The capabilities of the transport to a peer.
     pub fn capabilities(&self, peer: usize) -> Capabilities {
         self.lock().engine.router.capabilities(peer)
     }

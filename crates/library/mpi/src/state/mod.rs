@@ -1,4 +1,4 @@
-//! What the lock of a rank protects: the engine, which moves messages, and the objects that a
+//! The state behind a rank's lock: the engine, which moves messages, and the objects that a
 //! program has made.
 //!
 //! A function that needs one of the two, or one machine of it, is a method there. What reads the
@@ -41,9 +41,9 @@ use crate::window::Windows;
 
 /// The part of a rank that its lock protects.
 pub struct State {
-    /// What moves messages.
+    /// Messages and their transports.
     pub(crate) engine: Engine,
-    /// What the program has made.
+    /// The objects that the program has made.
     pub(crate) objects: Objects,
 }
 

@@ -12,14 +12,14 @@ use crate::window::{Access, Place, Window, Windows};
 /// The most runs of a call's own memory that are looked at.
 const MOST_RUNS: usize = 4096;
 
-/// What keeps notes of self.windows.
+/// The writer of a rank's notes of its windows.
 pub struct Notes<'a> {
     router: &'a mut Router,
     windows: &'a Windows,
 }
 
 impl State {
-    /// What keeps notes of this rank's self.windows.
+    /// The writer of this rank's notes of its windows.
     pub fn notes(&mut self) -> Notes<'_> {
         Notes {
             router: &mut self.engine.router,

@@ -1,4 +1,4 @@
-//! What a rank may do beside messages changes its ways, never its results: random programs with each
+//! Abilities of a rank's surroundings change its ways, never its results: random programs with each
 //! ability taken away from ranks on devices of this process, and given to ranks on modelled
 //! machines. No modelled machine lets threads run.
 
