@@ -13,6 +13,7 @@
 //! the machine's network and the settings are the same: a choice has no other inputs, and every
 //! algorithm combines operands in an order that no arrival changes.
 
+mod behind_barrier;
 pub(crate) mod between;
 pub(crate) mod branches;
 mod case;
@@ -20,6 +21,7 @@ pub(crate) mod contest;
 mod cost;
 mod names;
 mod network;
+mod pattern_costs;
 mod pieces;
 pub(crate) mod recent;
 mod rooted;

@@ -3,9 +3,9 @@
 //! The time of each rank is followed through the tree: senders of short messages go on at once,
 //! those of long ones wait for their receivers. Ranks are numbered from the root.
 
+use super::Case;
 use super::branches::below;
 use super::pieces::CHAIN_PIECE;
-use super::{Algorithm, Case, Collective};
 use channel::MessageCosts;
 
 /// The times at which the ranks of an operation end, in nanoseconds.
@@ -41,12 +41,6 @@ impl Ends {
         }
     }
 }
-
-/// Most ranks that are followed through the barrier before an operation.
-const MOST_FOLLOWED: usize = 512;
-/// Operations and barriers before the one that counts.
-const ROUNDS: usize = 2;
-
 impl Case {
     /// Two ranks, numbered from the root, are on different hosts.
     fn crosses(&self, one: usize, other: usize) -> bool {
@@ -59,7 +53,13 @@ impl Case {
     }
 
     /// A message between two ranks, while `others` further ranks of a host move as many bytes.
-    fn between(&self, one: usize, other: usize, bytes: usize, others: usize) -> MessageCosts {
+    pub(super) fn between(
+        &self,
+        one: usize,
+        other: usize,
+        bytes: usize,
+        others: usize,
+    ) -> MessageCosts {
         let across = self.crosses(one, other);
         let mut message = self.network.message(bytes as u64, across);
         if !across {
@@ -406,66 +406,6 @@ impl Case {
     /// All ranks start at one time.
     pub(super) fn together(&self) -> Vec<u64> {
         vec![0; self.ranks]
-    }
-
-    /// The times at which ranks leave a barrier that they enter at these times.
-    fn left_barrier(&self, entered: &[u64]) -> Vec<u64> {
-        let case = Case { bytes: 0, ..*self };
-        let most = self.spread.most.max(1);
-        let is_even = self.spread.contiguous && self.ranks == self.spread.hosts * most;
-        if !is_even || super::cheapest(Collective::Barrier, &case) != Some(Algorithm::TwoLevel) {
-            return self.left_exchanges(entered);
-        }
-        let host = case.inside_hosts(0);
-        let collected = entered
-            .chunks(most)
-            .map(|of_host| host.up_from(of_host, |_| 0));
-        let mut now: Vec<u64> = collected.flatten().collect();
-        let leaders: Vec<u64> = now.iter().copied().step_by(most).collect();
-        let leaders = case.among_leaders(0, 1).left_exchanges(&leaders);
-        for (time, leader) in now.iter_mut().step_by(most).zip(leaders) {
-            *time = leader;
-        }
-        let released = now.chunks(most);
-        let released = released.map(|of_host| host.down_from(of_host, |_| 0, false));
-        released.flatten().collect()
-    }
-
-    /// The times at which ranks end exchanges at the distances 1, 2, 4… that they begin at these
-    /// times.
-    fn left_exchanges(&self, entered: &[u64]) -> Vec<u64> {
-        let mut now = entered.to_vec();
-        let mut distance = 1;
-        while distance < self.ranks {
-            let before = now.clone();
-            for (rank, time) in now.iter_mut().enumerate() {
-                let from = (rank + self.ranks - distance) % self.ranks;
-                let message = self.between(from, rank, 0, 0);
-                let arrival = before[from] + message.sending + message.flight;
-                *time = arrival.max(before[rank] + message.sending) + message.receiving;
-            }
-            distance *= 2;
-        }
-        now
-    }
-
-    /// The times of the ranks in an operation behind a barrier, which follows the same operation.
-    /// Ranks leave a barrier one after the other: those first that entered it last.
-    pub(super) fn behind_barrier(&self, operation: impl Fn(&[u64]) -> Vec<u64>) -> Ends {
-        if self.ranks > MOST_FOLLOWED {
-            return Ends::of(&operation(&self.together()));
-        }
-        let mut starts = self.together();
-        for _ in 0..ROUNDS {
-            starts = self.left_barrier(&operation(&starts));
-            let first = starts.iter().copied().min().unwrap_or(0);
-            starts.iter_mut().for_each(|start| *start -= first);
-        }
-        let mut times = operation(&starts);
-        for (time, start) in times.iter_mut().zip(&starts) {
-            *time -= start;
-        }
-        Ends::of(&times)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::algorithms::{Case, Collective, rows};
 use crate::comm::WORLD;
 use crate::explain::{array, quoted};
 use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
+use crate::p2p::{protocol_report, protocol_table};
 use crate::rank::Rank;
 
 /// Names and values of environment variables.
@@ -63,7 +64,7 @@ impl Rank {
             kind: "protocol",
             is_learned: limits.announces && writes || learns && copies,
             taken: taken_protocols(&capabilities, limits, announced, learned),
-            forced: protocol::all()
+            forced: protocol_table::all()
                 .map(|protocol| (protocol.name().to_string(), forced_protocol(protocol)))
                 .collect(),
         };
@@ -210,10 +211,14 @@ fn taken_protocols(
             has_rtr: announced,
             ..protocol::Case::of_sender(len, peer, limits)
         };
-        let protocol = learned(len).unwrap_or_else(|| protocol::choose(&case));
+        let protocol = learned(len).unwrap_or_else(|| protocol_table::choose(&case));
         (len, protocol.name().to_string())
     };
-    changes(protocol::lengths(peer, limits).into_iter().map(taken))
+    changes(
+        protocol_report::lengths(peer, limits)
+            .into_iter()
+            .map(taken),
+    )
 }
 
 /// The lengths at which the algorithm of a collective is examined: powers of two, also of each of
@@ -239,7 +244,7 @@ mod tests {
     use knobs::Knobs;
 
     use super::*;
-    use crate::p2p::protocol::tests::{RDMA, SHM};
+    use crate::p2p::protocol_table::tests::{RDMA, SHM};
     use crate::rank::bootstrap;
 
     /// The protocols for 64 KiB and 1 KiB to these peers under the settings that force `protocol`.
@@ -260,7 +265,7 @@ mod tests {
     #[test]
     fn every_protocol_can_be_forced_on_a_peer_that_can_carry_it() {
         use Protocol::*;
-        for protocol in protocol::all() {
+        for protocol in protocol_table::all() {
             let (peer, lengths) = match protocol {
                 Eager => (&SHM, [8, 16 << 10]),
                 EagerPieces => (&SHM, [17 << 10, 1 << 20]),

@@ -13,7 +13,8 @@ use knobs::KnobValue as _;
 use crate::algorithms::contest::{Subject, Way};
 use crate::algorithms::{self, Algorithm, Case, Collective};
 use crate::comm::WORLD;
-use crate::p2p::protocol::{self, Protocol};
+use crate::p2p::protocol::Protocol;
+use crate::p2p::protocol_report::{compare, ruled_out_by};
 use crate::rank::Rank;
 use crate::window::AccessKind;
 
@@ -222,11 +223,10 @@ impl Rank {
         let sizes = sizes.into_iter().map(|size| {
             let learned = state.engine.messages.learned_choice(size, &capabilities);
             let is_learned = learned.is_some();
-            let (taken, others) =
-                learned.unwrap_or_else(|| protocol::compare(size, &capabilities, limits));
+            let (taken, others) = learned.unwrap_or_else(|| compare(size, &capabilities, limits));
             let others = others.into_iter().map(|(protocol, predicted_ns)| {
                 let is_faster = predicted_ns < taken.1 && !is_learned;
-                let why = || protocol::ruled_out_by(protocol, size, &capabilities, limits);
+                let why = || ruled_out_by(protocol, size, &capabilities, limits);
                 NotTaken {
                     protocol,
                     predicted_ns,

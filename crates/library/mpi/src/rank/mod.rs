@@ -20,7 +20,8 @@ use profile::RankProfile;
 use crate::algorithms::AlgorithmTable;
 use crate::comm::{Comm, Core, Members};
 use crate::op::Operation;
-use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
+use crate::p2p::protocol::{CopyCostSource, Limits, Protocol};
+use crate::p2p::protocol_report;
 use crate::p2p::{Body, Messages};
 use crate::state::{Engine, FastPath, Objects, State};
 use crate::{Class, Error, Result, Status};
@@ -196,7 +197,7 @@ impl Rank {
     /// and the estimated time of a message of that length in nanoseconds.
     pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
         let capabilities = self.capabilities(peer);
-        protocol::explain(&capabilities, &self.limits)
+        protocol_report::explain(&capabilities, &self.limits)
     }
 
     /// This rank can learn from the times of collective operations.

@@ -21,8 +21,8 @@
 //! - in `crate::algorithms` a variant of `Collective`, with its rows and its cost;
 //! - in the crate `abi` its procedures.
 //!
-//! An operation of a new shape, such as another way to combine, takes a step in `steps` as well,
-//! and one whose levels are of use its composition in `two_level_*`.
+//! An operation of a new shape, such as another way to combine, takes a step in `steps` or
+//! `combining_steps` as well, and one whose levels are of use its composition in `two_level_*`.
 //!
 //! Invariants:
 //! - no lock is held while a user's operation runs;
@@ -42,6 +42,7 @@ mod buffer_agreement;
 mod buffer_round;
 mod call;
 mod check;
+mod combining_steps;
 mod direct;
 mod direct_reduce;
 mod gather;
@@ -50,6 +51,7 @@ mod lane_turn;
 mod neighbourhood;
 mod network;
 pub(crate) mod parcels;
+mod pending;
 mod persistent;
 mod pieces;
 mod records;

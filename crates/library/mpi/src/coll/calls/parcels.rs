@@ -3,7 +3,8 @@
 
 use datatype::Buffer;
 
-use super::call::{Call, Pending};
+use super::call::Call;
+use super::pending::Pending;
 use crate::Result;
 use crate::comm::Core;
 use crate::rank::Rank;

@@ -5,7 +5,8 @@
 
 use datatype::Elements;
 
-use super::call::{Call, Pending};
+use super::call::Call;
+use super::pending::Pending;
 use super::reduction::Reduction;
 use crate::Result;
 use crate::algorithms::{CHAIN_PIECE, branches};

@@ -16,7 +16,8 @@ use std::ops::Range;
 use datatype::Buffer;
 
 use super::blocks::Blocks;
-use super::call::{Call, wrong_length};
+use super::call::Call;
+use super::pending::wrong_length;
 use super::two_level::Levels;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};

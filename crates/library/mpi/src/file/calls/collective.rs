@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::file::calls::access::FileAccess;
+use crate::file::calls::plan::{Extent, Plan};
 use crate::file::calls::round::{FileRound, OTHERS, Procedure, Said, told};
 use crate::file::calls::stage::{StagePlan, Staged};
-use crate::file::calls::two_phase::{Extent, Plan, TwoPhase};
+use crate::file::calls::two_phase::TwoPhase;
 use crate::file::calls::worker::Unfinished;
 use crate::file::{Direction, FileMemory, Pointer, PointerKind, Split, SplitKind};
 use crate::rank::Rank;

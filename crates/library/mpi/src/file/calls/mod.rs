@@ -4,6 +4,7 @@ mod access;
 mod collective;
 mod errhandler;
 mod open;
+mod plan;
 mod pointer;
 mod round;
 mod stage;
@@ -11,6 +12,7 @@ mod state;
 mod time;
 mod two_phase;
 mod view;
+mod window_access;
 mod worker;
 
 pub use view::{ViewArguments, ViewFacts};

@@ -22,8 +22,8 @@ use datatype::{Buffer, Predefined};
 use crate::Result;
 use crate::coll::calls::parcels::{Parcel, Parcels};
 use crate::file::calls::access::FileAccess;
+use crate::file::calls::plan::{Extent, meet};
 use crate::file::calls::round::FileRound;
-use crate::file::calls::two_phase::{Extent, meet};
 use crate::file::{Direction, Switch};
 use crate::rank::Rank;
 

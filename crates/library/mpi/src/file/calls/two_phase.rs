@@ -16,170 +16,23 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use ::file_io::{Domains, Windows, joined};
+use ::file_io::joined;
 use datatype::{Buffer, Predefined};
 
 use crate::coll::calls::parcels::{Parcel, Parcels};
-use crate::file::calls::access::{FileAccess, SHORT_GAP};
-use crate::file::calls::round::{FileRound, OTHERS};
-use crate::file::{Direction, Switch};
+use crate::file::Direction;
+use crate::file::calls::access::FileAccess;
+use crate::file::calls::plan::{Plan, meet};
+use crate::file::calls::round::FileRound;
+use crate::file::calls::window_access::{Request, VALID, WindowAccess};
 use crate::rank::Rank;
 use crate::{Class, Error, Result};
 
-/// Runs from this length on are accessed without an exchange, between hosts and on one. Two ranks
-/// on a tmpfs write interleaved runs of 1 KiB 1.5 times as fast by an exchange (64 B: 7.8 times),
-/// and those of 4 KiB 0.8 times.
-const LONG_RUN: u64 = 32 << 10;
-const LONG_RUN_ON_ONE_HOST: u64 = 2 << 10;
-/// The number of ranks on one host up to which each reads with the gaps. Two ranks read runs of
-/// 64 B so 2.3 times as fast as by an exchange, but all ranks together read all data as often as
-/// there are ranks.
-const FEW_READERS: usize = 8;
-/// Aggregators on each host, unless a hint says otherwise.
-const AGGREGATORS: usize = 4;
-/// The largest window: places in it have 32 bits.
-const LARGEST_WINDOW: u64 = 1 << 30;
-/// Bytes of the description of a run, of a head, and of the number before an answer.
+/// Bytes of the description of a run, and of a head.
 const RUN: usize = 8;
 const HEAD: usize = 24;
-const VALID: usize = 8;
-/// Rounds are sparse from this multiple of those on that data without gaps would take. An
-/// agreement on the next round costs a small part of a round with data.
-const SPARSE: u64 = 4;
 /// Data from this length on are a message of their own.
 const LONG_DATA: usize = 16 << 10;
-
-/// The part of a rank in a collective access, as all ranks know it.
-#[derive(Clone, Copy)]
-pub(super) struct Extent {
-    /// The offsets between which its bytes lie; equal if there are none.
-    pub(super) start: u64,
-    pub(super) end: u64,
-    /// Bytes of its first run. [`Extent::ALONE`]: it needs an access of its own.
-    pub(super) run: u64,
-    /// Bytes of its data.
-    pub(super) bytes: u64,
-    /// The distance of its runs, if they have one length and one distance; else 0.
-    pub(super) stride: u64,
-    /// The place of these runs within a stride of the file.
-    pub(super) phase: u64,
-}
-
-impl Extent {
-    /// The run of a rank whose access is not one of two phases.
-    pub(super) const ALONE: u64 = u64::MAX;
-    /// The extent of a rank without data.
-    pub(super) const NOTHING: Extent = Extent {
-        start: 0,
-        end: 0,
-        run: 0,
-        bytes: 0,
-        stride: 0,
-        phase: 0,
-    };
-
-    /// The extent that a rank tells the others.
-    pub(super) fn of_words([bytes, start, end, run, stride, phase]: [u64; OTHERS]) -> Extent {
-        Extent {
-            start,
-            end,
-            run,
-            bytes,
-            stride,
-            phase,
-        }
-    }
-
-    /// The numbers by which a rank tells the others.
-    pub(super) fn words(&self) -> [u64; OTHERS] {
-        [
-            self.bytes,
-            self.start,
-            self.end,
-            self.run,
-            self.stride,
-            self.phase,
-        ]
-    }
-
-    /// A rank begins before one with a lower number ends.
-    pub(super) fn interleave(all: &[Extent]) -> bool {
-        let mut ends = 0;
-        let mut busy = all.iter().filter(|extent| extent.start < extent.end);
-        busy.any(|extent| {
-            let is_before = extent.start < ends;
-            ends = ends.max(extent.end);
-            is_before
-        })
-    }
-
-    pub(super) fn range(&self) -> Range<u64> {
-        self.start..self.end
-    }
-}
-
-/// The plan of an access.
-pub(super) struct Plan {
-    extents: Vec<Extent>,
-    domains: Domains,
-    /// Ranks, in the order of their domains.
-    aggregators: Vec<usize>,
-    /// Most rounds have no data.
-    is_sparse: bool,
-}
-
-impl Plan {
-    /// The plan of an access. `None`: every rank accesses the file by itself.
-    pub(super) fn new(extents: Vec<Extent>, access: &FileAccess, hosts: usize) -> Option<Plan> {
-        let hints = &access.hints;
-        let switch = match access.direction {
-            Direction::Read => hints.collective_read,
-            Direction::Write => hints.collective_write,
-        };
-        let busy = || extents.iter().filter(|extent| extent.start < extent.end);
-        let is_impossible = extents.iter().any(|extent| extent.run == Extent::ALONE);
-        if is_impossible || extents.len() == 1 || switch == Switch::Disabled {
-            return None;
-        }
-        let start = busy().map(|extent| extent.start).min()?;
-        let end = busy().map(|extent| extent.end).max()?;
-        let size = extents.len();
-        let count = match hints.aggregators {
-            0 => AGGREGATORS * hosts,
-            given => given as usize,
-        };
-        let count = count.clamp(1, size);
-        let window = hints.collective_buffer.min(LARGEST_WINDOW);
-        let domains = Domains::new(start..end, count, window);
-        if switch == Switch::Automatic {
-            let interleaves = Extent::interleave(&extents);
-            let long = match hosts {
-                1 => LONG_RUN_ON_ONE_HOST,
-                _ => LONG_RUN,
-            };
-            let is_short = busy().all(|extent| extent.run < long);
-            let reads_apart = access.direction == Direction::Read
-                && hosts == 1
-                && extents.len() <= FEW_READERS
-                && hints.sieve_read != Switch::Disabled;
-            // Windows with a run or none: an aggregator has nothing to join.
-            let runs = busy().map(|extent| extent.bytes.div_ceil(extent.run.max(1)));
-            let is_scattered = runs.fold(0, u64::saturating_add) < domains.windows();
-            if !interleaves || !is_short || reads_apart || is_scattered {
-                return None;
-            }
-        }
-        let data = busy().map(|extent| extent.bytes);
-        let data = data.fold(0, u64::saturating_add);
-        let most = data.div_ceil(domains.window_len() * count as u64) + 1;
-        Some(Plan {
-            is_sparse: domains.rounds() > SPARSE * most,
-            extents,
-            domains,
-            aggregators: (0..count).map(|at| at * size / count).collect(),
-        })
-    }
-}
 
 /// A collective access in two phases, as one rank takes part in it.
 pub(super) struct TwoPhase<'a> {
@@ -192,34 +45,6 @@ pub(super) struct TwoPhase<'a> {
     pub(super) memory: &'a Buffer,
     /// The worker accesses the file.
     pub(super) is_apart: bool,
-}
-
-/// What a rank asks of an aggregator in one round.
-struct Request {
-    from: usize,
-    /// Offsets in the file, and lengths.
-    runs: Vec<(u64, u64)>,
-    /// The data of a write, in the order of the runs.
-    data: Buffer,
-}
-
-impl Request {
-    /// Bytes of its runs.
-    fn len(&self) -> usize {
-        self.runs.iter().map(|run| run.1 as usize).sum()
-    }
-}
-
-/// The access of an aggregator to a window. Another thread may make it: all memory is there.
-struct WindowAccess {
-    access: Arc<FileAccess>,
-    /// The runs of all requests, joined.
-    runs: Vec<(u64, u64)>,
-    /// The offset of the memory of the window.
-    start: u64,
-    stage: Buffer,
-    /// Answers to reads, in the order of the requests.
-    answers: Vec<Buffer>,
 }
 
 /// This rank's bytes in a window.
@@ -577,107 +402,6 @@ impl TwoPhase<'_> {
         }
         Ok(end)
     }
-}
-
-impl WindowAccess {
-    /// Accesses the file, and fills the answers.
-    fn make(&self, requests: &[Request]) -> Result<()> {
-        match self.access.direction {
-            Direction::Write => self.write(requests),
-            Direction::Read => self.read(requests),
-        }
-    }
-
-    /// The memory of a run.
-    fn memory(&self, offset: u64, len: u64) -> Buffer {
-        let at = (offset - self.start) as usize;
-        self.stage.slice(at, len as usize)
-    }
-
-    fn write(&self, requests: &[Request]) -> Result<()> {
-        for request in requests {
-            self.collect(request);
-        }
-        for &(offset, len) in &self.runs {
-            self.access.move_at(offset, &self.memory(offset, len))?;
-        }
-        Ok(())
-    }
-
-    /// Copies the data of a write to their places.
-    fn collect(&self, request: &Request) {
-        let data = &request.data;
-        self.access.count_copy(data.len());
-        let copied = self.stage.with_dense_mut(0, self.stage.len(), |stage| {
-            data.with_dense(0, data.len(), |mut from| {
-                for &(offset, len) in &request.runs {
-                    let (at, len) = ((offset - self.start) as usize, len as usize);
-                    let (run, rest) = from.split_at(len);
-                    stage[at..at + len].copy_from_slice(run);
-                    from = rest;
-                }
-            })
-        });
-        if copied.flatten().is_some() {
-            return;
-        }
-        // The user's memory has gaps.
-        let mut from = 0;
-        for &(offset, len) in &request.runs {
-            let run = data.slice(from, len as usize);
-            run.copy_to(&self.memory(offset, len));
-            from += len as usize;
-        }
-    }
-
-    fn read(&self, requests: &[Request]) -> Result<()> {
-        let mut windows = Windows::new(u64::MAX, SHORT_GAP);
-        let mut read: Vec<_> = self
-            .runs
-            .iter()
-            .filter_map(|run| windows.push(run.0, run.1))
-            .collect();
-        read.extend(windows.finish());
-        // The end of the file, as far as these reads have met it.
-        let mut end = u64::MAX;
-        for window in read {
-            let part = self.memory(window.offset, window.len);
-            let count = self.access.move_at(window.offset, &part)?;
-            if count < window.len {
-                end = end.min(window.offset + count);
-            }
-        }
-        for (request, answer) in requests.iter().zip(&self.answers) {
-            self.fill(request, answer, end);
-        }
-        Ok(())
-    }
-
-    /// Fills the answer to a read. The file ends at offset `end`.
-    fn fill(&self, request: &Request, answer: &Buffer, end: u64) {
-        self.access.count_copy(request.len());
-        let (mut valid, mut is_over) = (0u64, false);
-        self.stage.with_dense(0, self.stage.len(), |stage| {
-            answer.with_dense_mut(VALID, request.len(), |mut room| {
-                for &(offset, len) in &request.runs {
-                    let at = (offset - self.start) as usize;
-                    let (run, rest) = room.split_at_mut(len as usize);
-                    run.copy_from_slice(&stage[at..at + len as usize]);
-                    room = rest;
-                }
-            })
-        });
-        for &(offset, len) in &request.runs {
-            let present = end.saturating_sub(offset).min(len);
-            valid += if is_over { 0 } else { present };
-            is_over |= present < len;
-        }
-        answer.unpack(0, &valid.to_ne_bytes());
-    }
-}
-
-pub(super) fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start.max(other.start) < one.end.min(other.end)
 }
 
 /// The request that a rank describes, after a check that its runs lie in the window.

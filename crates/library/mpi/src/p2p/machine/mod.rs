@@ -1,8 +1,8 @@
 //! Point-to-point communication (MPI 5.0 §3).
 //!
 //! A message leaves at once (*eager*), or its sender keeps and announces it (*rendezvous*);
-//! `protocol` chooses. The state is a composition of machines, each with its own file, its own
-//! invariants and its own tests: the send queue, arrivals, transfers, rendezvous, announced
+//! `protocol_table` chooses. The state is a composition of machines, each with its own file, its
+//! own invariants and its own tests: the send queue, arrivals, transfers, rendezvous, announced
 //! receives, deferred actions. [`Messages`] connects them.
 
 mod announced_receives;
@@ -27,6 +27,8 @@ mod nonsense_tests;
 mod peer_queue;
 mod probe;
 pub(crate) mod protocol;
+pub(crate) mod protocol_report;
+pub(crate) mod protocol_table;
 mod ready_to_receive;
 mod receive;
 mod remote_access;
@@ -56,7 +58,9 @@ pub(crate) use message::Body;
 pub(crate) use message::Found;
 pub(crate) use message::{Bytes, Message, Taken, received};
 use message_source::MessageSource;
-use protocol::{Case, Choice, CopyCostSource, Limits, Protocol, rendezvous};
+use protocol::{Case, CopyCostSource, Limits, Protocol};
+use protocol_report::Choice;
+use protocol_table::rendezvous;
 use send_queue::SendQueue;
 pub(crate) use transfers::Accessed;
 use transfers::{Stage, Transfers};
@@ -300,13 +304,13 @@ impl Messages {
             readable: true,
             ..Case::of_sender(len, peer, &self.limits)
         };
-        if len <= self.limits.eager_to(peer) || !protocol::has_copy_costs(&case) {
+        if len <= self.limits.eager_to(peer) || !protocol_table::has_copy_costs(&case) {
             return None;
         }
         let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;
         let times: Vec<_> = match self.limits.copy_costs {
             CopyCostSource::Given => {
-                let possible = |path| protocol::applies(path, &case);
+                let possible = |path| protocol_table::applies(path, &case);
                 self.given.times(len, peer.push, possible).collect()
             }
             CopyCostSource::Learned | CopyCostSource::Estimated => {

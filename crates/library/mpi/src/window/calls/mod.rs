@@ -1,6 +1,8 @@
 //! Calls on windows (MPI 5.0 §12).
 
+mod common_memory;
 mod create;
+mod lock;
 mod objects;
 mod progress;
 mod sync;

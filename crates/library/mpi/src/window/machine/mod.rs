@@ -14,6 +14,7 @@
 //! - `messages`: the bytes on the way;
 //! - `operation`: operations and their checks;
 //! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
+//!   `outgoing`: the messages of the origin;
 //! - `straight`: puts and gets straight to the memory of a target, by devices or by the kernel;
 //!   `keys`: that memory;
 //! - `progress`: who makes progress at the target; `assisted`: windows with a progress thread;
@@ -34,6 +35,7 @@ mod memory;
 mod messages;
 mod operation;
 mod origin;
+mod outgoing;
 mod peers;
 mod progress;
 mod straight;

@@ -1,0 +1,383 @@
+//! The steps of small reductions in shared memory: a member reads the vectors of the others and
+//! combines them.
+//!
+//! Invariant: operands are combined in one order, so all ranks get the same bits.
+
+use std::ops::Range;
+
+use channel::collective_buffer::Wake;
+use datatype::reduce::{reduce_into, reduce_pair};
+use datatype::{Buffer, Elements, Op, Predefined};
+
+use super::blocks::Blocks;
+use super::buffer_round::CallRound;
+use super::reduction::Counts;
+use super::signature::{Data, Signature};
+use super::steps::Step;
+use crate::Result;
+use crate::op::Operation;
+
+/// Vectors are combined for the root, if `ROOT`, or for each member.
+pub(super) struct Combine<const ROOT: bool> {
+    vectors: Vectors,
+    root: i32,
+    left: usize,
+}
+
+impl<const ROOT: bool> Combine<ROOT> {
+    #[inline(always)]
+    pub(super) fn new(signature: Signature<'_>, root: i32, size: usize) -> Self {
+        Combine {
+            vectors: Vectors::of(&signature),
+            root,
+            left: size,
+        }
+    }
+}
+
+impl<const ROOT: bool> Step for Combine<ROOT> {
+    #[inline(always)]
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        if !round.publish(&self.vectors.ours) {
+            return Ok(false);
+        }
+        if ROOT && round.me() != self.root as usize {
+            round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        let over = self.vectors.fold_down(&mut round, &mut self.left, 0)?;
+        if over {
+            round.end(match ROOT {
+                true => Wake::Everybody,
+                false => Wake::Nobody,
+            });
+        }
+        Ok(over)
+    }
+}
+
+/// The vectors of some members are combined: those of another group than this rank's.
+pub(super) struct CombineOf {
+    vectors: Vectors,
+    of: Range<usize>,
+    left: usize,
+}
+
+impl CombineOf {
+    pub(super) fn new(signature: Signature<'_>, of: Range<usize>) -> CombineOf {
+        CombineOf {
+            vectors: Vectors::of(&signature),
+            left: of.end,
+            of,
+        }
+    }
+}
+
+impl Step for CombineOf {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        if !round.publish(&self.vectors.ours) {
+            return Ok(false);
+        }
+        if self.left == self.of.end && self.of.len() >= 2 {
+            let Some([highs, lows]) = round.vectors([self.left - 1, self.left - 2])? else {
+                return Ok(false);
+            };
+            self.vectors.pair(lows, highs)?;
+            self.left -= 2;
+        }
+        while self.left > self.of.start {
+            let Some(bytes) = round.vector(self.left - 1)? else {
+                return Ok(false);
+            };
+            self.vectors.fold(bytes, self.left == self.of.end)?;
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
+/// Vectors are combined for each member of a large group: the first member combines all, and
+/// publishes the result.
+pub(super) struct OneForAll {
+    vectors: Vectors,
+    own: Vec<u8>,
+    left: usize,
+}
+
+impl OneForAll {
+    #[inline(never)]
+    pub(super) fn new(signature: Signature<'_>, size: usize, len: usize) -> OneForAll {
+        let vectors = Vectors::of(&signature);
+        let mut own = vec![0; len];
+        vectors.ours.pack(0, &mut own);
+        OneForAll {
+            vectors,
+            own,
+            left: size,
+        }
+    }
+}
+
+impl Step for OneForAll {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        let vectors = &self.vectors;
+        if round.me() > 0 {
+            if !round.publish(&vectors.ours) {
+                return Ok(false);
+            }
+            let Some(bytes) = round.vector(0)? else {
+                return Ok(false);
+            };
+            vectors.result.unpack(0, bytes);
+            round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        if self.left > 0 {
+            if !vectors.fold_down(&mut round, &mut self.left, 1)? {
+                return Ok(false);
+            }
+            vectors.fold(&self.own, false)?;
+            self.left = 0;
+        }
+        let published = round.publish(&vectors.result);
+        if published {
+            round.end(Wake::Nobody);
+        }
+        Ok(published)
+    }
+}
+
+/// All publish their vectors, and combine their own parts of them.
+pub(super) struct CombineParts<'a> {
+    vectors: Vectors,
+    /// The parts of the contribution, where they are not one after the other.
+    give: Option<&'a Blocks>,
+    counts: &'a Counts,
+    /// Bytes of an element.
+    element: usize,
+    /// A copy of this rank's part of its contribution, which is not published with the blocks for
+    /// others; the result may replace the original.
+    own: Option<Vec<u8>>,
+    left: usize,
+}
+
+impl<'a> CombineParts<'a> {
+    #[inline(always)]
+    pub(super) fn new(
+        signature: Signature<'a>,
+        counts: &'a Counts,
+        give: Option<&'a Blocks>,
+        size: usize,
+    ) -> CombineParts<'a> {
+        CombineParts {
+            vectors: Vectors::of(&signature),
+            give,
+            counts,
+            element: signature.ours().map_or(0, |ours| ours.ty().size()),
+            own: None,
+            left: size,
+        }
+    }
+}
+
+impl Step for CombineParts<'_> {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        let published = match self.give {
+            Some(blocks) => round.publish_blocks(blocks),
+            None => round.publish(&self.vectors.ours),
+        };
+        if !published {
+            return Ok(false);
+        }
+        let (me, size) = (round.me(), round.size());
+        let part = self.counts.elements(me..me + 1);
+        let (start, len) = (part.start * self.element, part.len() * self.element);
+        if let (Some(blocks), None) = (self.give, &self.own) {
+            let mut own = vec![0; len];
+            blocks.part(me).pack(0, &mut own);
+            self.own = Some(own);
+        }
+        while self.left > 0 {
+            let (member, first) = (self.left - 1, self.left == size);
+            let before = match self.give {
+                Some(_) if me > member => self.counts.of(member) * self.element,
+                _ => 0,
+            };
+            let Some(bytes) = round.vector(member)? else {
+                return Ok(false);
+            };
+            let start = start - before;
+            // Only the blocks for others are published one by one.
+            match self.own.as_deref().filter(|_| member == me) {
+                Some(ours) => self.vectors.fold(ours, first)?,
+                None => self.vectors.fold(&bytes[start..start + len], first)?,
+            }
+            self.left -= 1;
+        }
+        round.end(Wake::Nobody);
+        Ok(true)
+    }
+}
+
+/// All publish their vectors, and each combines those of the members before it. The last one's is
+/// of no use to others, but a step that begins anew needs it where the result replaces it.
+pub(super) struct CombineBefore {
+    vectors: Vectors,
+    /// The result leaves out this rank's contribution.
+    exclusive: bool,
+    left: usize,
+}
+
+impl CombineBefore {
+    #[inline(always)]
+    pub(super) fn new(signature: Signature<'_>, exclusive: bool, size: usize) -> CombineBefore {
+        CombineBefore {
+            vectors: Vectors::of(&signature),
+            exclusive,
+            left: size,
+        }
+    }
+}
+
+impl Step for CombineBefore {
+    fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
+        let (me, len) = (round.me(), round.len());
+        let vectors = &self.vectors;
+        let publishes = me + 1 < round.size() || !vectors.stays;
+        if publishes && !round.publish(&vectors.ours) {
+            return Ok(false);
+        }
+        if me == 0 {
+            if !self.exclusive && vectors.stays {
+                vectors.ours.copy_to(&vectors.result);
+            }
+            round.end(Wake::Nobody);
+            return Ok(true);
+        }
+        self.left = self.left.min(me);
+        while self.left > 0 {
+            let (member, first) = (self.left - 1, self.left == me);
+            if first && !self.exclusive && !vectors.stays {
+                let Some([ours, bytes]) = round.vectors([me, member])? else {
+                    return Ok(false);
+                };
+                vectors.pair(bytes, ours)?;
+            } else {
+                let Some(bytes) = round.vector(member)? else {
+                    return Ok(false);
+                };
+                match first && !self.exclusive {
+                    true => vectors.fold_ours(bytes, len)?,
+                    false => vectors.fold(bytes, first)?,
+                }
+            }
+            self.left -= 1;
+        }
+        // Members before this one may wait for the end of a round in which they publish only.
+        round.end(Wake::Everybody);
+        Ok(true)
+    }
+}
+
+/// The vectors that a reduction reads and writes.
+struct Vectors {
+    /// This rank's contribution.
+    ours: Buffer,
+    /// The contribution stays unchanged: the result goes elsewhere.
+    stays: bool,
+    /// The place of the result; empty where there is none.
+    result: Buffer,
+    combine: Option<(Op, Predefined)>,
+}
+
+impl Vectors {
+    #[inline(always)]
+    fn of(signature: &Signature<'_>) -> Vectors {
+        let buffer =
+            |elements: Option<&Elements>| elements.map_or_else(Buffer::empty, Elements::buffer);
+        let ty = signature.ours().and_then(|ours| ours.ty().predefined());
+        let combine = match signature.combines {
+            Some((Operation::Predefined(op), _)) => ty.map(|ty| (*op, ty)),
+            _ => None,
+        };
+        Vectors {
+            ours: buffer(signature.ours()),
+            stays: matches!(signature.gives, Data::Vector(Some(_))),
+            result: buffer(signature.result()),
+            combine,
+        }
+    }
+
+    /// Combines published vectors into the result, from the one before `left` down to `last`.
+    /// False: a member has not published yet.
+    #[inline(always)]
+    fn fold_down(&self, round: &mut CallRound, left: &mut usize, last: usize) -> Result<bool> {
+        let (me, size, len) = (round.me(), round.size(), round.len());
+        if *left == size && size >= last + 2 {
+            let (high, low) = (size - 1, size - 2);
+            let Some([highs, lows]) = round.vectors([high, low])? else {
+                return Ok(false);
+            };
+            self.instead(high == me, len, highs, |highs| {
+                self.instead(low == me, len, lows, |lows| self.pair(lows, highs))
+            })?;
+            *left -= 2;
+        }
+        while *left > last {
+            let member = *left - 1;
+            let Some(bytes) = round.vector(member)? else {
+                return Ok(false);
+            };
+            let first = *left == size;
+            self.instead(member == me, len, bytes, |bytes| self.fold(bytes, first))?;
+            *left -= 1;
+        }
+        Ok(true)
+    }
+
+    /// Calls `then` with a published vector. `own`: it is this rank's; its copy may be outside the
+    /// cache, so its source is taken, which still is in it.
+    #[inline(always)]
+    fn instead(
+        &self,
+        own: bool,
+        len: usize,
+        bytes: &[u8],
+        then: impl Fn(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let own = own && self.stays;
+        let done = own.then(|| self.ours.with_dense(0, len, &then)).flatten();
+        done.unwrap_or_else(|| then(bytes))
+    }
+
+    /// Combines two vectors into the result, the lower rank's first.
+    #[inline(always)]
+    fn pair(&self, low: &[u8], high: &[u8]) -> Result<()> {
+        if let Some((op, ty)) = self.combine {
+            reduce_pair(op, ty, low, high, &self.result)?;
+        }
+        Ok(())
+    }
+
+    /// Combines a vector, as the first operand, with this rank's contribution, which stays.
+    fn fold_ours(&self, bytes: &[u8], len: usize) -> Result<()> {
+        let pair = |ours: &[u8]| self.pair(bytes, ours);
+        if let Some(done) = self.ours.with_dense(0, len, pair) {
+            return done;
+        }
+        self.ours.copy_to(&self.result);
+        self.fold(bytes, false)
+    }
+
+    /// Combines a vector into the result; it comes from a lower rank than those before.
+    #[inline(always)]
+    fn fold(&self, bytes: &[u8], first: bool) -> Result<()> {
+        match self.combine {
+            Some(_) if first => _ = self.result.unpack(0, bytes),
+            Some((op, ty)) => reduce_into(op, ty, bytes, &self.result, 0)?,
+            None => {}
+        }
+        Ok(())
+    }
+}

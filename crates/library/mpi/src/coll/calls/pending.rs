@@ -1,0 +1,92 @@
+//! A message of a collective operation in flight.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::rank::Rank;
+use crate::request::RequestId;
+use crate::{Class, Error, Result};
+
+/// A message in flight. A receive that is dropped before its end is cancelled.
+pub(crate) struct Pending<'a> {
+    pub(super) rank: &'a Rank,
+    /// `None` once it is complete.
+    pub(super) request: Option<RequestId>,
+    /// Bytes that a receive must get.
+    pub(super) expected: Option<u64>,
+    pub(super) peer: usize,
+}
+
+impl Future for Pending<'_> {
+    type Output = Result<()>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        let Some(id) = self.request else {
+            return Poll::Ready(Ok(()));
+        };
+        let status = match self.rank.lock().engine.messages.requests.take(id) {
+            Ok(None) => return Poll::Pending,
+            Ok(Some(status)) => status,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        self.request = None;
+        if status.error == Class::SUCCESS && self.expected.is_none_or(|bytes| bytes == status.bytes)
+        {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Ready(Err(self.mismatch(status)))
+    }
+}
+
+impl Pending<'_> {
+    #[cold]
+    fn mismatch(&self, status: crate::Status) -> Error {
+        let sent = match status.error {
+            Class::TRUNCATE => "more".to_string(),
+            Class::SUCCESS => format!("{}", status.bytes),
+            class => {
+                // Only a loss ends a message of the library so.
+                let lost = self.rank.lock().engine.loss_with(class);
+                let failed = || format!("the message from or to rank {} failed", self.peer);
+                return lost.unwrap_or_else(|| Error::new(class, failed()));
+            }
+        };
+        mismatch(self.peer, &sent, self.expected.unwrap_or_default())
+    }
+}
+
+/// The error of a member that sent another number of bytes than was expected from it.
+#[cold]
+pub(super) fn wrong_length(member: usize, sent: usize, expected: usize) -> Error {
+    mismatch(member, &sent.to_string(), expected as u64)
+}
+
+fn mismatch(member: usize, sent: &str, expected: u64) -> Error {
+    let detail = format!(
+        "rank {member} of the communicator sent {sent} where {expected} bytes are expected here: the ranks called different \
+         collectives, or with counts or datatypes that do not fit together"
+    );
+    Error::new(Class::TRUNCATE, detail)
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.request {
+            self.abandon(id);
+        }
+    }
+}
+
+impl Pending<'_> {
+    /// Gives up the request of an operation that failed: nothing will wait for it.
+    #[cold]
+    fn abandon(&self, id: RequestId) {
+        let state = &mut *self.rank.lock();
+        if self.expected.is_some() {
+            let _ = state.engine.cancel(&state.objects.comms, id);
+        }
+        let _ = state.engine.messages.requests.detach(id);
+    }
+}
