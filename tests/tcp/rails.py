@@ -108,7 +108,7 @@ def several_connections(world) -> str:
         ports = [rail["port"] for rail in json.loads(shown.out)["job"]["rails"]["rails"]]
         if ports != ["tcp:eth0"] * 2:
             raise Problem(f"info shows {ports}")
-        with program(hosts, "steady", 2, ranks=2, env=env) as job:
+        with program(hosts, "steady", SENDS, ranks=2, env=env) as job:
             job.is_under_way()
             job.until(lambda: len(received := hosts.received()) == 2 and min(received) > CARRIES, "one of the two rails carries nothing")
             received = hosts.received()
