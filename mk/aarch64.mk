@@ -25,7 +25,7 @@ test-aarch64: stage
 	    $(addprefix -p ,$(CRATES)) -- $(addprefix --skip ,$(SLOW))
 	@$(MAKE) --no-print-directory library-aarch64
 	MPICC_CC=aarch64-linux-gnu-gcc MPICXX_CXX=aarch64-linux-gnu-g++ \
-	    python3 tests/c/run.py --prefix build/aarch64 --through "$(EMULATE)"
+	    python3 tests/programs/run.py --prefix build/aarch64 --through "$(EMULATE)"
 	python3 tests/fortran/run.py --prefix build/aarch64 --through "$(EMULATE)"
 
 # The staged tree, with the other library.

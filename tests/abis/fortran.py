@@ -10,7 +10,6 @@ from pathlib import Path
 import harness
 from harness import Case, Problem, Skip
 
-sys.path.append(str(harness.ROOT / "tests/foreign"))
 import debian  # noqa: E402
 
 CACHE = harness.ROOT / "build/foreign"

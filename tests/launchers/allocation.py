@@ -382,7 +382,7 @@ def main() -> int:
     prefix = harness.checked_prefix(options.prefix)
     began, tally = time.monotonic(), Tally()
     with tempfile.TemporaryDirectory(prefix="fishplate-launchers-") as programs:
-        subprocess.run([prefix / "bin/mpicc", "-O1", "-o", Path(programs, "hello"), HERE.parent / "c" / "hello.c"], check=True)
+        subprocess.run([prefix / "bin/mpicc", "-O1", "-o", Path(programs, "hello"), HERE.parent / "programs" / "hello.c"], check=True)
         for system in SYSTEMS:
             cases = [case for owner, case in chosen if owner is system]
             if cases and (result := run(system, cases, prefix, Path(programs))):

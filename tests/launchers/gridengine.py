@@ -17,10 +17,10 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE.parent / "tcp")]
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 import cluster  # noqa: E402
 import harness  # noqa: E402
-import hosts as network  # noqa: E402
+import network  # noqa: E402
 from harness import Problem, Skip  # noqa: E402
 
 PACKAGES = ["gridengine-master", "gridengine-exec", "gridengine-client"]

@@ -1,6 +1,6 @@
 """Other launchers, as tests start jobs under them: the words before a program, on one host and on two.
 
-The second host is a network namespace with a host name of its own (tests/tcp/hosts.py), and under Slurm a second node.
+The second host is a network namespace with a host name of its own (tests/network.py), and under Slurm a second node.
 """
 
 import os
@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tcp"), str(HERE)]
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
 from harness import Outcome, Problem, Skip  # noqa: E402
-from hosts import Hosts  # noqa: E402
+from network import Hosts  # noqa: E402
 
 PEERS = Path(os.environ.get("PEERS", harness.ROOT / "build" / "peers"))
 

@@ -22,15 +22,14 @@ from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE.parent / "robust")]
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
 import namespace  # noqa: E402
 from harness import Case, Problem  # noqa: E402
-from job import MARK, Job  # noqa: E402
+from watched import MARK, Job  # noqa: E402
 from launchers import PEERS, Hydra, Launcher, OpenMpi, Srun, World  # noqa: E402
 
-sys.path.insert(0, str(HERE.parent / "tcp"))
-import hosts as network  # noqa: E402
+import network  # noqa: E402
 
 RANKS = 4
 # Time in which a job has ended, and its ranks: most launchers end a job at once, and ours end it after 3 s where one does not, or 10 s
@@ -376,7 +375,7 @@ def case(launcher: Launcher, hosts: int, role: str, what, count: int, seed: int)
 
 def cases(options) -> list[Case]:
     found = []
-    for launcher in (Fishplate(), Hydra("mpich", 1), Hydra("mpich", 2), Marked("prterun", "prterun"), Srun("pmi2", 137), Srun("pmix", 42)):
+    for launcher in (Fishplate(), Hydra("mpich", 1), Hydra("mpich", 2), Marked("prterun", "prterun", is_given=True), Srun("pmi2", 137), Srun("pmix", 42)):
         for hosts in (1, 2) if launcher.name != "fishplate" else (2,):
             # A job of prterun on one host has no process between launcher and ranks.
             roles = ("rank", "launcher") if (kind(launcher), hosts) == ("prterun", 1) else ("rank", "proxy", "launcher")

@@ -3,7 +3,7 @@
 
     tests/launchers/ssh.py [--prefix build] [--only TEXT] [--list]
 
-The hosts are network and UTS namespaces (tests/tcp/hosts.py). The user's configuration of ssh is not read and not changed. Each job ends in
+The hosts are network and UTS namespaces (tests/network.py). The user's configuration of ssh is not read and not changed. Each job ends in
 time with the exit code and the words that it should have, and no process of it is left on either host. It needs root and OpenSSH, which it installs.
 """
 
@@ -19,13 +19,13 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tcp"), str(HERE)]
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
-import hosts as network  # noqa: E402
+import network  # noqa: E402
 from harness import Case, Outcome, Problem  # noqa: E402
 from launchers import World  # noqa: E402
 
-PROGRAMS = {"pi": "examples/pi.c", "hello": "tests/c/hello.c", "abort": "tests/c/abort.c", "exit_code": "tests/c/exit_code.c",
+PROGRAMS = {"pi": "examples/pi.c", "hello": "tests/programs/hello.c", "abort": "tests/programs/abort.c", "exit_code": "tests/programs/exit_code.c",
             "waits": "tests/launchers/waits.c"}
 # The longest silence in tests of lost hosts, in seconds, and the time for the end of a job after its cause.
 PATIENCE, END_SECONDS = 2, 15

@@ -90,7 +90,7 @@ def start(world: World, launcher: Launcher, ranks: int, program: list) -> float:
 
 def measure(world: World, options) -> dict:
     """Seconds of each program and launcher."""
-    launchers, bare = [Fishplate(), Hydra("mpich", 1), Prterun("prterun", "prterun")], Bare()
+    launchers, bare = [Fishplate(), Hydra("mpich", 1), Prterun("prterun", "prterun", is_given=True)], Bare()
     names = [name for name in ("sleep", "MPI") if options.only in name]
     for launcher in launchers:
         compile_empty(world, launcher)

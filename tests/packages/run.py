@@ -41,7 +41,7 @@ def runs(prefix: Path, work: Path):
     """A program is compiled and run with what lies in the prefix, and with nothing else of ours."""
     program = work / "hello"
     environment = {"PATH": f"{prefix / 'bin'}:/usr/bin:/bin"}
-    done(prefix / "bin/mpicc", harness.ROOT / "tests/c/hello.c", "-I", harness.ROOT / "tests/c", "-o", program, env=environment)
+    done(prefix / "bin/mpicc", harness.ROOT / "tests/programs/hello.c", "-I", harness.ROOT / "tests/programs", "-o", program, env=environment)
     ran = done(prefix / "bin/mpiexec", "-n", 2, program, env=environment)
     mapped = done("ldd", program).out
     if str(prefix / "lib/libmpi_abi.so.1") not in mapped:

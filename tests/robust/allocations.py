@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import Problem
 from hosts import HERE, agents, expect
-from job import Job
+from watched import Job
 
 # The stand-ins: each takes the arguments of the command that it plays.
 STAND_INS = {

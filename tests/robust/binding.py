@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import Problem, Skip
 from hosts import AS_HOST
-from job import Job
+from watched import Job
 
 # A release takes tenths of a second where a rank gets its share of the cores, and longer where many processes want them.
 RELEASE_SECONDS = 120

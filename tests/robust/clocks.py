@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from harness import Problem, Skip
-from job import Job
+from watched import Job
 
 MESSAGE_SPANS = ("REALTIME", "MONOTONIC", "MONOTONIC_RAW", "REALTIME_COARSE", "MONOTONIC_COARSE", "BOOTTIME", "TAI", "timespec_get")
 # The date at which virtual time starts: 1 January 2020.

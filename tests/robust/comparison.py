@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 FOUR = "qdr,2xqdr,fdr,edr"
 # The end of what a killed command has started, on a busy machine.

@@ -1,7 +1,7 @@
 """`--check rma` on modelled machines: a program with an error against each rule is reported, and its right neighbour is not."""
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 RANKS = 3
 # Programs of conflicts.c, and what their reports say.

@@ -5,7 +5,7 @@ import signal
 import time
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 RANKS = 4
 

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from harness import Problem, Skip
-from job import Job
+from watched import Job
 
 HERE = Path(__file__).resolve().parent
 # Starts the launcher under control, and stops once all ranks exist.

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import Problem, Skip
-from job import Job
+from watched import Job
 
 RANKS = 3
 # The class without an error.

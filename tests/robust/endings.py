@@ -4,7 +4,7 @@ import os
 import signal
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 RANKS = 2
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 HERE = Path(__file__).resolve().parent
 # The most memory of the launcher, in KiB.

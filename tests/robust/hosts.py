@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 HERE = Path(__file__).resolve().parent
 AS_HOST = f"{HERE / 'as-host'} {{host}}"

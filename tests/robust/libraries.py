@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 HERE = Path(__file__).resolve().parent
 FAKE = "int fake(void) { return 0; }\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness import Problem
 from floods import HERE, hello
 from hosts import STAND_IN, agents, ready, start
-from job import Job
+from watched import Job
 
 # The longest silence in these tests, in seconds, and the time for the end of the job after it.
 PATIENCE = 1.0

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 RANKS = 3
 # Runs whose reports are compared.

@@ -6,7 +6,7 @@ import subprocess
 
 from comparison import compare
 from harness import Problem
-from job import Job
+from watched import Job
 
 # A ring exchange behind slices of computing, each with a poll of all requests. `guarded`: no poll once all are done.
 OVERLAP = """

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from harness import Problem
-from job import Job
+from watched import Job
 
 # A job that goes on until the test has looked.
 LONG = 100000

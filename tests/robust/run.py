@@ -4,7 +4,7 @@
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--kills N] [--releases] [--list]
 
 The cases are in allocations.py, binding.py, clocks.py, comparison.py, deaths.py, debuggers.py, disks.py, endings.py, first_look.py, floods.py, launcher.py, libraries.py, loops.py,
-liveness.py, hosts.py, inside.py, modelled.py, private.py, summaries.py and surroundings.py; job.py watches a job. They run in a mount namespace (unshare)
+liveness.py, hosts.py, inside.py, modelled.py, private.py, summaries.py and surroundings.py; tests/watched.py watches a job. They run in a mount namespace (unshare)
 with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written for our prefix only:
 another library's launcher prints other messages. The seed of the random moments is printed and can be given. The last line is `N passed, N failed, N skipped`.
 """
@@ -46,7 +46,7 @@ import private  # noqa: E402
 import summaries  # noqa: E402
 import surroundings  # noqa: E402
 from harness import Case  # noqa: E402
-from job import check_no_files  # noqa: E402
+from watched import check_no_files  # noqa: E402
 
 # The mount point of a prefix that lies in a folder which is empty in the namespace.
 ELSEWHERE = "/mnt"

@@ -5,7 +5,7 @@ import re
 
 from harness import Problem
 from hosts import AS_HOST
-from job import Job
+from watched import Job
 from modelled import RANKS, lanes, picos, rounds
 
 ROUNDS, BYTES = 5, 200

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from harness import Problem, Skip
-from job import Job
+from watched import Job
 from namespace import mount
 
 

@@ -24,9 +24,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
-import hosts as network  # noqa: E402
+import network  # noqa: E402
 from harness import Case, Problem  # noqa: E402
-from hosts import Hosts  # noqa: E402
+from network import Hosts  # noqa: E402
 from shapes import Shape  # noqa: E402
 
 DATA = HERE / "applications"

@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from c import run as c
+from programs import run as c
 from harness import Case, Problem
-from hosts import Hosts, ip
+from network import Hosts, ip
 from running import Job
 
 HERE = Path(__file__).resolve().parent

@@ -18,10 +18,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
-import hosts as network  # noqa: E402
+import network  # noqa: E402
 import shapes  # noqa: E402
 from harness import Problem  # noqa: E402
-from hosts import Hosts  # noqa: E402
+from network import Hosts  # noqa: E402
 from kernels import run as kernels  # noqa: E402
 from shapes import DATA, Figure, Shape  # noqa: E402
 

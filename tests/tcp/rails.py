@@ -4,9 +4,9 @@ import json
 import time
 
 import running
-from c import run as c
+from programs import run as c
 from harness import Case, Problem
-from hosts import Hosts
+from network import Hosts
 from running import Job
 
 # Ranks of a job: two on each host.

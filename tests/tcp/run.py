@@ -3,7 +3,7 @@
 
     tests/tcp/run.py [--prefix build] [--short | --quick] [--only TEXT] [--list]
 
-Needs root and `ip`; hosts.py says how hosts and cables are made. `--short` leaves out what repeats itself. The last line is
+Needs root and `ip`; tests/network.py says how hosts and cables are made. `--short` leaves out what repeats itself. The last line is
 `N passed, N failed, N skipped`. Status 3: there can be no namespaces here, and the line before says why.
 """
 
@@ -17,16 +17,16 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import applications  # noqa: E402
 import harness  # noqa: E402
-import hosts  # noqa: E402
+import network  # noqa: E402
 import last_path  # noqa: E402
-import programs  # noqa: E402
+import c_programs  # noqa: E402
 import rails  # noqa: E402
 import shaped  # noqa: E402
 import shown  # noqa: E402
 import strangers  # noqa: E402
 
 # In the order in which they run.
-MODULES = [shown, programs, rails, last_path, strangers, shaped, applications]
+MODULES = [shown, c_programs, rails, last_path, strangers, shaped, applications]
 TOOLS = ("ip", "tc", "ss", "cc", "unshare", "hostname")
 
 
@@ -46,7 +46,7 @@ class World:
 def why_not() -> str:
     """The reason why the suite cannot run here, or nothing."""
     absent = [tool for tool in TOOLS if shutil.which(tool) is None]
-    return f"there is no {', '.join(absent)}" if absent else hosts.missing()
+    return f"there is no {', '.join(absent)}" if absent else network.missing()
 
 
 def main() -> int:
@@ -67,11 +67,11 @@ def main() -> int:
     if reason := why_not():
         return harness.not_run("tcp", reason)
     prefix = harness.checked_prefix(options.prefix)
-    hosts.remove_leftovers()
+    network.remove_leftovers()
     work = prefix / "tests" / "tcp"
     work.mkdir(parents=True, exist_ok=True)
-    hosts.wire_program(prefix)
-    programs.prepare(prefix)
+    network.wire_program(prefix)
+    c_programs.prepare(prefix)
     return harness.run_suite("tcp", [case for case in cases if case.wanted(options)], World(prefix, work))
 
 

@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
 from harness import Problem  # noqa: E402
-from hosts import Hosts  # noqa: E402
+from network import Hosts  # noqa: E402
 from kernels import run as kernels  # noqa: E402
 
 DATA = HERE / "shaped"

@@ -4,7 +4,7 @@ import json
 import time
 
 from harness import Case, Problem
-from hosts import Hosts, ip
+from network import Hosts, ip
 
 
 def info(hosts: Hosts, host: int) -> dict:

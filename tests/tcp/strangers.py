@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from harness import Case, Problem
-from hosts import Hosts
+from network import Hosts
 from rails import program
 from running import Job
 

@@ -1,4 +1,4 @@
-"""mpi4py's suite over both hosts: its modules pass there as on one host (tests/foreign/mpi4py.py).
+"""mpi4py's suite over both hosts: its modules pass there as on one host (tests/mpi4py/run.py).
 
 It is fetched and built before the machine starts. Modules that do not depend on hosts are left out, such as the one that makes
 thousands of datatypes and sends none, and modules of unsupported procedures. "Point to point" sends datatypes.
@@ -16,7 +16,7 @@ import waiting
 from harness import Case, Problem
 from job import Job
 
-SUITE = Path(__file__).resolve().parent.parent / "foreign" / "mpi4py.py"
+SUITE = Path(__file__).resolve().parent.parent / "mpi4py" / "run.py"
 STEADY = Path(__file__).with_name("steady_mpi4py.py")
 GROUPS = {
     "point to point": ["test_p2p_buf", "test_p2p_buf_matched", "test_p2p_obj", "test_p2p_obj_matched", "test_msgspec", "test_msgzero",

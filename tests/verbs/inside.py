@@ -26,7 +26,7 @@ import iwarp_foreign  # noqa: E402
 import launching  # noqa: E402
 import mixed  # noqa: E402
 import mpich  # noqa: E402
-import programs  # noqa: E402
+import c_programs  # noqa: E402
 import rails  # noqa: E402
 import shown  # noqa: E402
 import suites  # noqa: E402
@@ -61,7 +61,7 @@ class World:
 
 
 # By the kind of machine, as scripts/verbs-vm has them.
-MODULES = {"roce": (devices, info, suites, launching, programs, rails, mixed, waiting, benches, counts, foreign, mpich, shown), "iwarp": (iwarp, iwarp_foreign)}
+MODULES = {"roce": (devices, info, suites, launching, c_programs, rails, mixed, waiting, benches, counts, foreign, mpich, shown), "iwarp": (iwarp, iwarp_foreign)}
 # Files of the work folder: by module, why its tests cannot run; the results of a kind.
 ABSENT = "absent.json"
 RESULTS = "results-{kind}.json"

@@ -11,7 +11,7 @@ from dataclasses import replace
 import benches
 import harness
 import info
-import programs
+import c_programs
 import suites
 import waiting
 from harness import Case, Problem
@@ -21,7 +21,7 @@ ADDRESS = "10.77.0.2"
 
 def prepare(options) -> str:
     suites.prepare(options)
-    programs.prepare(options)
+    c_programs.prepare(options)
     waiting.prepare(options)
     return ""
 
@@ -72,13 +72,13 @@ def named(cases: list[Case]) -> list[Case]:
     return [replace(case, name=f"iwarp: {case.name}") for case in cases]
 
 
-def c_programs() -> list[Case]:
+def of_c() -> list[Case]:
     """Those of few ranks, without those that take minutes here."""
     def wanted(name: str) -> bool:
         if name in ("c: hello -n 4", "c: coll_data -n 4"):
             return True
         return name.endswith("-n 2") and "DESIGN" not in name and "flood" not in name
-    return [case for case in programs.tests() if wanted(case.name)]
+    return [case for case in c_programs.tests() if wanted(case.name)]
 
 
 def tests() -> list[Case]:
@@ -90,7 +90,7 @@ def tests() -> list[Case]:
         Case("iwarp: what it lacks is refused", what_it_lacks_is_refused),
         Case("iwarp: latency over both hosts", benches.bench("latency", "8:32", [8, 16, 32], "us")),
         Case("iwarp: bw over both hosts", benches.bench("bw", "64K:128K", [65536, 131072], "MB/s")),
-        *named(c_programs()),
+        *named(of_c()),
         Case("iwarp: a rank sleeps until a short message comes", waiting.sleeps(8)),
         Case("iwarp: a rank sleeps until a long message comes", waiting.sleeps(1 << 20)),
         Case("iwarp: a cable is cut under a long message", waiting.broken("cut", "siw")),

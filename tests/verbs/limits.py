@@ -3,7 +3,7 @@
 
     scripts/verbs-vm --timeout 900 -- python3 tests/verbs/limits.py build/bin/fishplate PATTERNS [ROUNDS]
 
-PATTERNS is tests/collectives/patterns.c, compiled by mpicc. Two ranks on the two hosts of the machine. The limits take turns, and each has the
+PATTERNS is tests/protocols/patterns.c, compiled by mpicc. Two ranks on the two hosts of the machine. The limits take turns, and each has the
 least time of its rounds: an emulated processor only ever adds time. The last column is the default over the best.
 """
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import programs
+import c_programs
 import rails
 import running
 from harness import Case, Problem
@@ -71,7 +71,7 @@ def environment(env: dict | None = None) -> dict:
 
 def program(world, name: str, *arguments, ranks: int = RANKS, env: dict | None = None, words: tuple = ()) -> Job:
     command = [world.prefix / "bin/fishplate", "run", "-n", ranks, "--hosts", "0,1", "--launch-with", " ".join(on_host("{host}")), *words,
-               programs.folder(world.prefix) / name, *arguments]
+               c_programs.folder(world.prefix) / name, *arguments]
     return Job(command, environment(env))
 
 

@@ -1,4 +1,4 @@
-"""MPICH's programs over both hosts and both rails: they pass there as on one host (tests/foreign/mpich.py)."""
+"""MPICH's programs over both hosts and both rails: they pass there as on one host (tests/mpich/run.py)."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import foreign
 import harness
 from harness import Case, Problem
 
-SUITE = Path(__file__).resolve().parent.parent / "foreign" / "mpich.py"
+SUITE = Path(__file__).resolve().parent.parent / "mpich" / "run.py"
 # Folders whose programs send messages.
 FOLDERS = ["topo", "comm", "pt2pt", "datatype", "coll"]
 # The time that one program may take on an emulated processor, and that a folder may.

@@ -8,9 +8,9 @@ from pathlib import Path
 import benches
 import counts
 import harness
-import programs
+import c_programs
 import running
-from c import run as c
+from programs import run as c
 from harness import Case, Problem
 from job import SECONDS, Job, program
 
@@ -41,7 +41,7 @@ UNDER_WAY = 400
 
 def prepare(options) -> None:
     sources = [Path(__file__).with_name(f"{name}.c") for name in ("steady", "gap")]
-    programs.build(options, sources + [next(c.HERE.glob(f"{name}.c*")) for name, _ in BROKEN_PROGRAMS])
+    c_programs.build(options, sources + [next(c.HERE.glob(f"{name}.c*")) for name, _ in BROKEN_PROGRAMS])
 
 
 def carried(rail: int) -> int:
@@ -230,7 +230,7 @@ def breaks_under_others() -> list[Case]:
             cases.append(Case(f"rails: rail {rail}, {how}, under bench {name}", test, short=False))
         for name, ranks in BROKEN_PROGRAMS:
             def command(world, name=name, ranks=ranks) -> list:
-                return world.launcher(ranks, programs.folder(world.prefix) / name)
+                return world.launcher(ranks, c_programs.folder(world.prefix) / name)
             def is_right(code, out, err) -> str:
                 return "" if code == 0 and " ok\n" in out else f"exit status {code}: {out}{err}"
             cases.append(Case(f"rails: rail {rail}, {how}, under {name} -n {ranks}", under(command, rail, (how,), is_right), short=False))

@@ -3,7 +3,7 @@
 import subprocess
 
 import harness
-from docs import run as docs
+from documents import run as documents
 from harness import Case, Problem
 
 SECONDS = 120
@@ -23,4 +23,4 @@ def runs(command: str):
 
 
 def tests() -> list[Case]:
-    return [Case(f"shown: {command}", runs(command)) for command in docs.in_the_machine()]
+    return [Case(f"shown: {command}", runs(command)) for command in documents.in_the_machine()]

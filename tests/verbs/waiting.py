@@ -5,7 +5,7 @@ import re
 import time
 from pathlib import Path
 
-import programs
+import c_programs
 import rails
 from harness import Case, Problem
 from job import Job, program
@@ -21,7 +21,7 @@ PORTS_DOWN = ("down",)
 
 
 def prepare(options) -> None:
-    programs.build(options, sorted(Path(__file__).parent.glob("*.c")))
+    c_programs.build(options, sorted(Path(__file__).parent.glob("*.c")))
 
 
 def left() -> list[str]:
@@ -106,7 +106,7 @@ def told_to_the_program(world) -> None:
 
 def sleeps(length: int):
     def test(world) -> None:
-        ran = world.job(2, programs.folder(world.prefix) / "idle", length, seconds=60)
+        ran = world.job(2, c_programs.folder(world.prefix) / "idle", length, seconds=60)
         if ran.code != 0 or ran.out != " ok\n":
             raise Problem(str(ran))
     return test

@@ -20,7 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parent.parent
-sys.path[:0] = [str(TESTS), str(TESTS / "foreign")]
+sys.path.insert(0, str(TESTS))
 import debian  # noqa: E402
 import harness  # noqa: E402
 

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Runs every command that the documents show, and follows their links.
+
+    tests/documents/run.py [--only TEXT] [--list] [--long] [FILE...]
+
+A command is a line of a ```sh block in README.md or a page of docs/, run from the repository's root. Other suites run some of them: commands
+in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies and the longest calibration run with `--long`. `make demo`,
+`make stage` and `make test` are left out: they stage the tree that is under test, and `make test` runs this script. Commands about Fortran are skipped
+where no Fortran compiler is. The last line is
+`N passed, N failed, N skipped`.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+sys.path.insert(0, str(HERE))
+import links  # noqa: E402
+import prose  # noqa: E402
+from harness import Case, Problem, Skip  # noqa: E402
+
+MACHINE = "scripts/verbs-vm -- "
+ELSEWHERE = ("make demo", "make stage", "make test", MACHINE)
+# Minutes of work: with --long only. Two of the studies are among the figures (tests/figures).
+LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --from examples/measured/osu.txt")
+# Documents whose sentences are measured: what a newcomer reads first.
+PLAIN = ("README.md",)
+# The words for the time of `make test-ci` at rest; they are the same wherever it is named.
+REST = r"(\d+ to \d+) minutes (?:on two cores )?at rest"
+# Commands with this need a Fortran compiler.
+FORTRAN = ("mpifort", "heat-fortran")
+# Time limits of a command and of a study; HPL alone takes minutes.
+SECONDS, LONG_SECONDS = 600, 3000
+
+
+def commands(document: Path):
+    for block in re.findall(r"^```sh\n(.*?)^```", document.read_text(), re.M | re.S):
+        yield from (line for line in block.splitlines() if line.strip())
+
+
+def documents() -> list[Path]:
+    return [harness.ROOT / "README.md", *sorted((harness.ROOT / "docs").rglob("*.md"))]
+
+
+def in_the_machine() -> list[str]:
+    """The commands that run in the virtual machine, without the words that start it."""
+    return [command.removeprefix(MACHINE) for document in documents() for command in commands(document) if command.startswith(MACHINE)]
+
+
+def runs(command: str):
+    def test(_world) -> None:
+        if any(word in command for word in FORTRAN) and not any(map(shutil.which, harness.FORTRAN_COMPILERS)):
+            raise Skip("no Fortran compiler here")
+        seconds = LONG_SECONDS if command.startswith(LONG) else SECONDS
+        done = harness.run(["bash", "-c", command], seconds=seconds, cwd=harness.ROOT)
+        if done.code != 0:
+            raise Problem(f"exit status {done.code}{harness.output(done.out + done.err)}")
+    return test
+
+
+def reads_well(document: Path):
+    """Its sentences are short."""
+    def test(_world) -> None:
+        if why := prose.problem(document):
+            raise Problem(why)
+    return test
+
+
+def names_one_time(_world) -> None:
+    """README, CONTRIBUTING and `make help` name the same time of `make test-ci`."""
+    named = {file: re.findall(REST, (harness.ROOT / file).read_text()) for file in ("README.md", "CONTRIBUTING.md", "Makefile")}
+    if len({time for times in named.values() for time in times}) != 1 or not all(named.values()):
+        raise Problem(f"times of make test-ci at rest: {named}")
+
+
+def leads_somewhere(document: Path):
+    """Its links lead to files and headings of the repository."""
+    def test(_world) -> None:
+        if wrong := links.broken(document):
+            raise Problem(f"these links lead nowhere: {', '.join(wrong)}")
+    return test
+
+
+def linked() -> list[Path]:
+    """The documents whose links are followed."""
+    root = harness.ROOT
+    return [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md")), *sorted((root / "examples").rglob("*.md"))]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_case_options(parser)
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--long", action="store_true", help="run the studies, too")
+    options = parser.parse_args()
+    left_out = ELSEWHERE if options.long else ELSEWHERE + LONG
+    cases = [Case(f"{document.name}: {command}", runs(command)) for document in options.files or documents()
+             for command in commands(document) if not command.startswith(left_out)]
+    cases += [Case(f"{document.name}: its sentences are short", reads_well(document)) for document in options.files or documents()
+              if document.name in PLAIN]
+    cases += [Case(f"{document.name}: its links lead somewhere", leads_somewhere(document)) for document in options.files or linked()]
+    cases += [] if options.files else [Case("the time of make test-ci", names_one_time)]
+    cases = [case for case in cases if case.wanted(options)]
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    if not cases:
+        sys.exit("the documents show no such command")
+    return harness.run_suite("documents", cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
