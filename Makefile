@@ -12,9 +12,11 @@ include mk/test.mk
 
 help:
 	@echo 'make demo                build what is needed, and ask for an example: which of four interconnects pays for it?'
-	@echo 'make test                a first check of this machine, 6 to 10 minutes; it installs what it needs'
-	@echo 'make test-ci             what protects the main branch, 26 to 50 minutes at rest; make test-all: every suite in full'
-	@echo 'make SUITE               check one of: $(SUITES)'
+	@echo 'make test                a first check of this machine; it installs what it needs'
+	@echo 'make test-ci             what protects the main branch; make test-all: every suite in full'
+	@echo 'make SUITE               run one of: $(SUITES)'
+	@echo 'make test-for FILES=F    run the tests and suites that protect a file; tests/README.md has all of them'
+	@echo 'make measurements        list the measurements, which give figures and no verdicts'
 	@echo 'make applications        build FFTW, HYPRE, PT-SCOTCH, MUMPS and Quantum ESPRESSO from Debian and run their own checks'
 	@echo 'make fortran-applications  the last two of these'
 	@echo 'make foreign-rma         build ARMCI-MPI, Global Arrays and OpenCoarrays from Debian and run their own tests'

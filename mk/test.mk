@@ -15,6 +15,11 @@ test:
 test-ci: needs
 	@python3 tests/all.py
 
+# `make test-ci` without lints and tests in Rust, which hosted CI runs beside it (.github/workflows/ci.yml).
+.PHONY: test-suites
+test-suites: needs
+	@python3 tests/all.py --suites
+
 test-all: needs
 	@scripts/needs.sh flex bison perl
 	@python3 tests/all.py --all
@@ -95,12 +100,24 @@ test-launchers: stage
 	@python3 tests/launchers/allocation.py --prefix build
 	@python3 tests/launchers/moments.py --prefix build
 
+# A part of the suites of others, and the whole.
+.PHONY: foreign
+foreign: stage
+	@python3 tests/all.py mpi4py mpich mpich-gfortran
+
 foreign-all: stage
 	@python3 tests/all.py --all mpi4py mpich mpich-gfortran mpich-flang-new-19
 
 lint: lint-aarch64
+	@python3 tests/readme.py --check
+	@python3 tests/mutants/run.py --check
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+# Licences, sources and known faults of libraries, where cargo-deny is installed (cargo install cargo-deny); hosted CI always checks them.
+.PHONY: deny
+deny:
+	$(CARGO) deny --log-level error check
 
 # All code compiles for the other kind of processor. Its standard library is fetched where rustup can do that.
 lint-aarch64: begin

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the suites of suites.py and prints a table of them: passed, failed, skipped, seconds.
 
-    tests/all.py [--first | --all] [--keep-times] [SUITE...]
+    tests/all.py [--first | --suites | --all] [--keep-times] [SUITE...]
 
 Without SUITE it runs every suite but the long ones (`make test-ci`). `--first` leaves out what a user's first check does not need: lints,
-unit tests, suites of others, the emulated machine (`make test`). `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
+unit tests, suites of others, the emulated machine (`make test`). `--suites` leaves out lints and tests in Rust. `--all` runs each suite in full (`make test-all`). Preparation comes first, several steps at
 a time: it compiles everything once, fetches and builds the suites of others, and computes the figures of modelled machines, which depend
 on no clock. The Rust tests follow, which keep all cores busy by themselves, and then the rest, two at a time. A failed
 suite does not stop the others. The table is kept in build/test-times.json, the results of every case in build/tests/results. Suites whose
@@ -110,6 +110,7 @@ def main() -> int:
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--first", action="store_true", help="a user's first check")
     extent.add_argument("--all", action="store_true", help="every suite in full")
+    extent.add_argument("--suites", dest="suites_only", action="store_true", help="without lints and tests in Rust")
     parser.add_argument("--keep-times", action="store_true", help="replace the times in the tree by those of this run")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     options = parser.parse_args()
@@ -117,6 +118,8 @@ def main() -> int:
     rust, others = rust_suites(), other_suites(options.all)
     if options.first:
         before, rust, others = ([step for step in steps if step.first] for steps in (before, rust, others))
+    if options.suites_only:
+        before, rust = [step for step in before if step.name not in ("lint", "tests", "loom-build")], []
     known = [step for step in [*before, *rust, *others] if step.is_suite]
     # Suites that only run in full have no other extent.
     known += [step for step in all_suites() if step.name not in {short.name for short in known}]

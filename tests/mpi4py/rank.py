@@ -6,8 +6,7 @@ Each rank writes RESULTS_FOLDER/RANK.jsonl, flushed line by line, so that what w
 crash is known. PLAN is a JSON file with the names `done`, to leave out, and `alone`, the one name to
 run or null. The events are {"all": [names]}, then {"start": name} and {"end": name, "state": …, "why": …}.
 A module that cannot be loaded counts as one test, MODULE.load.
-(-P: this folder holds a file mpi4py.py, which must not be taken for the package. PYTHONPATH, not
-sys.path, names the tests, because some of them start other processes that import them.)
+(-P: the tests import no module of this folder. PYTHONPATH, not sys.path, names the tests, because some of them start other processes that import them.)
 """
 
 import json

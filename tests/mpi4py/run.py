@@ -37,7 +37,6 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# This folder holds a file mpi4py.py: nothing here imports the package, so the order does not matter.
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from expected import Expectations, Judge, publish  # noqa: E402
