@@ -203,7 +203,7 @@ class Module(Library):
         path = world.cache / self.archive
         world.cache.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", world.cache,
+            done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", self.package, "-d", world.cache,
                                    f"{self.package}=={self.version}"], capture_output=True, text=True)
             if not path.exists():
                 raise debian.Unavailable(f"{self.package} {self.version} could not be fetched from PyPI: {done.stderr[-300:]}")
