@@ -42,7 +42,7 @@ $(filter-out $(APART),$(SUITES)): stage
 
 # The tests and suites that protect files: `make test-for FILES="crates/library/mpi/src/window/machine/memory.rs"`.
 .PHONY: test-for
-test-for: tree
+test-for: begin
 	@python3 tests/affected.py $(FILES)
 
 test-verbs: stage

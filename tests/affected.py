@@ -4,7 +4,7 @@
     tests/affected.py [--list] FILE...
 
 First the tests in Rust of the crates that have the files, then those of the crates that use these by name, then the suites whose entry in suites.py
-names the files, the shortest first; the first failure ends it. The suites use the tree in build/, which `make tree` brings up to date. --list says what would run and how
+names the files, the shortest first; the first failure ends it. The suites use the tree in build/, which is brought up to date before the first. --list says what would run and how
 long each suite took last (times.json).
 """
 
@@ -63,8 +63,13 @@ def main() -> int:
         print(f"no suite names {', '.join(files)}: `make test` checks the whole")
         return 1
     commands += [(f"suite {step.name}", step.command) for step in suites_of(files)]
-    known = times.kept()
+    known, is_staged = times.kept(), options.list
     for name, command in commands:
+        if name.startswith("suite ") and not is_staged:
+            if subprocess.run(["make", "--no-print-directory", "tree"], cwd=harness.ROOT, stdout=subprocess.DEVNULL).returncode != 0:
+                print("the tree for the suites: FAILED")
+                return 1
+            is_staged = True
         took = known.get(name.removeprefix("suite "), {}).get("seconds")
         print(f"{name}{f', {took} s the last time' if took else ''}", flush=True)
         if not options.list and subprocess.run(list(map(str, command)), cwd=harness.ROOT).returncode != 0:

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Draws faults: one changed line of production code each, and says which test finds it.
+
+    tests/mutants/draw.py [--count 10] [--seed N] [--list] [FILE...]
+
+A file is drawn with a weight of its lines, or from FILE; then one of its lines that an operator fits: a comparison, a limit or a sign turned
+over, a condition negated, a statement left out. The fault is planted in a copy of the tree (build/mutants), and tests/affected.py runs there for the file: what
+`make test-for` would find. A change that does not compile is drawn again. The seed that is printed repeats the series; --list
+shows its changes alone.
+"""
+
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import harness  # noqa: E402
+from run import TREE, copy_tree  # noqa: E402
+
+TARGET = harness.ROOT / "build/mutants-target"
+# What is turned over, and its replacement.
+OPERATORS = [
+    (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "), (r" && ", " || "), (r" \|\| ", " && "),
+    (r" \+ 1\b", ""), (r" - 1\b", ""), (r" \+ ", " - "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"\bif (?!let\b)(.*) \{$", r"if !(\1) {"),
+    (r"\.min\(", ".max("), (r"\.max\(", ".min("), (r"^(\s+)self\.[^=]*\);$", r"\1;"), (r"0\.\.", "1.."),
+]
+# Faults of one file and line that are tried before another is drawn.
+TRIES = 40
+
+
+def sources() -> list[Path]:
+    """Files of production code."""
+    files = sorted(harness.ROOT.glob("crates/*/*/src/**/*.rs"))
+    return [file for file in files if "tests" not in file.name and "fuzz" not in str(file) and "/checks/" not in str(file)]
+
+
+def changes(file: Path) -> list[tuple[int, str]]:
+    """Lines of the file with a replacement each."""
+    found = []
+    for number, line in enumerate(file.read_text().split("\n#[cfg(test)]")[0].splitlines()):
+        if line.lstrip().startswith(("//", "#", "use ", "assert", "debug_assert")) or '"' in line or "const " in line or "fn " in line:
+            continue
+        for pattern, replacement in OPERATORS:
+            if re.search(pattern, line):
+                found.append((number, re.sub(pattern, replacement, line, count=1)))
+    return found
+
+
+def drawn(chance: random.Random, files: list[Path]) -> tuple[Path, int, str]:
+    """A file, the number of a line and the line that replaces it."""
+    while True:
+        file = chance.choices(files, weights=[len(file.read_text().splitlines()) for file in files])[0]
+        if fitting := changes(file):
+            return file, *chance.choice(fitting)
+
+
+def compiles(file: str) -> bool:
+    crate = Path(TREE, file).relative_to(TREE).parts[2]
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET)}
+    return subprocess.run(["cargo", "check", "--quiet", "-p", crate], cwd=TREE, env=environment, capture_output=True).returncode == 0
+
+
+def finds(file: str) -> str | None:
+    """The test or suite that fails."""
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "SEEDS": os.environ.get("SEEDS", "50")}
+    ran = subprocess.run([sys.executable, "tests/affected.py", file], cwd=TREE, env=environment, capture_output=True, text=True, errors="replace")
+    failed = re.findall(r"^(.*): FAILED$", ran.stdout, re.M)
+    return failed[-1] if ran.returncode != 0 and failed else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--list", action="store_true", help="show the changes and try none")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    files, chance = [file.resolve() for file in options.files] or sources(), random.Random(options.seed)
+    print(f"SEED={options.seed}", flush=True)
+    if not options.list:
+        copy_tree()
+    missed = 0
+    for number in range(options.count):
+        for _ in range(TRIES):
+            file, line, replacement = drawn(chance, files)
+            name, text = str(file.relative_to(harness.ROOT)), file.read_text()
+            lines = text.splitlines(keepends=True)
+            shown = f"{name}:{line + 1}: {lines[line].strip()} -> {replacement.strip()}"
+            if options.list:
+                print(shown)
+                break
+            planted = Path(TREE, name)
+            planted.write_text("".join([*lines[:line], replacement + "\n", *lines[line + 1:]]))
+            began = time.monotonic()
+            if not compiles(name):
+                planted.write_text(text)
+                continue
+            found = finds(name)
+            planted.write_text(text)
+            missed += found is None
+            print(f"{number + 1:3} {found or 'NOT FOUND':30} {time.monotonic() - began:5.0f} s  {shown}", flush=True)
+            break
+    if not options.list:
+        print(f"{missed} of {options.count} faults were not found")
+    return min(missed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
