@@ -24,7 +24,9 @@ POLICIES = ("adaptive", "stripe", "round-robin")
 # Programs in `--short`: one of each kind of traffic.
 SHORT = {("send_modes", 2), ("nonblocking", 3), ("coll_data", 4), ("ordering", 2), ("fatal truncate", 3)}
 # Programs that need several threads in MPI, or a clock that runs while a rank computes: virtual time has neither.
-REAL_TIME = {"threads": "virtual time has one thread of a rank in MPI", "abort sleep": "virtual time ends where all ranks sleep",
+REAL_TIME = {"abort compute": "a rank that computes for ever takes no virtual time",
+             "files": "virtual time has no worker of files; a row of its own runs without",
+             "threads": "virtual time has one thread of a rank in MPI", "abort sleep": "virtual time ends where all ranks sleep",
              "passive": "its targets wait outside of MPI for other ranks, which is no time on a modelled machine"}
 # Modules of mpi4py: one of each kind of traffic in `--short`.
 FEW = ["test_p2p_buf_matched", "test_cco_buf"]

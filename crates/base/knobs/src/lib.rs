@@ -61,6 +61,8 @@ pub struct Knob {
     pub default: fn() -> String,
     /// The smallest and the largest value, if the setting has limits.
     pub range: fn() -> Option<(String, String)>,
+    /// It lets a study imitate another library or measure one part; no program needs it.
+    pub is_for_studies: bool,
     doc: &'static [&'static str],
 }
 

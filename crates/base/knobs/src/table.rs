@@ -1,7 +1,8 @@
 //! The table of settings.
 //!
 //! A row holds the description, field, type, default and variable of a setting, and optionally
-//! aliases and limits.
+//! aliases, limits, and the word `studies` for a setting by which a study imitates another
+//! library.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ macro_rules! knobs {
     ($(
         $(#[doc = $doc:literal])+
         $field:ident: $type:ty = $default:expr, $env:literal
-            $(, also $alias:literal)* $(, within $low:expr, $high:expr)? ;
+            $(, also $alias:literal)* $(, within $low:expr, $high:expr)? $(, for $use:ident)? ;
     )+) => {
         /// The values of all settings.
         #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +46,7 @@ macro_rules! knobs {
                     limits[0].as_ref().map(|(low, high)| (low.show(), high.show()))
                 },
                 doc: &[$($doc),+],
+                is_for_studies: false $(|| !stringify!($use).is_empty())?,
             },
         )+];
 
@@ -166,7 +168,7 @@ knobs! {
     /// returns the tail pointer lazily. `pipeline` also cuts long messages into chunks, and copies
     /// one while it writes the previous one. `zero-copy` moves long messages straight between the
     /// programs' buffers, as FISHPLATE_RENDEZVOUS says.
-    rdma_design: RdmaDesign = RdmaDesign::ZeroCopy, "FISHPLATE_RDMA_DESIGN";
+    rdma_design: RdmaDesign = RdmaDesign::ZeroCopy, "FISHPLATE_RDMA_DESIGN", for studies;
 
     /// Bytes of the ring that one peer writes to by RDMA. A connection takes twice as much at each
     /// end.
@@ -182,12 +184,12 @@ knobs! {
     /// The longest message that is sent eagerly in several packets over RDMA; 0 for none. A message
     /// that fits one packet needs no such limit.
     rdma_pieces_limit: Bytes = Bytes(0), "FISHPLATE_RDMA_PIECES_LIMIT",
-        within Bytes(0), Bytes::mib(64);
+        within Bytes(0), Bytes::mib(64), for studies;
 
     /// FISHPLATE_RDMA_PIECES_LIMIT for messages of `MPI_Send`, which can return once they are
     /// copied; 0 for the limit of other sends.
     rdma_blocking_limit: Bytes = Bytes(0), "FISHPLATE_RDMA_BLOCKING_LIMIT",
-        within Bytes(0), Bytes::mib(64);
+        within Bytes(0), Bytes::mib(64), for studies;
 
     /// The fraction of an RDMA ring's slots, as its denominator, whose consumption a rank reports
     /// to the peer in a message of its own. It is reported earlier if any other message goes to
@@ -202,7 +204,7 @@ knobs! {
 
     /// Whether short messages to one peer are coalesced into one RDMA write while earlier writes
     /// are still on their way.
-    rdma_gather: bool = true, "FISHPLATE_RDMA_GATHER";
+    rdma_gather: bool = true, "FISHPLATE_RDMA_GATHER", for studies;
 
     /// Whether buffers stay registered with the devices after a transfer, for the next transfer
     /// from or to them. At most 1,024 buffers stay registered, with 1 GiB and with a quarter of the
@@ -230,7 +232,7 @@ knobs! {
     /// The protocol of messages, for measurements. Every message that it can carry under the other
     /// settings takes it, whatever it costs; limits such as FISHPLATE_EAGER_LIMIT still divide
     /// messages that leave at once from announced ones. `auto` takes the cheapest protocol.
-    protocol: ProtocolChoice = ProtocolChoice::Auto, "FISHPLATE_PROTOCOL";
+    protocol: ProtocolChoice = ProtocolChoice::Auto, "FISHPLATE_PROTOCOL", for studies;
 
     /// The most rails that a rank uses. A rail is one port of one device at this end, paired with a
     /// port of the same network at the other. MV2_NUM_RAILS is this number; MV2_NUM_HCAS times
@@ -254,12 +256,12 @@ knobs! {
 
     /// Whether FISHPLATE_STRIPE_THRESHOLD is raised to the longest message that is sent eagerly
     /// over RDMA where it lies below. MVAPICH has this rule.
-    stripe_above_eager: bool = false, "FISHPLATE_STRIPE_ABOVE_EAGER";
+    stripe_above_eager: bool = false, "FISHPLATE_STRIPE_ABOVE_EAGER", for studies;
 
     /// The queue pairs of a connection on each rail. `separate`: one for packets and one for
     /// zero-copy transfers, so that a short packet never waits behind a long transfer. `shared`:
     /// one for both.
-    rail_qps: QueuePairs = QueuePairs::Separate, "FISHPLATE_RAIL_QPS";
+    rail_qps: QueuePairs = QueuePairs::Separate, "FISHPLATE_RAIL_QPS", for studies;
 
     /// Mode of waiting for a message. `spin` polls without pause; `yield` lets other processes run
     /// between polls; `sleep` sleeps until a peer wakes the rank. `auto` spins while every rank of

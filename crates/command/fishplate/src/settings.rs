@@ -12,7 +12,7 @@ use crate::refuse;
 /// Greatest width of the text, in columns.
 const WIDTH: usize = 88;
 
-/// List all settings with their meaning, type, default and present value.
+/// List the settings with their meaning, type, default and present value.
 ///
 /// Settings are environment variables; `fishplate run -x NAME=VALUE` sets one for a job. Some
 /// variables of MVAPICH (MV2_...) are aliases; a FISHPLATE_ variable wins over its alias.
@@ -21,9 +21,12 @@ const WIDTH: usize = 88;
     after_help = "Example:\n  fishplate knobs\n  FISHPLATE_EAGER_LIMIT=64K fishplate knobs --json"
 )]
 pub(crate) struct KnobsArguments {
-    /// Print one JSON object per line
+    /// Print one JSON object per line, for all settings
     #[arg(long)]
     json: bool,
+    /// Print the settings, too, by which studies imitate other libraries or measure one part
+    #[arg(long)]
+    all: bool,
 }
 
 pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
@@ -38,7 +41,14 @@ pub(crate) fn main(arguments: KnobsArguments) -> ExitCode {
             say!("{}", object(knob, &now));
         }
     } else {
-        TABLE.iter().for_each(|knob| print(knob, &now));
+        let is_shown = |knob: &&Knob| arguments.all || !knob.is_for_studies;
+        let shown = TABLE.iter().filter(is_shown);
+        shown.for_each(|knob| print(knob, &now));
+        if !arguments.all {
+            tell!(
+                "`fishplate knobs --all` has also those by which studies imitate other libraries.\n"
+            );
+        }
         tell!("Variables of MVAPICH; a FISHPLATE_ variable wins over its alias:");
         for row in MV2_ALIASES {
             let text = format!("{}\n{}", row.setting, row.doc);
@@ -68,6 +78,7 @@ fn object(knob: &Knob, now: &Knobs) -> serde_json::Value {
         "value": now.show(knob.name),
         "least": least,
         "most": most,
+        "for_studies": knob.is_for_studies,
         "doc": knob.doc(),
     })
 }

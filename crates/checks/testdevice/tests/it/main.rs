@@ -3,6 +3,7 @@
 mod cables;
 mod limits;
 mod tidy;
+mod words;
 
 use device::{Placement, with_immediates};
 use testdevice::device_suite;

@@ -297,7 +297,7 @@ fn none(found: &[String], advice: &str) {
     );
 }
 
-fn is_comment(line: &str) -> bool {
+pub(crate) fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with("//")
 }
 

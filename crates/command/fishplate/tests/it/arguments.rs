@@ -282,7 +282,8 @@ fn wrong_arguments_look_the_same_in_all_commands() {
 
 #[test]
 fn the_table_of_settings_is_complete_in_both_forms() {
-    let text = String::from_utf8(output(&["knobs"]).stdout).unwrap();
+    let text = String::from_utf8(output(&["knobs", "--all"]).stdout).unwrap();
+    let first = String::from_utf8(output(&["knobs"]).stdout).unwrap();
     let json = String::from_utf8(output(&["knobs", "--json"]).stdout).unwrap();
     let rows = json.lines().map(|line| serde_json::from_str(line).unwrap());
     let rows: Vec<serde_json::Value> = rows.collect();
@@ -295,6 +296,8 @@ fn the_table_of_settings_is_complete_in_both_forms() {
             "{}",
             knob.env
         );
+        let is_first = first.contains(&format!("{}=", knob.env));
+        assert_eq!(is_first, !knob.is_for_studies, "{}", knob.env);
     }
 }
 

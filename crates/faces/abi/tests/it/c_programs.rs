@@ -240,7 +240,12 @@ fn run_with(compiler: &str, source: &str, options: &[&str], arguments: &[&str]) 
 }
 
 fn compile(compiler: &str, source: &str, options: &[&str]) {
-    compile_file(compiler, &here().join("tests/programs").join(source), options, &[]);
+    compile_file(
+        compiler,
+        &here().join("tests/programs").join(source),
+        options,
+        &[],
+    );
 }
 
 /// Compiles a file without a warning: options before its name, and after it.
