@@ -455,7 +455,7 @@ impl Active {
     }
 }
 
-/// Both accesses cannot be under way at once, at the runs of either.
+/// True if two accesses, at these runs of bytes, must not be in progress at once.
 fn conflict(old: &Active, at: Runs, new: &Active, to: Runs) -> bool {
     let same_rank = old.side.rank == new.side.rank;
     match (old.side.action, new.side.action) {
