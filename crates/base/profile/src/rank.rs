@@ -80,7 +80,7 @@ impl RankProfile {
 
     fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at < PART);
-        // SAFETY: within the mapping, which lives as long as this value. Its words are accessed
+        // SAFETY: within the mapping, which is valid as long as this value. Its words are accessed
         // as atomics only.
         unsafe { self.part.add(at).as_ref() }
     }
