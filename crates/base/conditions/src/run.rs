@@ -80,7 +80,7 @@ fn cache_line() -> Option<Duration> {
 }
 
 impl Conditions {
-    /// Whether the two hardware threads kept their place, as far as it was seen.
+    /// True if the two hardware threads kept their place, as far as both measurements show.
     pub fn is_of_one_state(&self) -> bool {
         match (self.cores_before, self.cores_after) {
             (Some(before), Some(after)) => before == after,
