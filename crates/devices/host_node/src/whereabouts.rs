@@ -31,7 +31,8 @@ impl Whereabouts {
         }
     }
 
-    /// True for processes with interfaces of their own each. Their loopbacks do not meet.
+    /// True for processes with interfaces of their own each. Their loopback interfaces are not
+    /// connected.
     pub fn is_apart_from(&self, other: &Whereabouts) -> bool {
         self.network != other.network && self.network != 0 && other.network != 0
     }
