@@ -17,7 +17,7 @@ pub struct Whereabouts {
 }
 
 impl Whereabouts {
-    /// Those of this process.
+    /// The whereabouts of this process.
     pub fn own() -> Whereabouts {
         let uname = rustix::system::uname();
         Whereabouts::named(&uname.nodename().to_string_lossy(), network().unwrap_or(0))
