@@ -40,7 +40,7 @@ pub enum Error {
     NotANumber {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: String,
     },
     /// The size is above that of any job.
