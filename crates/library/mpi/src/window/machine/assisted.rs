@@ -35,7 +35,7 @@ impl Windows {
         !matches!(self.thread, Assistance::None)
     }
 
-    /// That thread is one of virtual time.
+    /// True if the progress thread is one of virtual time.
     pub(crate) fn has_modelled_thread(&self) -> bool {
         matches!(self.thread, Assistance::Modelled)
     }

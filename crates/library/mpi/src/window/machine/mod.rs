@@ -176,13 +176,13 @@ pub struct Window {
     failure: Option<Error>,
     /// The meter of accumulates, on a modelled machine.
     pub(crate) meter: Option<Arc<Meter>>,
-    /// It is among the windows that are served next.
+    /// The window is among those that are served next.
     is_marked: bool,
-    /// It is counted among those that need the progress thread.
+    /// The window is counted among those that need the progress thread.
     has_thread: bool,
 }
 
-/// Operations of this rank on a window by the way that they took.
+/// Counts this rank's operations on a window, by the path of their data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WayCounts {
     /// Puts and gets straight to the memory of a target that this rank does not map.
