@@ -35,13 +35,13 @@ pub struct Conflict {
 /// One of two accesses that conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Its world rank.
+    /// World rank of the process that made the access.
     pub rank: u32,
     /// The procedure.
     pub call: String,
-    /// Its time in picoseconds.
+    /// Virtual time of the access, in picoseconds.
     pub time: u64,
-    /// The kind of its access.
+    /// The kind of access.
     pub action: Action,
     /// The epoch in which it is.
     pub epoch: Option<Epoch>,
