@@ -57,9 +57,9 @@ pub struct Connection {
 /// A segment to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its header.
+    /// The TCP header.
     pub head: Head,
-    /// Its bytes.
+    /// The data.
     pub payload: Vec<u8>,
 }
 
