@@ -136,8 +136,8 @@ const fn hosts(algorithm: Algorithm, restrictions: Restrictions) -> Row {
     row(algorithm, NEVER, 0, R::LEVELS.and(restrictions))
 }
 
-/// For each [`Way`], in the order of the enum: true if members that share memory can use it in this
-/// case.
+/// For each [`Way`](contest::Way), in the order of the enum: true if members that share memory can
+/// use it in this case.
 pub(crate) fn ways(of: Collective, case: &Case) -> [bool; WAYS] {
     let met = Restrictions::met_by(case);
     let works = |algorithm: Algorithm| {
