@@ -119,7 +119,7 @@ impl Benchmark {
         }
     }
 
-    /// Whether it measures one message at a time, and not a stream.
+    /// True if the benchmark measures one message at a time, and not a stream.
     pub fn is_latency(self) -> bool {
         matches!(
             self,
@@ -132,7 +132,7 @@ impl Benchmark {
         )
     }
 
-    /// Whether it measures sockets, and not a device.
+    /// True if the benchmark measures sockets, and not a device.
     pub fn is_of_sockets(self) -> bool {
         Benchmark::OF_SOCKETS.contains(&self)
     }
@@ -190,7 +190,7 @@ impl TransportService {
         }
     }
 
-    /// Whether all messages arrive.
+    /// True if all messages arrive.
     pub fn is_reliable(self) -> bool {
         matches!(self, TransportService::Rc | TransportService::Tcp)
     }

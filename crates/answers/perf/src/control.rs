@@ -38,7 +38,7 @@ const SOON: Duration = Duration::from_millis(5);
 enum ControlMessage {
     /// Text of the benchmark.
     Words(String),
-    /// A sign of life.
+    /// A heartbeat.
     Alive,
     /// The sender has failed, for this reason.
     Failed(String),
@@ -53,7 +53,7 @@ pub struct ControlLink {
     patience: Duration,
 }
 
-/// The conditions on which two sides meet.
+/// The conditions under which two sides accept each other.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// The secret that both must know.
@@ -199,7 +199,7 @@ impl ControlLink {
         self.send(&ControlMessage::Words(words.into()))
     }
 
-    /// Sends a sign of life, so that the other side does not take silence for a failure.
+    /// Sends a heartbeat, so that the other side does not take silence for a failure.
     pub fn alive(&mut self) -> Result<()> {
         self.send(&ControlMessage::Alive)
     }
@@ -352,7 +352,7 @@ fn silent(patience: Duration) -> anyhow::Error {
     anyhow!("the other side has sent nothing for {}", seconds(patience))
 }
 
-/// The words of a line; `None` for a sign of life.
+/// The words of a line; `None` for a heartbeat.
 fn meaning(line: &str) -> Result<Option<String>> {
     match serde_json::from_str(line).context("cannot read a message of the other side")? {
         ControlMessage::Words(words) => Ok(Some(words)),

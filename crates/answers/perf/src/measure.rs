@@ -38,9 +38,9 @@ pub struct Use {
 /// The figures of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// Of a latency benchmark.
+    /// The figures of a latency benchmark.
     Latency(Latency),
-    /// Of a stream.
+    /// The figures of a stream.
     Stream(Stream),
 }
 

@@ -15,17 +15,17 @@ use crate::control::ControlLink;
 use crate::measure::{Found, Sample};
 use crate::stream::Stream;
 
-/// The meeting point of threads that each run one pair.
+/// A barrier of threads that each run one pair.
 pub struct Meeting {
     threads: usize,
     /// Arrivals at all rounds until now.
     arrived: AtomicUsize,
-    /// Whether a thread has failed, and arrives no more.
+    /// A thread has failed, and arrives no more.
     failed: AtomicBool,
 }
 
-/// The place of one thread at a [`Meeting`]. A thread that drops it before its pair is complete
-/// has failed.
+/// The part of one thread in a [`Meeting`]. A thread that drops its seat before its pair is
+/// complete has failed.
 pub struct Seat {
     meeting: Arc<Meeting>,
     rounds: usize,
@@ -41,7 +41,7 @@ impl Meeting {
         })
     }
 
-    /// The seats of a meeting of this number of threads.
+    /// The seats of a new [`Meeting`], one for each thread.
     pub fn of(threads: usize) -> Vec<Seat> {
         let meeting = Meeting::new(threads);
         let seats = repeat_with(|| Seat::at(meeting.clone()));
@@ -69,7 +69,7 @@ impl Seat {
         self.meeting.arrived.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether all have arrived at the round of the last [`arrive`](Seat::arrive).
+    /// True if all threads have arrived at the round of the last [`arrive`](Seat::arrive).
     pub(crate) fn is_met(&self) -> Result<bool> {
         let meeting = &self.meeting;
         if meeting.arrived.load(Ordering::Acquire) >= self.rounds * meeting.threads {

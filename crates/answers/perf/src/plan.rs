@@ -39,7 +39,7 @@ pub struct PerfPlan {
     pub benchmark: Benchmark,
     /// The transport service of the queue pairs.
     pub transport: TransportService,
-    /// Whether all queue pairs share one receive queue.
+    /// True if all queue pairs share one receive queue.
     pub srq: bool,
     /// Largest inline payload, in bytes.
     pub inline: Option<usize>,
@@ -49,7 +49,7 @@ pub struct PerfPlan {
     pub qps: usize,
     /// Number of pairs of processors on the two hosts, each with queue pairs of its own.
     pub pairs: usize,
-    /// Whether both sides send.
+    /// True if both sides send.
     pub bidirectional: bool,
     /// The only message size, in bytes; `None`: all sizes.
     pub size: Option<usize>,

@@ -19,7 +19,7 @@ const BATCH: usize = 16;
 const CYCLE: usize = 4096;
 const LINE: usize = 64;
 
-/// The message of a side that has reached a meeting point.
+/// The message of a side that has reached a barrier.
 pub(crate) const HERE: &str = "here";
 
 /// One side of a benchmark.

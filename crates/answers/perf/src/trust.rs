@@ -3,7 +3,7 @@
 //!
 //! The side without HOST draws a token and shows it, and a person gives it to the other side on its
 //! standard input: never on a command line, which every user of a host can read. `--secret-file`
-//! names a file with a token instead, for both sides. Without a secret, the sides meet over the
+//! names a file with a token instead, for both sides. Without a secret, the sides connect over the
 //! loopback interface only.
 
 use std::fs::File;

@@ -9,7 +9,7 @@ use crate::document::Comparison;
 /// Differences up to this share count as none.
 const EQUAL: f64 = 0.02;
 
-/// Which of two curves is better in a range of sizes.
+/// The better one of two curves in a range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
     First,

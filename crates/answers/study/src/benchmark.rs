@@ -99,7 +99,7 @@ impl Benchmark {
         }
     }
 
-    /// Whether `fishplate perf` runs it, without MPI.
+    /// True if `fishplate perf` runs the benchmark, without MPI.
     pub(crate) fn is_of_devices(self) -> bool {
         use Benchmark::*;
         !matches!(self, Latency | Bw | Bibw | MbwMr | Sweep | Sort)
@@ -107,7 +107,7 @@ impl Benchmark {
             && !self.is_of_hpl()
     }
 
-    /// Whether it is a collective operation.
+    /// True if the benchmark is a collective operation.
     pub(crate) fn is_collective(self) -> bool {
         use Benchmark::*;
         matches!(
@@ -116,7 +116,7 @@ impl Benchmark {
         )
     }
 
-    /// Whether the kernel `hpl` runs it.
+    /// True if the kernel `hpl` runs the benchmark.
     pub(crate) fn is_of_hpl(self) -> bool {
         matches!(self, Benchmark::Hpl | Benchmark::HplComputing)
     }

@@ -166,7 +166,7 @@ pub(crate) struct Comparison {
     pub(crate) second: String,
     /// The names of the two in answers.
     pub(crate) names: [String; 2],
-    /// Whether the picture of the answer has a panel for it.
+    /// The picture of the answer has a panel for this pair of curves.
     #[serde(default = "yes")]
     pub(crate) drawn: bool,
 }
@@ -214,7 +214,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether the statement is about a number, and not about a shape.
+    /// True if the statement is about a number, and not about a shape.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Kind::Absolute | Kind::Ratio)
     }
@@ -321,7 +321,7 @@ impl Configuration {
         self.shown.as_deref().unwrap_or(&self.name)
     }
 
-    /// Whether it is about the library that the machine names, and not about this one.
+    /// True if the configuration is of the library that the machine names, and not of this one.
     pub(crate) fn is_of_named_library(&self) -> bool {
         self.settings.is_none()
     }

@@ -42,7 +42,7 @@ pub(crate) struct Run {
     pub(crate) iterations: Option<usize>,
     pub(crate) ranks: usize,
     pub(crate) ppn: usize,
-    /// Whether to predict the MPI library that the machine names.
+    /// Predict the MPI library that the machine names, in place of this one.
     pub(crate) named: bool,
     /// Environment variables and their values, for MPI.
     pub(crate) settings: Vec<(String, String)>,

@@ -143,7 +143,7 @@ impl Job {
         })
     }
 
-    /// Whether both have the same results.
+    /// True if both jobs have the same results.
     fn is_same(&self, other: &Job) -> bool {
         let of = |job: &Job| (job.order, job.named);
         of(self) == of(other)

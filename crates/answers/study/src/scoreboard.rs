@@ -88,7 +88,7 @@ impl Aims {
         }
     }
 
-    /// Each aim: its words, the figure, and whether it is met.
+    /// Each aim: its text, the figure, and true if the figure reaches the aim.
     fn lines(&self) -> [(String, String, bool); 3] {
         let Of { count, all } = self.close;
         let percent = |share: f64| round_to(share * 100.0, 3);

@@ -53,10 +53,10 @@ pub(crate) struct Judged<'a> {
     pub(crate) figure: Option<Compared>,
     /// The figures that decide it, or the reason that there are none.
     pub(crate) measured: String,
-    /// Whether the checks hold; for a contradiction too.
+    /// True if the checks hold; for a contradiction too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) holds: Option<bool>,
-    /// Whether the checks hold with the other reading of a machine, and the figures.
+    /// The result of the checks with the other reading of a machine, and the figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) other_reading: Option<Finding>,
     #[serde(skip)]
@@ -64,7 +64,7 @@ pub(crate) struct Judged<'a> {
     /// The statement whose figure it gives again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeats: Option<&'a str>,
-    /// Whether no model can ever repeat it.
+    /// No model can ever repeat the statement.
     #[serde(skip)]
     pub(crate) is_beyond: bool,
 }

@@ -68,7 +68,7 @@ impl Disturbances {
         }
     }
 
-    /// Whether the processes had so little of their cores that figures say nothing, even where
+    /// True if the processes had so little of their cores that figures say nothing, even where
     /// repetitions agree.
     pub fn are_severe(&self) -> bool {
         self.share(self.waited) >= MUCH_WAITING

@@ -28,7 +28,8 @@ pub struct Conditions {
     /// The time of a cache line between the first two hardware threads, in nanoseconds. `None`: not
     /// seen, because there is only one, or they were busy.
     pub cache_line_ns_before: Option<u64>,
-    /// The same time at the end.
+    /// The time of a cache line between the first two hardware threads at the end of the run, in
+    /// nanoseconds. `None`: not seen.
     pub cache_line_ns_after: Option<u64>,
     /// The place of the two hardware threads at the start.
     pub cores_before: Option<Proximity>,
@@ -80,7 +81,7 @@ fn cache_line() -> Option<Duration> {
 }
 
 impl Conditions {
-    /// Whether the two hardware threads kept their place, as far as it was seen.
+    /// True if the two hardware threads kept their place, as far as both measurements show.
     pub fn is_of_one_state(&self) -> bool {
         match (self.cores_before, self.cores_after) {
             (Some(before), Some(after)) => before == after,

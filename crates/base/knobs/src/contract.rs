@@ -43,7 +43,7 @@ pub const EXPLAIN: &str = "FISHPLATE_EXPLAIN";
 pub struct ContractVariable {
     /// The variable.
     pub env: &'static str,
-    /// Its meaning.
+    /// The meaning of the variable.
     pub doc: &'static str,
 }
 

@@ -17,7 +17,7 @@ pub enum Error {
     Invalid {
         /// The variable.
         variable: String,
-        /// Its value.
+        /// The value of the variable.
         value: String,
         /// The valid values.
         expected: String,

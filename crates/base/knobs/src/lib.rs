@@ -73,7 +73,7 @@ impl Knob {
         lines.join(" ")
     }
 
-    /// Whether `variable` is the setting's variable or an alias of it.
+    /// True if `variable` is the setting's variable or an alias of it.
     pub fn answers_to(&self, variable: &str) -> bool {
         self.env == variable || self.aliases.contains(&variable)
     }

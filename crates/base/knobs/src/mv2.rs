@@ -140,7 +140,7 @@ fn count(variable: &str, text: &str) -> Result<usize, Error> {
     })
 }
 
-/// Whether the variable sets one of our settings.
+/// True if the variable sets one of our settings.
 fn is_known(variable: &str) -> bool {
     variable.starts_with(PREFIX) && TABLE.iter().any(|knob| knob.answers_to(variable))
 }

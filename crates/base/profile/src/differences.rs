@@ -16,7 +16,7 @@ pub struct Differences {
     pub share: f64,
     /// The rank with the most of both.
     pub rank: usize,
-    /// Its first call that differs, in words.
+    /// The first call of that rank that differs, in words.
     pub first: String,
 }
 

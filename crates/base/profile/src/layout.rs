@@ -6,11 +6,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// The most procedures of a rank that are told apart.
+/// The most procedures of a rank that have counters of their own.
 pub const MOST_PROCEDURES: usize = 1 << 10;
-/// The most peers of a rank that are told apart. Messages to others are only summed.
+/// The most peers of a rank that have counters of their own. Messages to others are only summed.
 pub const MOST_PEERS: usize = 1 << 12;
-/// The most rails of a rank that are told apart.
+/// The most rails of a rank that have counters of their own.
 pub const MOST_RAILS: usize = 8;
 
 /// The words of the head.

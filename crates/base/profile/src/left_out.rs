@@ -1,8 +1,8 @@
-//! What a modelled machine leaves out of a run, and its user should know.
+//! Effects that a modelled machine leaves out of a run, and that its user should know of.
 
 use crate::read::RankRecord;
 
-/// What a modelled machine leaves out of a run.
+/// The effects that a modelled machine leaves out of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -18,7 +18,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// What ranks have counted.
+    /// The omissions that the ranks have counted.
     pub(crate) fn of(records: &[RankRecord], real_clocks: Option<String>) -> LeftOut {
         let sum = |bytes: fn(&RankRecord) -> u64| {
             let all = records.iter().map(bytes);
@@ -32,7 +32,7 @@ impl LeftOut {
         }
     }
 
-    /// What is left out of this run or of another one; of bytes the greater number.
+    /// The omissions of either run; of bytes, the greater number.
     pub fn or_more(self, other: &LeftOut) -> LeftOut {
         LeftOut {
             free_bytes_read: self.free_bytes_read.max(other.free_bytes_read),

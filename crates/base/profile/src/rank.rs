@@ -80,7 +80,7 @@ impl RankProfile {
 
     fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at < PART);
-        // SAFETY: within the mapping, which lives as long as this value. Its words are accessed
+        // SAFETY: within the mapping, which is valid as long as this value. Its words are accessed
         // as atomics only.
         unsafe { self.part.add(at).as_ref() }
     }
@@ -155,31 +155,31 @@ impl RankProfile {
         });
     }
 
-    /// So many connections have come to a rail from processes outside the job, since the start of
-    /// the rank. Rails from [`MOST_RAILS`] on have no place.
+    /// Records the number of connections to a rail from processes outside the job, since the start
+    /// of the rank. Rails from [`MOST_RAILS`] on have no counter.
     pub fn strangers(&self, rail: usize, count: u64) {
         if rail < MOST_RAILS {
             self.set(head::STRANGERS + rail, count);
         }
     }
 
-    /// The rank had no path to a peer so many times, for so many nanoseconds in all, since its
-    /// start.
+    /// Records the outages of the rank since its start: how often it had no path to a peer, and for
+    /// how many nanoseconds in all.
     pub fn outages(&self, count: u64, nanos: u64) {
         self.set(head::OUTAGES, count);
         self.set(head::OUTAGES + 1, nanos.saturating_mul(1000));
     }
 
-    /// The rank has computed for so many nanoseconds, in which the system took the core from it so
-    /// many times, with so many threads side by side.
+    /// Records the computing of the rank: its time in nanoseconds, the number of times that the
+    /// system took the core from it, and its threads side by side.
     pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
         self.set(head::SWITCHES, switches.saturating_add(1));
         self.set(head::SWITCHES + 1, nanos.saturating_mul(1000));
         self.set(head::SWITCHES + 2, threads as u64);
     }
 
-    /// The replay of the rank's computing has invented so many nanoseconds, and left out so many,
-    /// because calls differ from the recording: `first` describes the first of them.
+    /// Records the differences of a replay from its recording: the nanoseconds of computing that
+    /// were invented and that were left out. `first` describes the first call that differs.
     pub fn differs(&self, invented: u64, left_out: u64, first: &str) {
         let picos = |nanos: u64| nanos.saturating_mul(1000);
         self.set(head::DIFFERENCES, picos(invented).saturating_add(1));
@@ -187,17 +187,19 @@ impl RankProfile {
         self.set_text(head::DIFFERENCES + 2, SENTENCE, first);
     }
 
-    /// The rank has worked inside MPI on its own memory for so many picoseconds, since its start.
+    /// Records the picoseconds that the rank has worked inside MPI on its own memory, since its
+    /// start.
     pub fn worked(&self, picos: u64) {
         self.set(head::WORKED, picos);
     }
 
-    /// The progress thread has made computing longer by so many picoseconds, since the start.
+    /// Records the picoseconds by which the progress thread has made computing longer, since the
+    /// start.
     pub fn delayed(&self, picos: u64) {
         self.set(head::DELAYED, picos);
     }
 
-    /// So many bytes were read from files and written to them, and took no virtual time.
+    /// Adds bytes that were read from files and written to them in no virtual time.
     pub fn free_files(&self, read: u64, written: u64) {
         self.add(head::FREE_FILES, read);
         self.add(head::FREE_FILES + 1, written);

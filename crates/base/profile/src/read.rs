@@ -12,12 +12,12 @@ use crate::layout::{
 /// The progress of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It has not called MPI_Init.
+    /// The rank has not called MPI_Init.
     #[default]
     Absent,
-    /// It has called MPI_Init and not MPI_Finalize: it was killed, or ended without.
+    /// The rank has called MPI_Init and not MPI_Finalize: it was killed, or ended without.
     Running,
-    /// It has called MPI_Finalize.
+    /// The rank has called MPI_Finalize.
     Finished,
 }
 
@@ -46,7 +46,7 @@ pub struct SizeClass {
 /// A rank's calls of one procedure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Procedure {
-    /// Its name.
+    /// The name of the procedure.
     pub name: String,
     /// The number of calls.
     pub calls: u64,

@@ -51,7 +51,7 @@ pub struct Summary {
     /// The ranks that had no path to a peer for some time.
     #[cfg_attr(feature = "serde", serde(default))]
     pub outages: Vec<RankOutages>,
-    /// Where computing is timed, each rank's, which differs from run to run.
+    /// The computing of each rank, if it is timed. Its times differ from run to run.
     #[cfg_attr(
         feature = "serde",
         serde(default, skip_serializing_if = "Vec::is_empty")
@@ -70,7 +70,7 @@ pub struct Summary {
         serde(default, skip_serializing_if = "Option::is_none")
     )]
     pub differences: Option<Differences>,
-    /// What the modelled machine leaves out of this run.
+    /// The effects that the modelled machine leaves out of this run.
     #[cfg_attr(
         feature = "serde",
         serde(default, skip_serializing_if = "LeftOut::is_empty")

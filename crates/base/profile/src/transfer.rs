@@ -1,4 +1,4 @@
-//! The parts of a profile on their way to another file: ranks of other hosts count in a file there.
+//! The transfer of parts of a profile to another file: ranks of other hosts count in a file there.
 
 use std::fs::File;
 use std::io;

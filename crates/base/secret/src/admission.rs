@@ -1,7 +1,7 @@
 //! Admission to a TCP connection: the hello over sockets that never block.
 //!
-//! The listening side ([`Callers`]) hears all callers at once, so one that is silent keeps nobody
-//! waiting. The calling side is a [`Call`]. The user polls the sockets and brings the time.
+//! The listening side ([`Callers`]) polls all callers in turn, so a silent one delays no other. The
+//! calling side is a [`Call`]. The user polls the sockets and brings the time.
 //!
 //! Invariants: at most [`MOST_CALLERS`] connections wait, none for longer than [`PATIENCE`], and no
 //! byte of a peer is read beyond its hello before the proof.
@@ -51,8 +51,8 @@ struct Caller {
 }
 
 impl Callers {
-    /// Takes new callers of a socket that does not block, and hears all. Returns the first that has
-    /// proved itself.
+    /// Accepts new callers of a socket that does not block, and reads the messages of all. Returns
+    /// the first that has proved itself.
     pub fn hear(
         &mut self,
         socket: &TcpListener,
@@ -138,7 +138,7 @@ impl Callers {
 }
 
 impl Caller {
-    /// Hears the bytes that have arrived. The introduction: the caller knows the secret.
+    /// Reads the bytes that have arrived. Returns the introduction if the caller knows the secret.
     fn step(&mut self, secret: &Secret) -> Result<Option<[u8; INTRODUCTION]>, String> {
         let words = |why: io::Error| why.kind().to_string();
         if self.hello.is_none() {
@@ -183,7 +183,7 @@ impl Call {
         })
     }
 
-    /// Hears the bytes that have arrived. True: the listener knows the secret, and has the proof of
+    /// Reads the bytes that have arrived. True: the listener knows the secret, and has the proof of
     /// the caller.
     pub fn step(&mut self, stream: &mut TcpStream) -> io::Result<bool> {
         let Some(answer) = message::<ANSWER>(stream, &mut self.arrived)? else {

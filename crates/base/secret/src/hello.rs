@@ -68,7 +68,7 @@ pub enum Refused {
     Version(u8),
     /// The peer has sent another message than the one that was due.
     OutOfTurn,
-    /// The peer does not know the secret of this job, or bytes were changed on their way.
+    /// The peer does not know the secret of this job, or bytes were changed in transit.
     Unproven,
     /// The kernel gave no random bytes.
     NoRandomBytes,
@@ -339,7 +339,7 @@ mod tests {
     fn a_reflected_message_is_refused() {
         let secret = secret(9);
         let (call, said, proof) = messages(&secret, [1, 2]);
-        // The caller hears the beginning of its own CALL, with either head.
+        // The caller receives the beginning of its own CALL, with either head.
         for number in [Message::Call, Message::Answer] {
             let (caller, call) = Caller::call_with(&secret, INTRODUCED, [1; NONCE]);
             let mut echo = [0; ANSWER];
@@ -348,7 +348,7 @@ mod tests {
             echo[HEAD - 1] = number as u8;
             assert!(caller.hear(&echo).is_err());
         }
-        // The listener hears the code of its own ANSWER, and the code of CALL, as PROOF.
+        // The listener receives the code of its own ANSWER, and the code of CALL, as PROOF.
         for code in [&said[ANSWER - CODE..], &call[CALL - CODE..]] {
             let (listener, _) = answer(&secret, &call, 2).unwrap();
             let mut echo = proof;
@@ -361,7 +361,8 @@ mod tests {
     fn a_replayed_message_is_refused() {
         let secret = secret(9);
         let (call, said, proof) = messages(&secret, [1, 2]);
-        // A repeated CALL meets another nonce, so the PROOF of the first time proves nothing.
+        // A repeated CALL gets an ANSWER with another nonce, so the PROOF of the first time proves
+        // nothing.
         let (listener, _) = answer(&secret, &call, 3).unwrap();
         assert_eq!(listener.hear(&proof), Err(Refused::Unproven));
         // An ANSWER of another time does not answer this caller.

@@ -1,9 +1,9 @@
 //! The secret of a job, and the mutual proof of its knowledge.
 //!
 //! The launcher draws one [`Secret`] for each job and gives it to the ranks. Two processes that
-//! meet on a network prove to each other with [`hello`] that both know it, before either believes
-//! a byte of the other; [`admission`] is that proof over sockets. Messages without a connection
-//! carry [`codes`].
+//! connect over a network prove to each other with [`hello`] that both know it, before either
+//! believes a byte of the other; [`admission`] is that proof over sockets. Messages without a
+//! connection carry [`codes`].
 //!
 //! Invariants:
 //! - no secret appears in a text: `Debug` hides it, and there is no `Display`; a [`Token`] is made

@@ -42,7 +42,7 @@ fn add(shown: &mut String, letter: char) {
     }
 }
 
-/// Whether a terminal may end a line at this character, or show others in another order.
+/// True if a terminal may end a line at this character, or show others in another order.
 fn reorders(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

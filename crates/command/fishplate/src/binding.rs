@@ -32,7 +32,7 @@ pub(crate) struct BindingArguments {
 }
 
 impl BindingArguments {
-    /// The wishes of the user. An error is the text for the user.
+    /// The binding that the user requests. An error is the text for the user.
     pub(crate) fn request(self) -> Result<BindingRequest, String> {
         let mut map_by = self.map_by;
         if let Some(count) = self.cpus_per_proc {

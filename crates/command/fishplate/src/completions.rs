@@ -1,5 +1,5 @@
-//! What completions of shells know beyond the definition of the command line: the names of modelled
-//! machines, and options of the launcher with one hyphen.
+//! Shell completions beyond the definition of the command line: the names of modelled machines, and
+//! options of the launcher with one hyphen.
 
 use ::fabric::System;
 use ::fabric::catalogue::Catalogue;

@@ -53,7 +53,7 @@ struct Windows {
     progress: Vec<WindowProgress>,
 }
 
-/// Who makes progress at the target of an operation.
+/// The agent that makes progress at the target of an operation.
 #[derive(Deserialize)]
 struct WindowProgress {
     operations: String,
@@ -109,7 +109,7 @@ struct Rails {
 struct Choice {
     choice: String,
     predicted_ns: u64,
-    /// What keeps the rank from a choice that is faster than the one taken.
+    /// The reason why the rank cannot take this choice, if it is faster than the one taken.
     #[serde(default)]
     ruled_out_by: Option<String>,
 }

@@ -179,7 +179,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Whether one rank may read another's memory, and if not, the reason.
+/// True if one rank may read another's memory, otherwise the reason why not.
 fn single_copy() -> Value {
     let secret = *b"fishplate";
     let mut copy = [0; 9];

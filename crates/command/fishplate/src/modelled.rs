@@ -189,12 +189,12 @@ pub(crate) struct ModelledJob {
 }
 
 impl ModelledArguments {
-    /// Whether the job runs on a modelled machine.
+    /// True if the job runs on a modelled machine.
     pub(crate) fn is_wanted(&self) -> bool {
         self.fabric.is_some()
     }
 
-    /// Whether the ranks get a folder of their own.
+    /// True if the ranks get a folder of their own.
     pub(crate) fn wants_scratch(&self) -> bool {
         self.scratch
     }
@@ -399,7 +399,7 @@ impl ModelledJob {
         Ok(steps.map(|times| seconds(times).collect()).collect())
     }
 
-    /// Whether ports have planned faults, of which the end of the job shows whether they happened.
+    /// True if ports have planned faults, of which the end of the job shows whether they happened.
     pub(crate) fn has_port_faults(&self) -> bool {
         !self.faults.is_empty()
     }

@@ -34,7 +34,8 @@ impl ScratchFolder {
         let mut folder = all.path().to_owned();
         for two in shown.windows(2) {
             let within = two[1].file_name().unwrap_or_default();
-            // A folder that cannot be read, or is crowded, is not shown: its paths are not found.
+            // A folder that cannot be read, or has too many entries, is not shown: its paths are
+            // not found.
             let _ = show(two[0], &folder, Some(Path::new(within)))?;
             folder.push(within);
             std::fs::create_dir(&folder).map_err(|why| failed(&folder, why))?;

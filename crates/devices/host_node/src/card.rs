@@ -118,7 +118,8 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Card> {
 }
 
 /// The peer's address for each own rail that leads to it. Rails of one network pair by their order
-/// there. If no networks are equal, the first rails of one kind may still meet through a router.
+/// there. If no networks are equal, the first rails of one kind may still reach each other through
+/// a router.
 pub(crate) fn pair(own: &[Place], peer: &[(Place, Address)]) -> Vec<(usize, Address)> {
     let mut pairs = Vec::new();
     for (rail, place) in own.iter().enumerate() {
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(pairs(&own, &[(3, 2)]), [(1, 0)]);
         let same = [place(1, 5); 3];
         assert_eq!(pairs(&same, &[(1, 5), (1, 5)]), [(0, 0), (1, 1), (2, 0)]);
-        // Different networks meet through a router, and only with the same kind of datagrams.
+        // Different networks are joined by a router, and only with the same kind of datagrams.
         assert_eq!(pairs(&own, &[(1, 7), (3, 7)]), [(0, 1)]);
         assert_eq!(pairs(&own[..1], &[(1, 7)]), [(0, 0)]);
     }

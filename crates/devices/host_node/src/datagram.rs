@@ -15,7 +15,7 @@
 //! rank, or for an earlier node of this rank, is a stranger's.
 //!
 //! Invariants:
-//! - no byte of a datagram is looked at before its code has proved to be right;
+//! - no byte of a datagram is interpreted before its code is verified;
 //! - a datagram is taken once (`serials`): an observer that repeats it changes nothing.
 
 use secret::codes::{CODE, Codes};

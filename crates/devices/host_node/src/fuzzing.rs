@@ -207,7 +207,7 @@ impl Attack {
         assert_eq!(self.own.incoming(&sealed, RANKS, self.now), from != 0);
     }
 
-    /// This rank answers its peers, and rank 1 hears it.
+    /// This rank answers its peers, and rank 1 receives the answers.
     fn answer(&mut self, script: &mut Script) {
         if script.is_one_in(4) {
             self.own.oob_send(2, script.bytes(10));

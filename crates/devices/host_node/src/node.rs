@@ -63,7 +63,7 @@ impl HostNode {
             false => LONG_SLEEP,
         };
         let events = event_fds(&devices);
-        // `tend` reads these empty.
+        // `tend` drains these descriptors.
         let tended = devices.iter().filter_map(|one| one.event_fds().connections);
         let fds = events.into_iter().chain(tended).chain(oob.fds());
         let fds = fds.map(wait_for);

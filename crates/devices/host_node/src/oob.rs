@@ -222,7 +222,7 @@ impl OutOfBand {
         self.mail.has_arrived()
     }
 
-    /// The peers for which a message, or the acknowledgement of one, is under way.
+    /// The peers that have not received all messages and acknowledgements from this rank.
     pub(crate) fn unsettled(&self) -> Vec<usize> {
         self.mail.unsettled().collect()
     }
@@ -233,7 +233,7 @@ impl OutOfBand {
         self.carriers.iter().all(settled)
     }
 
-    /// What a peer is sent from now on need not arrive.
+    /// Messages to a peer need not arrive from now on.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.mail.give_up(peer);
         self.probes.forget(peer);
@@ -245,7 +245,7 @@ impl OutOfBand {
         known.map_or(String::new(), |known| known.place.clone())
     }
 
-    /// Signs of life of a peer. Asks its host now and then.
+    /// The evidence that a peer is alive. Asks its host now and then.
     pub(crate) fn signs(&mut self, peer: usize, now: u64) -> Signs {
         let OutOfBand {
             mail,
@@ -271,7 +271,7 @@ impl OutOfBand {
                 Some((kernel, false)) => kernels.push(kernel),
                 // An address of another host that is this one's too leads back here.
                 Some((_, true)) if known.is_apart => {}
-                // What this kernel says of itself is no sign of a path.
+                // An answer of this host's own kernel is no evidence of a path.
                 Some((kernel, true)) => {
                     tell = false;
                     kernels.push(Kernel {

@@ -52,7 +52,7 @@ struct Asked {
 /// One question over one route.
 #[derive(Debug)]
 struct Question {
-    /// A connection under way.
+    /// A connection that is being made.
     host: Option<OwnedFd>,
     /// Connected to the socket of the process.
     process: Option<UdpSocket>,

@@ -3,7 +3,7 @@
 //! out, and the time is an argument.
 //!
 //! A message is cut into fragments, which are numbered for each pair of ranks. A receiver takes
-//! only the next number, and acknowledges the number of fragments taken. A sender that has heard
+//! only the next number, and acknowledges the number of fragments taken. A sender that has received
 //! nothing for a while retransmits from the first unacknowledged fragment, and doubles the delay
 //! each time. It never gives up: the launcher detects ranks that have ended.
 //!
@@ -44,7 +44,7 @@ struct Peer {
     serials: Serials,
     /// The time of the last of them.
     heard: Option<u64>,
-    /// What it is sent need not arrive.
+    /// Messages to the peer need not arrive.
     given_up: bool,
     /// Unacknowledged fragments; the first has the number `taken + 1`.
     out: VecDeque<Fragment>,
@@ -134,7 +134,7 @@ impl ReliableDatagrams {
         unsettled.map(|(rank, _)| rank)
     }
 
-    /// What a peer is sent from now on need not arrive.
+    /// Messages to a peer need not arrive from now on.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.peers.entry(peer).or_default().given_up = true;
     }

@@ -17,7 +17,7 @@ pub struct Whereabouts {
 }
 
 impl Whereabouts {
-    /// Those of this process.
+    /// The whereabouts of this process.
     pub fn own() -> Whereabouts {
         let uname = rustix::system::uname();
         Whereabouts::named(&uname.nodename().to_string_lossy(), network().unwrap_or(0))
@@ -31,7 +31,8 @@ impl Whereabouts {
         }
     }
 
-    /// True for processes with interfaces of their own each. Their loopbacks do not meet.
+    /// True for processes with interfaces of their own each. Their loopback interfaces are not
+    /// connected.
     pub fn is_apart_from(&self, other: &Whereabouts) -> bool {
         self.network != other.network && self.network != 0 && other.network != 0
     }

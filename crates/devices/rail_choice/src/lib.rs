@@ -31,7 +31,7 @@ pub enum Port {
 }
 
 impl Port {
-    /// Its name for users, such as `mlx5_0:1` or `tcp:eth0`.
+    /// The name of the port for users, such as `mlx5_0:1` or `tcp:eth0`.
     pub fn name(&self) -> String {
         match self {
             Port::Verbs(listed) => listed.words(),

@@ -50,7 +50,7 @@ pub(crate) fn leave() {
     refuse(false);
 }
 
-/// Whether the program's handler of SIGSEGV is behind ours.
+/// True if the program's handler of SIGSEGV is behind ours.
 pub(crate) fn is_in_place() -> bool {
     IS_IN_PLACE.load(Ordering::Relaxed)
 }

@@ -171,7 +171,7 @@ mod tests {
         fishplate_clock_register(None, 3_000_000_000);
         let end = now();
         assert_eq!(end, BASE.load(Ordering::Relaxed) + 3_000_000_001);
-        // Who reads it often waits.
+        // Frequent reads of the clock are a wait, so they take real time.
         let real = real::now(libc::CLOCK_MONOTONIC);
         while now() < end + 1_000_000 {}
         assert!(real::now(libc::CLOCK_MONOTONIC) - real >= 1_000_000 - 100);

@@ -7,13 +7,13 @@ use std::ffi::c_int;
 
 macro_rules! queries {
     ($($name:ident $profiled:ident)*) => {$(
-        /// Whether buffers may lie in the memory of GPUs of this kind.
+        /// Returns 1 if buffers may lie in the memory of GPUs of this kind, otherwise 0.
         #[unsafe(no_mangle)]
         pub(crate) extern "C" fn $name() -> c_int {
             0
         }
 
-        /// Whether buffers may lie in the memory of GPUs of this kind.
+        /// Returns 1 if buffers may lie in the memory of GPUs of this kind, otherwise 0.
         #[unsafe(no_mangle)]
         pub(crate) extern "C" fn $profiled() -> c_int {
             0
@@ -32,7 +32,7 @@ const KINDS: c_int = 3;
 
 macro_rules! query_support {
     ($($name:ident)*) => {$(
-        /// Whether buffers may lie in the memory of GPUs of a kind.
+        /// Stores 1 if buffers may lie in the memory of GPUs of a kind, otherwise 0.
         ///
         /// # Safety
         /// The pointer is NULL or that of an integer.

@@ -26,7 +26,7 @@ pub(crate) static MPI_WEIGHTS_EMPTY: Pointer<c_int> =
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F_STATUS_IGNORE: *mut c_int = std::ptr::null_mut();
 
-/// `MPI_F_STATUSES_IGNORE`, in the same way.
+/// `MPI_F_STATUSES_IGNORE`: Fortran's library stores the address, and there is none before.
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F_STATUSES_IGNORE: *mut c_int = std::ptr::null_mut();
 
@@ -34,7 +34,8 @@ pub(crate) static mut MPI_F_STATUSES_IGNORE: *mut c_int = std::ptr::null_mut();
 #[unsafe(no_mangle)]
 pub(crate) static MPIR_F08_MPI_STATUS_IGNORE_OBJ: [c_int; 5] = [0; 5];
 
-/// The statuses that stand for none, in the same way.
+/// The array of statuses of Fortran's module `mpi_f08` that stands for none. Its address alone
+/// counts.
 #[unsafe(no_mangle)]
 pub(crate) static MPIR_F08_MPI_STATUSES_IGNORE_OBJ: [c_int; 5] = [0; 5];
 

@@ -81,7 +81,7 @@ impl Abi for Program {
         }
     }
 
-    /// Whether the datatype is a predefined one: its upper bits say so.
+    /// True if the datatype is a predefined one: its upper bits say so.
     fn is_predefined(datatype: c_int) -> bool {
         datatype as u32 >> 30 == 1
     }

@@ -170,14 +170,14 @@ impl abi_convert::Predefined<Program> for Predefined {
 
 #[cfg(test)]
 impl Predefined {
-    /// Whether an address is found by one comparison.
+    /// True if an address is found by one comparison.
     pub(crate) fn is_at_its_slot(&self, address: usize) -> bool {
         let at = slot(address, self.factor.load(Ordering::Relaxed));
         self.slots[at].address.load(Ordering::Relaxed) == address
     }
 }
 
-/// Whether a factor makes a slot of its own for each address.
+/// True if a factor makes a slot of its own for each address.
 fn separates(pairs: &[(i64, i64)], factor: u64) -> bool {
     let mut owners = [0_u16; SLOTS];
     pairs.iter().all(|&(number, _)| {

@@ -9,15 +9,15 @@ use std::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F_STATUS_IGNORE: *mut c_int = std::ptr::null_mut();
 
-/// `MPI_F_STATUSES_IGNORE`, in the same way.
+/// `MPI_F_STATUSES_IGNORE`: Fortran's library stores the address, and there is none before.
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F_STATUSES_IGNORE: *mut c_int = std::ptr::null_mut();
 
-/// `MPI_F08_STATUS_IGNORE`, in the same way.
+/// `MPI_F08_STATUS_IGNORE`: Fortran's library stores the address, and there is none before.
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F08_STATUS_IGNORE: *mut c_int = std::ptr::null_mut();
 
-/// `MPI_F08_STATUSES_IGNORE`, in the same way.
+/// `MPI_F08_STATUSES_IGNORE`: Fortran's library stores the address, and there is none before.
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F08_STATUSES_IGNORE: *mut c_int = std::ptr::null_mut();
 
@@ -97,14 +97,15 @@ attribute_functions! {
     OMPI_C_MPI_WIN_NULL_COPY_FN OMPI_C_MPI_WIN_DUP_FN OMPI_C_MPI_WIN_NULL_DELETE_FN;
 }
 
-/// Whether buffers may lie in memory of an NVIDIA device. The standard's way to ask is the info of
-/// MPI_COMM_WORLD, so the answer here is no.
+/// Returns 1 if buffers may lie in memory of an NVIDIA device. The standard has the info of
+/// MPI_COMM_WORLD for that question, so the answer here is 0.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn MPIX_Query_cuda_support() -> c_int {
     0
 }
 
-/// Whether buffers may lie in memory of an AMD device, in the same way.
+/// Returns 1 if buffers may lie in memory of an AMD device. The standard has the info of
+/// MPI_COMM_WORLD for that question, so the answer here is 0.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn MPIX_Query_rocm_support() -> c_int {
     0

@@ -103,7 +103,7 @@ pub unsafe extern "C" fn ompi_mpi_cxx_op_intercept(
 /// bindings.
 fn functions_of_datatypes(function: *mut c_void) -> *const c_void {
     const NAME: &CStr = c"_ZTVN3MPI8DatatypeE";
-    // SAFETY: the names are C strings, and an answer is looked at after success alone.
+    // SAFETY: the names are C strings, and an answer is read after success alone.
     let table = unsafe {
         let mut table = libc::dlsym(libc::RTLD_DEFAULT, NAME.as_ptr());
         let mut origin = std::mem::MaybeUninit::<libc::Dl_info>::uninit();

@@ -21,7 +21,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// Whether C has the constant.
+    /// True if the constant exists in C.
     pub fn in_c(&self) -> bool {
         self.c_type != "fortran"
     }

@@ -26,7 +26,7 @@ pub struct Procedure {
     pub deprecated: Option<String>,
     /// The kind of the return value, if it is not an error code.
     pub returns: Option<Kind>,
-    /// Whether it works.
+    /// The state of the procedure in the library.
     pub state: State,
     /// The parameters in C, with those of the `_c` form alone.
     pub parameters: Vec<Parameter>,
@@ -48,7 +48,7 @@ pub struct Parameter {
     pub name: String,
     /// The kind, which determines its types and its check.
     pub kind: Kind,
-    /// Whether it is read or written.
+    /// The use of its value: read, written or both.
     pub access: Access,
     /// The length of the array that it is, if it is one.
     pub length: Length,
@@ -91,23 +91,23 @@ impl Procedure {
         }
     }
 
-    /// Whether a function does the work.
+    /// True if the library implements the procedure.
     pub fn works(&self) -> bool {
         !matches!(self.state, State::Waits(_))
     }
 
-    /// Whether it belongs to the tools interface, whose errors go through no handler.
+    /// True if the procedure belongs to the tools interface, whose errors go through no handler.
     pub fn is_tools(&self) -> bool {
         self.name.starts_with("T_")
     }
 
-    /// Whether a trace of the program's calls includes it.
+    /// True if a trace of the program's calls includes the procedure.
     pub(crate) fn is_announced(&self) -> bool {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
     }
 
-    /// Whether it makes an object with the error handler that it is given, which also gets the
-    /// errors of this call (MPI 5.0 §7.4.2, §11.3.1).
+    /// True if the procedure makes an object with the error handler that it is given, which also
+    /// gets the errors of this call (MPI 5.0 §7.4.2, §11.3.1).
     pub(crate) fn makes_with_errhandler(&self) -> bool {
         let has = |words: &[&str], access: Access| {
             let mut parameters = self.parameters.iter();
@@ -124,7 +124,7 @@ impl Procedure {
         Some([&found[0], &found[1]])
     }
 
-    /// Whether it makes or frees a communicator, a window or a file.
+    /// True if the procedure makes or frees a communicator, a window or a file.
     pub(crate) fn constructs(&self) -> bool {
         let is_shared = |p: &Parameter| {
             ["comm", "win", "file"].contains(&p.kind.word()) && p.length == Length::One
@@ -154,7 +154,7 @@ impl Procedure {
         triples.collect()
     }
 
-    /// Whether it may return without a result.
+    /// True if the procedure may return without a result.
     pub(crate) fn is_poll(&self) -> bool {
         matches!(
             self.name.as_str(),

@@ -1,5 +1,5 @@
 //! A rank's place in its job and on its host, under our names and under those of other launchers,
-//! which wrappers of GPU programs and scripts look for.
+//! which wrappers of GPU programs and scripts read.
 
 use knobs::{LOCAL_RANK, LOCAL_SIZE};
 
@@ -44,7 +44,7 @@ pub fn place_variables(rank: usize, hosts: &Hosts) -> Vec<(&'static str, String)
         .collect()
 }
 
-/// Whether our launcher sets this variable of another launcher.
+/// True if our launcher sets this variable of another launcher.
 pub(crate) fn is_alias(name: &str) -> bool {
     ALIASES.iter().any(|(alias, _)| *alias == name)
 }

@@ -92,12 +92,12 @@ pub enum Notice<'a> {
 /// through here. All methods take `&self`, because the parts of a rank share one bootstrap:
 /// `Arc<dyn Bootstrap>`.
 ///
-/// A key ends with a dot and the number of the rank that puts it, which some launchers have to be
-/// told. Keys and values are printable ASCII without spaces, at most
+/// A key ends with a dot and the number of the rank that puts it, because some launchers need that
+/// rank to find the value. Keys and values are printable ASCII without spaces, at most
 /// [`KEY_LIMIT`](crate::KEY_LIMIT) and [`VALUE_LIMIT`](crate::VALUE_LIMIT) bytes long;
 /// [`hex`](crate::hex) turns other bytes into such a value.
 ///
-/// The exchange of addresses looks like this:
+/// An exchange of addresses:
 ///
 /// ```
 /// use pmi::{Bootstrap, Hosts, InProcess, KvsError};
@@ -165,7 +165,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// blocks.
     fn next_value(&self) -> Result<Option<(String, String)>, KvsError>;
 
-    /// Whether a request for a key that no rank has put yet is answered later, with the put.
+    /// True if a request for a key that no rank has put yet is answered later, with the put.
     /// Otherwise the request is an error, and a fence has to come between put and get.
     fn get_waits(&self) -> bool;
 
@@ -173,7 +173,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// only after this one is complete. Never blocks.
     fn enter_fence(&self) -> Result<(), KvsError>;
 
-    /// Whether every rank has entered the fence that this rank entered last. True once for each
+    /// True if every rank has entered the fence that this rank entered last. True once for each
     /// fence. Never blocks.
     fn fence_is_complete(&self) -> Result<bool, KvsError>;
 
@@ -196,7 +196,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// once. Our own launcher knows by then.
     fn end_job(&self, _code: i32) {}
 
-    /// Whether the launcher ends the job when a rank has died, on whichever host. Otherwise ranks
+    /// True if the launcher ends the job when a rank has died, on whichever host. Otherwise ranks
     /// have to notice it themselves.
     fn reports_deaths(&self) -> bool {
         true
@@ -205,7 +205,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// Reports to the launcher. An error means that nobody took the notice.
     fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone>;
 
-    /// Whether the launcher has asked for the status of this rank. True once for each request, to
+    /// True if the launcher has asked for the status of this rank. True once for each request, to
     /// be answered with [`Notice::Status`]. An error means that the launcher is gone. Never blocks.
     fn status_requested(&self) -> Result<bool, LauncherGone> {
         Ok(false)

@@ -12,7 +12,7 @@ pub enum Error {
     Foreign {
         /// The name of that launcher.
         launcher: &'static str,
-        /// The way to a job under that launcher, if there is one.
+        /// The remedy under that launcher, a clause that ends with ", or "; empty if there is none.
         advice: &'static str,
         /// The number of ranks, if the launcher's variables hold it.
         size: Option<usize>,
@@ -40,7 +40,7 @@ pub enum Error {
     NotANumber {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the variable.
         value: String,
     },
     /// The size is above that of any job.

@@ -111,7 +111,7 @@ impl Hosts {
         self.of[..rank].iter().filter(|&&of| of == host).count()
     }
 
-    /// Whether two ranks are on the same host.
+    /// True if two ranks are on the same host.
     pub fn share(&self, one: usize, other: usize) -> bool {
         self.of(one) == self.of(other)
     }

@@ -24,9 +24,9 @@ pub enum KvsError {
     TooLong {
         /// `key` or `value`.
         what: &'static str,
-        /// Its length.
+        /// The length of the key or value, in bytes.
         bytes: usize,
-        /// The greatest possible length.
+        /// The greatest possible length, in bytes.
         limit: usize,
         /// The key, or its beginning.
         key: String,

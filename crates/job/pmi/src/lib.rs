@@ -8,7 +8,7 @@
 //! each other. A rank of another launcher ([`ForeignJob`]) speaks PMI-1, PMI-2 or PMIx with it.
 //!
 //! Invariants:
-//! - a process that a launcher started as one of many never takes itself for the only rank;
+//! - a process that a launcher started as one of many never assumes that it is the only rank;
 //! - a descriptor is adopted only after a check that it is what its variable claims;
 //! - nothing here raises SIGPIPE, and only [`Bootstrap::fence`] blocks for longer than a second.
 //!

@@ -43,7 +43,7 @@ pub enum FromRank {
     },
     /// `unsupported PROCEDURE`: the program has called a procedure that the library lacks.
     Unsupported {
-        /// Its name, such as `MPI_File_open`.
+        /// The name of the procedure, such as `MPI_File_open`.
         procedure: String,
     },
     /// `fault CODE TEXT`: a fatal error ends the rank, and so the job.
@@ -64,7 +64,7 @@ pub enum FromRank {
     Deadlock,
     /// `put KEY VALUE`: store a value in the job's key-value store.
     Put {
-        /// Its key.
+        /// The key.
         key: String,
         /// The value, possibly empty.
         value: String,
@@ -87,7 +87,7 @@ pub enum FromLauncher {
     Value {
         /// The key.
         key: String,
-        /// Its value.
+        /// The value of the key.
         value: String,
     },
     /// `fence`: all ranks have entered the fence.

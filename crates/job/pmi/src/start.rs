@@ -10,11 +10,11 @@ use crate::{Bootstrap, Error, ForeignJob, Job, LauncherGone, Notice, foreign};
 /// The origin of this process.
 #[derive(Debug)]
 pub enum Started {
-    /// Our launcher started it as a rank.
+    /// Our launcher started the process as a rank.
     Ours(Box<Job>),
-    /// Another launcher started it as a rank.
+    /// Another launcher started the process as a rank.
     Foreign(Arc<ForeignJob>),
-    /// It is the only rank.
+    /// The process is the only rank of its job.
     Alone,
 }
 

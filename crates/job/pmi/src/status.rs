@@ -51,16 +51,16 @@ pub struct WaitReason {
 pub enum WaitCondition {
     /// The arrival of a message.
     From {
-        /// Its source; None is a wildcard.
+        /// The source of the message; None is a wildcard.
         peer: Option<usize>,
-        /// Its tag; None is a wildcard.
+        /// The tag of the message; None is a wildcard.
         tag: Option<i32>,
     },
     /// The acceptance of a message.
     To {
-        /// Its destination.
+        /// The destination of the message.
         peer: usize,
-        /// Its tag.
+        /// The tag of the message.
         tag: i32,
     },
     /// The participation of all members, as in a collective operation.
@@ -72,15 +72,15 @@ pub enum WaitCondition {
 /// A message that has arrived without a matching receive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnexpectedMessage {
-    /// Its source.
+    /// The source of the message.
     pub from: usize,
-    /// Its tag.
+    /// The tag of the message.
     pub tag: i32,
-    /// The name of its communicator.
+    /// The name of the message's communicator.
     pub communicator: String,
     /// The communicator is an intercommunicator, and the source is in its remote group.
     pub is_remote: bool,
-    /// Its length.
+    /// The length of the message, in bytes.
     pub bytes: usize,
 }
 

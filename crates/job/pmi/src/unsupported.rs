@@ -4,7 +4,7 @@
 /// The longest name of a procedure.
 const NAME_LIMIT: usize = 64;
 
-/// Whether this may be the name of a procedure.
+/// True if the text may be the name of a procedure.
 pub(crate) fn is_procedure(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     name.starts_with("MPI_") && name.len() <= NAME_LIMIT && name.bytes().all(is_letter)

@@ -153,7 +153,7 @@ impl RealFile {
             l_pid: 0,
         };
         uninterrupted(|| {
-            // SAFETY: the descriptor is open, and the lock lives during the call.
+            // SAFETY: the descriptor is open, and the lock outlives the call.
             match unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_OFD_SETLKW, &raw const lock) } {
                 -1 => Err(Error::last_os_error()),
                 _ => Ok(()),

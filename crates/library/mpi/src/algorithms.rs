@@ -77,7 +77,7 @@ impl Restrictions {
         Restrictions(self.0 | others.0)
     }
 
-    /// Those that a call meets.
+    /// The conditions that hold for a call.
     fn met_by(case: &Case) -> Restrictions {
         let spread = &case.spread;
         let conditions = [
@@ -99,7 +99,7 @@ impl Restrictions {
         met.fold(R::NONE, |all, (restriction, _)| all.and(restriction))
     }
 
-    /// All of them are among the `met` ones.
+    /// True if `met`, the conditions that hold, includes all of these restrictions.
     fn are_among(self, met: Restrictions) -> bool {
         self.0 & !met.0 == 0
     }
@@ -136,7 +136,8 @@ const fn hosts(algorithm: Algorithm, restrictions: Restrictions) -> Row {
     row(algorithm, NEVER, 0, R::LEVELS.and(restrictions))
 }
 
-/// The ways that work in a case of members that share memory, in the order of [`Way`].
+/// For each [`Way`](contest::Way), in the order of the enum: true if members that share memory can
+/// use it in this case.
 pub(crate) fn ways(of: Collective, case: &Case) -> [bool; WAYS] {
     let met = Restrictions::met_by(case);
     let works = |algorithm: Algorithm| {
@@ -440,7 +441,7 @@ impl AlgorithmTable {
         self.overrides.is_empty() && published < ALWAYS_SHARED && ranks > 1
     }
 
-    /// The user has no wishes, so members may learn.
+    /// True if no setting selects an algorithm, so members may choose by measurement.
     pub(crate) fn is_free(&self) -> bool {
         self.overrides.is_empty()
     }

@@ -57,7 +57,7 @@ pub struct Fault {
     pub class: Class,
     /// The failure, its place, cause and remedy; without the name of the procedure.
     pub detail: Cow<'static, str>,
-    /// Whether the connection to a peer is lost, perhaps because its process has died.
+    /// The connection to a peer is lost, perhaps because its process has died.
     pub may_be_death: bool,
     /// The reach of the failure.
     pub cause: Cause,

@@ -103,7 +103,7 @@ impl<T> Slab<T> {
         Some(entry.handle)
     }
 
-    /// Another object can be stored.
+    /// True if another object can be stored.
     pub fn has_room(&self) -> bool {
         self.free != NONE || self.entries.len() <= INDEX_MASK as usize
     }

@@ -130,7 +130,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// One run.
+    /// A single run of `len` bytes from `start` on.
     pub fn one(start: u64, len: u64) -> Runs {
         Runs {
             start,

@@ -3,9 +3,9 @@
 //! the order of their virtual times and reports accesses that conflict.
 //!
 //! Two accesses conflict if they have bytes in common, one of them changes these, and nothing
-//! orders them: both are under way at one moment of virtual time, or belong to one fence or
+//! orders them: both are in progress at one moment of virtual time, or belong to one fence or
 //! exposure epoch. So a right program is never reported; an error of passive synchronisation is
-//! reported if the accesses met in this run.
+//! reported if the accesses overlapped in this run.
 //!
 //! Never here: ranks, printing.
 

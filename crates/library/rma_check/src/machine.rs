@@ -35,13 +35,13 @@ pub struct Conflict {
 /// One of two accesses that conflict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Its world rank.
+    /// World rank of the process that made the access.
     pub rank: u32,
     /// The procedure.
     pub call: String,
-    /// Its time in picoseconds.
+    /// Virtual time of the access, in picoseconds.
     pub time: u64,
-    /// The kind of its access.
+    /// The kind of access.
     pub action: Action,
     /// The epoch in which it is.
     pub epoch: Option<Epoch>,
@@ -455,7 +455,7 @@ impl Active {
     }
 }
 
-/// Both accesses cannot be under way at once, at the runs of either.
+/// True if two accesses, at these runs of bytes, must not be in progress at once.
 fn conflict(old: &Active, at: Runs, new: &Active, to: Runs) -> bool {
     let same_rank = old.side.rank == new.side.rank;
     match (old.side.action, new.side.action) {

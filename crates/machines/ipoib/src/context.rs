@@ -100,7 +100,7 @@ impl Context {
         then(driver, device)
     }
 
-    /// Whether the ring has room for `packets`. A process waits for it.
+    /// True if the ring has room for `packets`. A process waits for it.
     pub(crate) fn has_room(&mut self, packets: usize, waits: bool) -> Result<bool> {
         let rank = self.rank();
         loop {

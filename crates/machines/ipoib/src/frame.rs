@@ -34,7 +34,8 @@ pub enum Head {
         acknowledged: u64,
         /// The bytes after this one that its sender has room for.
         window: u64,
-        /// Its sender has received later bytes (what selective acknowledgements tell).
+        /// The sender of this segment has received later bytes, as selective acknowledgements
+        /// report.
         gap: bool,
     },
     /// A fragment of a UDP datagram.

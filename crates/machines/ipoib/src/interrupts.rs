@@ -128,7 +128,7 @@ impl Core {
         self.context.wake(writers)
     }
 
-    /// Whether a packet continues the segment before it, so that the kernel joins them.
+    /// True if a packet continues the segment before it, so that the kernel joins them.
     fn is_joined(&mut self, head: &Head, len: usize) -> bool {
         let Head::Segment { sequence, .. } = *head else {
             return false;

@@ -41,7 +41,7 @@ struct Shared {
     processes: usize,
     mtu: usize,
     hosts: [RefCell<Host>; 2],
-    /// Ranks that have met at a barrier, all barriers together.
+    /// Arrivals of ranks at barriers, over all barriers so far.
     met: Cell<usize>,
     /// Processes that have not left.
     present: Cell<usize>,
@@ -130,7 +130,7 @@ impl Network {
         &self.0.kernel
     }
 
-    /// Whether the HCA computes checksums and cuts segments.
+    /// True if the HCA computes checksums and cuts segments.
     pub(crate) fn offloads(&self) -> bool {
         self.0.mode == Mode::Datagram && self.0.kernel.offload
     }
@@ -188,7 +188,7 @@ impl Network {
         Ok(())
     }
 
-    /// Whether all processes of both hosts have left.
+    /// True if all processes of both hosts have left.
     pub(crate) fn is_over(&self) -> bool {
         self.0.present.get() == 0
     }

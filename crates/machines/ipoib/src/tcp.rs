@@ -3,8 +3,7 @@
 //! Sliding window and acknowledgements are those of RFC 9293, congestion control is that of RFC
 //! 5681 with fast recovery of RFC 6582 and the initial window of RFC 6928, and Nagle's algorithm
 //! holds back short segments (RFC 896). Every second full segment is acknowledged at once; others
-//! when a reader waits, or with data that goes the other way, so no timer delays an
-//! acknowledgement.
+//! when a reader waits, or with data in the other direction, so no timer delays an acknowledgement.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
@@ -51,22 +50,22 @@ pub struct Connection {
     /// Bytes that have arrived since the last acknowledgement, and whether it is due now.
     since: u64,
     due: bool,
-    /// The end of the bytes that the peer was told there is room for.
+    /// The end of the window that was last advertised to the peer.
     advertised: u64,
 }
 
 /// A segment to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its header.
+    /// The TCP header.
     pub head: Head,
-    /// Its bytes.
+    /// The data.
     pub payload: Vec<u8>,
 }
 
 impl Connection {
     /// A connection with segments of at most `payload` bytes, whose ends keep at most `window`
-    /// bytes each way. `nodelay`: short segments are sent at once.
+    /// bytes in each direction. `nodelay`: short segments are sent at once.
     pub fn new(payload: usize, window: usize, nodelay: bool) -> Connection {
         let (payload, window) = (payload as u64, window as u64);
         Connection {
@@ -100,7 +99,7 @@ impl Connection {
         (self.window as usize).saturating_sub(self.outgoing.len())
     }
 
-    /// Whether a writer that waits should go on: a third of the buffer is free.
+    /// True if a writer that waits should go on: a third of the buffer is free.
     pub fn is_writable(&self) -> bool {
         self.room() as u64 * 3 >= self.window
     }
@@ -146,7 +145,7 @@ impl Connection {
         Some(Segment { head, payload })
     }
 
-    /// Whether a short segment that ends at `to` waits for more.
+    /// True if a short segment that ends at `to` waits for more.
     fn holds_back(&self, to: u64, end: u64) -> bool {
         let in_flight = self.next > self.unacknowledged;
         match to == end {
@@ -295,13 +294,13 @@ impl Connection {
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let count = self.incoming.read(into).unwrap_or(0);
         let room = self.expected + self.window.saturating_sub(self.incoming.len() as u64);
-        // The peer hears of much more room at once.
+        // A window that has grown much is advertised to the peer at once.
         let step = (2 * self.payload).min(self.window / 2);
         self.due |= room >= self.advertised + step;
         count
     }
 
-    /// Whether all written bytes have been acknowledged.
+    /// True if all written bytes have been acknowledged.
     pub fn is_settled(&self) -> bool {
         self.outgoing.is_empty()
     }

@@ -90,7 +90,7 @@ struct Switch {
 
 impl Baton for Switch {
     fn pass(&self, to: u32) {
-        // SAFETY: the yielder lives as long as its coroutine, inside which this runs.
+        // SAFETY: the yielder is valid as long as its coroutine, inside which this runs.
         unsafe { self.yielder.as_ref() }.suspend(to);
     }
 

@@ -47,7 +47,7 @@ impl<M: Model> Turn<M> {
         self.rank
     }
 
-    /// The world, while this rank holds the baton. No reference to it lives across a pass.
+    /// The world, while this rank holds the baton. No reference to it is kept across a pass.
     #[allow(clippy::mut_from_ref)]
     #[inline]
     fn world(&self) -> &mut World<M> {

@@ -1,8 +1,8 @@
 //! The proof of the two sides of a control connection, before either reads a word of the other: the
 //! hello of crate `secret`.
 //!
-//! The listening side hears all callers at once (`secret::admission`), so one that is silent keeps
-//! nobody waiting.
+//! The listening side polls all callers in turn (`secret::admission`), so a silent one delays no
+//! other.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,8 +21,8 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// Takes new callers, and hears all. Returns the first that has proved itself. The first
-    /// stranger is named.
+    /// Accepts new callers, and reads the messages of all. Returns the first that has proved
+    /// itself. The first stranger is named.
     pub(super) fn hear(
         &mut self,
         socket: &TcpListener,

@@ -162,7 +162,7 @@ fn strangers_are_sent_away() {
     }
 }
 
-/// More silent strangers than the listener keeps delay nobody: the other side is heard at once.
+/// More silent strangers than the listener keeps delay nobody: the other side is admitted at once.
 #[test]
 fn silent_strangers_keep_nobody_waiting() {
     let (mut listener, at) = listener();

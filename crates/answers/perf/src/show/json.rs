@@ -111,7 +111,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The object with what the run met. Modelled machines meet nothing.
+    /// The object with the conditions and disturbances of the run. A modelled machine has none.
     fn under(self, met: Option<&'a Met>) -> Object<'a> {
         match met {
             Some((conditions, disturbances)) => Object {

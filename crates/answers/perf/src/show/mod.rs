@@ -23,7 +23,7 @@ pub use table::table;
 pub struct TargetResults {
     /// The name of the modelled machine or of the device.
     pub label: String,
-    /// Whether it is a modelled machine.
+    /// The results are those of a modelled machine.
     pub modelled: bool,
     /// The results of all sizes.
     pub samples: Vec<Sample>,

@@ -1,4 +1,4 @@
-//! Remarks on a measurement of real devices or sockets that met disturbances.
+//! Remarks on disturbances during a measurement of real devices or sockets.
 
 use conditions::{Conditions, Disturbances};
 

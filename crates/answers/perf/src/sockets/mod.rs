@@ -48,10 +48,10 @@ pub trait Sockets {
 
 /// One of the two sides of a benchmark.
 pub trait SocketSide: Sockets {
-    /// Whether this side begins, measures and shows the results.
+    /// True if this side begins, measures and shows the results.
     fn is_client(&self) -> bool;
 
-    /// Whether time is virtual.
+    /// True if time is virtual.
     fn is_modelled(&self) -> bool;
 
     /// Makes the reader of this side, beside this process, read a stream.
@@ -90,7 +90,7 @@ pub struct Incoming {
     pub size: usize,
     /// The number of messages.
     pub messages: usize,
-    /// Whether all messages arrive.
+    /// True if all messages arrive.
     pub is_reliable: bool,
 }
 

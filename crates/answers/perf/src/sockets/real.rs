@@ -21,9 +21,9 @@ use crate::plan::PerfPlan;
 
 /// Time without datagrams after which none is in flight: no network delays one longer.
 const QUIET: Duration = Duration::from_millis(200);
-/// Time between two signs of life.
+/// Time between two heartbeats.
 const ALIVE: Duration = Duration::from_secs(1);
-/// Messages between two readings of the clock for signs of life.
+/// Messages between two readings of the clock for heartbeats.
 const MESSAGES: u32 = 64;
 /// Time between two polls of a listening socket.
 const AGAIN: Duration = Duration::from_millis(1);

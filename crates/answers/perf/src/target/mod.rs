@@ -13,13 +13,13 @@ use model::Traffic;
 /// [`measure`](crate::measure::measure) runs on any implementation; this crate has one in virtual
 /// time ([`modelled`]) and one for two processes ([`remote`]).
 pub trait Target {
-    /// Whether this side begins, measures and shows the results.
+    /// True if this side begins, measures and shows the results.
     fn is_client(&self) -> bool;
 
     /// The device under test.
     fn device(&mut self) -> &mut dyn Device;
 
-    /// Whether time is virtual: all messages of a size take equally long, so few are enough.
+    /// True if time is virtual: all messages of a size take equally long, so few are enough.
     fn is_modelled(&self) -> bool;
 
     /// The traffic on the links of a modelled machine until now.

@@ -33,7 +33,7 @@ pub struct Machine {
 const QUIET: u64 = 1_000_000_000;
 const STACK: usize = 256 << 10;
 
-/// The word of a client to the others that it has reached a meeting point of pairs.
+/// The message of a client to the others that it has reached a barrier of pairs.
 const PAIR: &[u8] = b"pair";
 
 /// One side of a pair. The first half of the ranks are clients, on one host; the others are their
@@ -42,7 +42,7 @@ struct Modelled {
     node: ModelNode,
     rank: usize,
     pairs: usize,
-    /// Messages of the other side that arrived while the pairs met.
+    /// Messages of the other side that arrived while the pairs synchronised.
     arrived: VecDeque<Vec<u8>>,
     /// Messages of other pairs that arrived while this one waited for its other side.
     met: usize,

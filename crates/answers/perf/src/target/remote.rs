@@ -1,8 +1,8 @@
 //! One side on a device of this machine; the other side is another process, behind a
 //! [`ControlLink`].
 //!
-//! Waiting is polling without a pause, as in perftest. From time to time this side sends a sign of
-//! life and checks that of the other.
+//! Waiting is polling without a pause, as in perftest. From time to time this side sends a
+//! heartbeat and checks those of the other.
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::plan::PerfPlan;
 const POLLS: u32 = 256;
 /// Polls of the device between two polls of the control connection.
 const CONTROL: u32 = 64;
-/// Time between two signs of life.
+/// Time between two heartbeats.
 const ALIVE: Duration = Duration::from_secs(1);
 /// Nanoseconds without arrivals after which nothing is in flight: no network delays a packet
 /// longer.
@@ -93,12 +93,12 @@ impl Remote<'_> {
                 self.idle_since = None;
                 return Ok(words);
             }
-            // The other side says each second that it lives.
+            // The other side sends a heartbeat each second.
             self.found()?;
         }
     }
 
-    /// The rare part of a poll: time limit and signs of life.
+    /// The rare part of a poll: time limit and heartbeats.
     #[cold]
     fn check(&mut self, idle: bool) -> Result<()> {
         let now = Instant::now();
@@ -180,7 +180,7 @@ impl Target for Remote<'_> {
         }
         self.seat.arrive();
         while !self.seat.is_met()? {
-            // The other side hears signs of life meanwhile.
+            // The other side receives heartbeats meanwhile.
             self.check(false)?;
             std::thread::yield_now();
         }

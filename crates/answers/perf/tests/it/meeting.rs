@@ -1,4 +1,4 @@
-//! Two sides of this process that meet over the loopback interface.
+//! Two sides in this process that connect over the loopback interface.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

@@ -91,8 +91,8 @@ fn latencies_are_to_the_picosecond_what_the_table_explains() {
                 }
                 let found = [found.min, found.median, found.p99, found.max].map(picos);
                 let what = format!("{name}, {benchmark:?} of {size} bytes");
-                // If a read's poll is under way when the byte arrives, the next one, which finds the
-                // completion, begins sooner.
+                // If a read's poll is in progress when the byte arrives, the next one, which finds
+                // the completion, begins sooner.
                 let sooner = match operation {
                     Operation::Read => CALL,
                     _ => 0,
@@ -117,7 +117,8 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
             let one = one_way(&limits).unwrap().one_way.as_mb_per_sec();
             let both = both_ways(&limits).unwrap().both_ways.as_mb_per_sec();
             let share = |benchmark, bidirectional, limit: f64| {
-                // At 800 Gb/s the way of one message takes as long as three of 64 KiB.
+                // At 800 Gb/s one message is in transit for as long as three of 64 KiB occupy the
+                // link.
                 let iterations = Some(if size > 65536 { 10 } else { 120 });
                 let plan = PerfPlan {
                     bidirectional,

@@ -88,7 +88,7 @@ fn check(plan: &PerfPlan, sample: &Sample) {
             assert_eq!(found.sent, ways * 30);
             let (received, rate) = found.received.unwrap();
             assert_eq!(received, found.sent, "{plan:?} {sample:?}");
-            // The Gen2 slot carries 3.4 GB/s each way.
+            // The Gen2 slot carries 3.4 GB/s in each direction.
             let most = ways as f64 * 3.4e9;
             assert!(
                 rate > 0.0 && rate * (sample.size as f64) < most,

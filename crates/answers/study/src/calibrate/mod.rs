@@ -43,7 +43,7 @@ pub struct CalibrateRequest<'a> {
 pub struct Base {
     /// The catalogue that has it.
     pub catalogue: Catalogue,
-    /// Its name there.
+    /// The name of the system in the catalogue.
     pub name: String,
     /// The text of the file that defines it; empty for a system of this project.
     pub text: String,

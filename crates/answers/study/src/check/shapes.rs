@@ -113,7 +113,7 @@ impl Check {
     }
 }
 
-/// Whether quotients lie between bounds at every size from one to another.
+/// True if quotients lie between bounds at every size from one to another.
 fn within(
     mut ratios: Vec<(usize, f64)>,
     [from, to]: [usize; 2],
@@ -127,7 +127,7 @@ fn within(
     Some(Finding::of(bounds.hold(least.1, most.1), measured))
 }
 
-/// Whether two curves are further apart at every size above `at` than at every size up to it.
+/// True if two curves are further apart at every size above `at` than at every size up to it.
 fn widens(found: &Curves, of: &str, [curve, over]: [&str; 2], at: usize) -> Option<Finding> {
     let other = found.curve(of, over)?;
     let points = found.curve(of, curve)?.points.iter();

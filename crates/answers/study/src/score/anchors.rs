@@ -30,7 +30,7 @@ const LONG: usize = 64 << 10;
 /// A group of figures with its limits.
 struct Limits {
     name: &'static str,
-    /// Whether a figure belongs to it.
+    /// True if a figure with this size in bytes belongs to the group.
     has: fn(&PublishedFigure, usize) -> bool,
     /// Greatest median, and greatest 90th percentile.
     median: f64,
@@ -61,7 +61,7 @@ struct Other {
     figure: PublishedFigure,
     size: usize,
     fourth: bool,
-    /// Whether it is near an anchor.
+    /// The size is near that of an anchor.
     is_near: bool,
     before: f64,
     after: f64,

@@ -122,7 +122,7 @@ impl PublishedFigure {
         }
     }
 
-    /// Whether it is of a collective operation.
+    /// True if the figure is of a collective operation.
     pub(crate) fn is_of_many(&self) -> bool {
         self.benchmark().is_some_and(|(of, ..)| of.is_collective())
     }
@@ -135,7 +135,7 @@ impl PublishedFigure {
         }
     }
 
-    /// Whether it is of devices or sockets, without MPI.
+    /// True if the figure is of devices or sockets, without MPI.
     pub(super) fn is_of_devices(&self) -> bool {
         let of = self.benchmark();
         of.is_some_and(|(of, ..)| of.is_of_devices())
@@ -153,7 +153,7 @@ impl PublishedFigure {
         }
     }
 
-    /// Whether it is a time of a message, or a quotient of such times.
+    /// True if the figure is a time of a message, or a quotient of such times.
     pub(crate) fn is_latency(&self) -> bool {
         let of = self.benchmark();
         of.is_some_and(|(of, ..)| of.unit() == results::Unit::Microseconds)

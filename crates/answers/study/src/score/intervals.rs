@@ -53,7 +53,7 @@ impl KindIntervals {
         self.width <= WIDTH * self.narrowest
     }
 
-    /// Whether enough figures are inside, and some outside where there are many.
+    /// True if enough figures are inside, and some outside where there are many.
     pub(super) fn covers(&self) -> bool {
         let (inside, held) = (self.inside as f64, self.held as f64);
         let outside = ((1.0 - COVERAGE[1]) * held).floor();

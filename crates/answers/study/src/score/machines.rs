@@ -72,7 +72,7 @@ impl FigureMachines {
         })
     }
 
-    /// What is known of the machine of a figure, or of the two of a quotient. `own`: this library
+    /// The knowledge of the machine of a figure, or of the two of a quotient. `own`: this library
     /// is predicted in place of the one that the machine names.
     pub(super) fn case(&self, figure: &PublishedFigure, own: bool) -> Option<Case> {
         let of = |machine: &Sheet| {
@@ -88,7 +88,7 @@ impl FigureMachines {
         Some(Case::of_ratio(of(&machine)?, of(&below)?, are_equal))
     }
 
-    /// Whether hosts and MPI libraries of two systems cost the same.
+    /// True if hosts and MPI libraries of two systems cost the same.
     pub(super) fn have_equal_hosts(&self, one: &str, other: &str) -> bool {
         let both = self.sheet(one).zip(self.sheet(other));
         both.is_some_and(|(one, other)| accuracy::have_equal_hosts(&one, &other))

@@ -36,7 +36,7 @@ pub(crate) struct Scores(Vec<Scored>);
 #[derive(Clone)]
 struct Scored {
     figure: PublishedFigure,
-    /// What is known of the machine, or of the two of a quotient; none: there is no such machine.
+    /// The knowledge of the machine, or of the two of a quotient; none: there is no such machine.
     case: Option<Case>,
     /// The prediction in the figure's unit, or the reason that there is none.
     predicted: Result<f64, String>,
@@ -49,7 +49,7 @@ pub(crate) struct ScoreRequest<'a> {
     pub(crate) figures: Option<&'a Path>,
     /// A file of machines; none: those of this project.
     pub(crate) fabrics: Option<&'a Path>,
-    /// Whether to predict this library in place of the one that a machine names.
+    /// Predict this library in place of the one that a machine names.
     pub(crate) own: bool,
 }
 

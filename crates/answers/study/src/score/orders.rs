@@ -176,7 +176,7 @@ impl Words {
         })
     }
 
-    /// Whether no order that is called sure is wrong, and clear orders are called sure or fairly
+    /// True if no order that is called sure is wrong, and clear orders are called sure or fairly
     /// sure.
     pub(super) fn hold(&self) -> bool {
         self.sure_wrong == 0 && self.said as f64 >= SAID * self.clear as f64

@@ -50,7 +50,7 @@ pub(super) fn run(command: &Path, quotients: &Scores) -> Result<Unseen> {
 }
 
 impl Scored {
-    /// Whether it is of MPI over an HCA.
+    /// True if the figure is of MPI over an HCA.
     fn is_of_mpi(&self) -> bool {
         !self.figure.is_of_devices() && self.case != Some(Case::Tcp)
     }

@@ -1,4 +1,4 @@
-//! Settings, as a user meets them: variables in, values or an error out.
+//! Settings, as a user sees them: variables in, values or an error out.
 
 mod rails;
 

@@ -24,7 +24,7 @@ pub(super) struct Request<'a> {
     pub(super) name: &'a str,
     /// The number of switches between the measured hosts, if the user gave one.
     pub(super) hops: Option<u32>,
-    /// Whether to print JSON.
+    /// Print JSON.
     pub(super) json: bool,
 }
 

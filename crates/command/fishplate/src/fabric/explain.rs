@@ -34,7 +34,7 @@ struct Breakdown {
     /// The name of the operation.
     verb: &'static str,
     hops: u32,
-    /// What is known of the machine, for the errors of its figures.
+    /// The knowledge of the machine, for the errors of its figures.
     case: Case,
     steps: Vec<StepCost>,
     limits: Vec<Limit>,

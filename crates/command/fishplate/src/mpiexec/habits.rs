@@ -17,7 +17,7 @@ enum Meaning {
     WordAndFile(&'static str),
     /// A list of forms of output: Open MPI's `--output tag,file=NAME`.
     Forms,
-    /// Its request is always met here.
+    /// It has no effect, because the launcher always behaves as it requests.
     Always,
     /// `COUNT`, the ranks on each part of this kind.
     RanksEach(&'static str),
@@ -25,7 +25,7 @@ enum Meaning {
     Map,
     /// The order of ranks: Open MPI's `--rank-by PART`.
     Order,
-    /// What this installation is.
+    /// A description of this installation.
     Installation,
     /// It has no effect, for this reason, and takes this many words.
     Ignored(usize, &'static str),

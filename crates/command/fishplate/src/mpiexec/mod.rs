@@ -28,7 +28,7 @@ struct Mpiexec {
     run: RunArguments,
 }
 
-/// What stands after the command's name in its line of the version. The version is the last word.
+/// The text after the command's name in its line of the version. The version is the last word.
 const VERSION: &str = concat!("(Fishplate, MPI 5.0) ", env!("CARGO_PKG_VERSION"));
 
 /// A program of a job after the first.
@@ -149,7 +149,7 @@ fn translate(words: Vec<OsString>, name: &str) -> Result<Translated, String> {
     }
 }
 
-/// Whether a word before the program is an option.
+/// True if a word before the program is an option.
 fn is_option(word: &OsStr) -> bool {
     let bytes = word.as_encoded_bytes();
     bytes.starts_with(b"-") && bytes != b"--" && bytes != b"-"

@@ -43,7 +43,7 @@ impl Options {
         options.find(|option| option.get_short() == Some(letter))
     }
 
-    /// Whether this is one of the options.
+    /// True if `option` is one of these options.
     pub(super) fn has(&self, option: &Arg) -> bool {
         self.0
             .get_arguments()
@@ -60,7 +60,7 @@ impl Options {
     }
 }
 
-/// Whether the value of an option is the next word.
+/// True if the value of an option is the next word.
 pub(super) fn takes_next_word(option: &Arg) -> bool {
     option.get_action().takes_values() && !option.is_require_equals_set()
 }

@@ -81,7 +81,7 @@ fn leaving_without_finalize_is_a_failure() {
 
 #[test]
 fn a_rank_that_never_joins_the_others_is_a_failure() {
-    // Whether it leaves before the others show that they are MPI programs, or after.
+    // The rank leaves before the others show that they are MPI programs, or after.
     for order in [["0:sleep=0.5", "0:init"], ["0:init", "1:sleep=0.5"]] {
         let steps = [order[0], order[1], "1:exit=0", "recv=1 tag=0"];
         ranks(&["-n", "2"], &steps)

@@ -1,5 +1,5 @@
-//! What `compare` says before and after its first run, and the number of runs that it announces, by
-//! the tree that `make stage` makes.
+//! The text of `compare` before and after its first run, and the number of runs that it announces,
+//! by the tree that `make stage` makes.
 
 use crate::common::{Folder, command, staged_heat};
 

@@ -1,4 +1,4 @@
-//! The compiler wrappers, in a small tree that looks like an installed one.
+//! The compiler wrappers, in a small tree with the layout of an installed one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -197,7 +197,7 @@ fn a_repeated_datagram_changes_nothing() {
     assert!(mail.incoming(&hello(1, 2, 1), 4, 0));
     assert_eq!(mail.oob_recv(), None);
     assert!(mail.outgoing(0).is_some());
-    // Numbers that have gone round once meet no earlier datagram.
+    // Numbers that have wrapped once match no earlier datagram.
     mail.peers.get_mut(&1).unwrap().received = 0;
     assert!(mail.incoming(&first, 4, 0));
     assert_eq!(mail.oob_recv(), None);

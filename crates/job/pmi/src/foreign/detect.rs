@@ -186,7 +186,8 @@ struct ForeignLauncher {
     marks: &'static [&'static str],
     /// Variables of which the first that is set holds the number of ranks.
     sizes: &'static [&'static str],
-    /// The way to a job whose ranks reach each other, before a comma and "or".
+    /// The command for a job whose ranks reach each other: a clause that ends with ", or "; empty
+    /// if there is none.
     advice: &'static str,
 }
 
@@ -288,7 +289,7 @@ impl ForeignLauncher {
     }
 }
 
-/// Whether this process belongs to a Slurm step with ranks. `salloc` and batch scripts set
+/// True if this process belongs to a Slurm step with ranks. `salloc` and batch scripts set
 /// SLURM_PROCID too, but are none.
 fn in_slurm_step<'a>(find: &impl Fn(&str) -> Option<&'a str>) -> bool {
     let step = find("SLURM_STEP_ID").or_else(|| find("SLURM_STEPID"));

@@ -181,7 +181,7 @@ impl PmiWire {
         }
     }
 
-    /// Makes a request and waits for its answer. To be used while no other request is under way.
+    /// Makes a request and waits for its answer. To be used while no other request is outstanding.
     fn ask(&self, request: Request) -> Result<Message, KvsError> {
         let mut talk = self.talk();
         self.send(&talk.encode(&request))?;
@@ -203,7 +203,7 @@ impl PmiWire {
         loop {
             if talk.asked.is_none() {
                 let Some(request) = talk.waiting.pop_front() else {
-                    // Whether the launcher is gone shows here.
+                    // A launcher that is gone is detected here.
                     return self.receive(talk).map(drop);
                 };
                 self.send(&talk.encode(&request))?;
@@ -272,7 +272,7 @@ impl PmiWire {
         }
     }
 
-    /// Sends the last request, behind those that are under way, and waits a moment for its answer.
+    /// Sends the last request, behind the outstanding ones, and waits a moment for its answer.
     fn end(&self, request: Request) -> Result<(), KvsError> {
         self.queue(request)?;
         let end = Instant::now() + FAREWELL;
@@ -306,7 +306,7 @@ impl Talk {
         }
     }
 
-    /// Takes the answer to the request under way, if it is complete.
+    /// Takes the answer to the outstanding request, if it is complete.
     fn take_message(&mut self) -> Result<Option<Message>, KvsError> {
         let Some(asked) = &self.asked else {
             return Ok(None);
@@ -337,7 +337,7 @@ impl Talk {
         }
     }
 
-    /// Takes the answer to the request under way.
+    /// Takes the answer to the outstanding request.
     fn accept(&mut self, message: &Message) -> Result<(), KvsError> {
         match self.asked.take() {
             Some(Request::Get { key }) => {

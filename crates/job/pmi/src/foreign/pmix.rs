@@ -51,7 +51,7 @@ struct Mailbox {
     lost: OwnedFd,
 }
 
-/// What the library's thread says.
+/// A message from the library's thread.
 #[derive(Debug)]
 enum Letter {
     Fence(Status),
@@ -259,7 +259,7 @@ impl Mailbox {
     }
 }
 
-/// A request under way: the argument of its callback. The library keeps pointers into it until
+/// An outstanding request: the argument of its callback. The library keeps pointers into it until
 /// then.
 struct Asked {
     mailbox: Arc<Mailbox>,
@@ -285,7 +285,7 @@ extern "C" fn on_fence(status: Status, argument: *mut c_void) {
 extern "C" fn on_value(status: Status, value: *mut Value, argument: *mut c_void) {
     // SAFETY: the library calls this once for each request that it has accepted.
     let Asked { mailbox, key, .. } = unsafe { Asked::take(argument) };
-    // SAFETY: the value is the library's, and lives during this call.
+    // SAFETY: the value is the library's, and is valid during this call.
     let found = unsafe { value.as_ref() }.filter(|_| status == SUCCESS);
     let value = match found.and_then(Value::read) {
         Some(Found::Text(text)) => Some(text),
@@ -382,13 +382,13 @@ impl Wire for PmixWire {
         let Ok(text) = CString::new(text) else {
             return;
         };
-        // SAFETY: the text lives during the call; NULL means all ranks of the job.
+        // SAFETY: the text outlives the call; NULL means all ranks of the job.
         unsafe { (self.library.abort)(code, text.as_ptr(), ptr::null(), 0) };
     }
 
     fn finalize(&self) {
-        // SAFETY: no options. The callbacks of requests that are under way have come, or come
-        // before the library's thread ends.
+        // SAFETY: no options. The callbacks of outstanding requests have come, or come before the
+        // library's thread ends.
         unsafe { (self.library.finalize)(ptr::null(), 0) };
     }
 

@@ -129,7 +129,8 @@ fn unescaped(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The value of `card.3` after a way through a space with this limit, and the number of parts.
+    /// The value of `card.3` after it has been stored in parts in a space with this limit and read
+    /// again, and the number of parts.
     fn through(value: &str, limit: usize) -> (String, usize) {
         let parts = parts("card.3", value, limit).unwrap();
         assert!(parts.iter().all(|(_, text)| text.len() <= limit));

@@ -1,5 +1,5 @@
-//! What every implementation of [`Bootstrap`] promises: one suite, run with ranks as threads of
-//! this process over each.
+//! The promises of [`Bootstrap`]: one suite that runs over every implementation, with ranks as
+//! threads of this process.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The choice among the ways of an operation between two groups in which each member gets data of
+//! The choice of an algorithm for an operation between two groups in which each member gets data of
 //! all members of the remote group.
 //!
 //! - [`Algorithm::Linear`]: each member sends its data to each of the remote group;

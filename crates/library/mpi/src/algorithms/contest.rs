@@ -1,22 +1,23 @@
-//! Contests: members that share memory compare the ways to perform a collective operation.
+//! Contests: members that share memory measure each [`Way`] of a collective operation, and take the
+//! fastest.
 //!
-//! Which way is fastest depends on the caches between the cores, on the processor's copies and on
-//! what else the cores do, so sizes that one machine taught are wrong on the next. All members make
-//! the calls of a communicator in one order. So each counts alike which way has the turn, and times
-//! its own calls; after a set of turns the members add up their times. Equal sums lead to equal
-//! decisions.
+//! The fastest one depends on the caches between the cores, on the processor's copies and on the
+//! other load of the cores, so a table of sizes that was measured on one machine is wrong on the
+//! next. All members make the calls of a communicator in one order. So each member derives from its
+//! count of calls which [`Way`] has the turn, and times its own calls; after a set of turns the
+//! members add up their times. Equal sums lead to equal decisions.
 //!
 //! Only operations that move data have contests: the order in which a reduction combines follows
 //! from facts alone.
 //!
 //! Invariants:
 //! - a contest moves by its calls and by agreed sums, never by a time of one member;
-//! - most calls take the way that has won: the pauses between contests double.
+//! - most calls take the winner of the last contest: the pauses between contests double.
 
 use super::case::ALWAYS_SHARED;
 use super::names::{Algorithm, Collective};
 
-/// A way to perform an operation among members that share memory.
+/// The data path of an operation among members that share memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// Vectors in a collective buffer.
@@ -28,7 +29,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// The way of an algorithm.
+    /// The data path that an algorithm uses.
     #[inline(always)]
     pub(crate) fn of(algorithm: Algorithm) -> Way {
         match algorithm {
@@ -39,7 +40,7 @@ impl Way {
     }
 }
 
-/// The number of ways.
+/// The number of variants of [`Way`].
 pub(crate) const WAYS: usize = 3;
 
 const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
@@ -47,27 +48,28 @@ const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
 /// Calls before the first contest, ten times those of a contest: a program that calls seldom pays
 /// nothing, and any other at most the tenth part of its calls.
 const BEFORE: u32 = 320;
-/// Calls in a row of each way, in the first and in the second set of turns. The first of them is
-/// not timed.
+/// Calls in a row by each [`Way`], in the first and in the second set of turns. The first of them
+/// is not timed.
 const TURNS: [usize; 2] = [4, 8];
 /// Calls from one contest to the next, at first and at last.
 const PAUSE: u32 = 1024;
 const PAUSE_AT_MOST: u32 = 8192;
-/// A way that takes more than 3 / 2 of the least time is in no second set.
+/// A [`Way`] that takes more than 3 / 2 of the least time is left out of the second set.
 const CLOSE: (u64, u64) = (3, 2);
-/// A way that takes more than this many times the least time is in every second contest only.
+/// A [`Way`] that takes more than this multiple of the least time is in every second contest only.
 const FAR: u64 = 4;
-/// A way must be better than the chosen one by this share to take its place, as 1 / `MARGIN`.
+/// A [`Way`] replaces the chosen one only if it is faster by the share 1 / `MARGIN`.
 const MARGIN: u64 = 16;
 
 /// The next thing to do in a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
-    /// The members add up these times, and tell [`Contests::compared`]; the call then asks again.
+    /// The members add up these times, and pass the sums to [`Contests::compared`]; the call then
+    /// asks again.
     Compare([u64; WAYS]),
-    /// The call goes this way, and its time is recorded if it is `timed`.
+    /// The call uses this [`Way`], and its time is recorded if it is `timed`.
     Take {
-        /// The way.
+        /// The data path of the call.
         way: Way,
         /// The time of the call counts.
         timed: bool,
@@ -89,8 +91,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The subject of a call in which members would publish `published` bytes. `None`: its way is
-    /// not learned.
+    /// The subject of a call in which members would publish `published` bytes. `None`: such calls
+    /// have no contest.
     pub(crate) fn of(collective: Collective, published: usize) -> Option<Subject> {
         /// Longer vectors have one subject.
         const LONGEST: u32 = 24;
@@ -108,9 +110,9 @@ impl Subject {
 struct Contest {
     phase: Phase,
     chosen: Way,
-    /// The ways that take part in the current set of turns.
+    /// True for each [`Way`] that takes part in the current set of turns.
     contenders: [bool; WAYS],
-    /// The ways that were far behind in the last contest.
+    /// True for each [`Way`] that was far behind in the last contest.
     far: [bool; WAYS],
     times: [Times; WAYS],
     contests: u32,
@@ -121,7 +123,7 @@ struct Contest {
 enum Phase {
     /// Calls until the next contest.
     Pause(u32),
-    /// The set of turns, the way whose turn it is, and its calls so far.
+    /// The set of turns, the [`Way`] whose turn it is, and its calls so far.
     Turns {
         set: usize,
         way: usize,
@@ -131,7 +133,7 @@ enum Phase {
     Compare(usize),
 }
 
-/// The times of one way in one set of turns, in nanoseconds.
+/// The times of one [`Way`] in one set of turns, in nanoseconds.
 #[derive(Clone, Copy, Default, Debug)]
 struct Times {
     kept: [u32; TURNS[1]],
@@ -147,7 +149,7 @@ impl Times {
     }
 
     /// The mean of all but the greatest, which may have been interrupted. Where ranks share a core,
-    /// some calls of a way are long in earnest, so a median would be too low.
+    /// some calls of a [`Way`] always take long, so a median would be too low.
     fn mean(&self) -> u64 {
         let known = &self.kept[..self.count];
         let greatest = known.iter().copied().max().unwrap_or(0);
@@ -158,8 +160,8 @@ impl Times {
 }
 
 impl Contests {
-    /// The turn of the next call. `first`: the way that the table takes; `possible`: the ways that
-    /// work, in the order of [`Way`]; a contest begins with it.
+    /// The turn of the next call. `first`: the choice of the table. `possible`: true for each
+    /// [`Way`] that works, in the order of the enum; called when a contest begins.
     pub(crate) fn next(
         &mut self,
         of: Subject,
@@ -185,7 +187,8 @@ impl Contests {
         Contests { all: all.collect() }
     }
 
-    /// The way that has won so far. `None`: there was no call yet.
+    /// The winner of the last contest, or the choice of the table before the first. `None`: there
+    /// was no call yet.
     pub(crate) fn chosen(&self, of: Subject) -> Option<Way> {
         let mut all = self.all.iter();
         let (_, contest) = all.find(|(subject, _)| *subject == of)?;
@@ -199,7 +202,7 @@ impl Contests {
         }
     }
 
-    /// The time of a call that went this way.
+    /// Records the time of a call that used this [`Way`], in nanoseconds.
     pub(crate) fn record(&mut self, of: Subject, way: Way, ns: u64) {
         if let Some((_, contest)) = self.all.iter_mut().find(|(subject, _)| *subject == of) {
             contest.times[way as usize].record(ns);
@@ -227,7 +230,7 @@ impl Contest {
         self.turn()
     }
 
-    /// Begins a contest, if several ways take part.
+    /// Begins a contest, if more than one [`Way`] takes part.
     fn enter(&mut self, possible: [bool; WAYS]) {
         let includes_far = self.contests.is_multiple_of(2);
         self.contests = self.contests.wrapping_add(1);
@@ -318,7 +321,7 @@ impl Contest {
         self.rest(is_beaten);
     }
 
-    /// Ends a contest. `changed`: another way than before has won.
+    /// Ends a contest. `changed`: the winner is not the one of the last contest.
     fn rest(&mut self, changed: bool) {
         if changed {
             self.pause = PAUSE;
@@ -355,7 +358,7 @@ mod tests {
             }
         }
 
-        /// One call of all members. `time`: of a member and a way, in nanoseconds.
+        /// One call of all members. `time`: the nanoseconds of a member by a [`Way`].
         fn call(&mut self, possible: [bool; WAYS], time: impl Fn(usize, usize) -> u64) -> Way {
             loop {
                 let turns = self.all.iter_mut();

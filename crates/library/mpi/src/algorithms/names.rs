@@ -11,10 +11,10 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// All of them, in the order of their declaration.
+            /// All values, in the order of their declaration.
             pub const ALL: &[$enum] = &[$($enum::$variant,)*];
 
-            /// Its name in the knob `collectives`.
+            /// The name of the value in the knob `collectives`.
             pub fn name(self) -> &'static str {
                 match self {
                     $($enum::$variant => $name,)*
@@ -105,7 +105,8 @@ named! {
         Direct = "direct",
         /// Within each host, and among one leader of each host.
         TwoLevel = "two-level",
-        /// As many leaders of each host as its least number of ranks, each with a part of the data.
+        /// Within each host, and among several leaders of each host, which each move a part of the
+        /// data. Each host has as many leaders as the smallest host has ranks.
         TwoLevelParts = "two-level-parts",
         /// Each member publishes its vector to all others in a collective buffer.
         Shared = "shared",

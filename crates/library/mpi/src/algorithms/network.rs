@@ -15,7 +15,7 @@ pub struct Network {
     pub memory: bool,
 }
 
-/// Longer copies take the host's memory in parts, so they do not all meet, in bytes.
+/// Bytes. Longer copies occupy the host's memory in parts, so they do not all overlap.
 const SHARED_PART: usize = 16 << 10;
 
 impl Network {
@@ -100,7 +100,7 @@ impl Network {
 
     /// Time for which messages of `bytes` copied bytes occupy the host's memory, in nanoseconds.
     pub(super) fn memory(&self, bytes: u64, messages: u64) -> u64 {
-        // Short copies stay in caches, and long ones do not all meet.
+        // Short copies stay in caches, and long ones do not all overlap.
         let part = match bytes as usize {
             0..=1024 => 0,
             1025..=SHARED_PART => 100,
@@ -110,8 +110,8 @@ impl Network {
     }
 }
 
-/// Time of an exchange of long messages between two ranks, in nanoseconds: each rank is also told
-/// that the other one has its message.
+/// Time of an exchange of long messages between two ranks, in nanoseconds, with the report to each
+/// rank that the other one has received its message.
 fn exchange(message: &MessageCosts) -> u64 {
     message.total() + message.report
 }

@@ -414,7 +414,7 @@ impl Case {
 fn side_by_side(mut begins: Vec<(u64, usize)>, each: u64) -> Vec<(u64, usize)> {
     begins.sort_unstable();
     let mut ends = Vec::with_capacity(begins.len());
-    // The time of the link that each transfer under way has got so far, and now.
+    // The link time that each transfer in progress has got so far, and the current time.
     let (mut share, mut now, mut next) = (0, 0, 0);
     let mut under_way = std::collections::VecDeque::new();
     while next < begins.len() || !under_way.is_empty() {

@@ -1,6 +1,6 @@
 //! Attributes: values that users cache on communicators, datatypes and windows (MPI 5.0 §7.7).
 //!
-//! Invariant: a freed key lives on as long as some object has an attribute of it.
+//! Invariant: a freed key is kept as long as some object has an attribute of it.
 
 use std::sync::Arc;
 

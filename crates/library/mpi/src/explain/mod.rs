@@ -58,7 +58,7 @@ struct SizeChoice {
 struct NotTaken {
     protocol: Protocol,
     predicted_ns: u64,
-    /// What keeps the rank from a protocol that is faster than the one taken.
+    /// The reason why the rank cannot take this protocol, if it is faster than the one taken.
     ruled_out_by: Option<&'static str>,
 }
 
@@ -203,7 +203,7 @@ impl Rank {
         }
     }
 
-    /// The way that members of MPI_COMM_WORLD have learned.
+    /// The [`Way`] that has won among the members of MPI_COMM_WORLD.
     fn learned_way(&self, collective: Collective, published: usize) -> Option<Way> {
         let subject = Subject::of(collective, published)?;
         let state = self.lock();

@@ -29,8 +29,8 @@ impl Envelope {
         ]
     }
 
-    /// The head of a whole message that asks for no answer: the most frequent one, which is
-    /// encoded without a look at its kind.
+    /// The head of a whole message that asks for no answer: the most frequent one, which is encoded
+    /// without a test of its kind.
     #[inline(always)]
     pub(crate) fn whole(key: &Key) -> Head {
         [

@@ -42,7 +42,7 @@ impl WorkTimes {
 /// A rank that starts after others of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewPeer {
-    /// Its number, which the bootstrap gives once to each rank of the job.
+    /// The number of the rank, which the bootstrap gives once to each rank of the job.
     pub rank: usize,
     /// The number of its host. Ranks that share no memory are on hosts with different numbers, even
     /// if one machine runs them, so that collectives and MPI_Comm_split_type see their memory as it

@@ -16,10 +16,10 @@ use crate::{Result, Status};
 
 impl Rank {
     /// Leaves `work` to progress and returns its request. `context` is that of the communicator
-    /// whose error handler hears of a failure.
+    /// whose error handler receives a failure.
     ///
     /// # Errors
-    /// Too many requests are under way.
+    /// Too many requests are active.
     pub fn spawn(
         &self,
         context: Option<u64>,
@@ -29,10 +29,10 @@ impl Rank {
     }
 
     /// Leaves `work`, whose result is the status of its request, to progress and returns the
-    /// request. `context` is that of the communicator whose error handler hears of a failure.
+    /// request. `context` is that of the communicator whose error handler receives a failure.
     ///
     /// # Errors
-    /// Too many requests are under way.
+    /// Too many requests are active.
     pub fn spawn_with_status(
         &self,
         context: Option<u64>,

@@ -15,7 +15,7 @@ impl Rank {
     /// Starts an operation of the user's (`MPI_Grequest_start`).
     ///
     /// # Errors
-    /// Too many requests are under way.
+    /// Too many requests are active.
     pub fn start_generalized(&self, functions: Arc<dyn Functions>) -> Result<RequestId> {
         self.lock()
             .engine

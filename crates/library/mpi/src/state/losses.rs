@@ -1,7 +1,8 @@
 //! Peers that cannot be reached any more, and what follows for the operations of a rank.
 //!
-//! A lost peer stays lost. Every operation that needs it fails with the error of its loss: those
-//! under way at once, later ones when they start or complete. Operations with other peers go on.
+//! A lost peer stays lost. Every operation that needs it fails with the error of its loss: those in
+//! progress fail at once, later ones when they start or complete. Operations with other peers go
+//! on.
 //!
 //! - A receive from any source may still be satisfied by another peer. A wait for it reports the
 //!   loss once for each communicator, and the receive stays active. If no other member is left,
@@ -36,7 +37,7 @@ impl Engine {
 
     /// A peer cannot be reached any more.
     fn lose(&mut self, comms: &Comms, peer: usize, error: Error) -> Result<()> {
-        // What has ended before is no loss.
+        // A transfer that has ended before is no loss.
         while let Some(done) = self.router.done(Family::Messages) {
             self.messages.transfer_done(&done);
         }
@@ -170,7 +171,7 @@ impl Engine {
     }
 
     /// Tells the other members of a communicator that this rank has left a collective operation
-    /// because of a loss. They hear it once.
+    /// because of a loss. They receive this message once.
     #[cold]
     pub(crate) fn leave_collective(&mut self, comms: &Comms, context: u64, error: &Error) {
         let context = bare(context);
@@ -224,7 +225,7 @@ impl Engine {
     }
 }
 
-/// An operation under way needs this peer.
+/// True if an operation in progress needs this peer.
 fn needs(comms: &Comms, request: &Request, peer: usize) -> bool {
     match &request.operation {
         _ if !request.is_open() => false,

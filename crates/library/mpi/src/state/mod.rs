@@ -1,9 +1,9 @@
 //! The state behind a rank's lock: the engine, which moves messages, and the objects that a
 //! program has made.
 //!
-//! A function that needs one of the two, or one machine of it, is a method there. What reads the
-//! other takes a shared reference to it. Only windows need both at once, because arrived accesses
-//! change them.
+//! A function that needs one of the two, or one machine of it, is a method there. A method that
+//! reads the other takes a shared reference to it. Only windows need both at once, because arrived
+//! accesses change them.
 
 mod buffered_sends;
 mod fast_receive;

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::state::State;
 use crate::window::{Access, Place, Window, Windows};
 
-/// The most runs of a call's own memory that are looked at.
+/// The most runs of a call's own memory that are checked.
 const MOST_RUNS: usize = 4096;
 
 /// The writer of a rank's notes of its windows.

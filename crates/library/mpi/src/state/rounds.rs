@@ -12,7 +12,7 @@ impl Engine {
     /// at once.
     ///
     /// # Errors
-    /// The members' calls do not fit together, or too many requests are under way.
+    /// The members' calls do not fit together, or too many requests are active.
     pub(crate) fn start_round(&mut self, mut round: Round) -> Result<RequestId> {
         round.turn = self.lanes.issue(&round.lane);
         let over = self

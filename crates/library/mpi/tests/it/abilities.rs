@@ -1,6 +1,6 @@
-//! Abilities of a rank's surroundings change its ways, never its results: random programs with each
-//! ability taken away from ranks on devices of this process, and given to ranks on modelled
-//! machines. No modelled machine lets threads run.
+//! Abilities of a rank's surroundings change the paths that it takes, never its results: random
+//! programs with each ability taken away from ranks on devices of this process, and given to ranks
+//! on modelled machines. No modelled machine lets threads run.
 
 use std::sync::Arc;
 

@@ -332,7 +332,7 @@ fn datatypes_have_names_and_attributes() {
     });
 }
 
-// Over 80 lines: one life of a handler, step by step.
+// Over 80 lines: one handler, step by step from its creation to its end.
 #[test]
 fn error_handlers_stay_while_they_are_used() {
     run(1, |rank| {

@@ -74,7 +74,7 @@ fn peers_in_shared_memory_have_no_rails() {
 
 #[test]
 fn alternatives_have_the_settings_that_force_them() {
-    // Whether receivers can learn depends on the system, too.
+    // Fixed costs: the ability of receivers to learn costs depends on the system.
     run_shared(2, &[("FISHPLATE_COSTS", "fixed")], |rank| {
         let text = rank.explain_choices();
         let alternatives = &text[text.find(r#""alternatives":["#).unwrap()..];

@@ -122,8 +122,8 @@ fn add_third(rank: &Rank, host: u32, node: Option<Box<dyn Node>>) {
     assert_eq!((rank.hosts().ranks(), rank.size()), (3, 2));
 }
 
-/// Long messages between ranks 0 and 1 are on their way while this rank calls `grow`, and short
-/// ones before and after.
+/// Long messages between ranks 0 and 1 are in flight while this rank calls `grow`, and short ones
+/// before and after.
 fn amid_traffic(rank: &Arc<Rank>, grow: impl FnOnce()) {
     let (me, other) = (rank.rank(), 1 - rank.rank());
     let sent: Vec<Vec<u8>> = (0..4).map(|at| pattern(LONG, 4 * me + at)).collect();

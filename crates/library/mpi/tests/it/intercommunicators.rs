@@ -45,7 +45,7 @@ fn groups(rank: &Rank, comm: u32) -> [Vec<usize>; 2] {
     [&core.members, core.remote().unwrap()].map(|group| group.iter().collect())
 }
 
-/// Each rank sends to one of the remote group, which hears the sender's number in its own group.
+/// Each rank sends to one of the remote group, which receives the sender's number in its own group.
 fn talk(rank: &Rank, comm: u32) {
     let core = core(rank, comm);
     let (me, remote) = (core.rank, core.remote().unwrap().len());
@@ -332,7 +332,7 @@ fn groups_of_both_sides_become_an_intercommunicator() {
         let mine = if is_first { mpi::group::EMPTY } else { ours };
         let made = rank.comm_create("MPI_Comm_create", inter, mine).unwrap();
         assert_eq!(made, comm::NULL);
-        // The group of one side is not its own: both hear of it.
+        // The group of one side is not its own: both sides get the error.
         let theirs = rank.objects().comm_remote_group(inter).unwrap();
         let mine = if is_first { theirs } else { ours };
         let wrong = rank.comm_create("MPI_Comm_create", inter, mine);
@@ -341,7 +341,7 @@ fn groups_of_both_sides_become_an_intercommunicator() {
     });
 }
 
-/// What needs one group refuses two, and the other way round.
+/// A call that needs one group refuses two, and the other way round.
 #[test]
 fn refusals() {
     run(3, |rank| {

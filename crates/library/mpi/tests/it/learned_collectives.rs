@@ -1,4 +1,4 @@
-//! Contests between real ranks: while members try every way and change to another, results are
+//! Contests between real ranks: while members try every `Way` and change to another, results are
 //! right, nonblocking calls fit in, and a duplicate begins with what has won.
 
 use std::sync::Arc;
@@ -167,7 +167,7 @@ fn results_are_right_while_two_groups_learn() {
     }
 }
 
-/// Every way of an exchange between two groups, also with blocks longer than a round.
+/// Every algorithm of an exchange between two groups, also with blocks longer than a round.
 #[test]
 fn two_groups_exchange_by_each_algorithm() {
     for way in ["shared", "direct", "linear", "pairwise"] {

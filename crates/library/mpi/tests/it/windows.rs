@@ -141,7 +141,7 @@ fn a_window_at_rest_is_not_served() {
         let (me, _) = me(rank);
         let mut memories = [[0; 64]; 20];
         let windows = memories.each_mut().map(|memory| window(rank, memory, 1));
-        // A fence meets its own window; others are served once more, when a wait makes progress.
+        // A fence marks its own window; others are served once more, when a wait makes progress.
         let mut fences = 0;
         while rank.objects().windows().marked() > 1 && fences < 1000 {
             fence(rank, windows[0]);
@@ -855,11 +855,11 @@ fn the_group_of_a_window_is_that_of_its_communicator() {
     });
 }
 
-/// Bytes of the windows whose ways are counted.
+/// Bytes of the windows whose puts and gets are counted by path.
 const COUNTED: usize = 256 << 10;
 
-/// Puts and gets of rank 0, by the lengths of their runs at rank 1, each with 3 runs; then the ways
-/// that they took.
+/// Puts and gets of rank 0, by the lengths of their runs at rank 1, each with 3 runs; then the
+/// number of operations on each path.
 fn ways_of(rank: &Arc<Rank>, lens: &[usize]) -> Option<WayCounts> {
     let mut memory = vec![0; COUNTED];
     let win = window(rank, &mut memory, 1);

@@ -170,7 +170,7 @@ fn a_full_buffer_drops_datagrams() {
     assert_eq!(received[1], 32);
 }
 
-/// One way of a ping-pong of eight bytes, in picoseconds.
+/// The one-way time of a ping-pong of eight bytes, in picoseconds.
 fn latency(system: System) -> u64 {
     let rounds = 10;
     let ends = run(
@@ -203,7 +203,7 @@ fn latency(system: System) -> u64 {
 /// A time of the kernel's path.
 type Step = fn(&mut fabric::Kernel) -> &mut fabric::Nanos;
 
-/// Each step of the kernel's path is paid for once on each way.
+/// Each step of the kernel's path is paid for once in each direction.
 #[test]
 fn the_latency_has_each_step_of_the_path() {
     let usual = latency(qdr());

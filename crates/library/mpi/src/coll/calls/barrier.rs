@@ -5,7 +5,8 @@ use datatype::Buffer;
 use super::call::Call;
 use crate::Result;
 
-/// After the exchange at distance d each rank has heard from 2d ranks: a barrier without levels.
+/// A barrier without levels. After the exchange at distance d, messages from 2d ranks have reached
+/// each rank, directly or through others.
 pub(super) async fn dissemination(call: &Call<'_>) -> Result<()> {
     let mut distance = 1;
     while distance < call.size() {

@@ -1,5 +1,5 @@
 //! Blocking operations between two groups that share memory: by rounds of a collective buffer, by
-//! direct copies, or by messages. Members learn which of these ways moves long data fastest.
+//! direct copies, or by messages. Members measure which of the three moves long data fastest.
 //!
 //! Invariant: all members of a buffer take the same turns. The members of each buffer count their
 //! calls alike, and agree on it in the operation after which it is due, under that operation's tag.
@@ -128,15 +128,15 @@ impl InMemory {
 enum Next {
     /// They agree on a buffer.
     Agree,
-    /// They compare their times of the ways.
+    /// They compare their times of each [`Way`].
     Compare(Subject, [u64; WAYS]),
     /// They perform the operation. The time counts for this subject.
     Go(Way, Option<Subject>),
 }
 
 impl Rank {
-    /// Runs an operation that has begun in the way whose turn it is: by messages if it has no form
-    /// for shared memory.
+    /// Runs an operation that has begun, by the [`Way`] whose turn it is: by messages if it has no
+    /// form for shared memory.
     pub(super) fn run_in_memory(
         &self,
         waiting: &Waiting<'_>,
@@ -266,7 +266,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Adds up the members' times of the ways, by messages.
+    /// Adds up the members' times of each [`Way`], by messages.
     #[cold]
     fn compare_between(
         &self,

@@ -111,8 +111,8 @@ impl Direct<'_> {
         count * member / size..count * (member + 1) / size
     }
 
-    /// Reduces the elements `part` into `target`, piece by piece. `done` hears of each piece: its
-    /// position in bytes, and the result.
+    /// Reduces the elements `part` into `target`, piece by piece. Calls `done` for each piece, with
+    /// its position in bytes and the result.
     fn fold(
         &self,
         (op, ours): (&Operation, &Elements),

@@ -21,7 +21,7 @@
 //! - in `crate::algorithms` a variant of `Collective`, with its rows and its cost;
 //! - in the crate `abi` its procedures.
 //!
-//! An operation of a new shape, such as another way to combine, takes a step in `steps` or
+//! An operation of a new shape, such as another order of combining, takes a step in `steps` or
 //! `combining_steps` as well, and one whose levels are of use its composition in `two_level_*`.
 //!
 //! Invariants:

@@ -24,7 +24,7 @@ use crate::request::{PersistentCollective, RequestId, Template};
 use crate::{Class, Error, Result};
 
 /// Instances that try to agree on a collective buffer: there may be none for some time, or another
-/// agreement may be under way.
+/// agreement may be in progress.
 const TRIALS: u32 = 4;
 
 /// A persistent collective operation of a rank.
@@ -34,7 +34,7 @@ struct Collective {
     plan: Arc<Plan>,
 }
 
-/// The operation, and the way in which its instances are performed.
+/// The operation, and the engine that performs its instances.
 struct Plan {
     work: Arc<Work>,
     core: Arc<Core>,

@@ -34,7 +34,7 @@ pub(super) async fn run_reduce(
     work: &Reduction,
     root: usize,
 ) -> Result<()> {
-    // Operands in the order of ranks meet at the first one.
+    // A reduction in the order of ranks is collected at the first rank.
     let top = if work.op.is_commutative() { root } else { 0 };
     match algorithm {
         Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
@@ -241,7 +241,8 @@ async fn rabenseifner_to_one(call: &Call<'_>, work: &Reduction, root: usize) -> 
     Ok(())
 }
 
-/// Blocks are combined on their way round a circle, and the results go round once more.
+/// Blocks are combined while they travel round a ring of all ranks, and the results go round once
+/// more.
 async fn ring(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let sum = work.accumulator(call)?;
     let size = call.size();

@@ -180,7 +180,7 @@ async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()
     Ok(())
 }
 
-/// Parts are combined on their way round a circle, in pieces.
+/// Parts are combined, in pieces, while they travel round a ring of all ranks.
 async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());

@@ -22,7 +22,7 @@ use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 use crate::state::State;
 
-/// What runs a call.
+/// The engine that runs a call.
 enum RunBy {
     /// A round of the communicator's collective buffer.
     Round(SharedFacts),
@@ -36,9 +36,9 @@ enum RunBy {
     Agreement,
     /// Messages.
     Messages,
-    /// Messages, by which the members first compare their times of the ways.
+    /// Messages, by which the members first compare their times of each [`Way`].
     Comparison(Subject, [u64; WAYS]),
-    /// The engine of a way whose time counts.
+    /// The engine of a [`Way`], in a call whose time counts.
     Timed(Subject, Way),
 }
 
@@ -184,7 +184,7 @@ impl Rank {
         }
     }
 
-    /// Adds up the members' times of the ways, by messages.
+    /// Adds up the members' times of each [`Way`], by messages.
     #[cold]
     fn compare_ways(
         &self,
@@ -202,7 +202,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Runs an operation by a way, and records the time.
+    /// Runs an operation by a given [`Way`], and records the time.
     #[cold]
     fn run_timed(
         &self,
@@ -288,7 +288,7 @@ impl Rank {
     }
 }
 
-/// The engine for a way.
+/// The engine for a [`Way`].
 #[inline(always)]
 fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> RunBy {
     let direct = match way {
@@ -308,8 +308,8 @@ fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> R
     }
 }
 
-/// The turn of a call on a communicator whose members learn. Only blocking calls move a contest:
-/// a nonblocking one goes the way that has won. `first`: the way that the table takes.
+/// The turn of a call on a communicator whose members have contests. Only blocking calls move a
+/// contest: a nonblocking call takes the winner of the last one. `first`: the choice of the table.
 #[inline(never)]
 fn turn(
     comm: &mut Comm,

@@ -13,7 +13,7 @@ use super::{allgather, alltoall};
 use crate::Result;
 use crate::algorithms::{Collective, LEVEL_PIECE as PIECE};
 
-/// The ranks of a host report to its leader, the leaders meet, and each releases its host.
+/// The ranks of a host report to its leader, the leaders synchronise, and each releases its host.
 pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
     let levels = Levels::new(call);
     let inside = levels.inside(call);

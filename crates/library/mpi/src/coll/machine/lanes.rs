@@ -31,7 +31,7 @@ pub struct Round {
     pub(crate) step: Arc<Step>,
     /// The turn in the lane.
     pub(crate) turn: u64,
-    /// The context of the communicator whose error handler hears of a failure.
+    /// The context of the communicator whose error handler receives a failure.
     pub(crate) context: u64,
 }
 

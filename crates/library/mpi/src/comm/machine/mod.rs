@@ -64,7 +64,7 @@ pub struct Comm {
     pub(crate) contests: Option<Box<Contests>>,
     /// Attributes that users have cached on the communicator.
     pub attributes: Attributes,
-    /// Its topology, if it has one.
+    /// The topology of the communicator, if it has one.
     pub topology: Option<Arc<Topology>>,
     /// The handle of its error handler.
     pub errhandler: u32,

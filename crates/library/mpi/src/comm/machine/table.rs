@@ -63,7 +63,7 @@ impl Comms {
         self.made.insert(comm)
     }
 
-    /// Another communicator can be added.
+    /// True if another communicator can be added.
     pub(crate) fn has_room(&self) -> bool {
         self.made.has_room()
     }

@@ -1,5 +1,5 @@
-//! The plan of a collective access in two phases: all ranks make the same one, by what they have
-//! told each other.
+//! The plan of a collective access in two phases. All ranks make the same plan, from the numbers
+//! that they have exchanged.
 
 use std::ops::Range;
 

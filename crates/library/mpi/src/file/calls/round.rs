@@ -23,8 +23,8 @@ pub(super) struct FileRound {
     pub(super) tag: i32,
 }
 
-/// The procedure of a collective call, and its arguments. All calls say as much, so that a rank
-/// hears what another one calls instead.
+/// The procedure of a collective call, and its arguments. All calls exchange them, so that a rank
+/// learns of a different call on another rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Said {
     pub(super) procedure: Procedure,
@@ -77,7 +77,7 @@ pub(super) fn told(numbers: &[u64]) -> [u64; OTHERS] {
     std::array::from_fn(|at| numbers.get(at).copied().unwrap_or(0))
 }
 
-/// The first numbers that each rank has told.
+/// The first numbers that each rank has sent.
 pub(super) fn heard<const COUNT: usize>(all: &[[u64; OTHERS]]) -> Vec<[u64; COUNT]> {
     let first = |numbers: &[u64; OTHERS]| std::array::from_fn(|at| numbers[at]);
     all.iter().map(first).collect()

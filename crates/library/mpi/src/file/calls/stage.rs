@@ -8,7 +8,8 @@
 //! Invariants:
 //! - a window is written once all ranks with bytes there have filled in theirs, and those are all
 //!   bytes of the window;
-//! - a slot gets another window after all ranks have met, so nobody still uses the one before;
+//! - a slot gets another window after all ranks have synchronised, so nobody still uses the one
+//!   before;
 //! - an aggregator whose access fails tells the others, or goes on, so nobody waits; the error is
 //!   agreed on at the end.
 
@@ -65,7 +66,8 @@ fn window_len(ranks: usize) -> u64 {
 }
 
 impl StagePlan {
-    /// The plan of an access by ranks of one host. `None`: another way is better, or the only one.
+    /// The plan of an access by ranks of one host. `None`: another method is better, or the only
+    /// one.
     pub(super) fn new(extents: &[Extent], access: &FileAccess) -> Option<StagePlan> {
         let hints = &access.hints;
         let switch = match access.direction {
@@ -290,7 +292,7 @@ impl Staged<'_> {
     }
 
     /// Reads the windows of this rank, and takes its data out of all. The result is the end of the
-    /// file, as far as this rank has met it.
+    /// file if these reads have reached it, otherwise `u64::MAX`.
     async fn read(&self, windows: Range<u64>, failed: &mut Result<()>) -> Result<u64> {
         let parcels = self.parcels();
         let mut ready = Vec::new();

@@ -1,8 +1,8 @@
 //! Collective accesses in two phases: ranks exchange their data with aggregators, which access the
 //! file for all in long runs.
 //!
-//! All ranks plan alike, by what they have told each other. An aggregator whose access fails goes
-//! on with the exchange, so that nobody waits; the error is agreed on at the end.
+//! All ranks make the same plan, from the numbers that they have exchanged. An aggregator whose
+//! access fails goes on with the exchange, so that nobody waits; the error is agreed on at the end.
 //!
 //! A rank sends the runs that it has in a window, each an offset in the window and a length, and
 //! the data of a write: short ones behind the runs, longer ones as a message of their own, which no

@@ -27,7 +27,7 @@ pub struct ViewArguments<'a> {
     pub info: Result<Vec<(String, String)>>,
 }
 
-/// What `MPI_File_get_view` tells; the handles are the user's to free.
+/// The result of `MPI_File_get_view`. The user frees the handles.
 pub struct ViewFacts {
     /// The displacement in bytes.
     pub displacement: i64,

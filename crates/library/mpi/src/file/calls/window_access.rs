@@ -12,7 +12,7 @@ use crate::file::calls::access::{FileAccess, SHORT_GAP};
 /// Bytes of the number before an answer.
 pub(super) const VALID: usize = 8;
 
-/// What a rank asks of an aggregator in one round.
+/// The request of a rank to an aggregator in one round.
 pub(super) struct Request {
     pub(super) from: usize,
     /// Offsets in the file, and lengths.
@@ -99,7 +99,7 @@ impl WindowAccess {
             .filter_map(|run| windows.push(run.0, run.1))
             .collect();
         read.extend(windows.finish());
-        // The end of the file, as far as these reads have met it.
+        // The end of the file, if these reads have reached it.
         let mut end = u64::MAX;
         for window in read {
             let part = self.memory(window.offset, window.len);

@@ -85,7 +85,7 @@ impl Rank {
         Some(worker)
     }
 
-    /// Waits until no nonblocking access to a file is under way: the program may have freed the
+    /// Waits until no nonblocking access to a file is in progress: the program may have freed the
     /// requests of some.
     pub(super) fn finish_file_accesses(
         &self,

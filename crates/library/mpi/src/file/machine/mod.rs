@@ -110,7 +110,7 @@ pub(crate) struct SharedFile {
     pub(crate) stage: OnceLock<Option<SharedMemory>>,
 }
 
-/// The nonblocking accesses of a rank to a file that are under way.
+/// The nonblocking accesses of a rank to a file that are in progress.
 #[derive(Default)]
 pub(crate) struct Unfinished {
     count: AtomicUsize,
@@ -128,7 +128,7 @@ impl Unfinished {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Some access is under way.
+    /// True if some access is in progress.
     pub(crate) fn is_any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
@@ -216,7 +216,7 @@ impl Files {
         self.open.remove(handle)
     }
 
-    /// No nonblocking access is under way.
+    /// True if no nonblocking access is in progress.
     pub(crate) fn are_quiet(&self) -> bool {
         let mut files = self.open.iter();
         files.all(|(_, file)| !file.shared.unfinished.is_any())

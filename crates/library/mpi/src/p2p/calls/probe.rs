@@ -54,7 +54,7 @@ impl Rank {
         })
     }
 
-    /// Waits until `look` finds the message with these arguments.
+    /// Waits until `look`, a search for a message with these arguments, finds one.
     fn look_for<T>(
         &self,
         operation: &'static str,

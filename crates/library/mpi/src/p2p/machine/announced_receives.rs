@@ -2,11 +2,11 @@
 //!
 //! Messages with one key are numbered in the order in which they are sent. A receiver says of a
 //! receive how many posted receives with its key stand before it, and which packets it had seen
-//! then. So the number of the message that meets the receive is that of the messages among those
-//! packets plus that of the receives before it.
+//! then. So the number of the message that matches the receive is the count of messages among those
+//! packets plus the count of receives before it.
 //!
 //! Invariants:
-//! - A buffer is kept for exactly one message, the one that meets its receive, and is given to no
+//! - A buffer is kept for exactly one message, the one that matches its receive, and is given to no
 //!   other. So a buffer may be dropped at any time: its message takes its usual path.
 //! - A number is known only of receives whose receiver had seen every message from before the
 //!   count, and no part of a packet that may hold a counted message.
@@ -118,8 +118,8 @@ impl AnnouncedReceives {
         }
     }
 
-    /// The peer takes back the announcement of a receive. The receives behind it will meet other
-    /// messages than was known.
+    /// The peer takes back the announcement of a receive. The known message numbers of the receives
+    /// behind it are no longer right.
     pub(super) fn revoke(&mut self, peer: usize, key: &Key, receive: u32) {
         if let Some(track) = self.track(peer, key) {
             let of_it = |(_, target): &(u64, Target)| target.receive == receive;
@@ -310,7 +310,8 @@ mod tests {
 
     proptest! {
         /// A receiver posts and announces receives, a sender sends messages, each at any time; both
-        /// hear of it late. Each message that is given a buffer meets the receive of that buffer.
+        /// learn of it late. Each message that is given a buffer matches the receive of that
+        /// buffer.
         #[test]
         fn a_message_is_given_the_buffer_that_it_would_meet(
             steps in prop::collection::vec(0u8..5, 1..200),

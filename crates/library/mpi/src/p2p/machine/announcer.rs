@@ -1,11 +1,11 @@
 //! The receiver's knowledge of which receives are worth an announcement (ready to receive, RTR).
 //!
 //! The posted size is not the size of the message, and an announcement without a message is a loss.
-//! So a long receive is announced only where long messages with its key have usually met receives
-//! that waited for them. Over several rails short receives are announced too, where their messages
-//! have usually been written to announced receives. That is tried once several receives with a key
-//! wait at a time, or after some of them, and again from time to time, after ever longer pauses: a
-//! trial in vain costs as much as a short message.
+//! So a long receive is announced only where long messages with its key have usually matched
+//! receives that waited for them. Over several rails short receives are announced too, where their
+//! messages have usually been written to announced receives. That is tried once several receives
+//! with a key wait at a time, or after some of them, and again from time to time, after ever longer
+//! pauses: a trial in vain costs as much as a short message.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::matching::Key;
 const KEYS: usize = 1024;
 /// Most announced receives without a message.
 const OPEN: usize = 64;
-/// Bound of a habit's score, either way.
+/// Bound of a habit's score, above and below zero.
 const SURE: i8 = 4;
 /// Loss of score for a receive that was announced in vain.
 const IN_VAIN: i8 = 2;
@@ -99,14 +99,14 @@ impl Announcer {
         }
     }
 
-    /// True if receives have to be looked at when they are posted: they may have to be announced,
-    /// or may have lost their sender.
+    /// True if receives have to be checked when they are posted: they may have to be announced, or
+    /// may have lost their sender.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Receives have to be looked at from now on.
+    /// From now on, receives have to be checked when they are posted.
     pub(super) fn activate(&mut self) {
         self.active = true;
     }
@@ -173,7 +173,7 @@ impl Announcer {
         self.open -= 1;
     }
 
-    /// A long message with this key met a receive that waited.
+    /// A long message with this key matched a receive that waited.
     pub(super) fn learn(&mut self, peer: usize, key: Key) {
         let topic = Topic { key, short: false };
         if self.habits.len() < KEYS || self.habits.contains_key(&topic) {

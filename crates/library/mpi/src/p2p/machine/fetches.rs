@@ -10,13 +10,13 @@ use crate::Result;
 use crate::packet::Offer;
 use crate::request::RequestId;
 
-/// The announced messages that have met their receive, in order.
+/// The announced messages that have matched a receive, in order.
 #[derive(Default)]
 pub(super) struct Fetches {
     pub(super) queue: VecDeque<Fetch>,
 }
 
-/// An announced message that has met its receive.
+/// An announced message that has matched a receive.
 pub(super) struct Fetch {
     pub(super) peer: usize,
     pub(super) receive: RequestId,

@@ -1,8 +1,8 @@
 //! Costs of the paths by which this rank fetches announced messages, learned from messages that
 //! move anyway.
 //!
-//! Where processors copy, no constant holds: which path is fastest depends on the caches between
-//! the two cores, on the processor's string moves, and on what else the ranks do. So the receiver
+//! Where processors copy, no constant holds: the fastest path depends on the caches between the two
+//! cores, on the processor's string moves, and on the other load of the ranks. So the receiver
 //! measures each fetch from its decision, or from the end of the fetch before it, to the last byte,
 //! which leaves out the wait for a late sender. Fetches are compared within one *class*: their
 //! length, whether others wait behind them, and whether the cores share a cache.
@@ -78,7 +78,7 @@ impl Class {
 pub(super) struct LearnedCosts {
     /// Empty until the first fetch that may be learned from.
     classes: Vec<ClassCosts>,
-    /// Fetches by packets under way: the receive, and what to record at its end.
+    /// Fetches by packets in progress: the receive, and the measurement to record at its end.
     open: Vec<(u32, Measured)>,
     /// The end of the last fetch that was measured, in nanoseconds.
     last_end: u64,
@@ -274,7 +274,7 @@ impl LearnedCosts {
         }
     }
 
-    /// A fetch is under way by packets, and ends with this receive.
+    /// Adds a fetch by packets in progress, which ends with this receive.
     pub(super) fn by_packets(&mut self, receive: u32, measured: Measured) {
         if self.open.len() < MOST_OPEN {
             self.open.push((receive, measured));
@@ -298,7 +298,7 @@ impl LearnedCosts {
         }
     }
 
-    /// Receives have failed: the fetches under way are not measured.
+    /// Receives have failed: the fetches in progress are not measured.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }

@@ -44,7 +44,7 @@ impl Messages {
         self.deferred.push(Action::Raise(error.clone()));
     }
 
-    /// Ends everything that is under way with a lost peer, except requests of the user.
+    /// Ends all transfers with a lost peer, except requests of the user.
     pub(crate) fn forget_peer(&mut self, peer: usize, class: Class) {
         self.watch_losses();
         for request in self.send_queue.lose(peer) {

@@ -17,8 +17,8 @@ pub(crate) struct Losses {
     left: Vec<(u64, Error)>,
     /// The same of communicators that this rank does not know yet.
     early: Vec<(u64, Error)>,
-    /// Contexts of communicators, each with the number of losses of which waits for any source have
-    /// heard.
+    /// Contexts of communicators, each with the number of losses that waits for any source have
+    /// reported.
     told: Vec<(u64, usize)>,
 }
 
@@ -71,7 +71,7 @@ impl Losses {
         told.map(|(_, error)| (error.clone(), is_last))
     }
 
-    /// Waits for any source on this communicator have heard of all losses.
+    /// Waits for any source on this communicator have reported all losses.
     pub(crate) fn tell(&mut self, context: u64) {
         let count = self.peers.len();
         match self.told.iter_mut().find(|(of, _)| *of == context) {

@@ -244,7 +244,7 @@ impl Messages {
         if let Some(error) = self.broken.take() {
             return Err(error);
         }
-        // A rank that only waits for room has moved nothing: it gives way, and sleeps in the end.
+        // A rank that only waits for room has moved nothing: it yields, and sleeps in the end.
         Ok(arrived > 0 || fetched || flushed)
     }
 

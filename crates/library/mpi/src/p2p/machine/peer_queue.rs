@@ -112,8 +112,8 @@ impl PeerQueue {
 }
 
 impl PeerQueue {
-    /// Sends at most as many packets as fill the ring once: then it is time to hear whether the
-    /// peer has enough.
+    /// Sends at most as many packets as fill the ring once. Then this rank polls, because the peer
+    /// may have announced that it needs no more.
     pub(super) fn flush(
         &mut self,
         router: &mut Router,

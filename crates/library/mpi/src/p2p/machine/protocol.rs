@@ -1,11 +1,9 @@
 //! The protocols, the settings that bound them, and one message as a choice among them sees it.
 
-//! always a choice.
-
 use channel::{Capabilities, End, MessageCosts, PathCosts};
 use knobs::{ProtocolChoice, Rendezvous};
 
-/// A protocol: a way to move one message.
+/// A protocol: the method by which one message is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The sender writes to a buffer that the receiver has announced.
@@ -105,7 +103,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Blocking sends move in another way than nonblocking ones.
+    /// True if blocking sends and nonblocking ones use different protocols at some lengths.
     pub(crate) fn tells_blocking(&self) -> bool {
         self.blocking_pieces != self.pieces
     }

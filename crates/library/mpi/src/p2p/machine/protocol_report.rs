@@ -60,7 +60,8 @@ pub(crate) fn compare(len: usize, peer: &Capabilities, limits: &Limits) -> Choic
     (taken[0], others)
 }
 
-/// What keeps a sender from a protocol that [`compare`] predicts to be faster than the chosen one.
+/// The reason why a sender cannot take a protocol that [`compare`] predicts to be faster than the
+/// chosen one.
 pub(crate) fn ruled_out_by(
     protocol: Protocol,
     len: usize,

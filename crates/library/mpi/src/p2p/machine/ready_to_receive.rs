@@ -5,10 +5,11 @@
 //!
 //! Invariants:
 //! - A receive is announced only if every earlier posted receive that could match the same message
-//!   has been announced too and is not being cancelled. So the messages with its key meet exactly
+//!   has been announced too and is not being cancelled. So the messages with its key match exactly
 //!   these receives, in order.
 //! - An announcement states the packets that the receiver had seen, and the receives before its
-//!   own, at one moment: when it leaves. It leaves only if no message has met the receive by then.
+//!   own, at one moment: when it leaves. It leaves only if no message has matched the receive by
+//!   then.
 //! - Every message takes the number of its place among the messages with its key, even a message
 //!   that is sent whole.
 //! - A written message is preceded, in the order of packets, by its start, so later messages find
@@ -131,7 +132,7 @@ impl Messages {
     }
 
     /// Queues the announcements that have been gathered for a peer, of receives that no message has
-    /// met.
+    /// matched.
     pub(super) fn send_batch(&mut self, router: &Router, peer: usize) {
         self.send_queue.set(peer, PeerState::Gathers, false);
         let progress = Progress {
@@ -162,7 +163,7 @@ impl Messages {
     }
 
     /// The buffer of an announced receive, and the number of posted receives with its key before
-    /// it. `None`: a message has met it.
+    /// it. `None`: a message has matched it.
     fn announcement(&mut self, announced: &Announced) -> Option<(usize, Target)> {
         let Announced {
             receive: id,
@@ -193,7 +194,7 @@ impl Messages {
         }
     }
 
-    /// An announced message, to be read by a device, has met a receive that waited.
+    /// An announced message, to be read by a device, has matched a receive that waited.
     pub(super) fn was_early(&mut self, peer: usize, sent: Key, offer: &Offer) {
         let by_device = offer.key.opens_to_device();
         if self.limits.announces && by_device && sent.context & (COLLECTIVE | AGREEMENT) == 0 {
@@ -201,8 +202,8 @@ impl Messages {
         }
     }
 
-    /// A receive has met a message that took its usual path. If the receive was announced, its RTR
-    /// is consumed.
+    /// A receive has matched a message that took its usual path. If the receive was announced, its
+    /// RTR is consumed.
     #[inline(always)]
     pub(super) fn met_otherwise(&mut self, id: RequestId) {
         if !self.transfers.is_empty() {
@@ -284,7 +285,7 @@ impl Messages {
         }
     }
 
-    /// The sender holds no RTR for this receive. If no message has met it, it is cancelled.
+    /// The sender holds no RTR for this receive. If no message has matched it, it is cancelled.
     pub(super) fn revoked(&mut self, peer: usize, id: RequestId) {
         match self.transfers.stage_mut(peer, id) {
             Some(Stage::Announced { revoking: true, .. }) => {}

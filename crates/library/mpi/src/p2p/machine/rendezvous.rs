@@ -30,7 +30,7 @@ use crate::{Result, Status};
 
 // The receiver's end.
 impl Messages {
-    /// An announced message has met its receive: it will be fetched.
+    /// An announced message has matched a receive: it will be fetched.
     pub(super) fn accept(
         &mut self,
         id: RequestId,

@@ -1,5 +1,5 @@
-//! The send queue: packets that found no room, and messages on their way in several packets. Each
-//! peer has a queue of its own (`peer_queue`), once something is queued for it.
+//! The send queue: packets that found no room, and messages that are being sent in several packets.
+//! Each peer has a queue of its own (`peer_queue`), once something is queued for it.
 
 use std::collections::VecDeque;
 

@@ -97,8 +97,8 @@ impl Transfers {
         matches!(stage, Some(Stage::Announced { .. }))
     }
 
-    /// The buffer of a request was announced, and will be written to or meet a message otherwise:
-    /// the receive is not being cancelled.
+    /// True if the buffer of a request was announced and the receive is not being cancelled: the
+    /// sender will write to the buffer, or a message on its usual path will match the receive.
     pub(super) fn awaits_write(&self, id: RequestId) -> bool {
         let stage = self.get(id).map(|transfer| &transfer.stage);
         matches!(

@@ -79,7 +79,7 @@ pub enum Operation {
     Receive(Receive),
     /// A collective operation, or another with several steps, whose task completes the request.
     Collective {
-        /// The context of the communicator whose error handler hears of a failure.
+        /// The context of the communicator whose error handler receives a failure.
         context: Option<u64>,
     },
     /// An access to exposed memory of a peer, which has no part in it.
@@ -99,7 +99,7 @@ impl Operation {
     pub const NOBODYS: Operation = Operation::Collective { context: None };
 }
 
-/// A send under way.
+/// A send in progress.
 pub struct Send {
     /// The message.
     pub buffer: Buffer,
@@ -110,11 +110,11 @@ pub struct Send {
     pub streaming: bool,
     /// Bytes that the message occupies in a buffer attached for buffered sends.
     pub buffered: usize,
-    /// A cancellation is under way.
+    /// A cancellation is in progress.
     pub cancelling: bool,
 }
 
-/// A receive under way.
+/// A receive in progress.
 pub struct Receive {
     /// The receive buffer.
     pub buffer: Buffer,
@@ -174,7 +174,7 @@ pub trait PersistentCollective: std::marker::Send + Sync {
     /// Starts another instance. Called without the rank's lock.
     ///
     /// # Errors
-    /// The rank is gone, or too many requests are under way.
+    /// The rank is gone, or too many requests are active.
     fn start(&self) -> Result<RequestId>;
 }
 

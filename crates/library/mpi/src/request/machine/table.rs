@@ -64,7 +64,7 @@ impl Requests {
     /// Adds a request.
     ///
     /// # Errors
-    /// Too many requests are under way.
+    /// Too many requests are active.
     pub fn add(&mut self, operation: Operation) -> Result<RequestId> {
         self.add_with(|| operation)
     }
@@ -72,7 +72,7 @@ impl Requests {
     /// Adds a request whose operation is built in place.
     ///
     /// # Errors
-    /// Too many requests are under way.
+    /// Too many requests are active.
     #[inline(always)]
     pub fn add_with(&mut self, operation: impl FnOnce() -> Operation) -> Result<RequestId> {
         let request = || Request {
@@ -89,7 +89,7 @@ impl Requests {
     /// Adds a request that is complete already.
     ///
     /// # Errors
-    /// Too many requests are under way.
+    /// Too many requests are active.
     pub fn add_complete(&mut self, status: Status) -> Result<RequestId> {
         let id = self.add(Operation::NOBODYS)?;
         self.complete(id, status);
@@ -236,7 +236,7 @@ impl Requests {
     /// Adds a generalised request with the user's functions.
     ///
     /// # Errors
-    /// Too many requests are under way.
+    /// Too many requests are active.
     pub fn add_generalized(&mut self, functions: Arc<dyn Functions>) -> Result<RequestId> {
         let id = self.add(Operation::Generalized)?;
         self.functions.insert(id.0, functions);

@@ -1,4 +1,4 @@
-//! Calls that make communicators with a topology and look at them (MPI 5.0 §8).
+//! Calls that make communicators with a topology and read their topologies (MPI 5.0 §8).
 
 mod cartesian;
 mod graphs;

@@ -32,10 +32,10 @@ pub struct WindowSpec<'a> {
     pub info: &'a [(String, String)],
 }
 
-/// What all members give to a window.
+/// The facts of all members of a window that is being made.
 struct AllFacts {
     parts: Vec<Part>,
-    /// The length of a stripe that the first member wishes.
+    /// The length of a stripe that the first member requests, in bytes.
     stripe: u64,
     /// All can map the memory and access it directly.
     are_direct: bool,

@@ -105,7 +105,7 @@ impl Rank {
             let Some(rank) = rank.upgrade() else {
                 return false;
             };
-            // The rank's next progress raises the error, or meets it again.
+            // The rank's next progress raises the error, or fails in the same manner.
             rank.waiter.look(&OnThread(&rank), watch).is_ok()
         });
         match thread {

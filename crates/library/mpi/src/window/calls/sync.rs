@@ -262,8 +262,8 @@ impl Rank {
         Ok(())
     }
 
-    /// The target of a flush, or all. `None`: nothing is under way, as all members map the window,
-    /// or the target is `MPI_PROC_NULL`.
+    /// The target of a flush, or all. `None`: no operation is outstanding, because all members map
+    /// the window or the target is `MPI_PROC_NULL`.
     fn flushed(&self, win: u32, rank: Option<i32>) -> Result<Option<Option<u32>>> {
         let mut state = self.lock();
         let window = state.objects.windows.get_mut(win)?;

@@ -7,7 +7,7 @@ use crate::request::Waiting;
 use crate::state::State;
 use crate::window::{Ports, Window};
 
-/// What a wait still needs.
+/// The event that a wait for members of a window still needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     /// Nothing: the wait ends.

@@ -35,12 +35,12 @@ impl Windows {
         !matches!(self.thread, Assistance::None)
     }
 
-    /// That thread is one of virtual time.
+    /// True if the progress thread is one of virtual time.
     pub(crate) fn has_modelled_thread(&self) -> bool {
         matches!(self.thread, Assistance::Modelled)
     }
 
-    /// Who makes progress for a window, by kind of operations.
+    /// The agent that makes progress for a window, for each kind of operations.
     fn progressors(&self, window: &Window) -> Progressors {
         let has_thread = self.has_thread() && window.needs_thread();
         AccessKind::ALL.map(|kind| match (window.needs_target(kind), has_thread) {

@@ -1,5 +1,5 @@
-//! What a window tells of accesses to it, for a check of conflicts after the job (crate
-//! `rma_check`). Only a modelled machine keeps notes; elsewhere nothing here is called.
+//! The notes of accesses to a window, for a check of conflicts after the job (crate `rma_check`).
+//! Only a modelled machine keeps notes; elsewhere nothing here is called.
 
 use std::ops::ControlFlow;
 

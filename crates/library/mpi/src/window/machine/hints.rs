@@ -1,4 +1,4 @@
-//! Info keys of windows (MPI 5.0 §12.2.1): promises and wishes of the program.
+//! Info keys of windows (MPI 5.0 §12.2.1): promises and requests of the program.
 
 use crate::{Class, Error, Result};
 
@@ -14,9 +14,9 @@ pub struct WindowHints {
     same_disp_unit: bool,
     /// `alloc_shared_noncontig`: the parts of a shared window begin on pages of their own.
     pub(crate) noncontiguous: bool,
-    /// `accumulate_ordering`: reported as wished. Accumulates are always in order.
+    /// `accumulate_ordering`: reported as requested. Accumulates are always in order.
     ordering: String,
-    /// `accumulate_ops`: reported as wished. All operations are atomic with each other.
+    /// `accumulate_ops`: reported as requested. All operations are atomic with each other.
     ops: String,
     /// `mpi_accumulate_granularity` in bytes, zero for the usual one: the length of a stripe in
     /// mapped memory. Elsewhere all accumulates to a target are atomic with each other, and the key

@@ -21,8 +21,8 @@ pub(super) const PIECE: usize = 64 << 10;
 /// Bytes of a message that waits in memory of its own, at most.
 pub(super) const SHORT: usize = 1 << 10;
 /// Bytes of the description of a type that an operation carries, at most: longer ones follow as
-/// messages of their own. What a type takes in memory for one of this length is still so little
-/// that the library asks for it as for any other memory.
+/// messages of their own. The memory of a type with a description of this length is still so little
+/// that the library allocates it like any other memory.
 pub(super) const DESCRIPTION: usize = 2 << 20;
 /// Bytes of memory that a type takes for each byte of its description, at most, while it is made:
 /// measured 15.4, blocks of a type that is no run.

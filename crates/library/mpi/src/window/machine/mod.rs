@@ -13,7 +13,7 @@
 //! - `memory`: bounds of every access;
 //! - `messages`: the bytes on the way;
 //! - `operation`: operations and their checks;
-//! - `peers`: what is under way with each member; `origin` and `target`: the two sides;
+//! - `peers`: the outstanding operations of each member; `origin` and `target`: the two sides;
 //!   `outgoing`: the messages of the origin;
 //! - `straight`: puts and gets straight to the memory of a target, by devices or by the kernel;
 //!   `keys`: that memory;
@@ -162,7 +162,7 @@ pub struct Window {
     pub(crate) direct: Option<Box<Direct>>,
     /// The memory of this rank that others access without it, and the keys of theirs.
     pub(crate) remote: Option<Box<Remote>>,
-    /// The ways of puts and gets so far.
+    /// Puts and gets so far, by the path that their data took.
     pub counts: WayCounts,
     pub(crate) epochs: Epochs,
     locks: Locks,
@@ -176,13 +176,13 @@ pub struct Window {
     failure: Option<Error>,
     /// The meter of accumulates, on a modelled machine.
     pub(crate) meter: Option<Arc<Meter>>,
-    /// It is among the windows that are served next.
+    /// The window is among those that are served next.
     is_marked: bool,
-    /// It is counted among those that need the progress thread.
+    /// The window is counted among those that need the progress thread.
     has_thread: bool,
 }
 
-/// Operations of this rank on a window by the way that they took.
+/// Counts this rank's operations on a window, by the path of their data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WayCounts {
     /// Puts and gets straight to the memory of a target that this rank does not map.
@@ -239,7 +239,8 @@ impl Window {
         }
     }
 
-    /// Nothing of it is under way, so only a message or a call gives it something to do.
+    /// True if no operation on the window is outstanding, so only a message or a call gives it
+    /// work.
     fn is_resting(&self) -> bool {
         let mut targets = self.targets.values();
         let mut origins = self.origins.values();

@@ -85,7 +85,8 @@ impl Window {
         let sent = self.send_access(ports, access, place, (target, at, bytes));
         self.pump(ports, target);
         if let Err(error) = sent {
-            // What has left of it ends as any other operation, but nobody waits for its request.
+            // The messages that have left end as those of any other operation, but nobody waits for
+            // its request.
             if let Some(local) = self.last_local(target) {
                 local.user = None;
             }

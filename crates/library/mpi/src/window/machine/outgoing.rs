@@ -103,7 +103,7 @@ impl Window {
         match &data {
             Some(Data::Following(_)) => (known.is_dirty, known.has_long) = (true, true),
             // Operations are applied in order, so what this one returns answers for those before
-            // it; data that follow on a way of their own may still come.
+            // it; data that follow on a path of their own may still come.
             Some(Data::Returned(_)) => known.is_dirty &= known.has_long,
             // The operations behind a description wait for it.
             Some(Data::Description(_)) | None => known.is_dirty = true,

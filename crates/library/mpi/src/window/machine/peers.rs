@@ -41,7 +41,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// No operation on it is under way.
+    /// True if no operation on this target is outstanding.
     pub(super) fn is_resting(&self) -> bool {
         self.queue.is_empty() && self.locals.is_empty()
     }
@@ -131,7 +131,7 @@ impl Origin {
         matches!(self.last_type, LastType::Coming(..))
     }
 
-    /// No operation of it is under way.
+    /// True if no operation of this origin is outstanding.
     pub(super) fn is_resting(&self) -> bool {
         self.queue.is_empty()
             && self.arriving.is_empty()

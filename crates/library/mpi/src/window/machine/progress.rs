@@ -1,4 +1,4 @@
-//! Who makes progress for the operations of a window at their target (MPI 5.0 §12.7.3).
+//! The agents that make progress for the operations of a window at their target (MPI 5.0 §12.7.3).
 
 use channel::ProgressThread;
 

@@ -6,8 +6,8 @@
 //! - a get starts only where no put or accumulate has left by messages since the last flush: it
 //!   would overtake them, and programs get what they have put after a local flush, although the
 //!   standard asks for order at a flush alone;
-//! - an access is complete at its target when its request is, so the end of an epoch is told behind
-//!   the requests of all accesses (`origin`).
+//! - an access is complete at its target when its request is, so the message that ends an epoch is
+//!   sent after the requests of all accesses (`origin`).
 
 use channel::{Exposed, RemoteKey, Transport, ZeroCopy};
 use datatype::Buffer;
@@ -22,7 +22,7 @@ use crate::{Class, Error, Result};
 /// Runs of bytes at a target that one operation accesses, at most.
 const MOST_RUNS: usize = 16;
 
-/// The way of an operation.
+/// The path of an operation.
 pub(super) enum Way {
     /// By messages.
     Messages,

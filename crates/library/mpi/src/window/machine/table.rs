@@ -9,7 +9,7 @@ pub struct Windows {
     pub(super) with_thread: usize,
     /// The handles by the contexts of their messages.
     handles: BTreeMap<u64, u32>,
-    /// Windows that may have something to do: those that a call has met, those of messages that
+    /// Windows that may have something to do: those that a call has used, those of messages that
     /// have arrived, and those that are not at rest. Others cost nothing, however many they are.
     marked: Vec<u32>,
     /// A task serves the windows.

@@ -48,7 +48,7 @@ impl Window {
         }
     }
 
-    /// No data are on their way from or to this rank's memory.
+    /// True if no data are in transit from or to this rank's memory.
     pub(super) fn is_idle(&mut self, ports: &mut Ports) -> bool {
         self.origins.values_mut().all(|origin| {
             origin.end_transfers(ports);

@@ -134,8 +134,8 @@ impl Memory {
     }
 }
 
-/// Runs the program of a seed. All ranks of a job call this with one seed. The result has the ways
-/// of this rank's operations.
+/// Runs the program of a seed. All ranks of a job call this with one seed. The result counts this
+/// rank's operations by path.
 pub(crate) fn play(rank: &Arc<Rank>, seed: u64) -> WayCounts {
     let mut random = Random::new(seed ^ 0x71d0);
     let (me, size) = (rank.rank(), rank.size());
@@ -192,7 +192,7 @@ enum Course {
     Shared,
     /// A word belongs to an origin, whose operations on it are in order.
     InOrder,
-    /// A word belongs to an operation: long ones of all origins are under way together.
+    /// A word belongs to an operation: long ones of all origins are in progress together.
     Apart,
 }
 

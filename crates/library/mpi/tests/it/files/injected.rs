@@ -35,7 +35,7 @@ fn class_of<T>(result: &Result<T>) -> Class {
         .map_or_else(|error| error.class, |_| Class::SUCCESS)
 }
 
-/// What a rank got from its calls, and the calls of the system that may fail.
+/// The results of a rank's calls, and the system calls that may fail.
 type Report = (Vec<Outcome>, Vec<(Call, u64)>);
 
 /// Ranks write and read their parts of the file by all kinds of calls.

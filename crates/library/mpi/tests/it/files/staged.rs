@@ -150,7 +150,7 @@ fn records_go_through_the_stage_in_windows() {
             at: run * 2,
             spread,
         };
-        // The windows that the records meet; each is written once, and read once.
+        // The windows that contain a part of the records; each is written once, and read once.
         let (start, end) = (records.place(0, 0), records.file().len());
         let windows = |len: usize| (end.div_ceil(len) - start / len) as u64;
         assert_eq!(made(records, &[]), [1, 1], "{records:?}");
@@ -158,7 +158,7 @@ fn records_go_through_the_stage_in_windows() {
         assert_eq!(small, [windows(48); 2], "{records:?}");
         let one = made(records, &[("cb_buffer_size", "100"), ("cb_nodes", "1")]);
         assert_eq!(one, [windows(100); 2], "{records:?}");
-        // One direction goes another way.
+        // One direction does not use the stage.
         made(records, &[("romio_cb_write", "disable")]);
         made(records, &[("romio_cb_read", "disable")]);
     }

@@ -1,5 +1,5 @@
 //! Nonblocking accesses on real threads: they go on while the rank does something else, their
-//! errors come with their completion, and nothing is lost where many are under way.
+//! errors come with their completion, and nothing is lost where many are in progress.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,8 +87,8 @@ fn a_rank_goes_on_while_its_data_are_written() {
     });
 }
 
-/// All ranks begin a collective access whose files wait, in both kinds of calls, and with both ways
-/// to the file.
+/// All ranks begin a collective access whose files wait, in both kinds of calls, and with
+/// collective buffering and without it.
 #[test]
 fn collective_accesses_go_on_meanwhile_too() {
     for switch in ["enable", "disable"] {

@@ -97,7 +97,7 @@ fn with_lost(player: &Player, peer: i32) {
         "MPI_Send",
         rank.send("MPI_Send", Mode::Standard, out(&body), peer, TAG, WORLD),
     );
-    // What was sent may have come all the same: other tags wait for what nobody sends.
+    // Sent messages may have come all the same: the receives use a tag that nobody sends.
     let got = rank.receive("MPI_Recv", room(&mut memory), peer, TAG + 5, WORLD);
     let got = got.and_then(|status| rank.result_of(status));
     fails("MPI_Recv", got.map(|_| ()));
@@ -231,7 +231,7 @@ fn any_source(player: &Player, comms: Comms) {
     let to = group[(place + 1) % group.len()] as i32;
     let from = group[(place + group.len() - 1) % group.len()];
     let body = pattern(50, me);
-    // The others send when all have heard the report.
+    // The others send when all have received the report.
     rank.collective("MPI_Barrier", &Work::Barrier, comms.group)
         .unwrap();
     rank.send("MPI_Send", Mode::Standard, out(&body), to, TAG + 2, comm)

@@ -14,7 +14,7 @@ pub(super) const MILLI: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1_000 * MILLI;
 /// The limit of FISHPLATE_OUTAGE in these cases.
 pub(super) const PATIENCE: u64 = 40 * SECOND;
-/// The begin of a fault that no program lives to see, in nanoseconds.
+/// The start of a fault after the end of every program, in nanoseconds.
 pub(super) const NEVER: u64 = 10_000_000 * SECOND;
 
 /// The lengths of faults that the patience outlasts.
@@ -30,11 +30,11 @@ const SPANS: [u64; 6] = [
 /// The kind of the fault of each port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// The cable is cut, and the host's ranks are told.
+    /// The cable is cut, and the port reports it to the host's ranks.
     Down,
-    /// Nothing passes, and nobody is told.
+    /// Nothing passes, and no port reports it.
     Silent,
-    /// What the port receives is not acknowledged, while out-of-band messages pass.
+    /// Packets to the port are not acknowledged, while out-of-band messages pass.
     Unacknowledged,
     /// The cable has a loose contact.
     Flapping,

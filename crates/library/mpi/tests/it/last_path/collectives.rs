@@ -190,10 +190,10 @@ pub(super) fn neighbours(player: &Player, round: u64) {
     player.rank.comm_free(comm).unwrap();
 }
 
-/// A way to make a communicator.
+/// A call that makes a communicator.
 type Maker = fn(&Arc<Rank>) -> Result<u32>;
 
-/// The ways to make communicators of all ranks.
+/// All calls that make communicators of all ranks.
 const MAKERS: [Maker; 6] = [
     |rank| rank.comm_dup(NAME, WORLD, &[]),
     |rank| {

@@ -1,5 +1,5 @@
-//! Traffic of messages between partners: every way to complete requests, probes, blocking calls,
-//! persistent requests, receives from any source, cancelled operations.
+//! Traffic of messages between partners: every call that completes requests, probes, blocking
+//! calls, persistent requests, receives from any source, cancelled operations.
 
 use mpi::comm::WORLD;
 use mpi::request::{Finished, RequestId};
@@ -49,7 +49,7 @@ impl Message {
     }
 }
 
-/// A request that is under way.
+/// A request in progress.
 struct Slot {
     id: Result<RequestId>,
     message: Message,
@@ -126,7 +126,7 @@ impl Mail {
         }
     }
 
-    /// The requests that are under way, with their places.
+    /// The requests in progress, with their places.
     fn open(&self) -> Vec<(usize, RequestId)> {
         let open = self
             .slots
@@ -192,7 +192,7 @@ fn messages(player: &Player, round: u64, sends: bool) -> Vec<Message> {
     messages
 }
 
-/// Posts the requests of a round, and completes them in one way.
+/// Posts the requests of a round, and completes them by the function `complete`.
 pub(super) fn exchange(player: &Player, round: u64, complete: fn(&Player, &mut Mail)) {
     let mut mail = Mail::post(player, round);
     mail.judge_calls(player);

@@ -104,7 +104,7 @@ fn program(player: &Player, has_comms: bool) -> Times {
     }
 }
 
-/// Runs a case: first with a fault that nobody lives to see, to learn the times.
+/// Runs a case: first with a fault after the end of the job, to learn the times.
 fn simulate(case: Case) {
     let seed = case.seed;
     println!("SEED={seed} {case:?}");

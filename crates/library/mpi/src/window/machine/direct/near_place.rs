@@ -77,8 +77,8 @@ impl NearPlace<'_> {
     }
 
     /// [`accumulate`](NearPlace::accumulate) of one number of four or eight bytes, as most have it.
-    /// `MPI_NO_OP` does not look at the operand. `None`, without a change: it is something else, or
-    /// an error.
+    /// `MPI_NO_OP` does not read the operand. `None`, without a change: it is something else, or an
+    /// error.
     #[inline(always)]
     pub fn accumulate_word(
         &mut self,
