@@ -58,7 +58,6 @@ const LONG_FILES: &[&str] = &[
 const CIRCLES: &[(&str, usize)] = &[
     ("bench", 11),
     ("compare", 6),
-    ("results", 6),
     ("datatype", 18),
     ("testdevice", 5),
     ("tcp", 6),
