@@ -18,7 +18,6 @@ const MOST_METHODS: usize = 60;
 
 /// Longer files.
 const LONG_FILES: &[&str] = &[
-    "crates/answers/compare/src/show.rs",
     "crates/base/datatype/src/buffer.rs",
     "crates/checks/testdevice/src/strict/world.rs",
     "crates/command/fishplate/src/run.rs",
@@ -57,7 +56,6 @@ const LONG_FILES: &[&str] = &[
 /// Crates with larger circles, and the size of the largest.
 const CIRCLES: &[(&str, usize)] = &[
     ("bench", 11),
-    ("compare", 6),
     ("datatype", 18),
     ("testdevice", 5),
     ("tcp", 6),
