@@ -15,11 +15,12 @@ pub(crate) use choice::{ChoiceOptions, OutputOptions, ROUNDS};
 use collective::CollectiveCommand;
 pub(crate) use every::EveryOptions;
 
-use crate::files::{FileAccess, Pattern};
-use crate::one_sided::OneSided;
-use crate::plan::{Benchmark, Family, WorkerPlan};
+use crate::benchmark::{Benchmark, Family};
+use crate::file_access::{FileAccess, Pattern};
+use crate::plan::WorkerPlan;
 use crate::rounds::Case;
 use crate::sizes::SizeRange;
+use crate::window_access::OneSided;
 
 /// Measure MPI libraries: latency, bandwidth, collectives and start-up; and the limits of the
 /// machine.

@@ -7,7 +7,7 @@ use results::sizes::size_label;
 use results::table::{distinct, lines, number, ratio, ratio_legend};
 use results::{Unit, stats};
 
-use crate::rounds::Measurement;
+use crate::measurement::Measurement;
 
 /// One table for each benchmark, in the order of first appearance. The other libraries are compared
 /// with the first.
@@ -265,7 +265,7 @@ pub(crate) fn best(peers: &[f64], unit: Unit) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rounds::tests::measured;
+    use crate::measurement::tests::measured;
 
     #[test]
     fn libraries_stand_side_by_side_with_ratios() {

@@ -55,7 +55,6 @@ const LONG_FILES: &[&str] = &[
 
 /// Crates with larger circles, and the size of the largest.
 const CIRCLES: &[(&str, usize)] = &[
-    ("bench", 11),
     ("datatype", 18),
     ("testdevice", 5),
     ("tcp", 6),
