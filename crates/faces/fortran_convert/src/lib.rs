@@ -27,6 +27,7 @@ pub mod requests;
 pub mod sections;
 pub mod spawn;
 pub mod start;
+pub mod symbols;
 #[cfg(test)]
 mod tests;
 pub mod text;

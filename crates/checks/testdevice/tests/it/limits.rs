@@ -60,7 +60,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("tcp", 6),
     ("verbs", 8),
     ("abi", 49),
-    ("fortran_convert", 6),
     ("channel", 5),
     ("fabric", 15),
 ];
