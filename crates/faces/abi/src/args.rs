@@ -405,6 +405,13 @@ fn bad_root(name: &str, value: c_int) -> Error {
     Error::new(MPI_ERR_ROOT, detail)
 }
 
+/// Writes values to an array of C's, up to its length.
+pub(crate) fn fill(places: &mut [MaybeUninit<c_int>], values: impl IntoIterator<Item = c_int>) {
+    for (place, value) in places.iter_mut().zip(values) {
+        place.write(value);
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn bad_tag(name: &str, value: c_int, others: &str) -> Error {

@@ -44,6 +44,7 @@ pub mod handle;
 mod info;
 mod interfaces;
 mod making;
+pub mod object;
 pub mod procedures;
 mod process_environment;
 mod raise;

@@ -23,7 +23,6 @@ const LONG_FILES: &[&str] = &[
     "crates/command/fishplate/src/run.rs",
     "crates/devices/device/src/immediates.rs",
     "crates/devices/verbs/src/device.rs",
-    "crates/faces/abi/src/procedures/completion.rs",
     "crates/faces/convert_tables/src/parameter.rs",
     "crates/faces/fortran_tables/src/conversion.rs",
     "crates/faces/fortran_tables/src/f08.rs",
@@ -59,7 +58,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("testdevice", 5),
     ("tcp", 6),
     ("verbs", 8),
-    ("abi", 49),
     ("channel", 5),
     ("fabric", 15),
 ];
