@@ -23,7 +23,6 @@ const LONG_FILES: &[&str] = &[
     "crates/command/fishplate/src/run.rs",
     "crates/devices/device/src/immediates.rs",
     "crates/devices/verbs/src/device.rs",
-    "crates/faces/convert_tables/src/parameter.rs",
     "crates/faces/fortran_tables/src/conversion.rs",
     "crates/faces/fortran_tables/src/f08.rs",
     "crates/job/launch/src/agent/frame.rs",
