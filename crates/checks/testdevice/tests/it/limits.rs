@@ -23,8 +23,6 @@ const LONG_FILES: &[&str] = &[
     "crates/command/fishplate/src/run.rs",
     "crates/devices/device/src/immediates.rs",
     "crates/devices/verbs/src/device.rs",
-    "crates/faces/fortran_tables/src/conversion.rs",
-    "crates/faces/fortran_tables/src/f08.rs",
     "crates/job/launch/src/agent/frame.rs",
     "crates/job/launch/src/agent/serve.rs",
     "crates/job/launch/src/start.rs",
