@@ -20,7 +20,6 @@ const MOST_METHODS: usize = 60;
 const LONG_FILES: &[&str] = &[
     "crates/base/datatype/src/buffer.rs",
     "crates/checks/testdevice/src/strict/world.rs",
-    "crates/command/fishplate/src/run.rs",
     "crates/devices/device/src/immediates.rs",
     "crates/devices/verbs/src/device.rs",
     "crates/library/channel/src/rdma/endpoint.rs",
