@@ -5,7 +5,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use results::arguments::{ANY, whole_number};
 
-use super::MeasureOptions;
+use super::measure::MeasureOptions;
 use crate::benchmark::Benchmark;
 use crate::form::Form;
 use crate::operation::{Collective, OPERATIONS, Operation, Topology};

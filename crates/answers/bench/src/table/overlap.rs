@@ -4,7 +4,7 @@ use results::Unit;
 use results::stats;
 use results::table::{lines, number};
 
-use super::{Keys, legend, one, title};
+use super::rows::{Keys, legend, one, title};
 use crate::measurement::Measurement;
 
 /// The figures of a nonblocking collective: the part of the benchmark's name, and the title.
