@@ -26,6 +26,7 @@
 
 mod allocator;
 pub mod args;
+mod arrays;
 mod bootstrap;
 pub mod buffer;
 pub mod call_guard;

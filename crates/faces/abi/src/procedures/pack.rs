@@ -3,7 +3,8 @@
 //! Invariant: no lock is held while data moves.
 
 use super::type_facts::supported;
-use crate::args::{OutCount, null};
+use crate::args::OutCount;
+use crate::arrays::null;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::*;
