@@ -5,7 +5,8 @@ use anyhow::{Context, Result};
 
 use crate::ffi::Mpi;
 use crate::ffi::collective::{CollectiveCall, ROOT};
-use crate::operation::{Collective, Contents, Form, Operation, Share, Summands};
+use crate::form::Form;
+use crate::operation::{Collective, Contents, Operation, Share, Summands};
 use crate::overlap::{self, Overlapped};
 use crate::plan::{Repeats, WorkerPlan};
 use crate::procedure::{Iteration, Procedure, Repeated, paint, pattern, synchronise, verify};

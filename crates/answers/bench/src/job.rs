@@ -15,13 +15,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use results::Console;
 
+use crate::benchmark::Family;
 use crate::ffi;
 use crate::file_folder;
 use crate::library::Library;
 use crate::memory::PairMemory;
-use crate::message::{RankConditions, Sample, Start, WorkerMessage};
-use crate::plan::{Family, WorkerPlan};
-use crate::worker;
+use crate::message::{RankConditions, SUBCOMMAND, Sample, Start, WorkerMessage};
+use crate::plan::WorkerPlan;
 
 pub(crate) struct Job<'a> {
     /// The executable with the hidden subcommand of a worker.
@@ -212,7 +212,7 @@ impl Job<'_> {
         let mut command = self.library.launcher.command(self.ranks);
         command
             .arg(self.command)
-            .arg(worker::SUBCOMMAND)
+            .arg(SUBCOMMAND)
             .arg(&self.library.path)
             .arg(plan);
         command.envs(self.library.environment.iter().cloned());
@@ -338,9 +338,9 @@ fn forward(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::benchmark::Benchmark;
     use crate::library::LibraryChoice;
     use crate::message::WorkerMessage;
-    use crate::plan::Benchmark;
     use crate::sizes::SizeRange;
 
     /// Runs a shell script instead of a launcher with its ranks.

@@ -13,8 +13,9 @@ use std::cell::Cell;
 use anyhow::Result;
 use memmap2::MmapMut;
 
+use crate::benchmark::Benchmark;
 use crate::ffi::{Handles, Mpi};
-use crate::plan::{Benchmark, WorkerPlan};
+use crate::plan::WorkerPlan;
 use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, verify};
 
 /// Class A of LU has 64 planes, two of them at the border; a face is two cells deep.

@@ -8,17 +8,22 @@
 //!
 //! Never here: knowledge of our own library.
 
+mod benchmark;
 mod choices;
 mod cli;
 mod collectives;
 mod explain;
 mod ffi;
+mod file_access;
 mod file_folder;
 mod files;
+mod form;
 mod job;
+mod json;
 mod kernels;
 mod library;
 mod limits;
+mod measurement;
 mod memory;
 mod message;
 pub mod modelled;
@@ -35,6 +40,7 @@ mod rounds;
 mod sizes;
 mod table;
 mod thresholds;
+mod window_access;
 pub mod worker;
 
 use std::env;
@@ -48,10 +54,11 @@ use conditions::RunStart;
 pub use cli::BenchArguments;
 use cli::{BenchCommand, MeasureOptions, OutputOptions, ROUNDS};
 use explain::Explained;
+use measurement::{Measurement, merge};
 use results::Console;
 use results::arguments::usage;
 use results::terminal::fitted;
-use rounds::{Measurement, Rounds, merge};
+use rounds::Rounds;
 
 /// Runs `fishplate bench` with these arguments. The executable that calls this function must also
 /// provide the subcommand [`worker::SUBCOMMAND`].
@@ -149,7 +156,7 @@ fn show(
     let conditions = conditions.as_ref();
     let notes = remarks::lines(&all, conditions);
     let text: String = if output.json {
-        let lines = all.iter().map(|one| one.json(conditions) + "\n");
+        let lines = all.iter().map(|one| json::json(one, conditions) + "\n");
         lines.collect()
     } else {
         let lines = notes.iter().map(|line| line.clone() + "\n");

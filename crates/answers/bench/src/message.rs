@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::memory::PairMemory;
 use crate::overlap::Overlap;
 
+/// The hidden subcommand of a worker; its arguments are those of [`main`](crate::worker::main).
+pub const SUBCOMMAND: &str = "bench-worker";
+
 /// A message of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "bench-worker", rename_all = "kebab-case")]

@@ -7,10 +7,11 @@ use anyhow::{Context, Result, bail};
 use results::Console;
 use results::sizes::parse_bytes;
 
+use crate::benchmark::Benchmark;
 use crate::job::Job;
 use crate::library::{Fabrics, Library};
 use crate::operation::Collective;
-use crate::plan::{Benchmark, WorkerPlan};
+use crate::plan::WorkerPlan;
 use crate::sizes::SizeRange;
 
 /// One benchmark on a modelled machine, and settings of the library.

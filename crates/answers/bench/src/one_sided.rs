@@ -4,66 +4,11 @@
 
 use anyhow::Result;
 use memmap2::MmapMut;
-use serde::{Deserialize, Serialize};
 
 use crate::ffi::Mpi;
 use crate::ffi::window::OpenWindow;
 use crate::procedure::{Iteration, Procedure, Repeated, buffer};
-
-/// An access to a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OneSided {
-    Put,
-    Get,
-    Acc,
-    GetAcc,
-    Fop,
-    Cas,
-    PutBw,
-    GetBw,
-}
-
-impl OneSided {
-    pub(crate) const ALL: [OneSided; 8] = {
-        use OneSided::*;
-        [Put, Get, Acc, GetAcc, Fop, Cas, PutBw, GetBw]
-    };
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            OneSided::Put => "put",
-            OneSided::Get => "get",
-            OneSided::Acc => "acc",
-            OneSided::GetAcc => "get-acc",
-            OneSided::Fop => "fop",
-            OneSided::Cas => "cas",
-            OneSided::PutBw => "put-bw",
-            OneSided::GetBw => "get-bw",
-        }
-    }
-
-    /// Whether an access may have any number of elements.
-    pub(crate) fn sized(self) -> bool {
-        !matches!(self, OneSided::Fop | OneSided::Cas)
-    }
-
-    /// Bytes of an element.
-    pub(crate) fn element(self) -> usize {
-        match self {
-            OneSided::Put | OneSided::Get | OneSided::PutBw | OneSided::GetBw => 1,
-            _ => WORD,
-        }
-    }
-
-    /// Whether many accesses have one flush, so that their rate is measured.
-    pub(crate) fn is_stream(self) -> bool {
-        matches!(self, OneSided::PutBw | OneSided::GetBw)
-    }
-}
-
-/// Bytes of the integers that accumulates sum.
-pub(crate) const WORD: usize = 8;
+use crate::window_access::{OneSided, WORD};
 
 /// Most bytes of a window at a rank, unless one access needs more.
 const MOST_BYTES: usize = 64 << 20;

@@ -2,10 +2,10 @@
 //! new [`Signature`] if no other has its argument list.
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::ffi::collective::Signature;
+use crate::ffi::signature::Signature;
+use crate::form::Form;
 
 /// A collective operation of MPI.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,32 +57,6 @@ pub(crate) enum Share {
     RootBlockEach,
     /// The rank's part of a block that all ranks divide.
     Part,
-}
-
-/// The form of an operation's procedures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Form {
-    /// MPI_X
-    #[default]
-    Blocking,
-    /// MPI_Ix and MPI_Wait: time of both, and overlap with computing between them
-    Nonblocking,
-    /// MPI_X_init once for each size, then MPI_Start and MPI_Wait
-    Persistent,
-}
-
-impl Form {
-    pub(crate) const ALL: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Persistent];
-
-    /// The word on the command line.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Form::Blocking => "blocking",
-            Form::Nonblocking => "nonblocking",
-            Form::Persistent => "persistent",
-        }
-    }
 }
 
 /// The communicator of neighbourhood collectives. All ranks have equally many neighbours, and are

@@ -8,7 +8,7 @@ use results::sizes::size_label;
 use results::stats::{max, min};
 use results::table::distinct;
 
-use crate::rounds::Measurement;
+use crate::measurement::Measurement;
 use crate::table::part_title;
 
 /// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`). The

@@ -6,8 +6,9 @@ use std::cell::Cell;
 use anyhow::Result;
 use memmap2::MmapMut;
 
+use crate::benchmark::Benchmark;
 use crate::ffi::{Handles, Mpi};
-use crate::plan::{Benchmark, WorkerPlan};
+use crate::plan::WorkerPlan;
 use crate::procedure::{Iteration, Procedure, Repeated, buffer, pattern, verify};
 
 const TAG: i32 = 1;

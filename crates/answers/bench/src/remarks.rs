@@ -7,7 +7,7 @@ use results::sizes::size_label;
 use results::stats::unusual_spread;
 use results::table::distinct;
 
-use crate::rounds::Measurement;
+use crate::measurement::Measurement;
 
 /// The remarks on one measurement.
 pub(crate) fn on(one: &Measurement, conditions: Option<&Conditions>) -> Vec<String> {
@@ -112,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rounds::tests::measured;
+    use crate::measurement::tests::measured;
 
     fn rounds(label: &str, size: usize, rounds: &[f64]) -> Measurement {
         measured(label, "latency", size, Unit::Microseconds, rounds)

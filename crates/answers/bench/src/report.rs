@@ -13,10 +13,12 @@ use results::sizes::size_label;
 use results::table::{distinct, number, ratio};
 use results::{Console, Unit, stats};
 
+use crate::benchmark::Benchmark;
 use crate::cli::{ROUNDS, TableOptions};
 use crate::limits;
-use crate::plan::{Benchmark, WorkerPlan};
-use crate::rounds::{Case, Measurement, Rounds};
+use crate::measurement::Measurement;
+use crate::plan::WorkerPlan;
+use crate::rounds::{Case, Rounds};
 use crate::sizes::SizeRange;
 use crate::table::best;
 use crate::thresholds::{RuleOutcome, judge};

@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use results::sizes::parse_bytes;
 
-use crate::files::FileAccess;
-use crate::plan::{Benchmark, Family};
+use crate::benchmark::{Benchmark, Family};
+use crate::file_access::FileAccess;
 
 /// The range of `-m`. Sizes double from the smallest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use results::Unit;
 use results::sizes::size_label;
 use results::table::{number, ratio};
 
-use crate::rounds::Measurement;
+use crate::measurement::Measurement;
 use crate::table::best;
 
 /// A threshold: a time of at most `factor` times the reference, or a rate of at least that.
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     fn measured(label: &str, benchmark: &str, size: usize, unit: Unit, value: f64) -> Measurement {
-        crate::rounds::tests::measured(label, benchmark, size, unit, &[value])
+        crate::measurement::tests::measured(label, benchmark, size, unit, &[value])
     }
 
     #[test]

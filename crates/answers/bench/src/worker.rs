@@ -11,23 +11,20 @@ use anyhow::{Context, Result};
 use conditions::Interruptions;
 use results::stats;
 
+use crate::benchmark::{Benchmark, Family};
 use crate::collectives;
 use crate::ffi::Mpi;
 use crate::files;
 use crate::kernels;
-use crate::limits;
+use crate::limits::{self, LEND};
 use crate::memory::{self, PairMemory};
+pub use crate::message::SUBCOMMAND;
 use crate::message::{RankConditions, Sample, Start, WorkerMessage};
 use crate::one_sided;
 use crate::overlap::Overlap;
-use crate::plan::{Benchmark, Family, Repeats, WorkerPlan};
+use crate::plan::{Repeats, WorkerPlan};
 use crate::procedure::{Procedure, Timing, synchronise};
 use crate::pt2pt;
-
-/// The hidden subcommand of a worker; its arguments are those of [`main`].
-pub const SUBCOMMAND: &str = "bench-worker";
-/// The argument instead of a library and a plan: hold memory that the parent reads.
-pub(crate) const LEND: &str = "lend-memory";
 
 /// Runs `bench-worker LIBRARY PLAN`, with the plan as JSON.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {

@@ -3,14 +3,11 @@
 //! Machines that are equally good are named together, the cheapest first, or the simplest first
 //! where nobody knows prices: a buyer takes the old machine if it does the work.
 
-use crate::certainty::{ModelWord, of_model};
-use crate::hosts::Exchange;
+use crate::exchange::Exchange;
 use crate::machine::{Machine, StandIn};
-use crate::report::Row;
+use crate::model_word::{ModelWord, of_model};
+use crate::row::{EQUAL, Row};
 use crate::sensitivity::Sensitivity;
-
-/// Times that differ by less than this share count as equal.
-pub const EQUAL: f64 = 0.02;
 
 /// The answer of a comparison.
 #[derive(Clone, Debug)]
@@ -373,7 +370,7 @@ fn recordings(
 mod tests {
     use super::*;
     use crate::bounds::Bounds;
-    use crate::report::Outcome;
+    use crate::row::Outcome;
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
     use fabric::quantity::{Quantity, Raw};

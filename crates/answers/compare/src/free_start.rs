@@ -11,7 +11,7 @@ use crate::advice::Advice;
 use crate::jobs::{Runner, Task};
 use crate::plan::Divided;
 use crate::record::Record;
-use crate::report::Row;
+use crate::row::Row;
 use crate::work::Measure;
 use crate::{Request, divide};
 

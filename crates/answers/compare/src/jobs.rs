@@ -19,8 +19,8 @@ use profile::{Differences, Summary};
 use results::MemoryFile;
 use results::console::Console;
 
-use crate::bounds::Ideal;
 use crate::estimate::{self, RunCost};
+use crate::ideal::Ideal;
 use crate::machine::{Change, Machine};
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
@@ -323,9 +323,9 @@ impl Runner {
             if let Entry::Vacant(place) = self.replayed.entry(played) {
                 let of = record.of(played.ranks);
                 let of = of.context("there is no record of so many ranks")?;
-                let trace =
-                    work::played(of, played.without, played.is_distributed, &request.wanted);
+                let trace = of.middle(played.without);
                 let trace = trace.context("there is no record of so many ranks")?;
+                let trace = work::played(trace, played.is_distributed, &request.wanted);
                 let marks = of.marks(played.without, &request.wanted);
                 let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
                 let file = MemoryFile::new()?;

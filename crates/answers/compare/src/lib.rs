@@ -14,20 +14,25 @@ pub mod bounds;
 pub mod certainty;
 mod estimate;
 pub mod even;
+pub mod exchange;
 mod free_start;
 mod headline;
-pub mod hosts;
+mod hosts;
+pub mod ideal;
 mod jobs;
+mod json;
 pub mod machine;
 pub mod main_loop;
 mod measured;
 mod messages;
+pub mod model_word;
 mod page;
 mod plan;
 pub mod prediction;
 pub mod record;
 mod remarks;
 pub mod report;
+pub mod row;
 pub mod sensitivity;
 mod show;
 mod spread;
@@ -42,18 +47,21 @@ use profile::Summary;
 use results::output::OutputFile;
 
 use advice::Advice;
-use bounds::{Bounds, Ideal, Replays};
+use bounds::{Bounds, Replays};
 use free_start::divide_all;
+use ideal::Ideal;
 pub use jobs::Runner;
 use jobs::Task;
+pub use json::json;
 pub use machine::Machine;
 use main_loop::NoLoop;
 pub use page::{page, picture};
 pub use plan::Divided;
 use record::{Collection, Record, Recordings};
 pub use report::Comparison;
-use report::{LoopFacts, Outcome, Recorded, Row};
-pub use show::{json, text};
+use report::{LoopFacts, Recorded};
+use row::{Outcome, Row};
+pub use show::text;
 use surroundings::FolderState;
 use work::{Marks, Measure, Wanted};
 
@@ -252,7 +260,7 @@ fn is_unsettled(
     let Some(times) = times.collect::<Option<Vec<f64>>>() else {
         return Ok(false);
     };
-    let spread = report::spread(&times[1..], times[0]);
+    let spread = row::spread(&times[1..], times[0]);
     Ok(spread.is_some_and(|spread| spread > SETTLED))
 }
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::main_loop::By;
-use crate::report::{Comparison, LoopFacts, Recorded, Row};
+use crate::report::{Comparison, LoopFacts, Recorded};
+use crate::row::Row;
 use crate::work::Measure;
 
 /// Sentences about what was measured: which loop was taken, what decides, what is chance.

@@ -6,7 +6,8 @@ use results::table::{Table, significant};
 
 use crate::bounds::Bounds;
 use crate::machine::Hardware;
-use crate::report::{Comparison, Outcome, Row};
+use crate::report::Comparison;
+use crate::row::{Outcome, Row};
 use crate::show;
 use crate::{measured, messages};
 
@@ -92,7 +93,7 @@ pub fn picture(comparison: &Comparison) -> Plot {
     });
     let unit = Unit::of(rows.iter().filter_map(|row| row.time()));
     let is_divided = rows.iter().any(|row| row.bounds.is_some());
-    let parts = Bounds::shown(rows.iter().copied()).into_iter();
+    let parts = Bounds::shown(rows.iter().filter_map(|row| row.bounds)).into_iter();
     let series = parts.filter(|_| is_divided).map(|bound| {
         let name = Bounds::NAMES[bound];
         let part = |row: &Row| {

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use crate::bounds::Ideal;
 use crate::estimate::{self, RunCost, Runs, USUAL_SEARCH};
+use crate::ideal::Ideal;
 use crate::record::{self, Record};
 use crate::{AT_ONCE, FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
 

@@ -10,7 +10,7 @@ use crate::advice::Advice;
 use crate::jobs::{Runner, Task};
 use crate::machine::Machine;
 use crate::record::{Record, Recordings};
-use crate::report::Row;
+use crate::row::Row;
 use crate::work::Measure;
 use crate::{Request, first_values};
 

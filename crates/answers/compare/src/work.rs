@@ -12,7 +12,6 @@ use profile::Summary;
 use crate::even::{Unevenness, distributed, even, unevenness};
 use crate::main_loop::{self, Call, Calls, Control, Loop, NoLoop, Symbol, Unusable};
 use crate::prediction::{Moments, NoPrediction, Prediction};
-use crate::record::Recordings;
 
 /// The handle of `MPI_COMM_WORLD` (MPI 5.0, appendix A).
 const WORLD: u32 = 257;
@@ -153,20 +152,14 @@ fn last(times: &Moments, mark: usize) -> f64 {
     of_ranks.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The trace of all recordings, or of all but one, as it is replayed: even, if that is wanted, or
-/// with work that is distributed evenly.
-pub fn played(
-    of: &Recordings,
-    without: Option<usize>,
-    is_distributed: bool,
-    wanted: &Wanted,
-) -> Option<ComputeTrace> {
-    let trace = of.middle(without)?;
-    Some(match (wanted.even, is_distributed) {
+/// The trace of recordings as it is replayed: even, if that is wanted, or with work that is
+/// distributed evenly.
+pub fn played(trace: ComputeTrace, is_distributed: bool, wanted: &Wanted) -> ComputeTrace {
+    match (wanted.even, is_distributed) {
         (true, _) => trace.with_computing(&even(&calls(&trace))),
         (false, true) => trace.with_computing(&distributed(&calls(&trace))),
         (false, false) => trace,
-    })
+    }
 }
 
 /// The calls of a trace, as the search for a loop reads them.

@@ -1,9 +1,9 @@
 //! Arguments from C: the checks that follow from a parameter's kind and need no lookup, and the
 //! views through which safe code reads and writes C's memory.
 //!
-//! Invariant: a view is made only here, after its check, and only by the generated entry
-//! points. They pass on C's promise that a pointer is NULL or points to the object that its
-//! parameter describes. The names in errors are the standard's parameter names.
+//! Invariant: a view is made only here, in `arrays` and in `counts`, after its check, and only by
+//! the generated entry points. They pass on C's promise that a pointer is NULL or points to the
+//! object that its parameter describes. The names in errors are the standard's parameter names.
 
 use crate::constants::*;
 use crate::error::Error;
@@ -12,8 +12,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::slice;
 
+use crate::arrays::null;
+pub use crate::arrays::{slice, slice_mut, slice_out};
 pub use crate::counts::{
     CommArray, CommCounts, Counts, OutCount, counts, counts_of_comm, optional_out_count, out_count,
 };
@@ -231,46 +232,6 @@ pub unsafe fn read<'a, T>(name: &str, place: *const T) -> Result<&'a T> {
 
 // Arrays.
 
-/// # Safety
-/// `start` is NULL or the start of `length` Ts that nothing changes during the call.
-#[inline(always)]
-pub unsafe fn slice<'a, T>(name: &str, start: *const T, length: usize) -> Result<&'a [T]> {
-    if length == 0 {
-        return Ok(&[]);
-    }
-    if start.is_null() {
-        return Err(null(name));
-    }
-    // SAFETY: the caller promises this array or string, and the pointer is not NULL.
-    Ok(unsafe { slice::from_raw_parts(start, length) })
-}
-
-/// # Safety
-/// `start` is NULL or the start of `length` Ts that nothing else touches during the call.
-#[inline(always)]
-pub unsafe fn slice_mut<'a, T>(name: &str, start: *mut T, length: usize) -> Result<&'a mut [T]> {
-    if length == 0 {
-        return Ok(&mut []);
-    }
-    if start.is_null() {
-        return Err(null(name));
-    }
-    // SAFETY: the caller promises this array or string, and the pointer is not NULL.
-    Ok(unsafe { slice::from_raw_parts_mut(start, length) })
-}
-
-/// # Safety
-/// As for [`slice_mut`], but the Ts need not be initialised.
-#[inline(always)]
-pub unsafe fn slice_out<'a, T>(
-    name: &str,
-    start: *mut T,
-    length: usize,
-) -> Result<&'a mut [MaybeUninit<T>]> {
-    // SAFETY: the caller promises this array; a MaybeUninit needs no initialisation.
-    unsafe { slice_mut(name, start.cast(), length) }
-}
-
 /// An array whose length follows from the communicator.
 ///
 /// # Safety
@@ -405,18 +366,18 @@ fn bad_root(name: &str, value: c_int) -> Error {
     Error::new(MPI_ERR_ROOT, detail)
 }
 
+/// Writes values to an array of C's, up to its length.
+pub(crate) fn fill(places: &mut [MaybeUninit<c_int>], values: impl IntoIterator<Item = c_int>) {
+    for (place, value) in places.iter_mut().zip(values) {
+        place.write(value);
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn bad_tag(name: &str, value: c_int, others: &str) -> Error {
     let detail = format!("{name} is {value}; valid is a tag, 0 or greater{others}");
     Error::new(MPI_ERR_TAG, detail)
-}
-
-#[cold]
-#[inline(never)]
-pub(crate) fn null(name: &str) -> Error {
-    let detail = format!("{name} is NULL; it must point to memory of the caller");
-    Error::new(MPI_ERR_ARG, detail)
 }
 
 const _: () = assert!(

@@ -10,31 +10,14 @@ use crate::buffer::UserBuffer;
 use crate::call_key::Argument;
 use crate::constants::*;
 use crate::error::Error;
-use crate::handle::{Comm, Errhandler, File, Session, Win};
 use crate::making;
-use crate::refused;
+use crate::object::Object;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
+use pmi::{Notice, unsupported_text};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Deref;
-
-/// The object whose error handler gets the errors of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Object {
-    /// The call has no such object: the handler of MPI_COMM_SELF.
-    None,
-    /// A communicator.
-    Comm(Comm),
-    /// A window.
-    Win(Win),
-    /// A file.
-    File(File),
-    /// A session.
-    Session(Session),
-    /// An object that the call makes, with this error handler.
-    Made(Errhandler),
-}
 
 /// The current call.
 pub struct Call {
@@ -258,15 +241,32 @@ pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
     let detail = "this procedure is not supported yet";
     let error = Error::new(MPI_ERR_UNSUPPORTED_OPERATION, detail);
     let code = raise(procedure, object, &error);
-    refused::report(procedure);
+    report(procedure);
     code
 }
 
 /// The body of a procedure of the tools interface that does not work yet.
 #[cold]
 pub fn unsupported_tools(procedure: &'static str) -> c_int {
-    refused::report(procedure);
+    report(procedure);
     MPI_T_ERR_NOT_SUPPORTED
+}
+
+/// Reports that the error handler of such a call has returned, once for each procedure.
+#[cold]
+fn report(procedure: &'static str) {
+    if !LIBRARY.refused().is_new(procedure) {
+        return;
+    }
+    let Some(rank) = LIBRARY.rank() else {
+        return crate::raise::say(&unsupported_text(procedure));
+    };
+    let notice = Notice::Unsupported(procedure);
+    let heard = rank.bootstrap().notify(notice).is_ok();
+    if !heard {
+        let text = unsupported_text(procedure);
+        crate::raise::say(&format!("rank {}: {text}", rank.rank()));
+    }
 }
 
 #[cold]
@@ -284,46 +284,4 @@ fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
 fn fatal(procedure: &str, error: &Error) -> ! {
     crate::raise::say(&format!("{procedure}: {error}"));
     crate::raise::leave(error.class.0.clamp(1, 255))
-}
-
-impl Object {
-    /// The communicator of a call that gets the address of its handle. Later checks reject NULL.
-    ///
-    /// # Safety
-    /// `place` is NULL or holds a handle.
-    #[inline(always)]
-    pub unsafe fn comm_at(place: *const Comm) -> Object {
-        // SAFETY: the caller promises NULL or a handle.
-        unsafe { place.as_ref() }.map_or(Object::None, |comm| Object::Comm(*comm))
-    }
-
-    /// The window of a call that gets the address of its handle.
-    ///
-    /// # Safety
-    /// `place` is NULL or holds a handle.
-    #[inline(always)]
-    pub unsafe fn win_at(place: *const Win) -> Object {
-        // SAFETY: the caller promises NULL or a handle.
-        unsafe { place.as_ref() }.map_or(Object::None, |win| Object::Win(*win))
-    }
-
-    /// The file of a call that gets the address of its handle.
-    ///
-    /// # Safety
-    /// `place` is NULL or holds a handle.
-    #[inline(always)]
-    pub unsafe fn file_at(place: *const File) -> Object {
-        // SAFETY: the caller promises NULL or a handle.
-        unsafe { place.as_ref() }.map_or(Object::None, |file| Object::File(*file))
-    }
-
-    /// The session of a call that gets the address of its handle.
-    ///
-    /// # Safety
-    /// `place` is NULL or holds a handle.
-    #[inline(always)]
-    pub unsafe fn session_at(place: *const Session) -> Object {
-        // SAFETY: the caller promises NULL or a handle.
-        unsafe { place.as_ref() }.map_or(Object::None, |session| Object::Session(*session))
-    }
 }

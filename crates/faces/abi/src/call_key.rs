@@ -2,7 +2,6 @@
 //! class of the length, peer. The generated entry points name the arguments that matter.
 
 use crate::handle::{Comm, Datatype};
-use crate::state::Rank;
 use mpi::CallKey;
 use std::ffi::c_int;
 
@@ -33,7 +32,7 @@ pub fn constructs(arguments: &[Argument]) -> bool {
 /// The key of a call with these arguments. A wrong argument leaves its part out: the call itself
 /// reports it.
 #[cold]
-pub fn key_of(rank: &Rank, arguments: &[Argument]) -> CallKey {
+pub fn key_of(rank: &mpi::Rank, arguments: &[Argument]) -> CallKey {
     let mut key = CallKey::default();
     let mut own = 0;
     for argument in arguments {
@@ -60,7 +59,7 @@ pub fn key_of(rank: &Rank, arguments: &[Argument]) -> CallKey {
 }
 
 /// The class of the length of `count` elements.
-fn size_of(rank: &Rank, count: i64, datatype: Datatype) -> Option<u8> {
+fn size_of(rank: &mpi::Rank, count: i64, datatype: Datatype) -> Option<u8> {
     let element = rank.objects().types().get(datatype.id()).ok()?.size() as u64;
     let count = u64::try_from(count).ok()?;
     Some(CallKey::size_of(element.saturating_mul(count)))

@@ -1,7 +1,7 @@
 //! Counts and displacements. C passes them as int or, in the `_c` forms, as MPI_Count or MPI_Aint;
 //! the procedures see i64 in both cases.
 
-use crate::args::null;
+use crate::arrays::{null, slice};
 use crate::constants::MPI_UNDEFINED;
 use crate::error::Error;
 use std::ffi::{c_int, c_void};
@@ -130,7 +130,7 @@ impl<'a, T> CommArray<'a, T> {
     /// `length` is the length that the standard gives to this parameter.
     pub unsafe fn with_len(&self, length: usize) -> Result<&'a [T]> {
         // SAFETY: the maker of this value was promised the array; the caller knows its length.
-        unsafe { crate::args::slice(self.name, self.start, length) }
+        unsafe { slice(self.name, self.start, length) }
     }
 
     /// The address, for arguments that have special values, such as MPI_UNWEIGHTED.

@@ -5,11 +5,12 @@
 
 use crate::args::{self, Flag};
 use crate::buffer::UserBuffer;
-use crate::call_guard::{self, Object};
+use crate::call_guard;
 use crate::call_key::Argument;
 use crate::callback;
 use crate::constants::*;
 use crate::handle::*;
+use crate::object::Object;
 use crate::procedures;
 use crate::status::Status;
 use std::ffi::{c_char, c_int, c_void};

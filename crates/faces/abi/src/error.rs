@@ -1,3 +1,6 @@
 //! Errors of calls: those of `mpi`, under the names that this crate uses.
 
 pub use mpi::{Class as ErrorClass, Error};
+
+/// The result of every procedure.
+pub type Done = Result<(), Error>;

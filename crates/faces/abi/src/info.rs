@@ -4,7 +4,6 @@
 use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Info;
-use crate::state::LIBRARY;
 use mpi::handle::{ObjectKind, Slab};
 
 /// A key and its value.
@@ -52,13 +51,16 @@ pub struct InfoTable {
     objects: Slab<InfoObject>,
     /// MPI_INFO_ENV, made on first use.
     environment: Option<InfoObject>,
+    /// The name of the host that this process runs on.
+    host_name: fn() -> Vec<u8>,
 }
 
 impl InfoTable {
-    pub const fn new() -> InfoTable {
+    pub const fn new(host_name: fn() -> Vec<u8>) -> InfoTable {
         InfoTable {
             objects: Slab::new(ObjectKind::Info),
             environment: None,
+            host_name,
         }
     }
 
@@ -69,9 +71,10 @@ impl InfoTable {
 
     pub fn get(&mut self, info: Info) -> Result<&InfoObject, Error> {
         if info == MPI_INFO_ENV {
-            let object = self.environment.get_or_insert_with(environment);
+            let host = (self.host_name)();
+            let object = self.environment.get_or_insert_with(|| environment(&host));
             // MPI_Init may have moved the process to a modelled host meanwhile.
-            object.set(b"host", &host_name());
+            object.set(b"host", &host);
             return Ok(object);
         }
         self.objects.get(info.id()).ok_or_else(|| unknown(info))
@@ -98,16 +101,16 @@ impl InfoTable {
 }
 
 /// The contents of MPI_INFO_ENV in this process.
-fn environment() -> InfoObject {
+fn environment(host: &[u8]) -> InfoObject {
     let arguments: Vec<_> = std::env::args_os()
         .map(|argument| argument.into_encoded_bytes())
         .collect();
-    described(&arguments)
+    described(&arguments, host)
 }
 
-/// The contents of MPI_INFO_ENV for a process with these arguments: the keys of MPI 5.0 §11.5 whose
-/// values are known without a launcher.
-pub(crate) fn described(arguments: &[Vec<u8>]) -> InfoObject {
+/// The contents of MPI_INFO_ENV for a process with these arguments on a host: the keys of MPI 5.0
+/// §11.5 whose values are known without a launcher.
+pub(crate) fn described(arguments: &[Vec<u8>], host: &[u8]) -> InfoObject {
     let mut object = InfoObject::default();
     if let [command, rest @ ..] = arguments {
         object.set(b"command", command);
@@ -117,20 +120,11 @@ pub(crate) fn described(arguments: &[Vec<u8>]) -> InfoObject {
     if let Ok(directory) = std::env::current_dir() {
         object.set(b"wdir", directory.as_os_str().as_encoded_bytes());
     }
-    object.set(b"host", &host_name());
+    object.set(b"host", host);
     object
 }
 
-/// The name of the host that this process runs on: on a modelled machine `host` and its number,
-/// otherwise the name of this computer.
-pub(crate) fn host_name() -> Vec<u8> {
-    match LIBRARY.rank().and_then(|rank| rank.modelled_host) {
-        Some(host) => format!("host{host}").into_bytes(),
-        None => name_of_this_computer(),
-    }
-}
-
-fn name_of_this_computer() -> Vec<u8> {
+pub(crate) fn name_of_this_computer() -> Vec<u8> {
     let mut name = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
     // SAFETY: the length leaves the last byte as it is, NUL.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;

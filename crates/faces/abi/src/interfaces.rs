@@ -15,8 +15,6 @@ use host_node::Whereabouts;
 use pmi::{Bootstrap, Notice, hex, unhex};
 use rail_choice::{Port, Wishes};
 
-use crate::remote::lost;
-
 /// The time from one look at the interfaces to the next.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The time after which the user is told what is waited for.
@@ -172,4 +170,9 @@ fn addresses(record: &[u8]) -> impl Iterator<Item = IpAddr> {
         let ip = std::net::Ipv6Addr::from(*ip);
         ip.to_ipv4_mapped().map_or(ip.into(), IpAddr::from)
     })
+}
+
+/// The error of an exchange that the job has lost.
+pub(crate) fn lost(why: impl std::fmt::Display) -> Error {
+    Error::System(format!("the job's key-value space: {why}"))
 }

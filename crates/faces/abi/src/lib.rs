@@ -26,6 +26,7 @@
 
 mod allocator;
 pub mod args;
+mod arrays;
 mod bootstrap;
 pub mod buffer;
 pub mod call_guard;
@@ -44,6 +45,7 @@ pub mod handle;
 mod info;
 mod interfaces;
 mod making;
+pub mod object;
 pub mod procedures;
 mod process_environment;
 mod raise;

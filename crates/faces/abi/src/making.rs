@@ -1,7 +1,6 @@
 //! Wrong arguments of calls that make a communicator or a window. The other ranks of the call wait
 //! for this one, so it tells them, and all fail alike.
 
-use crate::call_guard::Running;
 use crate::error::Error;
 use crate::handle::Comm;
 use crate::state::LIBRARY;
@@ -28,11 +27,11 @@ fn of(procedure: &str) -> Option<Making> {
 
 /// The arguments of a maker. Where they are wrong, the other ranks get the error too.
 pub(crate) fn arguments<A>(
-    call: &Running,
+    procedure: &'static str,
     comm: Comm,
     given: Result<A, Error>,
 ) -> Result<A, Error> {
-    given.map_err(|error| refuse(call.procedure, comm, error))
+    given.map_err(|error| refuse(procedure, comm, error))
 }
 
 /// Tells the other ranks of a maker that this one fails. The result is the error of the call.

@@ -1,9 +1,8 @@
 //! The last steps of an error: the error handler of its object, or the end of the job.
 
-use crate::call_guard::Object;
 use crate::constants::MPI_ERR_OTHER;
 use crate::error::{Error, ErrorClass as Class};
-use crate::state::Rank;
+use crate::object::Object;
 use mpi::Misuse;
 use mpi::comm;
 use mpi::errhandler::ErrorAction;
@@ -25,7 +24,7 @@ const DEATH_IS_KNOWN: Duration = Duration::from_secs(4);
 /// peer that is gone is the launcher's to report: it knows how that rank ended, and ends this one.
 /// So is a lost connection, unless the launcher says nothing.
 #[cold]
-pub(crate) fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
+pub(crate) fn raise(rank: &mpi::Rank, object: Object, procedure: &str, error: &Error) -> c_int {
     match action(rank, object, error.class.0) {
         ErrorAction::Return(code) => code,
         ErrorAction::Fatal | ErrorAction::Abort => {
@@ -44,7 +43,7 @@ pub(crate) fn raise(rank: &Rank, object: Object, procedure: &str, error: &Error)
 
 /// As [`raise`], for an error that the program itself reports.
 #[cold]
-pub(crate) fn raise_for_program(rank: &Rank, object: Object, procedure: &str, error: &Error) {
+pub(crate) fn raise_for_program(rank: &mpi::Rank, object: Object, procedure: &str, error: &Error) {
     match action(rank, object, error.class.0) {
         ErrorAction::Return(_) => {}
         ErrorAction::Fatal | ErrorAction::Abort => fatal(rank, procedure, error),
@@ -53,7 +52,7 @@ pub(crate) fn raise_for_program(rank: &Rank, object: Object, procedure: &str, er
 
 /// Calls the error handler of the object. Sessions have no handlers yet and use the one of
 /// MPI_COMM_SELF, as calls without an object do.
-fn action(rank: &Rank, object: Object, code: c_int) -> ErrorAction {
+fn action(rank: &mpi::Rank, object: Object, code: c_int) -> ErrorAction {
     match object {
         Object::Comm(comm) => rank.raise(comm.id(), code),
         Object::Win(win) => rank.raise_window(win.id(), code),
@@ -65,7 +64,7 @@ fn action(rank: &Rank, object: Object, code: c_int) -> ErrorAction {
 
 /// MPI_ERRORS_ARE_FATAL: ends the job with a message for its user.
 #[cold]
-pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
+pub(crate) fn fatal(rank: &mpi::Rank, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
     let code = error.exit_class.0.clamp(1, 255);
     let fault = Notice::Fault { code, text: &text };
@@ -76,7 +75,7 @@ pub(crate) fn fatal(rank: &Rank, procedure: &str, error: &Error) -> ! {
     end_job(&*bootstrap_of(rank), code)
 }
 
-fn bootstrap_of(rank: &Rank) -> Arc<dyn Bootstrap> {
+fn bootstrap_of(rank: &mpi::Rank) -> Arc<dyn Bootstrap> {
     Arc::clone(rank.bootstrap())
 }
 
@@ -102,7 +101,7 @@ fn end_job(bootstrap: &dyn Bootstrap, code: c_int) -> ! {
 
 /// Ends the job (MPI_Abort).
 #[cold]
-pub(crate) fn abort(rank: &Rank, _object: Object, code: c_int) -> ! {
+pub(crate) fn abort(rank: &mpi::Rank, _object: Object, code: c_int) -> ! {
     let reported = rank.bootstrap().abort(code, "").is_ok();
     if !reported {
         let number = rank.rank();

@@ -11,7 +11,7 @@ use knobs::Knobs;
 use pmi::{Bootstrap, hex, unhex};
 use rail_choice::Wishes;
 
-use crate::interfaces;
+use crate::interfaces::{self, lost};
 
 /// Opens the devices by which this rank reaches those on other hosts: those that the settings name,
 /// or that would be used, and no more than the rails in use.
@@ -67,10 +67,6 @@ struct Cards {
 
 fn key(rank: usize) -> String {
     format!("card.{rank}")
-}
-
-pub(crate) fn lost(why: impl std::fmt::Display) -> Error {
-    Error::System(format!("the job's key-value space: {why}"))
 }
 
 impl Directory for Cards {

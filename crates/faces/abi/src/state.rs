@@ -4,12 +4,12 @@
 //! MPI_Init publishes `Rank` and MPI_Finalize withdraws it. Without a rank, the call guard admits
 //! only the procedures marked `e` in the table.
 
-use crate::call_guard::Object;
 use crate::call_key::Argument;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::fortran::Fortran;
-use crate::info::InfoTable;
+use crate::info::{InfoTable, name_of_this_computer};
+use crate::object::Object;
 use crate::refused::Refused;
 use crate::still_clock::StillClock;
 use model::compute_trace::CallKind;
@@ -35,7 +35,7 @@ pub struct Rank {
     /// The launcher wants this rank's choices explained.
     pub explains: bool,
     /// Calls the error handler of the object, and gives the code to return if the handler returns.
-    pub raise: fn(rank: &Rank, object: Object, procedure: &str, error: &Error) -> c_int,
+    pub raise: fn(rank: &mpi::Rank, object: Object, procedure: &str, error: &Error) -> c_int,
 }
 
 impl Deref for Rank {
@@ -69,7 +69,7 @@ pub static LIBRARY: Library = Library {
     rank: AtomicPtr::new(ptr::null_mut()),
     outside: AtomicPtr::new(ptr::null_mut()),
     initialised: AtomicBool::new(false),
-    infos: Mutex::new(InfoTable::new()),
+    infos: Mutex::new(InfoTable::new(host_name)),
     codes: Mutex::new(Codes::new()),
     refused: Mutex::new(Refused::new()),
     fortran: Mutex::new(Fortran::new()),
@@ -192,5 +192,14 @@ impl Library {
     /// MPI_Finalize was called.
     pub fn finalised(&self) -> bool {
         self.initialised() && self.rank().is_none()
+    }
+}
+
+/// The name of the host that this process runs on: on a modelled machine `host` and its number,
+/// otherwise the name of this computer.
+pub(crate) fn host_name() -> Vec<u8> {
+    match LIBRARY.rank().and_then(|rank| rank.modelled_host) {
+        Some(host) => format!("host{host}").into_bytes(),
+        None => name_of_this_computer(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::classes::Classes;
 use crate::constants::Constants;
 use crate::handle::Class;
-use crate::status::Status;
+use crate::program_status::Status;
 use std::ffi::c_int;
 use std::fmt::{Debug, LowerHex};
 

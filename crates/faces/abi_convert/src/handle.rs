@@ -5,6 +5,7 @@
 use crate::abi::{Abi, Predefined, Word};
 use crate::array::Array;
 use crate::constants::Pairs;
+use crate::kept_arrays;
 use crate::objects::{INDEX_BITS, Objects};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -257,7 +258,8 @@ impl<A: Abi> Class<A> {
             }
             self.objects.remove(index);
         } else if entry.standard.load(Ordering::Relaxed) != 0 {
-            crate::late_arrays::forget(self, index, entry);
+            let is_request = || std::ptr::eq(self, &*A::classes().request);
+            kept_arrays::forget(index, entry, is_request);
             self.objects.remove(index);
         }
     }

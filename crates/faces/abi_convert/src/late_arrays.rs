@@ -2,16 +2,8 @@
 //! nonblocking and persistent exchanges with a datatype for each peer.
 
 use crate::abi::Abi;
-use crate::handle::{Class, Handles};
-use crate::objects::Entry;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::Ordering;
-
-static KEPT: Mutex<BTreeMap<u32, LateArrays>> = Mutex::new(BTreeMap::new());
-
-/// The mark of a request that keeps arrays.
-const KEEPS: u32 = 1;
+use crate::handle::Handles;
+use crate::kept_arrays;
 
 /// The arrays of a call, until its request keeps them.
 #[derive(Default)]
@@ -50,23 +42,6 @@ impl LateArrays {
         let (handle, index) = requests.with_index(standard);
         // SAFETY: promised.
         unsafe { *request = handle };
-        kept().insert(index, self);
-        if let Some(mark) = requests.mark(index) {
-            mark.store(KEEPS, Ordering::Relaxed);
-        }
+        kept_arrays::keep(index, self.arrays, requests.mark(index));
     }
-}
-
-/// Frees the arrays of a request that is gone.
-#[inline(always)]
-pub(crate) fn forget<A: Abi>(class: &Class<A>, index: u32, entry: &Entry) {
-    let keeps = entry.references.load(Ordering::Relaxed) == KEEPS;
-    if keeps && std::ptr::eq(class, &*A::classes().request) {
-        entry.references.store(0, Ordering::Relaxed);
-        kept().remove(&index);
-    }
-}
-
-fn kept() -> std::sync::MutexGuard<'static, BTreeMap<u32, LateArrays>> {
-    KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -6,40 +6,15 @@ use crate::abi::Abi;
 use crate::array::Array;
 use crate::constants::standard;
 use crate::convert::{error_in, error_out, rank_in, rank_out, tag_in, tag_out};
+use crate::program_status::Status;
 use crate::types::StandardStatus;
 use std::ffi::c_int;
-use std::fmt::Debug;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const BYTE: usize = standard::MPI_BYTE as usize;
 
 /// The value of a field that the library has not written: no rank, no tag, no error.
 const UNSET: c_int = c_int::MIN;
-
-/// The fields that a program may read.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[allow(missing_docs)] // the names say all
-pub struct Fields {
-    pub source: c_int,
-    pub tag: c_int,
-    pub error: c_int,
-}
-
-/// A status of the program.
-pub trait Status: Copy + Default + Eq + Debug {
-    /// The fields that the program may read.
-    fn fields(&mut self) -> &mut Fields;
-
-    /// Takes a number of bytes, and whether the request was cancelled.
-    fn set_count(&mut self, bytes: i64, cancelled: bool);
-
-    /// The number of bytes.
-    fn count(&self) -> i64;
-
-    /// Whether the request was cancelled.
-    fn is_cancelled(&self) -> bool;
-}
 
 impl StandardStatus {
     /// A status in which every field that the library writes can be seen.

@@ -1,7 +1,7 @@
 //! The entry points: for every form of every procedure, the conversion of its arguments to the
 //! standard ABI, the call, and the conversion of its results.
 
-use crate::parameter::Conversion;
+use crate::parameter::conversion;
 use crate::signature::Signature;
 use crate::standard::callee;
 use std::fmt::Write;
@@ -176,7 +176,7 @@ fn write_body(
     let conversions: Vec<_> = procedure
         .parameters(large)
         .filter(|parameter| parameter.kind.word() != "...")
-        .map(|parameter| Conversion::of(procedure, parameter, large, is_shorter))
+        .map(|parameter| conversion(procedure, parameter, large, is_shorter))
         .collect();
     let mut text = String::new();
     for line in conversions.iter().flat_map(|conversion| &conversion.before) {

@@ -4,9 +4,11 @@
 //! Never here: what is the same for every procedure, which `abi_convert` has.
 
 mod constants;
+mod conversion;
 mod entry;
 mod parameter;
 mod signature;
+mod special;
 mod standard;
 mod wild;
 

@@ -3,8 +3,8 @@
 //! A program that names such a variable has a block of its own, and the loader gives its address to
 //! everybody. Compilers differ in the symbol of a block, so it is there under each.
 
-use crate::library;
 use crate::loaded::Loaded;
+use crate::symbols;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ impl<const N: usize> Common<N> {
     /// The caller is `library::open`.
     pub unsafe fn find(&self, bytes: usize, found: &mut Vec<Range<usize>>) {
         for (symbol, address) in self.symbols.iter().zip(&self.addresses) {
-            let start = library::find(symbol).addr();
+            let start = symbols::find(symbol).addr();
             // SAFETY: promised.
             unsafe { address.set(start) };
             found.push(start..start + bytes);
@@ -82,11 +82,11 @@ impl<const N: usize> Common<N> {
 /// The address of a variable that the program most probably passes: that in a block of its own, or
 /// else that under the first symbol.
 pub fn usual(addresses: impl Iterator<Item = usize>) -> usize {
-    let ours = library::object((&raw const CLUSTERS).addr());
+    let ours = symbols::object((&raw const CLUSTERS).addr());
     let mut addresses = addresses.peekable();
     let first = addresses.peek().copied().unwrap_or(0);
     let is_foreign = |address: &usize| {
-        let object = library::object(*address);
+        let object = symbols::object(*address);
         object.is_some() && object != ours
     };
     addresses.find(is_foreign).unwrap_or(first)

@@ -2,7 +2,7 @@
 //! are generated in each library of them, which names its ABI by the trait [`Abi`].
 //!
 //! Invariant: no entry point differs from the others by its name; conversions belong to kinds of
-//! parameters (`conversion` of `fortran_tables`).
+//! parameters (`parameter` of `fortran_tables`).
 //!
 //! Never here: exported symbols, but for the macros that make them in a library.
 
@@ -27,6 +27,7 @@ pub mod requests;
 pub mod sections;
 pub mod spawn;
 pub mod start;
+pub mod symbols;
 #[cfg(test)]
 mod tests;
 pub mod text;

@@ -5,8 +5,8 @@ use crate::abi::Abi;
 use crate::loaded::Loaded;
 use crate::standard::NAMES;
 use crate::start;
+use crate::symbols::find;
 use std::ffi::{CStr, c_int, c_void};
-use std::mem::MaybeUninit;
 
 /// The address of a function.
 #[derive(Clone, Copy)]
@@ -50,22 +50,6 @@ pub unsafe fn open<A: Abi>() {
             // SAFETY: the loader calls this function.
             unsafe { functions[number].set(Function(found)) };
         }
-    }
-}
-
-/// The address of a symbol in the program and its libraries. NULL if there is none.
-pub fn find(name: &CStr) -> *mut c_void {
-    // SAFETY: the name is a C string.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
-}
-
-/// The address of the program or library to which an address belongs.
-pub fn object(address: usize) -> Option<usize> {
-    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: any address is allowed; where the result is not 0, the structure is filled.
-    unsafe {
-        let found = libc::dladdr(std::ptr::without_provenance(address), info.as_mut_ptr());
-        (found != 0).then(|| info.assume_init().dli_fbase.addr())
     }
 }
 

@@ -2,13 +2,13 @@
 //! program's own are.
 
 use crate::abi::Abi;
-use crate::library;
+use crate::symbols;
 use std::ffi::c_void;
 
 /// Whether a function is MPI_CONVERSION_FN_NULL, which stands for no conversion.
 pub fn is_no_conversion<A: Abi>(function: *mut c_void) -> bool {
     let mut names = A::NO_CONVERSION.iter();
-    names.any(|name| library::find(name) == function)
+    names.any(|name| symbols::find(name) == function)
 }
 
 /// A function that copies no attribute.

@@ -2,7 +2,7 @@
 
 use crate::abi::Abi;
 use crate::handle::{Info, from_integer};
-use crate::{library, logical, standard};
+use crate::{logical, standard, symbols};
 use std::ffi::{CStr, c_int};
 
 /// Sizes and types that every compiler has whose INTEGER is an int.
@@ -38,7 +38,7 @@ const TRUE_IS_MINUS_ONE: [&CStr; 2] = [c"for_rtl_init_", c"fort_init"];
 /// The values of LOGICAL, by the Fortran library that the program has loaded.
 pub fn guess() {
     let mut names = TRUE_IS_MINUS_ONE.iter();
-    let is_minus_one = names.any(|name| !library::find(name).is_null());
+    let is_minus_one = names.any(|name| !symbols::find(name).is_null());
     logical::set_values([if is_minus_one { -1 } else { 1 }, 0]);
 }
 

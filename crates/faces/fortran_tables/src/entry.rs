@@ -7,6 +7,7 @@ use crate::choice;
 use crate::conversion::Conversion;
 use crate::interfaces::has_address;
 use crate::kinds::FortranProcedure;
+use crate::parameter::conversion;
 use crate::standard::callee;
 use crate::{Entry, Form, Library, Tables};
 use std::fmt::Write;
@@ -118,7 +119,7 @@ fn conversions(procedure: &Procedure, large: bool) -> Vec<Conversion> {
     let parameters = procedure.parameters(large);
     parameters
         .filter(|parameter| parameter.kind.word() != "...")
-        .map(|parameter| Conversion::of(procedure, parameter, large))
+        .map(|parameter| conversion(procedure, parameter, large))
         .collect()
 }
 

@@ -2,7 +2,7 @@
 //! of the libraries use them; the libraries contain none of it.
 //!
 //! Invariant: no list of procedures is written by hand. A kind of parameter has one row that says
-//! what it is in each of the two Fortran modules (`kinds`), and one conversion (`conversion`).
+//! what it is in each of the two Fortran modules (`kinds`), and one conversion (`parameter`).
 
 mod choice;
 pub mod commons;
@@ -10,9 +10,11 @@ mod constants;
 mod conversion;
 mod entry;
 mod f08;
+mod f08_types;
 mod interfaces;
 pub mod kinds;
 pub mod old;
+mod parameter;
 mod predefined;
 mod sizeof;
 mod standard;
@@ -235,7 +237,7 @@ pub fn sources(tables: &Tables) -> Vec<(&'static str, String)> {
         ("mpi_sizeof.f90", "", sizeof::generate()),
         ("mpif_sizeof.f90", "", sizeof::of_header()),
         ("mpi.f90", "", interfaces::module(tables)),
-        ("mpi_f08_types.f90", "", f08::types(tables)),
+        ("mpi_f08_types.f90", "", f08_types::types(tables)),
         ("mpi_f08_procedures.f90", "", f08::procedures(tables)),
         (
             "mpi_f08_descriptors.f90",

@@ -4,7 +4,7 @@
 use crate::symbols::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
 use abi_convert::constants::standard;
 use abi_convert::library;
-use abi_convert::status::{self, Fields};
+use abi_convert::program_status::{self, Fields};
 use abi_convert::{Abi, Class, Classes, Constants, Pairs};
 use std::ffi::c_int;
 
@@ -196,7 +196,7 @@ pub(crate) struct Status {
     fields: Fields,
 }
 
-impl status::Status for Status {
+impl program_status::Status for Status {
     #[inline(always)]
     fn fields(&mut self) -> &mut Fields {
         &mut self.fields

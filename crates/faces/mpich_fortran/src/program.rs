@@ -4,7 +4,7 @@
 use crate::generated::predefined::NO_CONVERSION;
 use abi_convert::Word;
 use fortran_convert::handle::{Class, FILE};
-use fortran_convert::{Abi, Commons, library};
+use fortran_convert::{Abi, Commons, library, symbols};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -62,7 +62,7 @@ impl Abi for Program {
             .iter()
             .zip([c"MPI_UNWEIGHTED", c"MPI_WEIGHTS_EMPTY"])
         {
-            let variable = library::find(name).cast::<*mut c_int>();
+            let variable = symbols::find(name).cast::<*mut c_int>();
             if !variable.is_null() {
                 // SAFETY: the variable of this name is an address.
                 place.store(unsafe { *variable }, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Abi for Program {
             (c"MPI_F_STATUSES_IGNORE", Program::statuses_ignore()),
         ];
         for (name, address) in ignored {
-            let variable = library::find(name).cast::<usize>();
+            let variable = symbols::find(name).cast::<usize>();
             if !variable.is_null() {
                 // SAFETY: the variable of this name is an address that Fortran's library stores.
                 unsafe { *variable = address };

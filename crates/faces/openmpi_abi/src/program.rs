@@ -3,7 +3,7 @@
 use crate::predefined::{INTEGERS, Predefined, address};
 use abi_convert::constants::standard;
 use abi_convert::library;
-use abi_convert::status::{self, Fields};
+use abi_convert::program_status::{self, Fields};
 use abi_convert::{Abi, Class, Classes, Constants, Handles, Pairs};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -188,7 +188,7 @@ pub(crate) struct Status {
     pub(crate) bytes: usize,
 }
 
-impl status::Status for Status {
+impl program_status::Status for Status {
     #[inline(always)]
     fn fields(&mut self) -> &mut Fields {
         &mut self.fields

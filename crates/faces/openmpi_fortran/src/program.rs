@@ -4,7 +4,7 @@
 use crate::generated::predefined::NO_CONVERSION;
 use abi_convert::Word;
 use fortran_convert::handle::{CLASSES, Class, Datatype};
-use fortran_convert::{Abi, Commons, library};
+use fortran_convert::{Abi, Commons, library, symbols};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,7 +71,7 @@ impl Abi for Program {
             (c"MPI_F08_STATUSES_IGNORE", Program::statuses_ignore()),
         ];
         for (name, address) in ignored {
-            let variable = library::find(name).cast::<usize>();
+            let variable = symbols::find(name).cast::<usize>();
             if !variable.is_null() {
                 // SAFETY: the variable of this name is an address that Fortran's library stores.
                 unsafe { *variable = address };

@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::io;
 
-use crate::agent::frame::{FrameLink, FromAgent, LONGEST, LONGEST_ORDER, ToAgent};
+use crate::agent::frame::{FromAgent, LONGEST, LONGEST_ORDER, ToAgent};
+use crate::agent::link::FrameLink;
 use crate::allocation::{Allocation, AllocationChoice, Surroundings};
 use crate::host_list::HostList;
 use crate::hosts::{Places, place};

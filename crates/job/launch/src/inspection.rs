@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::library::own_library;
 use crate::needs::MpiNeeds;
-use crate::start::linked_to;
+use crate::start::libraries::linked_to;
 use crate::{Options, Program};
 
 /// The MPI libraries of a program, and those that its ranks would use.

@@ -1,36 +1,39 @@
 //! The start of ranks: their environment, streams and descriptors.
 
-use std::ffi::{OsStr, OsString};
+mod child;
+pub(crate) mod libraries;
+
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use nix::sys::ptrace;
-use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::signal::SigSet;
 use pmi::Hosts;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Resource, Rlimit};
-use rustix::process::{getpid, getppid, setrlimit};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::process::{Pid, Rlimit, getpid};
 use secret::Secret;
 
 use crate::binding::HostBinding;
 use crate::cache_topology;
 use crate::error::why_text;
 use crate::guard::JobMark;
-use crate::library::{CLOCK_LIBRARY, MPICH_LIBRARY, OTHER_ABIS};
-use crate::linked::{LinkedLibraries, can_be_preloaded, can_be_searched};
+use crate::library::{MPICH_LIBRARY, OTHER_ABIS};
+use crate::linked::{LinkedLibraries, can_be_searched};
 use crate::mpir;
 use crate::output::OutputStream;
 use crate::rank::RankProcess;
 use crate::{Error, Inherited, Input, Options, OutputFile, Program};
+use child::{ChildSetup, Group, hold};
+use libraries::{
+    MPI4PY_ABI, clock_library, given_variable, library_path, linked_libraries, preload,
+};
 
 /// The ranks of a job that this process starts.
 pub(crate) struct LocalShare {
@@ -144,7 +147,7 @@ impl<'a> Starter<'a> {
                 cores: available,
             });
         }
-        let linked = linked_libraries(options, &share, &programs)?;
+        let linked = linked_libraries(options, share.first, &programs)?;
         let shared = shared_files(options, &share.secret).map_err(|why| Error::System {
             what: "create the shared memory of the job",
             why,
@@ -374,87 +377,6 @@ impl<'a> Starter<'a> {
     }
 }
 
-/// The process group of a rank.
-enum Group {
-    /// The launcher's, because the rank reads the terminal.
-    Launchers,
-    /// Its own.
-    Own,
-    /// Its own, in a session of its own. The kernel may divide processor time among sessions first:
-    /// beside one with many tasks, such a rank gets a share. Ranks that share a core must not: a
-    /// rank that yields it does so within its session only.
-    Session,
-}
-
-/// The changes to a new process before it becomes the program.
-struct ChildSetup {
-    launcher: Pid,
-    shared: Arc<[(&'static str, OwnedFd)]>,
-    control: OwnedFd,
-    descriptors: Option<Rlimit>,
-    signals: SigSet,
-    group: Group,
-    /// The cores of this rank, if it is to be bound.
-    mask: Option<CpuSet>,
-    /// Whether the rank must not start without them.
-    must_bind: bool,
-    /// Whether the program is to stop before its first instruction.
-    held: bool,
-}
-
-impl ChildSetup {
-    fn apply(&self) -> io::Result<()> {
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // The launcher may have died before the call above.
-        if getppid() != Some(self.launcher) {
-            return Err(Errno::SRCH.into());
-        }
-        let shared = self.shared.iter().map(|(_, file)| file);
-        for descriptor in shared.chain([&self.control]) {
-            fcntl_setfd(descriptor, FdFlags::empty())?;
-        }
-        if let Some(limit) = self.descriptors {
-            setrlimit(Resource::Nofile, limit)?;
-        }
-        if let Some(mask) = &self.mask {
-            // The kernel may have taken these cores from the job meanwhile.
-            let bound = sched_setaffinity(None, mask);
-            bound.or_else(|why| if self.must_bind { Err(why) } else { Ok(()) })?;
-        }
-        match self.group {
-            // Ctrl-\ on the terminal asks the launcher for a report. It must not end this rank,
-            // which gets the signal too.
-            // SAFETY: ignoring a signal involves no handler.
-            Group::Launchers => drop(unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?),
-            Group::Session => drop(rustix::process::setsid()?),
-            Group::Own => rustix::process::setpgid(None, None)?,
-        }
-        // Last, so that no blocked signal is delivered earlier.
-        self.signals.thread_set_mask()?;
-        if self.held {
-            ptrace::traceme()?;
-        }
-        Ok(())
-    }
-}
-
-/// Leaves a new process stopped before the first instruction of its program, for a debugger to
-/// attach. This thread has started it, and traces it until then.
-fn hold(pid: Pid) -> io::Result<()> {
-    let pid = nix::unistd::Pid::from_raw(pid.as_raw_nonzero().get());
-    let mut status = waitpid(pid, None)?;
-    if let WaitStatus::Stopped(..) = status {
-        ptrace::detach(pid, Signal::SIGSTOP)?;
-        // On a busy machine it stops some time later.
-        status = waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
-    }
-    match status {
-        WaitStatus::Stopped(..) => Ok(()),
-        // Its end is reported as that of a rank.
-        _ => Err(Errno::CHILD.into()),
-    }
-}
-
 /// The memory files that the ranks share. Only the processes of ranks inherit them.
 fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static str, OwnedFd)>> {
     let mut files = vec![
@@ -521,104 +443,9 @@ fn enter(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
 }
 
-/// The MPI libraries of these programs. One that the ranks cannot use ours for is an error unless
-/// it is allowed; the process that starts the first rank of a program reports the others.
-fn linked_libraries(
-    options: &Options,
-    share: &LocalShare,
-    programs: &[(usize, &Program)],
-) -> Result<Vec<(usize, LinkedLibraries)>, Error> {
-    let own = options.library.as_deref();
-    let mut libraries = Vec::new();
-    for &(at, program) in programs {
-        let linked = linked_to(options, program);
-        let earlier = options.programs[..at].iter().map(|earlier| earlier.ranks);
-        let is_first = earlier.sum::<usize>() >= share.first;
-        // One process that is a job of one rank is what the user wants.
-        let refusal = linked.refusal(program, own).filter(|_| options.ranks() > 1);
-        let mut lines = linked.remarks(program);
-        match refusal {
-            Some(why) if !options.allow_other_mpi => return Err(Error::OtherMpi { why }),
-            refusal => lines.extend(refusal),
-        }
-        if options.verbose {
-            lines.extend(linked.verbose(program, own));
-        }
-        for line in lines.iter().filter(|_| is_first) {
-            let line = format!("fishplate: {}\n", terminal_text::lines(line));
-            let _ = io::stderr().write_all(line.as_bytes());
-        }
-        libraries.push((at, linked));
-    }
-    Ok(libraries)
-}
-
-/// The MPI libraries of a program of this job.
-pub(crate) fn linked_to(options: &Options, program: &Program) -> LinkedLibraries {
-    let path = library_path(options, program).unwrap_or_default();
-    let preloaded = given_variable(options, program, "LD_PRELOAD").unwrap_or_default();
-    LinkedLibraries::of(program, options.library.as_deref(), &path, &preloaded)
-}
-
-/// The value of a variable that the user or the environment gives the ranks of a program.
-fn given_variable(options: &Options, program: &Program, name: &str) -> Option<OsString> {
-    let variables = options.variables.iter().chain(&program.variables);
-    let mut given = variables.rev().filter(|(known, _)| known == name);
-    let own = || std::env::var_os(name).filter(|_| program.inherited.has(OsStr::new(name)));
-    let value = given.next().map(|(_, value)| value.clone()).or_else(own);
-    value.filter(|value| !value.is_empty())
-}
-
-/// LD_PRELOAD with our libraries after those of the user, which may wrap their functions.
-fn preload(given: Option<OsString>, libraries: &[PathBuf]) -> OsString {
-    let mut value = given.unwrap_or_default();
-    for library in libraries {
-        if !value.is_empty() {
-            value.push(":");
-        }
-        value.push(library);
-    }
-    value
-}
-
-/// The library by which the system's clocks show virtual time; `None` where they stay real.
-fn clock_library(options: &Options) -> Result<Option<PathBuf>, Error> {
-    let wanted = |machine: &crate::ModelledMachine| machine.virtual_clocks;
-    if !options.machine.as_ref().is_some_and(wanted) {
-        return Ok(None);
-    }
-    let Some(folder) = &options.library else {
-        return Ok(None);
-    };
-    let library = folder.join(CLOCK_LIBRARY);
-    match library.is_file() {
-        true if can_be_preloaded(&library) => Ok(Some(library)),
-        is_there => Err(Error::Clocks { library, is_there }),
-    }
-}
-
 /// Whether a program is named by a path, and not searched in PATH.
 fn is_path(program: &OsStr) -> bool {
     program.as_encoded_bytes().contains(&b'/')
-}
-
-/// The variable that names the variant which a wheel of mpi4py loads, of those that it has.
-const MPI4PY_ABI: &str = "MPI4PY_MPIABI";
-
-/// LD_LIBRARY_PATH with the folders of our libraries first.
-fn library_path(options: &Options, program: &Program) -> Option<OsString> {
-    let own = options.library.clone()?;
-    let others = own.join(OTHER_ABIS);
-    let mut path = own.into_os_string();
-    if others.is_dir() {
-        path.push(":");
-        path.push(others);
-    }
-    if let Some(rest) = given_variable(options, program, "LD_LIBRARY_PATH") {
-        path.push(":");
-        path.push(rest);
-    }
-    Some(path)
 }
 
 /// A pipe with a nonblocking reading end.

@@ -9,10 +9,12 @@ use anyhow::{Context, Result, bail};
 use results::{Console, MemoryFile};
 use serde::Deserialize;
 
+use crate::benchmark::Benchmark;
+use crate::form::Form;
 use crate::job::Job;
 use crate::library::Library;
-use crate::operation::{Collective, Form};
-use crate::plan::{Benchmark, WorkerPlan};
+use crate::operation::Collective;
+use crate::plan::WorkerPlan;
 use crate::rounds::Case;
 
 /// Iterations of a job that only explains, in real time: enough for members of a communicator to

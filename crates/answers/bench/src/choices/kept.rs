@@ -11,7 +11,7 @@ use results::Unit;
 use results::stats::{median, median_interval, round_to};
 use serde::{Deserialize, Serialize};
 
-use super::point::{Choice, Point};
+use super::point::{Choice, DEFAULT, Point};
 
 /// Significant digits of figures: more than any has.
 const DIGITS: usize = 4;
@@ -143,7 +143,7 @@ impl KeptPoint {
     /// All figures with the names of their choices, the default's first.
     pub(super) fn figures(&self) -> impl Iterator<Item = (&str, &Figure)> {
         let forced = self.choices.iter().map(|one| (&*one.choice, &one.figure));
-        std::iter::once((super::DEFAULT, &self.default)).chain(forced)
+        std::iter::once((DEFAULT, &self.default)).chain(forced)
     }
 }
 

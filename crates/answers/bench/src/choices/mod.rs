@@ -22,13 +22,15 @@ use results::arguments::usage;
 use results::sizes::size_label;
 use results::terminal::fitted;
 
+use crate::benchmark::Benchmark;
 use crate::cli::{BenchCommand, MeasureOptions};
 use crate::library::Library;
-use crate::plan::{Benchmark, WorkerPlan};
-use crate::rounds::{Case, Measurement, Rounds};
+use crate::measurement::Measurement;
+use crate::plan::WorkerPlan;
+use crate::rounds::{Case, Rounds};
 use explained::{Alternatives, Explainer};
 use kept::KeptPoint;
-use point::{Choice, Point};
+use point::{Choice, DEFAULT, Point};
 
 /// Rounds of a real machine, unless the user chooses another number.
 const ROUNDS: usize = 15;
@@ -92,9 +94,6 @@ struct Series<'a> {
     rounds: usize,
     timeout: std::time::Duration,
 }
-
-/// The label of the library with default settings.
-const DEFAULT: &str = "default";
 
 impl Series<'_> {
     /// The points of all sizes of a case.

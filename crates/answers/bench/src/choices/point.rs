@@ -8,6 +8,8 @@ use conditions::Proximity;
 use results::Unit;
 use results::stats::{median, ratio_bound};
 
+/// The label of the library with default settings.
+pub(super) const DEFAULT: &str = "default";
 /// Fewer rounds of a state say less than the rounds of all states.
 const FEWEST: usize = 3;
 /// The bound of the regret that a point should keep, without noise: of messages and of collectives.

@@ -5,9 +5,10 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use results::arguments::{ANY, whole_number};
 
-use super::MeasureOptions;
-use crate::operation::{Collective, Form, OPERATIONS, Operation, Topology};
-use crate::plan::Benchmark;
+use super::measure::MeasureOptions;
+use crate::benchmark::Benchmark;
+use crate::form::Form;
+use crate::operation::{Collective, OPERATIONS, Operation, Topology};
 use crate::rounds::Case;
 
 #[derive(Debug, Args)]

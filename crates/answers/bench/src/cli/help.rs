@@ -3,10 +3,11 @@
 
 use clap::Command;
 
-use crate::files::FileAccess;
-use crate::one_sided::OneSided;
-use crate::operation::{Collective, Form};
-use crate::plan::{Benchmark, Family};
+use crate::benchmark::{Benchmark, Family};
+use crate::file_access::FileAccess;
+use crate::form::Form;
+use crate::operation::Collective;
+use crate::window_access::OneSided;
 
 /// Options of modelled machines.
 const MODELLED: [&str; 5] = ["fabric", "own", "ppn", "seed", "trace"];

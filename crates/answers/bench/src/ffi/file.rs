@@ -7,8 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{AbiHandle, BYTE, COMM_WORLD, INFO_NULL, Mpi, STATUS_IGNORE};
-use crate::ffi::collective::Address;
+use super::{AbiHandle, Address, BYTE, COMM_WORLD, INFO_NULL, Mpi, STATUS_IGNORE};
 
 const COMM_SELF: AbiHandle = 0x102;
 const FILE_NULL: AbiHandle = 0x118;

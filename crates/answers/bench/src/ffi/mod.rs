@@ -19,6 +19,7 @@ macro_rules! prototype {
 
 pub(crate) mod collective;
 pub(crate) mod file;
+pub(crate) mod signature;
 mod topology;
 pub(crate) mod window;
 
@@ -36,10 +37,11 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 
-use collective::Address;
-
 /// A handle of the ABI: a pointer, or one of the small constants.
 type AbiHandle = usize;
+
+/// A procedure of the library, whose prototype its user knows.
+type Address = unsafe extern "C" fn();
 
 const COMM_WORLD: AbiHandle = 0x101;
 const SUM: AbiHandle = 0x21;

@@ -4,8 +4,7 @@ use std::ffi::c_int;
 
 use anyhow::Result;
 
-use super::{AbiHandle, COMM_WORLD, INFO_NULL, Mpi};
-use crate::ffi::collective::Address;
+use super::{AbiHandle, Address, COMM_WORLD, INFO_NULL, Mpi};
 use crate::operation::Topology;
 
 /// The value of `MPI_UNWEIGHTED`.

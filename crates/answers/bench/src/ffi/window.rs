@@ -8,9 +8,8 @@ use std::ptr;
 
 use anyhow::{Result, bail};
 
-use super::{AbiHandle, COMM_WORLD, INFO_NULL, Mpi, SUM};
-use crate::ffi::collective::Address;
-use crate::one_sided::WORD;
+use super::{AbiHandle, Address, COMM_WORLD, INFO_NULL, Mpi, SUM};
+use crate::window_access::WORD;
 
 const BYTE: AbiHandle = super::BYTE;
 const INT64: AbiHandle = 0x258;

@@ -5,7 +5,8 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::{Figure, pinned};
+use super::figure::Figure;
+use super::pinned;
 use anyhow::Result;
 use results::Unit;
 

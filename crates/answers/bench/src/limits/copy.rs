@@ -5,19 +5,24 @@ use std::hint::black_box;
 use std::io::{BufRead, BufReader, IoSliceMut, Read, Write, stdin, stdout};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
-use super::{Figure, sizes, time};
 use anyhow::{Context, Result, bail};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv as read_from};
 use nix::unistd::Pid;
 use results::Unit;
 
-use crate::worker;
+use super::figure::Figure;
+use crate::message::SUBCOMMAND;
 
 const FIRST: usize = 64;
 const LAST: usize = 4 << 20;
 /// Memory that uncached copies walk through, in bytes: larger than any cache.
 const COLD: usize = 256 << 20;
+/// Measuring time of one figure in one round.
+const SLICE: Duration = Duration::from_millis(20);
+/// The argument instead of a library and a plan: hold memory that the parent reads.
+pub(crate) const LEND: &str = "lend-memory";
 
 pub(crate) fn memcpy() -> Result<Vec<Figure>> {
     let (from, mut to) = (vec![1u8; LAST], vec![2u8; LAST]);
@@ -67,6 +72,29 @@ pub(crate) fn process_vm_readv(command: &Path) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// The time of one `step` in seconds, from as many as fit into [`SLICE`] after a warm-up.
+fn time(mut step: impl FnMut() -> Result<()>) -> Result<f64> {
+    step()?;
+    let (mut batch, start) = (1u32, Instant::now());
+    loop {
+        let before = Instant::now();
+        for _ in 0..batch {
+            step()?;
+        }
+        let took = before.elapsed();
+        // A batch takes a good part of the slice, so that reading the clock does not count.
+        if start.elapsed() >= SLICE && took >= SLICE / 4 {
+            return Ok(took.as_secs_f64() / f64::from(batch));
+        }
+        batch = batch.saturating_mul(2);
+    }
+}
+
+/// The powers of two times `first`, up to `last`.
+fn sizes(first: usize, last: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(first), |size| Some(size * 2)).take_while(move |&size| size <= last)
+}
+
 fn figure(name: &'static str, size: usize, seconds: f64) -> Figure {
     let value = size as f64 / 1e6 / seconds;
     Figure {
@@ -86,7 +114,7 @@ struct Lender {
 impl Lender {
     fn start(command: &Path) -> Result<Lender> {
         let mut child = Command::new(command)
-            .args([worker::SUBCOMMAND, worker::LEND])
+            .args([SUBCOMMAND, LEND])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

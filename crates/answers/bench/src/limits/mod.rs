@@ -5,33 +5,23 @@
 
 mod cache_line;
 mod copy;
+mod figure;
 mod pinned;
 mod ring;
 mod tcp;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use results::Console;
-use results::Unit;
 
-use crate::rounds::Measurement;
+use crate::measurement::Measurement;
 
-pub(crate) use copy::lend_memory;
+pub(crate) use copy::{LEND, lend_memory};
+use figure::Figure;
 
 /// The "library" of these measurements.
 const MACHINE: &str = "machine";
-/// Measuring time of one figure in one round.
-const SLICE: Duration = Duration::from_millis(20);
-
-/// One figure: a limit at one size.
-struct Figure {
-    name: &'static str,
-    size: usize,
-    unit: Unit,
-    value: f64,
-}
 
 /// The measurement of one kind of limit.
 type Measure = fn(&Path) -> Result<Vec<Figure>>;
@@ -85,27 +75,4 @@ impl From<Figure> for Measurement {
             binding: Vec::new(),
         }
     }
-}
-
-/// The time of one `step` in seconds, from as many as fit into [`SLICE`] after a warm-up.
-fn time(mut step: impl FnMut() -> Result<()>) -> Result<f64> {
-    step()?;
-    let (mut batch, start) = (1u32, Instant::now());
-    loop {
-        let before = Instant::now();
-        for _ in 0..batch {
-            step()?;
-        }
-        let took = before.elapsed();
-        // A batch takes a good part of the slice, so that reading the clock does not count.
-        if start.elapsed() >= SLICE && took >= SLICE / 4 {
-            return Ok(took.as_secs_f64() / f64::from(batch));
-        }
-        batch = batch.saturating_mul(2);
-    }
-}
-
-/// The powers of two times `first`, up to `last`.
-fn sizes(first: usize, last: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(first), |size| Some(size * 2)).take_while(move |&size| size <= last)
 }

@@ -8,7 +8,8 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::{Figure, pinned};
+use super::figure::Figure;
+use super::pinned;
 use anyhow::Result;
 use results::Unit;
 

@@ -5,7 +5,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Instant;
 
-use super::{Figure, pinned};
+use super::figure::Figure;
+use super::pinned;
 use anyhow::{Context, Result, bail};
 use results::Unit;
 

@@ -4,8 +4,8 @@ use results::Unit;
 use results::stats;
 use results::table::{lines, number};
 
-use super::{Keys, legend, one, title};
-use crate::rounds::Measurement;
+use super::rows::{Keys, legend, one, title};
+use crate::measurement::Measurement;
 
 /// The figures of a nonblocking collective: the part of the benchmark's name, and the title.
 const FIGURES: [(&str, &str); 4] = [
@@ -66,7 +66,7 @@ pub(super) fn compared(benchmark: &str, all: &[&Measurement]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rounds::tests::measured;
+    use crate::measurement::tests::measured;
     use crate::table::render;
 
     fn overlap(label: &str) -> Vec<Measurement> {

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::Call;
+use super::calls::Call;
 use super::cuts::Cut;
 use super::regularity::Regularity;
 

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use super::calls::{Call, Calls};
 use super::cuts::Cut;
-use super::regularity::{Quality, Regularity};
+use super::found::{By, Loop};
+use super::regularity::{LEAST, Quality, Regularity};
+use super::search::find_within;
 use super::text::Text;
-use super::{By, Calls, LEAST, Loop, find_within};
 
 /// The reason why a loop cannot be named so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,7 +257,7 @@ fn within(calls: &Calls, parts: &[Range<usize>], by: By) -> Loop {
 
 /// The loop whose iterations begin with regions. The last one ends with its region.
 fn of_regions(calls: &Calls, of_ranks: &[Vec<Range<usize>>], by: By) -> Loop {
-    let cut = |(own, regions): (&Vec<super::Call>, &Vec<Range<usize>>)| {
+    let cut = |(own, regions): (&Vec<Call>, &Vec<Range<usize>>)| {
         let text = Text::new(own.iter().map(|call| call.symbol).collect());
         let mut boundaries: Vec<usize> = regions.iter().map(|region| region.start).collect();
         boundaries.extend(regions.last().map(|region| region.end));

@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 
 use super::anchors::{Anchors, LENGTHS};
-use super::regularity::{Quality, Regularity, Segments, longest_run};
+use super::calls::Call;
+use super::regularity::{LEAST, Quality, Regularity, Segments, longest_run};
 use super::text::Text;
-use super::{Call, LEAST};
 
 /// The most calls of repetitions that are folded, one level after the other: inner loops first,
 /// because outer ones are equal only then.

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use super::LEAST;
 use super::text::Text;
+
+/// The fewest iterations of a loop.
+pub const LEAST: usize = 4;
 
 /// Iterations are about equally long if they have at most this multiple of the usual number of
 /// calls, and at least its inverse.

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use std::collections::HashMap;
 
 /// The calls of ranks, each written as words: a call's name without `MPI_`, then perhaps `/` and
 /// a size class, and `@` and a peer. `on` and `off` are `MPI_Pcontrol`, perhaps with `:` and a

@@ -2,20 +2,21 @@
 
 use std::ops::Range;
 
-use plotters::coord::CoordTranslate;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
-use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::draw::{FAMILY, LINE, SIZE};
-use super::{Plot, Scale, Series, SeriesKind, legend};
-use crate::style::{Dash, Ground, Mark};
+use super::content::{Plot, Series, SeriesKind};
+use super::legend;
+use super::pen::{Drawn, INK, Pen, SHADE, font};
+use super::scale::Scale;
 use crate::ticks::plain;
 
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
-pub(super) const SHADE: RGBColor = RGBColor(244, 226, 190);
-const INK: RGBColor = RGBColor(50, 50, 50);
+/// Width and height of one plot without its title, legend and caption, before scaling.
+pub(super) const SIZE: (u32, u32) = (800, 470);
+/// Height of a line of the caption.
+pub(super) const LINE: u32 = 17;
 /// Margins of a plot, and those of its axes with labels.
 const MARGIN: u32 = 14;
 /// Width of a letter of the caption, and of one of the title, on average.
@@ -25,9 +26,6 @@ const TITLE_LETTER: u32 = 9;
 const TITLE_LINE: u32 = 26;
 /// Width of title, legend and caption.
 const WIDE: u32 = SIZE.0 - 6 * MARGIN;
-
-/// The result of drawing on a backend.
-pub(super) type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 
 /// A coordinate system of places.
 pub(super) type Places<'a, B> = ChartContext<'a, B, Cartesian2d<Line, Line>>;
@@ -247,120 +245,6 @@ impl Drawing<'_> {
     }
 }
 
-/// Colour, dashes and mark of a series.
-pub(super) struct Pen {
-    colour: RGBColor,
-    dash: Dash,
-    mark: Mark,
-    is_hollow: bool,
-    kind: SeriesKind,
-    scale: u32,
-}
-
-impl Pen {
-    /// The pen of series `at` of a plot.
-    pub(super) fn of(plot: &Plot, at: usize, scale: u32) -> Pen {
-        let (numbers, count) = plot.colours();
-        let colour = plot.palette.colour(numbers[at], count, Ground::Light);
-        Pen {
-            colour: RGBColor(colour.0, colour.1, colour.2),
-            dash: Dash::of(at),
-            mark: Mark::of(at),
-            is_hollow: Mark::is_hollow(at) || plot.series[at].kind == SeriesKind::Marks,
-            kind: plot.series[at].kind,
-            scale,
-        }
-    }
-
-    /// Draws a line through these places.
-    pub(super) fn line<B: DrawingBackend, C: CoordTranslate>(
-        &self,
-        area: &DrawingArea<B, C>,
-        places: Vec<C::From>,
-    ) -> Drawn<B>
-    where
-        C::From: Clone,
-    {
-        let style = self.colour.stroke_width(2 * self.scale);
-        match self.dash.lengths() {
-            None => area.draw(&PathElement::new(places, style)),
-            Some((dash, gap)) => {
-                let [dash, gap] = [dash, gap].map(|length| length * 2 * self.scale);
-                area.draw(&DashedPathElement::new(places, dash, gap, style))
-            }
-        }
-    }
-
-    /// Draws the mark of a point.
-    pub(super) fn mark<B: DrawingBackend, C: CoordTranslate>(
-        &self,
-        area: &DrawingArea<B, C>,
-        place: C::From,
-    ) -> Drawn<B>
-    where
-        C::From: Clone,
-    {
-        let radius = match self.kind {
-            SeriesKind::Marks => 6,
-            _ if self.is_hollow => 4,
-            _ => 3,
-        };
-        let radius = radius * self.scale as i32;
-        let outline = self.colour.stroke_width(self.outline() * self.scale);
-        let near = |&(x, y): &(f64, f64)| {
-            let pixels = |share: f64| (share * f64::from(radius)).round() as i32;
-            (pixels(x), pixels(y))
-        };
-        let at = || EmptyElement::at(place.clone());
-        if self.mark == Mark::Circle {
-            let style = if self.is_hollow {
-                outline
-            } else {
-                self.colour.filled()
-            };
-            return area.draw(&Circle::new(place, radius, style));
-        }
-        for line in self.mark.lines() {
-            let line: Vec<_> = line.iter().map(near).collect();
-            area.draw(&(at() + PathElement::new(line, outline)))?;
-        }
-        let mut corners: Vec<_> = self.mark.corners().iter().map(near).collect();
-        match (corners.first().copied(), self.is_hollow) {
-            (None, _) => Ok(()),
-            (Some(first), true) => {
-                corners.push(first);
-                area.draw(&(at() + PathElement::new(corners, outline)))
-            }
-            (Some(_), false) => area.draw(&(at() + Polygon::new(corners, self.colour.filled()))),
-        }
-    }
-
-    /// The width of an outline before scaling.
-    fn outline(&self) -> u32 {
-        match self.kind {
-            SeriesKind::Marks => 2,
-            _ => 1,
-        }
-    }
-
-    /// Draws line and mark, or a bar, around the middle of a legend's swatch.
-    pub(super) fn swatch<B: DrawingBackend>(
-        &self,
-        area: &DrawingArea<B, Shift>,
-        (x, y): (i32, i32),
-        half: i32,
-    ) -> Drawn<B> {
-        if self.kind.is_bars() {
-            let corners = [(x - half / 2, y - half / 3), (x + half / 2, y + half / 3)];
-            return area.draw(&Rectangle::new(corners, self.colour.filled()));
-        }
-        if self.kind == SeriesKind::Line {
-            self.line(area, vec![(x - half, y), (x + half, y)])?;
-        }
-        self.mark(area, (x, y))
-    }
-}
-
 /// A linear scale of places with given ticks.
 pub(super) struct Line {
     range: Range<f64>,
@@ -392,9 +276,4 @@ impl Ranged for Line {
     fn range(&self) -> Range<f64> {
         self.range.clone()
     }
-}
-
-/// The style of text of this size.
-pub(super) fn font(size: u32, scale: u32) -> TextStyle<'static> {
-    (FAMILY, size * scale, &INK).into_text_style(&(1, 1))
 }

@@ -12,16 +12,12 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::register_font;
 
-use super::Plot;
-use super::chart::{Drawn, caption_lines, chart, head_height};
+use super::chart::{LINE, SIZE, caption_lines, chart, head_height};
+use super::content::Plot;
+use super::pen::{Drawn, FAMILY};
 use crate::output::OutputFile;
 
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
-pub(super) const FAMILY: &str = "sans-serif";
-/// Width and height of one plot without its title, legend and caption, before scaling.
-pub(super) const SIZE: (u32, u32) = (800, 470);
-/// Height of a line of the caption.
-pub(super) const LINE: u32 = 17;
 /// Pixels of a bitmap for each unit of length: more than one, for smooth letters.
 pub(super) const PIXELS: u32 = 2;
 /// Bytes of a pixel.

@@ -3,8 +3,8 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::chart::{Drawn, Pen, SHADE, font};
-use super::{Plot, SeriesKind};
+use super::content::{Plot, SeriesKind};
+use super::pen::{Drawn, Pen, SHADE, font};
 use crate::table::distinct;
 
 /// Sizes before scaling: height of a row, width of a swatch, space around it.

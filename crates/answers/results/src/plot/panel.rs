@@ -1,6 +1,7 @@
 //! Plots of measurements: values in a known unit over sizes, ranks, or nothing.
 
-use super::{Axis, Plot, Series, SeriesKind, Shade};
+use super::axis::Axis;
+use super::content::{Plot, Series, SeriesKind, Shade};
 use crate::style::Palette;
 use crate::unit::Unit;
 

@@ -1,6 +1,7 @@
 //! The ends and ticks of a plot's axes.
 
-use super::{Axis, Plot};
+use super::axis::Axis;
+use super::content::Plot;
 use crate::table::distinct;
 use crate::ticks::{around_doublings, between, decades, doublings, steps};
 
@@ -147,7 +148,7 @@ fn power(place: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Series;
+    use super::super::content::Series;
     use super::*;
 
     fn plot(x: Axis, y: Axis, points: &[(f64, f64)]) -> Plot {

@@ -1,10 +1,9 @@
 //! Chapter 20: version and properties of the ABI, and handles as integers.
 
-use super::Done;
 use crate::args::{Flag, Out};
 use crate::call_guard::Call;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::fortran::{Booleans, LONGEST_LOGICAL, tell};
 use crate::handle::*;
 use crate::info::InfoObject;

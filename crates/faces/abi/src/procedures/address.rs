@@ -1,8 +1,8 @@
 //! Section 5.1: addresses and their differences.
 
-use super::Done;
 use crate::args::Out;
 use crate::call_guard::Running;
+use crate::error::Done;
 use std::ffi::c_void;
 
 /// `MPI_Get_address` (MPI 5.0, chapter 5).

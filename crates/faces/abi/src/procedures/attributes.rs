@@ -1,13 +1,12 @@
 //! Section 7.7: attributes of communicators and datatypes.
 
-use super::Done;
 use crate::args::{Flag, Out};
 use crate::call_guard::Running;
 use crate::callback::{
     self, CommCopyAttr, CommDeleteAttr, CopyAttr, DeleteAttr, TypeCopyAttr, TypeDeleteAttr,
 };
 use crate::constants::{MPI_COMM_DUP_FN, MPI_KEYVAL_INVALID, MPI_SUCCESS};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Datatype};
 use crate::state::LIBRARY;
 use mpi::attributes::{Copied, DeleteFunction, Holder, Keyval, predefined};

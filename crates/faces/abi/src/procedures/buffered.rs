@@ -1,8 +1,8 @@
 //! Section 3.6: memory for buffered sends.
 
-use super::Done;
 use crate::args::{Out, OutCount};
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::{Comm, Request};
 use mpi::buffered::Owner;
 use std::ffi::c_void;

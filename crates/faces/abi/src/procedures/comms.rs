@@ -1,11 +1,10 @@
 //! Section 7.4: communicators, and their names and hints.
 
-use super::Done;
 use super::info::info_of;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::Running;
 use crate::constants::MPI_COMM_NULL;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Group, Info, Request};
 use crate::making::arguments;
 use crate::state::LIBRARY;
@@ -46,7 +45,7 @@ pub fn comm_dup(call: &Running, comm: Comm, new: Out<Comm>) -> Done {
 
 /// `MPI_Comm_dup_with_info` (MPI 5.0, chapter 7).
 pub fn comm_dup_with_info(call: &Running, comm: Comm, info: Info, new: Out<Comm>) -> Done {
-    let info = arguments(call, comm, pairs(info))?;
+    let info = arguments(call.procedure, comm, pairs(info))?;
     set_new(new, call.rank.comm_dup(call.procedure, comm.id(), &info))
 }
 
@@ -66,7 +65,7 @@ pub fn comm_idup_with_info(
     new: Out<Comm>,
     request: Out<Request>,
 ) -> Done {
-    let info = arguments(call, comm, pairs(info))?;
+    let info = arguments(call.procedure, comm, pairs(info))?;
     let (handle, id) = call.rank.comm_idup(comm.id(), &info)?;
     new.set(handle);
     request.set(id.0);
@@ -113,7 +112,7 @@ pub fn comm_split_type(
     info: Info,
     new: Out<Comm>,
 ) -> Done {
-    let info = arguments(call, comm, pairs(info))?;
+    let info = arguments(call.procedure, comm, pairs(info))?;
     set_new(
         new,
         call.rank

@@ -1,12 +1,11 @@
 //! Sections 3.2.5, 5.1.11 and 13.3: the amount of data in a status, in received ones and in those
 //! that users fill.
 
-use super::Done;
 use super::type_facts::supported;
 use crate::args::OutCount;
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Datatype;
 use crate::status::Status;
 use datatype::Type;

@@ -1,13 +1,12 @@
 //! Sections 9.1, 9.6 and 11.4: versions, names, time, the state of MPI; MPI_Pcontrol.
 
-use super::Done;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::{Call, Running};
 use crate::call_key::Argument;
 use crate::compute_clock::processor_time;
 use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
-use crate::info::host_name;
-use crate::state::{LIBRARY, Rank};
+use crate::error::Done;
+use crate::state::{LIBRARY, Rank, host_name};
 use model::compute_trace::CallKind;
 use mpi::ProgramCall;
 use pmi::Notice;

@@ -1,12 +1,12 @@
 //! Section 9.3: error handlers.
 
-use super::Done;
 use crate::args::Out;
-use crate::call_guard::{Call, Object, Running};
+use crate::call_guard::{Call, Running};
 use crate::callback::{self, CommErrhandler, ErrhandlerFunction};
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_ERRHANDLER, MPI_ERRHANDLER_NULL};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Errhandler};
+use crate::object::Object;
 use crate::raise::raise_for_program;
 use crate::state::LIBRARY;
 use mpi::errhandler::{ABORT, FATAL, RETURN};

@@ -1,10 +1,9 @@
 //! Section 9.4: error codes, classes and their texts.
 
-use super::Done;
 use crate::args::{Out, OutText};
 use crate::call_guard::Call;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::state::LIBRARY;
 use std::ffi::{CStr, c_int};
 

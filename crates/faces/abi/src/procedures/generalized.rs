@@ -1,12 +1,11 @@
 //! Section 13.2: generalised requests.
 
-use super::Done;
 use super::completion::id;
 use crate::args::Out;
 use crate::call_guard::Running;
 use crate::callback::{self, GrequestCancel, GrequestFree, GrequestQuery};
 use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Request;
 use crate::status::Status;
 use mpi::{Answer, Functions};

@@ -2,11 +2,10 @@
 
 use super::comms::set_new;
 use super::info::check_hints;
-use super::{Done, fill};
-use crate::args::{self, CommArray, Flag, Out};
+use crate::args::{self, CommArray, Flag, Out, fill};
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Info};
 use crate::making::arguments;
 use mpi::topology::{DistGraph, Edges, Graph};
@@ -23,7 +22,7 @@ pub fn graph_create(
     _reorder: bool,
     new: Out<Comm>,
 ) -> Done {
-    let graph = arguments(call, comm, graph(index, edges))?;
+    let graph = arguments(call.procedure, comm, graph(index, edges))?;
     set_new(
         new,
         call.rank.graph_create(call.procedure, comm.id(), graph),
@@ -111,10 +110,10 @@ pub fn dist_graph_create_adjacent(
     _reorder: bool,
     new: Out<Comm>,
 ) -> Done {
-    arguments(call, comm, check_hints(info))?;
+    arguments(call.procedure, comm, check_hints(info))?;
     let ends = (sources.len(), destinations.len());
     let given = both_weights((source_weights, destination_weights), ends);
-    let (incoming, outgoing) = arguments(call, comm, given)?;
+    let (incoming, outgoing) = arguments(call.procedure, comm, given)?;
     let edges = |ranks: &[c_int], weights: Option<&[c_int]>| Edges {
         ranks: ranks.to_vec(),
         weights: weights.map_or_else(|| vec![1; ranks.len()], <[c_int]>::to_vec),
@@ -144,17 +143,17 @@ pub fn dist_graph_create(
     _reorder: bool,
     new: Out<Comm>,
 ) -> Done {
-    arguments(call, comm, check_hints(info))?;
+    arguments(call.procedure, comm, check_hints(info))?;
     let degrees: Result<Vec<usize>, Error> = degrees
         .iter()
         .map(|&degree| args::len("degrees", degree))
         .collect();
-    let degrees = arguments(call, comm, degrees)?;
+    let degrees = arguments(call.procedure, comm, degrees)?;
     let count = degrees.iter().sum();
     // SAFETY: C promises as many destinations as the degrees count.
     let destinations = unsafe { destinations.with_len(count) };
-    let destinations = arguments(call, comm, destinations)?;
-    let weights = arguments(call, comm, weights(edge_weights, count))?;
+    let destinations = arguments(call.procedure, comm, destinations)?;
+    let weights = arguments(call.procedure, comm, weights(edge_weights, count))?;
     let all_sources = sources
         .iter()
         .zip(&degrees)

@@ -1,9 +1,9 @@
 //! Section 7.3: groups.
 
-use super::{Done, fill};
-use crate::args::Out;
+use crate::args::{Out, fill};
 use crate::call_guard::Running;
 use crate::constants::MPI_GROUP_NULL;
+use crate::error::Done;
 use crate::handle::Group;
 use mpi::UNDEFINED;
 use std::ffi::c_int;

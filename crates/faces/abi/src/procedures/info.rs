@@ -1,13 +1,12 @@
 //! Chapter 10: info objects.
 
-use super::Done;
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::Call;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Info;
 use crate::info::{InfoObject, described};
-use crate::state::LIBRARY;
+use crate::state::{LIBRARY, host_name};
 use std::ffi::{CStr, c_char, c_int};
 
 /// `MPI_Info_create` (MPI 5.0, chapter 10).
@@ -36,7 +35,11 @@ pub unsafe fn info_create_env(
         // SAFETY: each argument of main is a string.
         .map(|argument| unsafe { CStr::from_ptr(argument) }.to_bytes().to_vec())
         .collect();
-    info.set(LIBRARY.infos().insert(described(&arguments))?);
+    info.set(
+        LIBRARY
+            .infos()
+            .insert(described(&arguments, &host_name()))?,
+    );
     Ok(())
 }
 

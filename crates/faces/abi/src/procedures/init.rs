@@ -1,13 +1,13 @@
 //! Chapter 11: starting, ending and aborting MPI.
 
-use super::Done;
 use crate::args::{Flag, Out};
 use crate::bootstrap;
-use crate::call_guard::{Call, Object, Running};
+use crate::call_guard::{Call, Running};
 use crate::call_trace::Watch;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Comm;
+use crate::object::Object;
 use crate::process_environment;
 use crate::state::{LIBRARY, Rank};
 use crate::still_clock::StillClock;

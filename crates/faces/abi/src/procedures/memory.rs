@@ -1,10 +1,9 @@
 //! Section 9.2: memory for communication; section 9.1.2: the hardware that the process is bound to.
 
-use super::Done;
 use crate::args::Out;
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Info;
 use crate::info::InfoObject;
 use crate::state::LIBRARY;

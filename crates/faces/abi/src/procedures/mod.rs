@@ -36,6 +36,7 @@ mod counts;
 mod environment;
 mod errhandlers;
 mod errors;
+mod failures;
 mod files;
 mod generalized;
 mod graphs;
@@ -90,17 +91,3 @@ pub use topology::*;
 pub use type_facts::*;
 pub use types::*;
 pub use windows::*;
-
-use crate::error::Error;
-use std::ffi::c_int;
-use std::mem::MaybeUninit;
-
-/// The result of every procedure.
-pub type Done = Result<(), Error>;
-
-/// Writes values to an array of C's, up to its length.
-fn fill(places: &mut [MaybeUninit<c_int>], values: impl IntoIterator<Item = c_int>) {
-    for (place, value) in places.iter_mut().zip(values) {
-        place.write(value);
-    }
-}

@@ -1,12 +1,11 @@
 //! Sections 6.9.5 to 6.9.7: user-defined operations, and reduction without communication.
 
-use super::Done;
 use crate::args::{Flag, Out};
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::callback::{UserFunction, run_operation};
 use crate::constants::{MPI_ERR_ARG, MPI_OP_NULL};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Datatype, Op};
 use datatype::Type;
 use datatype::reduce::Function;

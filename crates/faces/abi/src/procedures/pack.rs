@@ -2,13 +2,13 @@
 //!
 //! Invariant: no lock is held while data moves.
 
-use super::Done;
 use super::type_facts::supported;
-use crate::args::{OutCount, null};
+use crate::args::OutCount;
+use crate::arrays::null;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Datatype};
 use datatype::local_work::LocalWork;
 use datatype::{Buffer, Type, external32};

@@ -1,11 +1,10 @@
 //! Section 3.9: persistent operations.
 
-use super::Done;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Datatype, Request};
 use mpi::Mode;
 use mpi::request::RequestId;

@@ -1,12 +1,12 @@
 //! Section 3.8: probes, matched probes, and cancelling.
 
-use super::Done;
 use crate::args::{Flag, Out};
 use crate::buffer::UserBuffer;
-use crate::call_guard::{Object, Running};
+use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Datatype, Message, Request};
+use crate::object::Object;
 use crate::status::Status;
 use mpi::request::RequestId;
 use std::ffi::{c_int, c_void};

@@ -1,10 +1,9 @@
 //! Sections 3.2 and 3.7: receives, blocking and nonblocking.
 
-use super::Done;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Datatype, Request};
 use crate::status::Status;
 use mpi::request::RequestId;

@@ -1,9 +1,9 @@
 //! Procedures of MPI 1 that no procedure of the ABI stands for: parts of `MPI_Type_get_extent`.
 
-use super::Done;
 use super::type_facts::supported;
 use crate::args::OutCount;
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::Datatype;
 
 /// `MPI_Type_extent` (MPI 1.3, section 3.12.3).

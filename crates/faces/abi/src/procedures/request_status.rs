@@ -1,11 +1,11 @@
 //! Section 3.7.6: the status of operations without completing them. The requests stay unchanged.
 
-use super::Done;
-use super::completion::{Failures, answer_one, id, peek};
+use super::completion::{answer_one, id, peek};
+use super::failures::Failures;
 use crate::args::{Flag, Out, Statuses};
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Request;
 use crate::status::Status;
 use mpi::State;

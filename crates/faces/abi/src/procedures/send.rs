@@ -1,9 +1,9 @@
 //! Sections 3.2, 3.4 and 3.7: sends, blocking and nonblocking.
 
-use super::Done;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::{Comm, Datatype, Request};
 use mpi::Mode;
 use std::ffi::{c_int, c_void};

@@ -1,11 +1,10 @@
 //! Section 3.10: sending and receiving in one call.
 
-use super::Done;
 use super::receive::{begin, deliver};
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Datatype, Request};
 use crate::status::Status;
 use datatype::Buffer;

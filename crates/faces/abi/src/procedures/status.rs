@@ -1,8 +1,8 @@
 //! Sections 3.2.5, 3.8.4 and 13.3: the fields of statuses, and statuses that users fill.
 
-use super::Done;
 use crate::args::{Flag, Out};
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::status::Status;
 use std::ffi::c_int;
 

@@ -1,11 +1,10 @@
 //! Chapter 8: Cartesian topologies.
 
 use super::comms::set_new;
-use super::{Done, fill};
-use crate::args::{CommArray, Out};
+use crate::args::{CommArray, Out, fill};
 use crate::call_guard::Running;
 use crate::constants::MPI_ERR_DIMS;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Comm;
 use crate::making::arguments;
 use std::ffi::c_int;
@@ -38,7 +37,7 @@ pub fn cart_sub(call: &Running, comm: Comm, remain_dims: CommArray<c_int>, new: 
     let dimensions = call.rank.objects().cartesian(comm.id())?.0.dims().len();
     // SAFETY: C promises one flag for each dimension.
     let remain_dims = unsafe { remain_dims.with_len(dimensions) };
-    let remain = flags(arguments(call, comm, remain_dims)?);
+    let remain = flags(arguments(call.procedure, comm, remain_dims)?);
     set_new(new, call.rank.cart_sub(call.procedure, comm.id(), &remain))
 }
 

@@ -1,12 +1,11 @@
 //! Sections 5.1.6 to 5.1.8 and 5.1.13: size, bounds, envelope and contents of a datatype. Section
 //! 19.1.5: the datatype of a kind and size.
 
-use super::Done;
 use super::types::type_of;
 use crate::args::{Out, OutCount};
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Datatype;
 use datatype::{Predefined, Type};
 use std::ffi::c_int;

@@ -1,11 +1,10 @@
 //! Sections 5.1.2 to 5.1.5 and 5.1.9 to 5.1.11: constructors, commit, copy and free of datatypes.
 //! Section 7.8: their names.
 
-use super::Done;
 use crate::args::{Counts, Out, OutText};
 use crate::call_guard::Running;
 use crate::constants::*;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Datatype;
 use datatype::{Dimension, Distribution, Kind, Order, Type};
 use std::ffi::{CStr, c_int};

@@ -2,11 +2,12 @@
 //! remembers it.
 
 use crate::running::{RANK, Raised, call};
-use mpi_abi::call_guard::{self, Object};
+use mpi_abi::call_guard;
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
 use mpi_abi::handle::{Comm, Errhandler, File};
+use mpi_abi::object::Object;
 use mpi_abi::state::LIBRARY;
 use mpi_abi::status::Status;
 use std::ffi::c_int;

@@ -1,10 +1,10 @@
 //! MPI running in the test itself, alone, with a rank that returns every error and remembers it.
 
-use mpi_abi::call_guard::Object;
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
 use mpi_abi::error::Error;
 use mpi_abi::handle::Datatype;
+use mpi_abi::object::Object;
 use mpi_abi::state::{LIBRARY, Rank};
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -39,7 +39,7 @@ thread_local! {
     static RAISED: RefCell<Vec<Raised>> = const { RefCell::new(Vec::new()) };
 }
 
-fn remember(_: &Rank, object: Object, procedure: &str, error: &Error) -> c_int {
+fn remember(_: &mpi::Rank, object: Object, procedure: &str, error: &Error) -> c_int {
     let raised = Raised {
         object,
         procedure: procedure.into(),

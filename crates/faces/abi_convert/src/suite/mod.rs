@@ -13,7 +13,7 @@ use crate::constants::standard;
 use crate::convert::*;
 use crate::datarep::{Conversion, Extent, Functions};
 use crate::handle::{Handles, UNKNOWN};
-use crate::status::Status;
+use crate::program_status::Status;
 use crate::types::Function;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

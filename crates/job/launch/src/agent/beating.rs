@@ -8,7 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::frame::{FrameLink, FromAgent};
+use super::frame::FromAgent;
+use super::link::FrameLink;
 use super::liveness::BEATS;
 
 /// Does the work on this thread: the death of a rank's launcher is that of the thread that has

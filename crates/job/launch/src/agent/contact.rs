@@ -16,7 +16,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid, getppid};
 use secret::Secret;
 
-use super::frame::{FrameLink, LONGEST, StartOrder, output_window};
+use super::frame::{LONGEST, output_window};
+use super::link::FrameLink;
+use super::order::StartOrder;
 use super::session::Session;
 use crate::guard::JobMark;
 use crate::process_exit::ProcessExit;

@@ -10,7 +10,12 @@
 pub(crate) mod beating;
 pub(crate) mod contact;
 pub(crate) mod frame;
+pub(crate) mod link;
 pub(crate) mod liveness;
+mod local_ranks;
+mod order;
+mod rank_input;
 pub(crate) mod serve;
 pub(crate) mod session;
+mod start_ranks;
 pub(crate) mod tree;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use pmi::{FromLauncher, KvsError};
 
 use super::members::{Members, covers, covers_all};
+use super::shape::Shape;
 use super::{Down, FencePart, Put, Up};
 use crate::kvs::Kvs;
 
@@ -76,6 +77,17 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
+    /// The part of the agent of a host.
+    pub(crate) fn of_host(shape: &Shape, host: usize) -> Self {
+        let children = shape.children(host).map(|child| shape.subtree(child));
+        Exchange::new(
+            shape.own(host),
+            children.collect(),
+            shape.ranks(),
+            shape.is_tree(),
+        )
+    }
+
     /// The part of an agent with these ranks, in a job of `ranks`. `children`: the ranks below each
     /// agent that may come below this one. `waits`: whether the launcher will decide between tree
     /// and star.

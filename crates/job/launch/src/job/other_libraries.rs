@@ -9,7 +9,7 @@ use crate::Options;
 use crate::library::{MPICH_LIBRARY, own_library};
 use crate::linked::{late_remark, mapped_libraries};
 use crate::rank_state::{RankState, states};
-use crate::start::linked_to;
+use crate::start::libraries::linked_to;
 use crate::verdict::{Cause, Verdict};
 use crate::wheel::wheel_remark;
 

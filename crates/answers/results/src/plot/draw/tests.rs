@@ -105,7 +105,7 @@ fn bands_are_shaded_and_named_once() {
     };
     let svg = String::from_utf8(drawn(panel, "e.svg")).unwrap();
     assert_eq!(svg.matches("\npeer wins\n").count(), 1);
-    let RGBColor(r, g, b) = super::super::chart::SHADE;
+    let RGBColor(r, g, b) = super::super::pen::SHADE;
     let shade = format!("#{r:02X}{g:02X}{b:02X}");
     assert_eq!(svg.matches(&shade).count(), 3, "two bands and an entry");
 }

@@ -7,8 +7,11 @@ use crate::counts::{CommArray, CommCounts};
 use crate::error::Error;
 use crate::handle::{Comm, Datatype};
 use mpi::State;
-use mpi::coll::Blocks;
+use mpi::coll::{Blocks, Work};
 use std::ffi::{c_int, c_void};
+
+/// The operation that a procedure's arguments describe.
+pub(super) type Made = Result<Work, Error>;
 
 /// The number of ranks that have a block of this rank or for it: those of the communicator, or of
 /// an intercommunicator's remote group.

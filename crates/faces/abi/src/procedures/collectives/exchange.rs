@@ -1,6 +1,5 @@
 //! Blocks from all to all: allgather and alltoall.
 
-use super::Made;
 use super::blocks::*;
 use crate::buffer::UserBuffer;
 use crate::handle::Comm;

@@ -11,13 +11,12 @@ mod neighbourhood;
 mod reductions;
 mod rooted;
 
-use super::Done;
 use super::info::check_hints;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::counts::{CommArray, CommCounts};
-use crate::error::Error;
+use crate::error::Done;
 use crate::handle::{Comm, Datatype, Info, Op, Request};
 use blocks::UserBlocks;
 use exchange::*;
@@ -26,9 +25,6 @@ use neighbourhood::*;
 use reductions::*;
 use rooted::*;
 use std::ffi::{c_int, c_void};
-
-/// The operation that a procedure's arguments describe.
-type Made = Result<Work, Error>;
 
 /// Declares the blocking, the nonblocking and the persistent form of each procedure.
 macro_rules! collectives {

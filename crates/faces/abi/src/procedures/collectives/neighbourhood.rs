@@ -1,6 +1,5 @@
 //! Blocks from and to the neighbours in a topology.
 
-use super::Made;
 use super::blocks::*;
 use crate::buffer::UserBuffer;
 use crate::handle::Comm;

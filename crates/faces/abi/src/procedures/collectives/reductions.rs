@@ -1,6 +1,5 @@
 //! Vectors of all ranks combined: to one, to all, to those before.
 
-use super::Made;
 use super::blocks::*;
 use crate::buffer::UserBuffer;
 use crate::constants::MPI_IN_PLACE;

@@ -1,6 +1,5 @@
 //! One to all and all to one: broadcast, gather, scatter.
 
-use super::Made;
 use super::blocks::*;
 use crate::buffer::UserBuffer;
 use crate::error::Error;

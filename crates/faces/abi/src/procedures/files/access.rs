@@ -1,9 +1,9 @@
 //! Section 14.4: reads and writes, blocking and nonblocking, of one rank and collective.
 
-use super::super::Done;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::{Datatype, File, Request};
 use crate::status::Status;
 use mpi::file::Direction::{self, Read, Write};

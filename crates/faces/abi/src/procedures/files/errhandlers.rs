@@ -1,12 +1,12 @@
 //! Section 9.3.3: error handlers of files.
 
-use super::super::Done;
 use crate::args::Out;
-use crate::call_guard::{Object, Running};
+use crate::call_guard::Running;
 use crate::callback::FileErrhandler;
 use crate::constants::MPI_ERR_ARG;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Errhandler, File};
+use crate::object::Object;
 use crate::raise::raise_for_program;
 use mpi::handle::ObjectKind;
 use std::ffi::c_int;

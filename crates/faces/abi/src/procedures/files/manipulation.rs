@@ -1,11 +1,10 @@
 //! Sections 14.2 and 14.6: files as a whole.
 
-use super::super::Done;
 use super::super::comms::pairs;
 use crate::args::{Flag, Out};
 use crate::call_guard::Running;
 use crate::constants::{MPI_ERR_BAD_FILE, MPI_FILE_NULL};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, File, Group, Info};
 use crate::info::InfoObject;
 use crate::state::LIBRARY;

@@ -1,8 +1,8 @@
 //! Sections 14.4.2 to 14.4.4: file pointers.
 
-use super::super::Done;
 use crate::args::Out;
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::File;
 use std::ffi::c_int;
 

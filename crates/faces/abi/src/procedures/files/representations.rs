@@ -1,10 +1,9 @@
 //! Section 14.5.3: data representations of the program's own.
 
-use super::super::Done;
 use crate::call_guard::Running;
 use crate::callback::{self, DatarepConversionFunction as Function, DatarepExtent};
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_CONVERSION, MPI_MAX_DATAREP_STRING, MPI_SUCCESS};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::Datatype;
 use mpi::file::{Conversion, RepresentationFunctions};
 use std::ffi::{CStr, c_int, c_void};

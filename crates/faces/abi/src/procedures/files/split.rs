@@ -1,10 +1,10 @@
 //! Section 14.4.5: split collective accesses.
 
-use super::super::Done;
 use super::access::tell;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::{Datatype, File};
 use crate::status::Status;
 use mpi::file::Direction::{Read, Write};

@@ -1,9 +1,9 @@
 //! Section 14.3: views.
 
-use super::super::Done;
 use super::super::comms::pairs;
 use crate::args::{Out, OutCount, OutText};
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::{Datatype, File, Info};
 use mpi::ViewArguments;
 use std::ffi::CStr;

@@ -1,11 +1,10 @@
 //! Section 12.3: operations on windows.
 
-use super::super::Done;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
 use crate::constants::{MPI_ERR_OP, MPI_ERR_TYPE};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Datatype, Op, Request, Win};
 use datatype::{Buffer, Predefined};
 use mpi::State;

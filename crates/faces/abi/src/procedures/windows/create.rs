@@ -1,6 +1,5 @@
 //! Section 12.2: windows, their memory and their hints.
 
-use super::super::Done;
 use super::super::comms::pairs;
 use super::super::info::info_of;
 use super::super::memory::{alignment, allocate, release};
@@ -8,7 +7,7 @@ use crate::args::Out;
 use crate::call_guard::Running;
 use crate::constants::{MPI_ERR_ARG, MPI_WIN_NULL};
 use crate::counts::OutCount;
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Comm, Group, Info, Win};
 use crate::making::arguments;
 use datatype::Buffer;
@@ -48,8 +47,8 @@ pub fn win_allocate(
     base: Out<*mut c_void>,
     win: Out<Win>,
 ) -> Done {
-    let alignment = arguments(call, comm, alignment(info))?;
-    let info = arguments(call, comm, pairs(info))?;
+    let alignment = arguments(call.procedure, comm, alignment(info))?;
+    let info = arguments(call.procedure, comm, pairs(info))?;
     let spec = WindowSpec {
         memory: Buffer::empty(),
         disp_unit,
@@ -90,7 +89,7 @@ pub fn win_allocate_shared(
     base: Out<*mut c_void>,
     win: Out<Win>,
 ) -> Done {
-    let info = arguments(call, comm, pairs(info))?;
+    let info = arguments(call.procedure, comm, pairs(info))?;
     let spec = WindowSpec {
         memory: Buffer::empty(),
         disp_unit,
@@ -192,7 +191,7 @@ fn make(
     disp_unit: i64,
     (info, comm): (Info, Comm),
 ) -> Result<u32, Error> {
-    let info = arguments(call, comm, pairs(info))?;
+    let info = arguments(call.procedure, comm, pairs(info))?;
     let spec = WindowSpec {
         memory,
         disp_unit,

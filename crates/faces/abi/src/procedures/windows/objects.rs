@@ -1,13 +1,13 @@
 //! Sections 7.7, 7.8 and 9.3 for windows: attributes, names and error handlers.
 
-use super::super::Done;
 use super::super::attributes::{create_keyval, free_keyval, get_attr};
 use super::super::errhandlers::create_errhandler;
 use crate::args::{Flag, Out, OutText};
-use crate::call_guard::{Object, Running};
+use crate::call_guard::Running;
 use crate::callback::{WinCopyAttr, WinDeleteAttr, WinErrhandler};
-use crate::error::Error;
+use crate::error::{Done, Error};
 use crate::handle::{Errhandler, Win};
+use crate::object::Object;
 use crate::raise::raise_for_program;
 use mpi::attributes::{Holder, predefined};
 use mpi::handle::ObjectKind;

@@ -1,8 +1,8 @@
 //! Section 12.5: synchronisation of windows.
 
-use super::super::Done;
 use crate::args::{Flag, Out};
 use crate::call_guard::Running;
+use crate::error::Done;
 use crate::handle::{Group, Win};
 use std::ffi::c_int;
 

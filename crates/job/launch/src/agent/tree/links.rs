@@ -20,7 +20,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{TreeOrder, TreeReport};
-use crate::agent::frame::{FrameLink, FromAgent, LONGEST, ToAgent};
+use crate::agent::frame::{FromAgent, LONGEST, ToAgent};
+use crate::agent::link::FrameLink;
 use crate::agent::liveness::Liveness;
 use crate::error::why_text;
 use crate::exchange::{Down, Up};

@@ -1,0 +1,128 @@
+//! Measurements: one figure of one library, with its value in each round.
+
+use conditions::Disturbances;
+use results::Unit;
+use results::stats;
+
+/// One figure, measured once in each round.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Measurement {
+    /// The benchmark, such as `latency`, or one of its figures, such as `init/private`.
+    pub(crate) benchmark: String,
+    pub(crate) library: String,
+    /// The library's label in tables and plots.
+    pub(crate) label: String,
+    /// The modelled machine, if any.
+    pub(crate) fabric: Option<String>,
+    pub(crate) ranks: usize,
+    /// The skew of every second rank in microseconds, if the user chose one.
+    pub(crate) skew: Option<f64>,
+    pub(crate) size: usize,
+    /// Whether its messages have a size.
+    pub(crate) is_sized: bool,
+    pub(crate) unit: Unit,
+    pub(crate) rounds: Vec<f64>,
+    /// Collectives: the times of the fastest and the slowest rank in each round.
+    pub(crate) extremes: Vec<(f64, f64)>,
+    /// The timed iterations in each round, of benchmarks that have several.
+    pub(crate) iterations: Vec<usize>,
+    /// The percentiles with their values in each round.
+    pub(crate) percentiles: Vec<(f64, Vec<f64>)>,
+    /// The disturbances of each round. Empty on modelled machines.
+    pub(crate) disturbances: Vec<Disturbances>,
+    /// The hardware threads that each rank could use.
+    pub(crate) binding: Vec<String>,
+}
+
+impl Measurement {
+    pub(crate) fn median(&self) -> f64 {
+        stats::median(&self.rounds)
+    }
+
+    fn key(&self) -> (&str, &str, usize, usize) {
+        (&self.benchmark, &self.label, self.ranks, self.size)
+    }
+
+    /// The figure of a round that met these disturbances. Those of a modelled machine's computer
+    /// change no figure.
+    pub(crate) fn under(self, disturbances: Disturbances, binding: &[String]) -> Measurement {
+        match self.fabric {
+            Some(_) => self,
+            None => Measurement {
+                disturbances: vec![disturbances],
+                binding: binding.to_vec(),
+                ..self
+            },
+        }
+    }
+
+    /// Adds another round of this figure.
+    fn add(&mut self, round: Measurement) {
+        self.rounds.extend(round.rounds);
+        self.extremes.extend(round.extremes);
+        self.iterations.extend(round.iterations);
+        self.disturbances.extend(round.disturbances);
+        for ((_, values), (_, more)) in self.percentiles.iter_mut().zip(round.percentiles) {
+            values.extend(more);
+        }
+    }
+}
+
+/// Adds the figures of a round to those of earlier rounds.
+pub(crate) fn merge(all: &mut Vec<Measurement>, round: Vec<Measurement>) {
+    for one in round {
+        match all.iter_mut().find(|known| known.key() == one.key()) {
+            Some(known) => known.add(one),
+            None => all.push(one),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A figure of two ranks, with a value for each round.
+    pub(crate) fn measured(
+        label: &str,
+        benchmark: &str,
+        size: usize,
+        unit: Unit,
+        rounds: &[f64],
+    ) -> Measurement {
+        Measurement {
+            benchmark: benchmark.into(),
+            library: format!("/opt/{label}/lib/libmpi_abi.so.1"),
+            label: label.into(),
+            fabric: None,
+            ranks: 2,
+            skew: None,
+            size,
+            is_sized: size > 0,
+            unit,
+            rounds: rounds.into(),
+            extremes: Vec::new(),
+            iterations: Vec::new(),
+            percentiles: Vec::new(),
+            disturbances: Vec::new(),
+            binding: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rounds_are_merged_by_what_they_measure() {
+        let one = |label, size, value| measured(label, "bw", size, Unit::Microseconds, &[value]);
+        let mut all = Vec::new();
+        merge(
+            &mut all,
+            vec![one("a", 1, 1.0), one("a", 2, 2.0), one("b", 1, 3.0)],
+        );
+        merge(
+            &mut all,
+            vec![one("b", 1, 5.0), one("a", 1, 2.0), one("a", 2, 4.0)],
+        );
+        let rounds: Vec<&[f64]> = all.iter().map(|m| m.rounds.as_slice()).collect();
+        assert_eq!(rounds, [&[1.0, 2.0], &[2.0, 4.0], &[3.0, 5.0]]);
+        assert_eq!(all[0].median(), 1.5);
+    }
+}

@@ -1,0 +1,167 @@
+//! The order to start the ranks of one host.
+
+use std::time::Duration;
+
+use pmi::{Hosts, MOST_RANKS};
+use secret::Secret;
+use serde::{Deserialize, Serialize};
+
+use crate::Program;
+use crate::binding::BindingRequest;
+use crate::exchange::shape::Shape;
+use crate::output::OutputOptions;
+
+/// The order to start the ranks of one host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StartOrder {
+    pub programs: Vec<Program>,
+    pub output: OutputOptions,
+    /// The rank that reads the launcher's standard input.
+    pub input: Option<usize>,
+    /// Whether more ranks than cores are an error.
+    pub one_core_each: bool,
+    /// Whether a program may be linked with the MPI library of another ABI.
+    pub allow_other_mpi: bool,
+    /// Whether to report the MPI libraries of each program.
+    pub verbose: bool,
+    /// Whether ranks stop before their first instruction, until SIGCONT.
+    pub held: bool,
+    /// The number of this host.
+    pub host: usize,
+    /// The degree of the tree of agents. 0: a star.
+    pub degree: usize,
+    /// The number of the first rank.
+    pub first: usize,
+    /// The number of ranks to start.
+    pub count: usize,
+    /// The host of each rank of the job, as ranks read it; and the number of ranks of the job.
+    pub hosts: String,
+    pub ranks: usize,
+    /// Whether rank 0 is to explain its choices.
+    pub explain: bool,
+    /// The user's wishes for the binding of ranks.
+    pub binding: BindingRequest,
+    /// Whether the ranks count for the job's profile.
+    pub counts: bool,
+    /// The most bytes of one output stream without confirmation.
+    pub window: usize,
+    /// The longest silence of either end. Zero: for ever.
+    pub patience: Duration,
+    /// The secret of the job.
+    #[serde(with = "secret_bytes")]
+    pub secret: Secret,
+}
+
+/// The form of a secret in a frame: its bytes.
+mod secret_bytes {
+    use secret::Secret;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(secret: &Secret, to: S) -> Result<S::Ok, S::Error> {
+        secret.as_bytes().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+        Deserialize::deserialize(from).map(Secret::from_bytes)
+    }
+}
+
+impl StartOrder {
+    /// Checks the numbers, which come from another process. The error is the reason.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let last = self.first.checked_add(self.count);
+        let programs = self.programs.iter().map(|program| program.ranks);
+        let places = programs.fold(0, usize::saturating_add);
+        let fits = self.count > 0 && last.is_some_and(|last| last <= self.ranks.min(places));
+        match fits && self.ranks <= MOST_RANKS {
+            true => Ok(()),
+            false => Err(format!(
+                "it orders {} ranks from {} of a job of {}, and a job has from 1 to {MOST_RANKS}",
+                self.count, self.first, self.ranks
+            )),
+        }
+    }
+}
+
+impl StartOrder {
+    /// The hosts of the job and the shape of the tree, if the order is possible. The error is the
+    /// reason.
+    pub(crate) fn placed(&self) -> Result<(Hosts, Shape), String> {
+        self.check()?;
+        let hosts = Hosts::parse(&self.hosts, self.ranks).map_err(|why| why.to_string())?;
+        let shape = Shape::of(self.degree, &hosts);
+        let is_own = self.host < shape.agents()
+            && shape.own(self.host) == (self.first..self.first + self.count);
+        match is_own {
+            true => Ok((hosts, shape)),
+            false => Err(format!(
+                "it orders ranks that are not those of host {}",
+                self.host
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::frame::{ToAgent, WINDOW};
+    use crate::agent::link::tests::link;
+
+    fn order(first: usize, count: usize, ranks: usize) -> StartOrder {
+        StartOrder {
+            programs: vec![Program {
+                ranks,
+                ..Program::default()
+            }],
+            output: OutputOptions::default(),
+            input: None,
+            one_core_each: false,
+            allow_other_mpi: false,
+            verbose: false,
+            held: false,
+            host: 0,
+            degree: 0,
+            first,
+            count,
+            hosts: String::new(),
+            ranks,
+            explain: false,
+            binding: BindingRequest::default(),
+            counts: false,
+            window: WINDOW,
+            patience: Duration::ZERO,
+            secret: Secret::from_bytes([0xa5; Secret::LENGTH]),
+        }
+    }
+
+    #[test]
+    fn an_order_carries_the_secret_and_does_not_show_it() {
+        let (mut here, mut there) = link();
+        here.post(&ToAgent::Start(Box::new(order(0, 1, 1))));
+        there.pull();
+        let Ok(Some(ToAgent::Start(order))) = there.next() else {
+            panic!("no order")
+        };
+        assert_eq!(order.secret.as_bytes(), &[0xa5; Secret::LENGTH]);
+        let shown = format!("{order:?}");
+        assert!(!shown.contains("165") && !shown.contains("a5"), "{shown}");
+    }
+
+    #[test]
+    fn impossible_orders_are_refused() {
+        let most = usize::MAX;
+        for (first, count, ranks, is_valid) in [
+            (0, 2, 2, true),
+            (1, 4095, 4096, true),
+            (0, 0, 2, false),
+            (1, 2, 2, false),
+            (most, 1, 4, false),
+            (0, 1 << 62, 1 << 62, false),
+            (most, most, most, false),
+        ] {
+            let order = order(first, count, ranks);
+            assert_eq!(order.check().is_ok(), is_valid, "{first} {count} {ranks}");
+        }
+    }
+}
