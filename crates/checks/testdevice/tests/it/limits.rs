@@ -61,7 +61,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("results", 6),
     ("datatype", 18),
     ("testdevice", 5),
-    ("tcp", 6),
     ("verbs", 8),
     ("abi", 49),
     ("abi_convert", 7),
