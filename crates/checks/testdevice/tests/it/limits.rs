@@ -47,7 +47,6 @@ const LONG_FILES: &[&str] = &[
     "crates/library/mpi/src/window/calls/sync.rs",
     "crates/library/mpi/src/window/machine/direct.rs",
     "crates/library/mpi/src/window/machine/origin.rs",
-    "crates/machines/fabric/src/calibrate.rs",
     "crates/machines/model/src/node.rs",
     "crates/machines/model/src/ports.rs",
     "crates/machines/model/src/queue_pairs.rs",
@@ -64,7 +63,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("abi_convert", 7),
     ("fortran_convert", 6),
     ("channel", 5),
-    ("fabric", 15),
 ];
 
 /// Types with more functions, by crate.
