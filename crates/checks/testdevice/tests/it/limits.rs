@@ -33,8 +33,6 @@ const LONG_FILES: &[&str] = &[
     "crates/library/channel/src/rdma/endpoint.rs",
     "crates/library/channel/src/rdma/mod.rs",
     "crates/library/channel/src/rdma/registrations/mod.rs",
-    "crates/library/channel/src/shm/mod.rs",
-    "crates/library/channel/src/shm/segment.rs",
     "crates/library/channel/src/wait/mod.rs",
     "crates/library/mpi/src/algorithms/cost.rs",
     "crates/library/mpi/src/algorithms/trees.rs",
@@ -62,7 +60,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("abi", 49),
     ("abi_convert", 7),
     ("fortran_convert", 6),
-    ("channel", 5),
 ];
 
 /// Types with more functions, by crate.
