@@ -33,7 +33,6 @@ const LONG_FILES: &[&str] = &[
     "crates/library/channel/src/rdma/endpoint.rs",
     "crates/library/channel/src/rdma/mod.rs",
     "crates/library/channel/src/rdma/registrations/mod.rs",
-    "crates/library/channel/src/wait/mod.rs",
     "crates/library/mpi/src/algorithms/cost.rs",
     "crates/library/mpi/src/algorithms/trees.rs",
     "crates/library/mpi/src/coll/calls/between.rs",

@@ -29,8 +29,7 @@ const SCATTERED: &[(&str, &str)] = &[
     ("report", "Router"),
     ("shm::direct_copy", "Shm"),
     ("shm::group_buffers", "Shm"),
-    ("wait", "Router"),
-    ("wait::clock", "Router"),
+    ("wait::router", "Router"),
 ];
 
 fn modules() -> Modules {
