@@ -9,12 +9,13 @@
 //! - values: `config`, `layout`, `notice`, `fence`, `handshake`, `outage`, `lifecycle`, …;
 //! - queues and memory: `wr_id`, `pool`, `rail`, `qp_link`, `link`, `registrations`, `srq_path`;
 //! - one connection: `connection`, `credit`, `ring_sender`, `ring_receiver`, `endpoint`;
-//! - this rank's side of all connections, `local`, and what they carry: `transfers`, `messages`;
+//! - this rank's side of all connections, `local`, and what they carry: `transfers`,
+//!   `message_buffers`, `messages`;
 //! - all connections of a rank, and one of them with what its changes concern: `peer`;
 //! - a link or peer fails, or works again: `last_path`, `failover`, `revival`;
 //! - `completions`: completions, which report failures;
 //! - what polls completions: `recovery`, `silence`, `probe`, `room`; `coalesce`; `connect`;
-//!   `put`, `awaited`;
+//!   `put`, `awaited`, `drain`;
 //! - `Rdma`: the composition and its order of work in the folder's own file; `interface` and
 //!   `waiting`, its implementations of traits.
 
