@@ -51,7 +51,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("bench", 11),
     ("compare", 6),
     ("results", 6),
-    ("datatype", 18),
     ("testdevice", 5),
     ("abi", 49),
     ("abi_convert", 7),
