@@ -20,7 +20,6 @@ const MOST_METHODS: usize = 60;
 const LONG_FILES: &[&str] = &[
     "crates/answers/compare/src/show.rs",
     "crates/base/datatype/src/buffer.rs",
-    "crates/checks/testdevice/src/strict/world.rs",
     "crates/command/fishplate/src/run.rs",
     "crates/devices/device/src/immediates.rs",
     "crates/faces/abi/src/procedures/completion.rs",
@@ -51,7 +50,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("bench", 11),
     ("compare", 6),
     ("results", 6),
-    ("testdevice", 5),
     ("abi", 49),
     ("abi_convert", 7),
     ("fortran_convert", 6),
