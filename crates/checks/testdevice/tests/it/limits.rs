@@ -40,9 +40,6 @@ const LONG_FILES: &[&str] = &[
     "crates/library/mpi/src/window/calls/sync.rs",
     "crates/library/mpi/src/window/machine/direct.rs",
     "crates/library/mpi/src/window/machine/origin.rs",
-    "crates/machines/model/src/node.rs",
-    "crates/machines/model/src/ports.rs",
-    "crates/machines/model/src/queue_pairs.rs",
 ];
 
 /// Crates with larger circles, and the size of the largest.
