@@ -21,7 +21,6 @@ const LONG_FILES: &[&str] = &[
     "crates/answers/compare/src/show.rs",
     "crates/base/datatype/src/buffer.rs",
     "crates/command/fishplate/src/run.rs",
-    "crates/devices/device/src/immediates.rs",
     "crates/faces/abi/src/procedures/completion.rs",
     "crates/faces/convert_tables/src/parameter.rs",
     "crates/faces/fortran_tables/src/conversion.rs",
