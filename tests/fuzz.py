@@ -59,7 +59,7 @@ PARSERS = {
     "fabrics": ["crates/machines/fabric/src/catalogue/read.rs", "crates/machines/fabric/src/catalogue/resolve.rs", "crates/machines/fabric/src/catalogue/sheet.rs",
                 "crates/machines/fabric/src/catalogue/slips.rs"],
     "faults": ["crates/machines/model/src/fault_file.rs", "crates/machines/model/src/port_faults.rs"],
-    "frames": ["crates/devices/tcp/src/frame/header.rs", "crates/devices/tcp/src/frame/incoming.rs", "crates/devices/tcp/src/frame/mod.rs",
+    "frames": ["crates/devices/tcp/src/frame/execution.rs", "crates/devices/tcp/src/frame/header.rs", "crates/devices/tcp/src/frame/machine.rs",
                "crates/devices/tcp/src/frame/outgoing.rs", "crates/devices/tcp/src/frame/requests.rs", "crates/devices/tcp/src/regions.rs"],
     "handshakes": ["crates/library/channel/src/rdma/fence.rs", "crates/library/channel/src/rdma/handshake.rs"],
     "hello": ["crates/base/secret/src/hello.rs"],
