@@ -1,4 +1,5 @@
-//! What is busy in a host: its memory, the slot of a card with the card's chip, and a port.
+//! The resources of a host, each first come, first served: its memory, the slot of a card with the
+//! card's chip, and a port.
 
 use sim::Time;
 

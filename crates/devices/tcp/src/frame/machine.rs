@@ -1,4 +1,5 @@
-//! The machine of one connection: its requests, what comes, what leaves, and what it owes the peer.
+//! The machine of one connection: its requests, the frame that comes, the bytes that leave, and the
+//! acknowledgement that is owed.
 
 use device::{Completed, Operation, Slice, Status, Work};
 

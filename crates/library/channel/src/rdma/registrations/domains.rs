@@ -46,9 +46,9 @@ impl Domains {
                 keys.insert(rail, keys.on(registrar));
                 continue;
             }
-            // SAFETY: by the contract of `Registrations::expose`, the memory stays until it is retracted, and its
-            // owner expects it to change. A kept registration is used by later exposures only,
-            // whose memory is the registered memory, as the watch says.
+            // SAFETY: by the contract of `Registrations::expose`, the memory stays until it is
+            // retracted, and its owner expects it to change. A kept registration is used by later
+            // exposures only, whose memory is the registered memory, as the watch says.
             match unsafe { node.rail(rail).register(base, len, access) } {
                 Ok(Region { lkey, rkey, .. }) => keys.insert(rail, KeyPair { lkey, rkey }),
                 Err(error) => {
