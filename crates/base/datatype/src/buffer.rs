@@ -5,7 +5,7 @@
 
 use crate::memcpy::{Direction, copy, fetch, hand_over, hand_over_by_call, stream};
 use crate::pack::{Pack, Unpack};
-use crate::scratch::Spread;
+use crate::spread::Spread;
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
 use std::ptr;

@@ -2,8 +2,10 @@
 //! layout, bounds and signature by three operations: repeat, shift, join.
 
 use crate::bounds::Bounds;
-use crate::envelope::{Constructor, Order};
+use crate::combiner::Order;
+use crate::envelope::Constructor;
 use crate::error::{Error, Result};
+use crate::f90::Kind;
 use crate::layout::{Builder, Piece};
 use crate::signature::Signature;
 use crate::types::{Derived, Type};
@@ -208,6 +210,12 @@ impl Type {
             extent,
             old: old.clone(),
         })
+    }
+
+    /// The datatype of a Fortran kind.
+    pub fn f90(kind: Kind) -> Result<Type> {
+        let basic = kind.basic().ok_or(Error::NoKind { kind })?;
+        Parts::of(&basic.into())?.into_type(Constructor::F90(kind))
     }
 
     /// Marks the type as made by the large-count form of its constructor, for envelope and

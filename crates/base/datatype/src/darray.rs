@@ -5,75 +5,12 @@
 //! over the part of the dimensions before, so the layout grows with the number of dimensions, not
 //! with the number of blocks.
 
+use crate::combiner::Order;
 use crate::construct::{FAR, Parts, TOO_LARGE};
-use crate::envelope::{Constructor, Order};
+use crate::distribution::{Dimension, Distribution};
+use crate::envelope::Constructor;
 use crate::error::{Error, Result};
 use crate::types::Type;
-
-/// The distribution of one dimension of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distribution {
-    /// `MPI_DISTRIBUTE_NONE`: one process holds the whole dimension.
-    None {
-        /// The distribution argument, which counts for nothing.
-        argument: i64,
-    },
-    /// `MPI_DISTRIBUTE_BLOCK`: each process holds one block.
-    Block(Option<i64>),
-    /// `MPI_DISTRIBUTE_CYCLIC`: the processes take blocks in turn.
-    Cyclic(Option<i64>),
-}
-
-const NONE: i32 = 16;
-const BLOCK: i32 = 17;
-const CYCLIC: i32 = 18;
-
-impl Distribution {
-    /// `MPI_DISTRIBUTE_DFLT_DARG`: a block of the usual length. In the standard ABI it is a
-    /// positive number, so blocks of 19 elements cannot be asked for.
-    pub const DEFAULT_ARGUMENT: i64 = 19;
-
-    /// The distribution of an ABI value and its argument.
-    pub fn from_value(value: i32, argument: i64) -> Option<Distribution> {
-        let length = (argument != Distribution::DEFAULT_ARGUMENT).then_some(argument);
-        match value {
-            NONE => Some(Distribution::None { argument }),
-            BLOCK => Some(Distribution::Block(length)),
-            CYCLIC => Some(Distribution::Cyclic(length)),
-            _ => None,
-        }
-    }
-
-    /// The ABI value.
-    pub fn value(self) -> i32 {
-        match self {
-            Distribution::None { .. } => NONE,
-            Distribution::Block(_) => BLOCK,
-            Distribution::Cyclic(_) => CYCLIC,
-        }
-    }
-
-    /// The distribution argument, as the ABI has it.
-    pub fn argument(self) -> i64 {
-        match self {
-            Distribution::None { argument } => argument,
-            Distribution::Block(length) | Distribution::Cyclic(length) => {
-                length.unwrap_or(Distribution::DEFAULT_ARGUMENT)
-            }
-        }
-    }
-}
-
-/// One dimension of a distributed array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dimension {
-    /// Elements of the whole array.
-    pub gsize: i64,
-    /// The way in which they are dealt out.
-    pub distribution: Distribution,
-    /// Processes of the grid.
-    pub psize: i64,
-}
 
 /// The elements of one process in one dimension: `blocks` of `length` elements, each `cycle`
 /// elements after the one before, then a block of `rest` elements.

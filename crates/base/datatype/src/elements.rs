@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::scratch::Spread;
+use crate::spread::Spread;
 use crate::types::Type;
 
 /// `count` elements of a type, in the user's or in scratch memory. Cheap to clone and to split.

@@ -1,15 +1,12 @@
-//! Datatypes of Fortran's kinds (MPI 5.0, section 19.1.9): predefined types without names, one for
-//! each precision and range that a program asks for.
+//! Fortran's kinds (MPI 5.0, section 19.1.9): the precision and range that a program asks for.
 //!
-//! Each behaves as a named predefined type of its size; envelope and contents tell the request.
+//! The datatype of a kind behaves as a named predefined type of its size; envelope and contents
+//! tell the request.
 
 use std::fmt;
 
-use crate::Predefined;
-use crate::construct::Parts;
-use crate::envelope::{Combiner, Constructor};
-use crate::error::{Error, Result};
-use crate::types::Type;
+use crate::combiner::Combiner;
+use crate::predefined::Predefined;
 
 /// `MPI_UNDEFINED`: precision or range does not matter.
 pub const UNDEFINED: i32 = -32766;
@@ -51,14 +48,6 @@ const LONG_DOUBLE: (i32, i32) = if cfg!(target_arch = "x86_64") {
 
 /// Ranges of integers with 1, 2, 4, 8 and 16 bytes.
 const INTEGERS: [i32; 5] = [2, 4, 9, 18, 38];
-
-impl Type {
-    /// The datatype of a Fortran kind.
-    pub fn f90(kind: Kind) -> Result<Type> {
-        let basic = kind.basic().ok_or(Error::NoKind { kind })?;
-        Parts::of(&basic.into())?.into_type(Constructor::F90(kind))
-    }
-}
 
 impl Kind {
     /// The named predefined type with the smallest elements that have this precision and range.

@@ -28,8 +28,10 @@
 
 mod bounds;
 mod buffer;
+mod combiner;
 mod construct;
 mod darray;
+mod distribution;
 mod elements;
 mod envelope;
 mod error;
@@ -46,15 +48,17 @@ pub mod reduce;
 mod runs;
 mod scratch;
 mod signature;
+mod spread;
 mod types;
 mod walk;
 mod wire;
 mod within;
 
 pub use buffer::Buffer;
-pub use darray::{Dimension, Distribution};
+pub use combiner::{Combiner, Order};
+pub use distribution::{Dimension, Distribution};
 pub use elements::Elements;
-pub use envelope::{Combiner, Contents, Envelope, Order};
+pub use envelope::{Contents, Envelope};
 pub use error::{Error, Result};
 pub use f90::{Kind, UNDEFINED};
 pub use memcpy::{Direction, string_moves_start_fast};

@@ -5,8 +5,9 @@
 //! Invariant: a decoder builds types by the checked constructors only, so no bytes make a type that
 //! a program could not have made.
 
-use crate::darray::{Dimension, Distribution};
-use crate::envelope::{Combiner, Constructor, Order};
+use crate::combiner::{Combiner, Order};
+use crate::distribution::{Dimension, Distribution};
+use crate::envelope::Constructor;
 use crate::f90::Kind;
 use crate::predefined::Predefined;
 use crate::types::Type;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::predefined::Predefined;
-use crate::scratch::{Owner, Spread};
+use crate::spread::{Owner, Spread};
 use crate::types::Type;
 
 impl Buffer {

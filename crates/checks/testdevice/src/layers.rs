@@ -331,14 +331,17 @@ fn above(path: &str) -> Option<String> {
 
 /// A file without comments, and without the tests at its end.
 fn code(text: &str) -> String {
-    let end = [
-        "mod tests {",
-        "pub(super) mod tests {",
-        "pub(crate) mod tests {",
-    ]
-    .iter()
-    .filter_map(|tests| text.find(&format!("#[cfg(test)]\n{tests}")))
-    .min();
+    let heads = [
+        "\nmod tests {",
+        "\npub(super) mod tests {",
+        "\npub(crate) mod tests {",
+    ];
+    let is_test = |at: &usize| {
+        let above = text[..*at].lines().next_back();
+        above.is_some_and(|line| line.starts_with("#[cfg(") && line.contains("test"))
+    };
+    let found = heads.iter().flat_map(|head| text.match_indices(head));
+    let end = found.map(|(at, _)| at).filter(is_test).min();
     let lines = text[..end.unwrap_or(text.len())].lines();
     let code = lines.filter(|line| !line.trim_start().starts_with("//"));
     code.collect::<Vec<_>>().join("\n")

@@ -12,27 +12,20 @@
 //! - the caller sees one request where the device has two: one number, one completion, one place in
 //!   the send queue;
 //! - a heading stays unchanged until its request, or its receive, has completed.
+
+mod headings;
+mod pair;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::wr_table::{QueueKind, Receives, Sends, Sent, WrNumber};
+use crate::wr_table::{QueueKind, Sends, Sent, WrNumber};
 use crate::{
     Access, Address, Attributes, Completed, Completion, Cq, Device, Ending, Error, Node, Operation,
-    Qp, QpWanted, ReceiveQueue, Region, Remote, Result, Slice, Srq, State, Status, Work,
+    Qp, QpWanted, ReceiveQueue, Region, Result, Slice, Srq, State, Status, Work,
 };
-
-/// The length of a heading, in bytes.
-const HEADING: usize = 8;
-/// The most slices of a request or a receive, with the heading.
-const PIECES: usize = 9;
-
-/// The kind of a heading, in its upper two bits: a message behind it, without or with an immediate;
-/// or the end of a write, whose length is in the next 30 bits. The lower half is the immediate.
-const PLAIN: u64 = 1 << 62;
-const IMMEDIATE: u64 = 2 << 62;
-const WRITTEN: u64 = 3 << 62;
-const KIND: u64 = 3 << 62;
-const LONGEST: u64 = (1 << 30) - 1;
+use headings::{HEADING, Headings, IMMEDIATE, Incoming, KIND, LONGEST, PLAIN, WRITTEN, pieces};
+use pair::Pair;
 
 /// Gives immediates to the devices of a node that have none. A node whose devices all have them is
 /// returned unchanged.
@@ -68,143 +61,6 @@ struct Rail {
     places: HashMap<Qp, usize>,
     shared: Vec<Incoming>,
     shared_places: HashMap<Srq, usize>,
-}
-
-struct Pair {
-    life: u8,
-    sends: Sends,
-    out: Headings,
-    /// None: receives come from a shared queue.
-    incoming: Option<Incoming>,
-}
-
-/// A queue of receives.
-struct Incoming {
-    receives: Receives,
-    headings: Headings,
-}
-
-/// Registered memory for headings.
-struct Headings {
-    words: Box<[u64]>,
-    region: Region,
-}
-
-impl Headings {
-    fn new(device: &mut dyn Device, count: usize, access: Access) -> Result<Headings> {
-        let mut words = vec![0; count.next_power_of_two()].into_boxed_slice();
-        // SAFETY: the memory outlives the device's use of it, and is read only where no request
-        // uses it.
-        let region =
-            unsafe { device.register(words.as_mut_ptr().cast(), size_of_val(&*words), access)? };
-        Ok(Headings { words, region })
-    }
-
-    fn place(&self, slot: u32) -> usize {
-        slot as usize & (self.words.len() - 1)
-    }
-
-    fn slice(&self, slot: u32) -> Slice {
-        Slice {
-            address: self.region.address + (HEADING * self.place(slot)) as u64,
-            len: HEADING as u32,
-            lkey: self.region.lkey,
-        }
-    }
-
-    fn write(&mut self, slot: u32, heading: u64) -> Slice {
-        let place = self.place(slot);
-        self.words[place] = heading.to_le();
-        self.slice(slot)
-    }
-
-    fn read(&self, slot: u32) -> u64 {
-        // SAFETY: inside the memory; the completion ends the device's use of this heading.
-        u64::from_le(unsafe { std::ptr::read_volatile(&raw const self.words[self.place(slot)]) })
-    }
-}
-
-impl Incoming {
-    fn new(device: &mut dyn Device, depth: usize) -> Result<Incoming> {
-        let access = Access {
-            local_write: true,
-            ..Access::default()
-        };
-        Ok(Incoming {
-            receives: Receives::new(depth),
-            headings: Headings::new(device, depth, access)?,
-        })
-    }
-}
-
-impl Pair {
-    /// Posts a plain write and, behind it, a heading with the immediate.
-    ///
-    /// # Safety
-    /// As for [`Device::post`].
-    unsafe fn write_with_immediate(
-        &mut self,
-        device: &mut dyn Device,
-        qp: Qp,
-        work: &Work,
-        to: Remote,
-        immediate: u32,
-    ) -> Result<()> {
-        let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
-        if len > LONGEST {
-            return Err(Error::Invalid(format!(
-                "queue pair {}: {len} bytes; valid are up to {LONGEST}",
-                qp.0
-            )));
-        }
-        let heading = WRITTEN | len << 32 | u64::from(immediate);
-        let heading = [self.out.write(self.sends.next(), heading)];
-        if len > 0 {
-            let write = Work {
-                operation: Operation::Write {
-                    to,
-                    immediate: None,
-                },
-                signaled: false,
-                ..*work
-            };
-            // SAFETY: the caller's promise.
-            unsafe { device.post(qp, &write)? };
-        }
-        let behind = Work {
-            operation: Operation::Send { immediate: None },
-            local: &heading,
-            ..*work
-        };
-        // SAFETY: the heading stays unchanged until this request completes.
-        unsafe { device.post(qp, &behind) }
-    }
-
-    /// Posts a send with a heading in front.
-    ///
-    /// # Safety
-    /// As for [`Device::post`].
-    unsafe fn send(
-        &mut self,
-        device: &mut dyn Device,
-        qp: Qp,
-        work: &Work,
-        immediate: Option<u32>,
-    ) -> Result<()> {
-        let heading = match immediate {
-            Some(immediate) => IMMEDIATE | u64::from(immediate),
-            None => PLAIN,
-        };
-        let heading = self.out.write(self.sends.next(), heading);
-        let (local, count) = pieces(heading, work.local)?;
-        let message = Work {
-            operation: Operation::Send { immediate: None },
-            local: &local[..count],
-            ..*work
-        };
-        // SAFETY: the caller's promise; the heading stays unchanged until this request completes.
-        unsafe { device.post(qp, &message) }
-    }
 }
 
 impl Rail {
@@ -316,23 +172,6 @@ impl Immediates {
     fn device(&mut self) -> &mut dyn Device {
         self.both().0
     }
-}
-
-/// The slice of the heading, and those behind it.
-fn pieces(heading: Slice, behind: &[Slice]) -> Result<([Slice; PIECES], usize)> {
-    let mut all = [heading; PIECES];
-    let count = 1 + behind.len();
-    match all.get_mut(1..count) {
-        Some(place) => place.copy_from_slice(behind),
-        None => {
-            let most = PIECES - 1;
-            return Err(Error::Invalid(format!(
-                "a request with {} pieces of memory; it takes at most {most}",
-                behind.len()
-            )));
-        }
-    }
-    Ok((all, count))
 }
 
 impl Device for Immediates {

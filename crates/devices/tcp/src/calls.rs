@@ -13,7 +13,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use secret::Secret;
 use secret::hello::{CALL, Listener, PROOF, Refused};
 
-use super::device::words;
 use super::pair::{HELLO, Introduction};
 use super::wire;
 
@@ -267,7 +266,7 @@ impl Unproven {
                 Ok(None) => return Progress::Waits,
                 Ok(Some(0)) => return Progress::Refused("it ended the connection".into()),
                 Ok(Some(count)) => self.have += count,
-                Err(why) => return Progress::Refused(words(&why)),
+                Err(why) => return Progress::Refused(wire::words(&why)),
             }
             if self.have < len {
                 continue;

@@ -2,9 +2,9 @@
 
 use device::{Error, InterfaceAddress, Result};
 
-use super::device::words;
 use super::interfaces::{self, Interface, Verdict};
 use super::port::Port;
+use super::wire::words;
 
 impl Port {
     /// An interface with its address.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use device::State;
 use secret::hello::{ANSWER, Caller};
 
-use super::device::{TcpDevice, words};
+use super::device::TcpDevice;
 use super::events::Tag;
 use super::frame::{Break, Machine};
 use super::pair::{Call, CallStage, Hello, Interest, Introduction, LastCall, Line};
@@ -46,8 +46,8 @@ impl TcpDevice {
                 }));
             }
             Ok(_) => self.call_failed(at, "the system watches no more sockets"),
-            Err(why) if is_refusal(&why) => self.call_refused(at, tries + 1, &words(&why)),
-            Err(why) => self.call_failed(at, &words(&why)),
+            Err(why) if is_refusal(&why) => self.call_refused(at, tries + 1, &wire::words(&why)),
+            Err(why) => self.call_failed(at, &wire::words(&why)),
         }
     }
 
@@ -372,12 +372,12 @@ impl Call {
         secret: &secret::Secret,
         introduction: &Introduction,
     ) -> Result<CallEnd, CallError> {
-        let dropped = |why: std::io::Error| CallError::Dropped(words(&why));
+        let dropped = |why: std::io::Error| CallError::Dropped(wire::words(&why));
         match &mut self.stage {
             CallStage::Connecting => {
-                let refused = |why: std::io::Error| CallError::Refused(words(&why));
+                let refused = |why: std::io::Error| CallError::Refused(wire::words(&why));
                 wire::outcome(&self.socket).map_err(|why| match is_refusal(&why) {
-                    true => CallError::NoListener(words(&why)),
+                    true => CallError::NoListener(wire::words(&why)),
                     false => refused(why),
                 })?;
                 wire::prepare(&self.socket).map_err(refused)?;

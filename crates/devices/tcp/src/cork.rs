@@ -5,8 +5,6 @@
 //!
 //! Invariant: a lone request leaves at once; none waits longer than until the next poll.
 
-use super::device::TcpDevice;
-
 /// Frames of a queue pair that leave at once between two polls.
 const AT_ONCE: u32 = 2;
 /// Corked bytes of a queue pair that leave without waiting any longer: half of what one call hands
@@ -41,7 +39,7 @@ impl Cork {
     }
 
     /// A frame of `len` bytes waits. True: enough do.
-    fn add(&mut self, len: usize) -> bool {
+    pub(super) fn add(&mut self, len: usize) -> bool {
         self.bytes += len;
         self.bytes >= MOST_CORKED
     }
@@ -49,35 +47,6 @@ impl Cork {
     /// Nothing waits any more.
     pub(super) fn out(&mut self) {
         self.bytes = 0;
-    }
-}
-
-impl TcpDevice {
-    /// The frame of `len` bytes that the queue pair has kept last is corked.
-    pub(super) fn corked(&mut self, at: u32, len: usize) {
-        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
-            return;
-        };
-        if !pair.cork.is_in() {
-            self.corked.push(at);
-        }
-        if pair.cork.add(len) {
-            self.corked.retain(|other| *other != at);
-            pair.cork.out();
-            self.write(at);
-        }
-    }
-
-    /// Sends all that is corked.
-    pub(super) fn send_corked(&mut self) {
-        let mut corked = std::mem::take(&mut self.corked);
-        for at in corked.drain(..) {
-            if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
-                pair.cork.out();
-            }
-            self.write(at);
-        }
-        self.corked = corked;
     }
 }
 

@@ -17,6 +17,9 @@ use super::queues::{self, CompletionQueue, Place, Written};
 use super::regions::Regions;
 use super::wire;
 
+/// The memory for bytes whose place is not known yet, in bytes.
+pub(super) const STAGING: usize = 16 << 10;
+
 /// A network interface of this host as a device. A request names at most 8 slices of memory, a
 /// receive 3.
 pub struct TcpDevice {
@@ -79,7 +82,7 @@ impl TcpDevice {
         };
         let (calls, poller) = open().map_err(|why| {
             let (name, ip) = (&port.name, own.ip);
-            Error::System(format!("{name}: a port at {ip}: {}", words(&why)))
+            Error::System(format!("{name}: a port at {ip}: {}", wire::words(&why)))
         })?;
         Ok(TcpDevice {
             attributes: port.attributes(),
@@ -94,7 +97,7 @@ impl TcpDevice {
             awaited: 0,
             lacks_listener: false,
             poller,
-            staging: vec![0; super::progress::STAGING].into(),
+            staging: vec![0; STAGING].into(),
             hot: Vec::new(),
             owing: Vec::new(),
             stalled: Vec::new(),
@@ -280,16 +283,4 @@ pub(super) struct Split<'a> {
     pub staging: &'a mut [u8],
     pub start: Instant,
     pub place: Place<'a>,
-}
-
-/// An error of the system in its words, without its number.
-pub(super) fn words(why: &io::Error) -> String {
-    let text = why.to_string();
-    match (text.split_once(" (os error"), why.raw_os_error()) {
-        (Some((words, _)), Some(libc::EMFILE)) => {
-            format!("{words} (the limit on open files is reached: `ulimit -n`)")
-        }
-        (Some((words, _)), _) => words.to_string(),
-        (None, _) => text,
-    }
 }

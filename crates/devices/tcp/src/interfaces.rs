@@ -6,23 +6,14 @@
 //! which rarely reach another host. Of all but the first the best kind serves where there is
 //! nothing else. The choice is a pure function of the kernel's facts.
 
+mod facts;
 mod kernel;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
-/// An address of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address {
-    /// The address.
-    pub address: IpAddr,
-    /// The number of the interface for a link-local IPv6 address, which means nothing without it.
-    /// Otherwise 0.
-    pub scope: u32,
-    /// The length of the prefix of its network in bits.
-    pub prefix: u8,
-}
+pub use facts::Address;
+use facts::{Found, Kind, Link};
 
 /// An IP interface of this host, with the address that a job uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,42 +114,6 @@ pub fn named(interfaces: &[Interface], wanted: &str) -> Option<Interface> {
     })
 }
 
-/// The facts of the kernel about one interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Found {
-    name: String,
-    index: u32,
-    /// Its usable addresses, in the kernel's order.
-    addresses: Vec<Address>,
-    kind: Kind,
-    link: Link,
-    speed_mbps: Option<u32>,
-    mtu: u32,
-}
-
-/// Kinds of interfaces: the earlier, the more likely one leads to another host.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    #[default]
-    Plain,
-    /// Without another address than a link-local one.
-    LinkLocal,
-    Tunnel,
-    Bridge,
-    /// A port of a bridge.
-    Port,
-    Loopback,
-}
-
-/// State of a link.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Link {
-    #[default]
-    Up,
-    NoCarrier,
-    Down,
-}
-
 /// Chooses among the interfaces: those of the best kind there is, whose link is up.
 fn judge(mut found: Vec<Found>) -> Vec<Interface> {
     for one in found.iter_mut().filter(|one| one.kind == Kind::Plain) {
@@ -223,15 +178,6 @@ fn reach(address: IpAddr) -> Reach {
         IpAddr::V6(address) if address.is_unicast_link_local() => Reach::LinkV6,
         IpAddr::V6(_) => Reach::GlobalV6,
     }
-}
-
-/// Puts the addresses of each interface together, in the kernel's order of interfaces.
-fn by_interface<T>(entries: impl IntoIterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
-    let mut all: BTreeMap<u32, Vec<T>> = BTreeMap::new();
-    for (index, entry) in entries {
-        all.entry(index).or_default().push(entry);
-    }
-    all
 }
 
 #[cfg(test)]

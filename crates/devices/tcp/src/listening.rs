@@ -13,7 +13,7 @@
 
 use std::io;
 
-use super::device::{TcpDevice, words};
+use super::device::TcpDevice;
 use super::events::Tag;
 use super::pair::Interest;
 use super::wire;
@@ -35,7 +35,10 @@ impl TcpDevice {
             self.lacks_listener = true;
             self.calls.close();
             let (ip, port) = (self.own.ip, self.calls.port);
-            self.note(format!("listening at port {port} of {ip}: {}", words(&why)));
+            self.note(format!(
+                "listening at port {port} of {ip}: {}",
+                wire::words(&why)
+            ));
         }
     }
 

@@ -8,16 +8,14 @@ use std::os::fd::AsFd;
 
 use device::Work;
 
-use super::device::{Split, TcpDevice};
+use super::device::{STAGING, Split, TcpDevice};
 use super::events::Tag;
 use super::frame::{Break, Piece};
 use super::pair::{Interest, Line};
 use super::wire;
 
-/// The memory for bytes whose place is not known yet, in bytes.
-pub(super) const STAGING: usize = 16 << 10;
-/// The part of it behind a payload that is received to its place, and before the next one: often
-/// that is long too, and only its header is wanted there.
+/// The part of the staging behind a payload that is received to its place: often the next payload
+/// is long too, and only its header is wanted there.
 const BETWEEN: usize = 256;
 /// The shortest payload that is received to its place, in bytes.
 const DIRECT: usize = 2 << 10;
@@ -267,6 +265,33 @@ impl TcpDevice {
             pair.interest = interest;
             self.poller.change(Tag::Pair(at), socket, interest);
         }
+    }
+
+    /// The frame of `len` bytes that the queue pair has kept last is corked.
+    pub(super) fn corked(&mut self, at: u32, len: usize) {
+        let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
+            return;
+        };
+        if !pair.cork.is_in() {
+            self.corked.push(at);
+        }
+        if pair.cork.add(len) {
+            self.corked.retain(|other| *other != at);
+            pair.cork.out();
+            self.write(at);
+        }
+    }
+
+    /// Sends all that is corked.
+    pub(super) fn send_corked(&mut self) {
+        let mut corked = std::mem::take(&mut self.corked);
+        for at in corked.drain(..) {
+            if let Some(Some(pair)) = self.pairs.get_mut(at as usize) {
+                pair.cork.out();
+            }
+            self.write(at);
+        }
+        self.corked = corked;
     }
 
     /// Executes a request whose arguments have been checked.

@@ -363,6 +363,18 @@ pub(crate) fn end(socket: impl AsFd) {
     let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
 }
 
+/// An error of the system in its words, without its number.
+pub(super) fn words(why: &io::Error) -> String {
+    let text = why.to_string();
+    match (text.split_once(" (os error"), why.raw_os_error()) {
+        (Some((words, _)), Some(libc::EMFILE)) => {
+            format!("{words} (the limit on open files is reached: `ulimit -n`)")
+        }
+        (Some((words, _)), _) => words.to_string(),
+        (None, _) => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};

@@ -11,7 +11,8 @@ use super::connection::{self, PortPath};
 use super::keys::Keys;
 use super::library::check;
 use super::open_device::{DeviceEvent, NoRegion, OpenDevice};
-use super::rdmacm::{Exchange, Line};
+use super::owned::{OwnCq, OwnQp, OwnSrq};
+use super::rdmacm::Exchange;
 use super::sys::*;
 use device::check;
 use device::wr_table::{QUEUES, Receives, Sends};
@@ -66,37 +67,6 @@ pub struct VerbsDevice {
 
 // SAFETY: the pointers belong to this device alone, and libibverbs may be called from any thread.
 unsafe impl Send for VerbsDevice {}
-
-pub(super) struct OwnCq {
-    pub raw: *mut ibv_cq,
-    /// Its next completion raises an event.
-    pub armed: bool,
-    /// The device has reported that completions are lost.
-    pub overrun: bool,
-}
-
-pub(super) struct OwnSrq {
-    pub raw: *mut ibv_srq,
-    pub receives: Receives,
-}
-
-pub(super) struct OwnQp {
-    pub raw: *mut ibv_qp,
-    pub transport: Transport,
-    /// The last state that it was taken to. The device may have moved it to ERROR since.
-    pub state: State,
-    pub life: u8,
-    pub inline: u32,
-    /// Its line at the connection manager, for iWARP.
-    line: Option<Line>,
-    pub sends: Sends,
-    /// None: receives come from a shared queue.
-    pub receives: Option<Receives>,
-    /// The device has reported Last WQE Reached.
-    pub last_wqe: bool,
-    /// The time at which its owner first asked for that report.
-    asked: Option<Instant>,
-}
 
 impl VerbsDevice {
     pub(super) fn qp_attributes(

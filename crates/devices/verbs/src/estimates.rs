@@ -86,24 +86,11 @@ fn network(address: u128, bits: Option<u8>) -> u64 {
     device::network(address, bits)
 }
 
-/// The bytes per second that a slot carries, from the kernel's words for its speed, such as
-/// `8.0 GT/s PCIe`, and its lanes.
-pub(crate) fn slot(speed: &str, lanes: &str) -> Option<u64> {
-    let transfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
-    let lanes: u32 = lanes.parse().ok()?;
-    let coding = match transfers {
-        ..=5.0 => 8.0 / 10.0,
-        ..=32.0 => 128.0 / 130.0,
-        _ => 242.0 / 256.0,
-    };
-    let bytes = transfers * 1e9 / 8.0 * coding * f64::from(lanes);
-    (bytes > 0.0).then_some(bytes as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
+    use super::super::port::slot;
     use super::*;
 
     fn v4(address: [u8; 4]) -> u128 {
@@ -125,14 +112,6 @@ mod tests {
         assert_ne!(far[0], far[1]);
         let long = ["2001:db8::1:1", "2001:db8::2:1"].map(|one| network(v6(one), Some(112)));
         assert_ne!(long[0], long[1]);
-    }
-
-    #[test]
-    fn slots_carry_what_their_generation_and_lanes_say() {
-        assert_eq!(slot("5.0 GT/s PCIe", "8"), Some(4_000_000_000));
-        assert_eq!(slot("8.0 GT/s PCIe", "16"), Some(15_753_846_153));
-        assert_eq!(slot("Unknown", "16"), None);
-        assert_eq!(slot("8.0 GT/s PCIe", "0"), None);
     }
 
     #[test]

@@ -10,23 +10,9 @@ use std::os::fd::RawFd;
 use std::ptr;
 
 use super::device::VerbsDevice;
-use super::library::refused;
-use super::open_device::{DeviceEvent, EventOf};
+use super::open_device::{DeviceEvent, EventOf, nonblocking};
 use super::sys::*;
 use device::{Device, MOST_NOTES, PortChange, Result};
-
-/// Makes reads of a device's descriptor nonblocking.
-pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
-    // SAFETY: numbers.
-    let answer = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK)
-    };
-    match answer < 0 {
-        true => Err(refused(device, "its events")),
-        false => Ok(()),
-    }
-}
 
 impl VerbsDevice {
     pub(super) fn make_events_nonblocking(&self) -> Result<()> {

@@ -31,6 +31,7 @@ mod memory;
 mod mtu;
 mod open_device;
 mod opening;
+mod owned;
 mod placement;
 mod port;
 mod rdmacm;

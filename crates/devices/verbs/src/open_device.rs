@@ -11,8 +11,7 @@ use std::ops::Deref;
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::events::nonblocking;
-use super::library::check;
+use super::library::{check, refused};
 use super::memory;
 use super::port::{self, Context};
 use super::sys::*;
@@ -174,6 +173,19 @@ impl OpenDevice {
         }
         let inbox = inboxes.get_mut(&port);
         inbox.map(std::mem::take).unwrap_or_default()
+    }
+}
+
+/// Makes reads of a device's descriptor nonblocking.
+pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
+    // SAFETY: numbers.
+    let answer = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK)
+    };
+    match answer < 0 {
+        true => Err(refused(device, "its events")),
+        false => Ok(()),
     }
 }
 

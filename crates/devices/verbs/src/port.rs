@@ -4,7 +4,6 @@ use std::ffi::CStr;
 use std::mem::{MaybeUninit, zeroed};
 use std::path::{Path, PathBuf};
 
-use super::estimates;
 use super::gid::{Gid, GidKind};
 use super::internet;
 use super::library::{Library, check, library, refused};
@@ -182,7 +181,7 @@ pub(crate) fn surroundings(device: &str, port: u8, gid: Option<&Gid>) -> Surroun
         prefix_bits: gid.and_then(|gid| internet::prefix_bits(gid.value)),
         slot_bytes_per_s: read(&bus.join("current_link_speed")).and_then(|speed| {
             let lanes = read(&bus.join("current_link_width"))?;
-            estimates::slot(&speed, &lanes)
+            slot(&speed, &lanes)
         }),
         ..Surroundings::default()
     };
@@ -220,6 +219,20 @@ fn read(path: &Path) -> Option<String> {
 fn target(link: &Path) -> Option<String> {
     let path = std::fs::canonicalize(link).ok()?;
     Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The bytes per second that a slot carries, from the kernel's words for its speed, such as
+/// `8.0 GT/s PCIe`, and its lanes.
+pub(super) fn slot(speed: &str, lanes: &str) -> Option<u64> {
+    let transfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
+    let lanes: u32 = lanes.parse().ok()?;
+    let coding = match transfers {
+        ..=5.0 => 8.0 / 10.0,
+        ..=32.0 => 128.0 / 130.0,
+        _ => 242.0 / 256.0,
+    };
+    let bytes = transfers * 1e9 / 8.0 * coding * f64::from(lanes);
+    (bytes > 0.0).then_some(bytes as u64)
 }
 
 /// The payload that an `ibv_mtu` stands for, in bytes.
@@ -349,5 +362,13 @@ mod tests {
     #[test]
     fn an_mtu_is_a_power_of_two() {
         assert_eq!((mtu_bytes(1), mtu_bytes(5)), (256, 4096));
+    }
+
+    #[test]
+    fn slots_carry_what_their_generation_and_lanes_say() {
+        assert_eq!(slot("5.0 GT/s PCIe", "8"), Some(4_000_000_000));
+        assert_eq!(slot("8.0 GT/s PCIe", "16"), Some(15_753_846_153));
+        assert_eq!(slot("Unknown", "16"), None);
+        assert_eq!(slot("8.0 GT/s PCIe", "0"), None);
     }
 }

@@ -31,10 +31,10 @@ use card::Card;
 use manager::{Manager, manager};
 
 use super::connection::PortPath;
-use super::events::nonblocking;
 use super::internet::{socket_address, words};
 use super::keys::Keys;
 use super::library::{check, refused};
+use super::open_device::nonblocking;
 use super::sys::*;
 use device::{Address, Error, Result, State};
 use secret::codes::Codes;

@@ -4,7 +4,8 @@ use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::ptr;
 
-use super::device::{GRH, OwnQp, RECEIVE_SLICES, SEND_SLICES, VerbsDevice};
+use super::device::{GRH, RECEIVE_SLICES, SEND_SLICES, VerbsDevice};
+use super::owned::OwnQp;
 use super::sys::*;
 use device::check;
 use device::wr_table::{QueueKind, Sent, WrNumber};

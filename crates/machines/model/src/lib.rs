@@ -27,6 +27,8 @@
 //!
 //! Never here: protocols.
 
+mod accounting;
+mod adapter;
 mod answer_queue;
 mod completions;
 pub mod compute_trace;
@@ -53,6 +55,7 @@ mod message;
 mod node;
 mod paths;
 mod pinned;
+mod placed;
 mod poll_runs;
 mod port_faults;
 mod ports;

@@ -7,7 +7,8 @@ use sim::memory::{Vec, WorldMemory};
 use super::connections;
 use super::event::{Clocked, Event, Refusal};
 use super::message::NONE;
-use super::queue_pairs::{Destination, Placed, QueuePairs};
+use super::placed::{Destination, Placed, announce};
+use super::queue_pairs::QueuePairs;
 use super::regions::AccessKind;
 use super::senders::Senders;
 use device::{Result, State, Status, Work};
@@ -178,7 +179,7 @@ impl Requesters {
                     into: Destination::Slices,
                     wakes: last,
                 };
-                qps.announce(q, placed, visible, clock);
+                announce(qps, q, placed, visible, clock);
                 if last {
                     qps.settle_up_to(q, number, false);
                     qps.run.messages[number].done = true;

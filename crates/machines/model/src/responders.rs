@@ -7,7 +7,8 @@ use sim::memory::{Vec, WorldMemory};
 
 use super::event::{Clocked, Event, Refusal};
 use super::message::{NONE, RequestKind};
-use super::queue_pairs::{Destination, Placed, QueuePairs};
+use super::placed::{Destination, Placed, announce};
+use super::queue_pairs::QueuePairs;
 use super::reception::{Admission, Packet, Reception};
 use super::regions::AccessKind;
 use super::senders::Senders;
@@ -149,7 +150,7 @@ impl Responders {
             // The receiver of sends waits for completions.
             wakes: last && kind == RequestKind::Write,
         };
-        qps.announce(q, placed, visible, clock);
+        announce(qps, q, placed, visible, clock);
         self.all[q as usize].take_packet(transport);
         if last {
             self.close(senders, qps, number, end, clock);

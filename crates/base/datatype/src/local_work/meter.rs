@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::rates::AMOUNT;
-use super::timing::{Clock, measure};
-use super::{LocalWork, Rates, class};
+use super::kind::{LocalWork, class};
+use super::rates::{AMOUNT, Rates};
 
 /// Bytes that the memory moves for a shorter run: a cache line.
 const LINE: u64 = 64;
@@ -22,7 +21,7 @@ pub struct Meter {
     usual: u64,
     /// The work that was done, if that is kept, by code and class: of the program's functions the
     /// elements and their picoseconds.
-    used: Option<Mutex<Sums>>,
+    pub(super) used: Option<Mutex<Sums>>,
 }
 
 /// The amount and the picoseconds of work, by the kind's code and the class of its length.
@@ -69,28 +68,6 @@ impl Meter {
         let took = [elements as u64, picos];
         self.keep(LocalWork::Function(function), elements, took);
         self.owe(picos);
-    }
-
-    /// The work that was done, if it is kept: the functions of the program with their times, and
-    /// each other kind that `is_new` with its time on this computer, which is measured now.
-    pub fn rows(&self, clock: Clock, mut is_new: impl FnMut(u64, u32) -> bool) -> Vec<Row> {
-        let Some(used) = &self.used else {
-            return Vec::new();
-        };
-        let used = used.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows = Vec::new();
-        for (&(code, class), &sums) in used.iter() {
-            let [amount, picos] = match LocalWork::decode(code) {
-                Some(LocalWork::Function(_)) => sums,
-                Some(work) if is_new(code, class) => match measure(work, class, clock) {
-                    Some(picos) => [AMOUNT, picos],
-                    None => continue,
-                },
-                _ => continue,
-            };
-            rows.push([code, class.into(), amount, picos]);
-        }
-        rows
     }
 
     fn keep(&self, work: LocalWork, of: usize, took: [u64; 2]) {

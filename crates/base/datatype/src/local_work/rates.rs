@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{LocalWork, class};
+use super::kind::{LocalWork, class};
 
 /// The amount of work that a rate is the time of.
 pub(super) const AMOUNT: u64 = 1024;

@@ -1,11 +1,15 @@
 //! The time of work on this computer, for a recording.
 
-use super::LocalWork;
+use std::sync::PoisonError;
+
+use super::kind::LocalWork;
+use super::meter::{Meter, Row};
 use super::rates::AMOUNT;
 use crate::buffer::Buffer;
+use crate::external32;
+use crate::predefined::Predefined;
 use crate::reduce::reduce_bytes;
 use crate::types::Type;
-use crate::{Predefined, external32};
 
 /// The longest vector that is worked on, in bytes: beyond that, lengths make no difference.
 const LONGEST: usize = 32 << 20;
@@ -20,9 +24,33 @@ const SAMPLES: (usize, usize, u64) = (5, 33, 4_000_000);
 /// Nanoseconds of this processor's work so far.
 pub type Clock = fn() -> u64;
 
+impl Meter {
+    /// The work that was done, if it is kept: the functions of the program with their times, and
+    /// each other kind that `is_new` with its time on this computer, which is measured now.
+    pub fn rows(&self, clock: Clock, mut is_new: impl FnMut(u64, u32) -> bool) -> Vec<Row> {
+        let Some(used) = &self.used else {
+            return Vec::new();
+        };
+        let used = used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = Vec::new();
+        for (&(code, class), &sums) in used.iter() {
+            let [amount, picos] = match LocalWork::decode(code) {
+                Some(LocalWork::Function(_)) => sums,
+                Some(work) if is_new(code, class) => match measure(work, class, clock) {
+                    Some(picos) => [AMOUNT, picos],
+                    None => continue,
+                },
+                _ => continue,
+            };
+            rows.push([code, class.into(), amount, picos]);
+        }
+        rows
+    }
+}
+
 /// The picoseconds of 1,024 bytes of work on a vector in the middle of a class. `None`: only the
 /// program knows its functions.
-pub(super) fn measure(work: LocalWork, class: u32, clock: Clock) -> Option<u64> {
+fn measure(work: LocalWork, class: u32, clock: Clock) -> Option<u64> {
     let length = 1usize.checked_shl(class).unwrap_or(LONGEST);
     let length = (length + length / 2).min(LONGEST);
     match work {

@@ -27,6 +27,8 @@ fn paths_are_found_with_their_branches() {
 fn modules_of_tests_do_not_count() {
     let text = "mod a;\npub(crate) mod b;\n#[cfg(test)]\nmod c;\n#[cfg(unix)]\npub mod d;";
     assert_eq!(children(text).collect::<Vec<_>>(), ["a", "b", "d"]);
+    let text = "use a::B;\n#[cfg(all(test, unix))]\nmod tests {\n    use c::D;\n}";
+    assert_eq!(all_paths(&code(text)), ["a::B"]);
 }
 
 #[test]

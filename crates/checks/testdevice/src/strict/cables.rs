@@ -2,22 +2,12 @@
 
 use std::sync::Arc;
 
-use super::StrictMachine;
+use super::cable::{Cable, Cut};
+use super::machine::StrictMachine;
+use super::memory::scatter;
 use super::queues::Request;
 use super::world::{Outcome, World};
 use device::{Address, Operation, PortChange, PortEvent, Qp, Status, Transport};
-
-/// The kind of a cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// Nothing arrives in either direction, and the port does not notice it.
-    Silent,
-    /// Nothing arrives in either direction, and the port reports that it is down.
-    Down,
-    /// Writes, sends and atomics arrive and take effect, in either direction; their
-    /// acknowledgements, and all answers to reads, are lost.
-    Acknowledgements,
-}
 
 /// The cables of a machine: one at each port. A clone names the same cables, and every thread may
 /// use one.
@@ -28,33 +18,6 @@ pub enum Cut {
 #[derive(Clone)]
 pub struct Cables {
     pub(super) shared: Arc<StrictMachine>,
-}
-
-/// The condition of the cable at one port.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Cable {
-    cut: Option<Cut>,
-    /// The duration of each request, in nanoseconds.
-    request_ns: u64,
-    /// The time at which the port has executed all requests that it has begun, in nanoseconds.
-    free_at: u64,
-    requests: u64,
-    bytes: u64,
-    /// A cut to come, once the port has executed this many requests.
-    later: Option<(u64, Cut)>,
-}
-
-impl Cable {
-    /// Cuts it; returns the port's report.
-    fn cut(&mut self, how: Cut) -> Option<PortChange> {
-        self.later = None;
-        match (self.cut.replace(how), how) {
-            (Some(Cut::Down), Cut::Down) => None,
-            (_, Cut::Down) => Some(PortChange::Down),
-            (Some(Cut::Down), _) => Some(PortChange::Up),
-            _ => None,
-        }
-    }
 }
 
 impl Cables {
@@ -136,7 +99,7 @@ impl World {
         }
         let outcome = match (self.cut(device, far), request.arrived) {
             (None, Some(bytes)) => {
-                super::world::scatter(&request.local, &request.answer);
+                scatter(&request.local, &request.answer);
                 return Outcome::Done(bytes);
             }
             (None, None) => self.carry_out(device, qp, peer, request),

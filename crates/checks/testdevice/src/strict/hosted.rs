@@ -5,7 +5,10 @@ use std::sync::atomic::Ordering;
 
 use device::{EventFds, HostDevice, Identity, InterfaceAddress, PortChange, Result};
 
-use super::{Cables, Setup, StrictDevice, devices, shared};
+use super::cables::Cables;
+use super::machine::shared;
+use super::rail::{StrictDevice, devices};
+use super::setup::Setup;
 
 /// The longest time between two polls, in nanoseconds: a strict device has no descriptor that tells
 /// of events.

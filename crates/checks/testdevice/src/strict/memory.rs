@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use device::Slice;
+
 /// Reads `len` bytes at `address`.
 ///
 /// # Safety
@@ -52,4 +54,16 @@ pub(super) unsafe fn store(address: u64, bytes: &[u8]) {
 pub(super) unsafe fn store_one(address: u64, byte: u8) {
     // SAFETY: inside the memory, by the caller's promise.
     unsafe { &*(address as usize as *const AtomicU8) }.store(byte, Ordering::Release);
+}
+
+/// Writes bytes to the slices in order, as far as they fit.
+pub(super) fn scatter(to: &[Slice], bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    for slice in to {
+        let (now, later) = rest.split_at(rest.len().min(slice.len as usize));
+        // SAFETY: registered memory that its owner has posted for this.
+        unsafe { store(slice.address, now) };
+        rest = later;
+    }
+    rest.is_empty()
 }

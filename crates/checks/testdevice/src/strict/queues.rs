@@ -3,9 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::memory;
+use super::memory::{self, scatter};
 use super::setup::RailSetup;
-use super::world::scatter;
 use device::check;
 use device::{
     Access, Address, Completed, Completion, Cq, Error, Operation, Qp, QpWanted, ReceiveQueue,

@@ -2,6 +2,9 @@
 
 use device::{LinkLayer, Placement};
 
+pub(super) const MTU: usize = 4096;
+pub(super) const LONGEST: u64 = 1 << 30;
+
 /// The properties of the devices.
 #[derive(Clone, Debug)]
 pub struct Setup {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::cables::{Cable, Cut};
+use super::cable::{Cable, Cut};
+use super::memory::{self, scatter};
 use super::queues::{DeviceState, Domain, QpState, Request, invalid};
-use super::{LONGEST, MTU, Setup, memory};
+use super::setup::{LONGEST, MTU, Setup};
 use device::check;
 use device::{
     Access, Address, Completed, Completion, Error, Operation, Placement, PortEvent, Qp, Remote,
-    Result, Slice, State, Status, Transport, Work,
+    Result, State, Status, Transport, Work,
 };
 
 pub(super) struct World {
@@ -488,16 +489,4 @@ impl World {
         unsafe { memory::store(address, bytes) };
         true
     }
-}
-
-/// Writes bytes to the slices in order, as far as they fit.
-pub(super) fn scatter(to: &[Slice], bytes: &[u8]) -> bool {
-    let mut rest = bytes;
-    for slice in to {
-        let (now, later) = rest.split_at(rest.len().min(slice.len as usize));
-        // SAFETY: registered memory that its owner has posted for this.
-        unsafe { memory::store(slice.address, now) };
-        rest = later;
-    }
-    rest.is_empty()
 }

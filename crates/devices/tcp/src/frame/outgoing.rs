@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use device::{Slice, Status};
 
-use super::{Break, Host, MOST_REQUESTS, Right};
+use super::host::{Break, Host, Right};
+use super::requests::MOST_REQUESTS;
 
 /// The longest payload that is copied when the socket does not take it, in bytes. A longer one is
 /// sent from its memory, which its owner leaves alone until the request completes.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use device::{Completed, Slice, Status};
 
-use super::{Break, Done, Host};
+use super::host::{Break, Done, Host};
 
 /// The most requests in flight.
 pub(crate) const MOST_REQUESTS: usize = 1 << 14;

@@ -5,9 +5,11 @@ mod strangers;
 
 use std::collections::VecDeque;
 
-use device::{Access, Remote};
+use device::{Access, Completed, Operation, Remote, Slice, Status, Work};
 use proptest::prelude::*;
 
+use super::header::{Header, Kind};
+use super::machine::{BUSY_NS, LONG, QUIET_NS};
 use super::*;
 
 /// The memory of one end: the address of its first byte, the part that is registered, and the

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-use super::{Address, Found, Kind, Link, by_interface};
+use super::facts::{Address, Found, Kind, Link, by_interface};
 
 /// Types of hardware in /sys/class/net/NAME/type that are tunnels (linux/if_arp.h): PPP, IPIP,
 /// IPv6 in IPv6, SIT, GRE, GRE over IPv6, and none at all (tun, WireGuard).

@@ -5,6 +5,7 @@ use device::{Completed, Completion, Status};
 use super::failover;
 use super::immediate::Immediate;
 use super::local::{LATE, Local};
+use super::message_buffers;
 use super::messages;
 use super::peer::{Connections, Peer};
 use super::polled::SOME;
@@ -155,7 +156,7 @@ fn return_receive(peer: &mut Peer, rail: usize, subject: Subject) -> Result<()> 
         }
         Subject::EndpointBuffer { buffer, .. } => {
             let endpoint = &mut *peer.endpoint;
-            endpoint.post_in_memory(&mut **node, layout, peer.rank, buffer)
+            message_buffers::post_in_memory(endpoint, &mut **node, layout, peer.rank, buffer)
         }
         Subject::QueuePair { .. } | Subject::Marker { .. } => Ok(()),
     }
@@ -262,7 +263,14 @@ fn granted(peer: &mut Peer, rail: usize, place: MessagePlace, lower: u32) -> Res
     messages::hear_grant(endpoint, peer.rank, lower)?;
     let local = &mut *peer.local;
     let rail = &local.rails[rail];
-    endpoint.post_again(&mut *local.node, rail, &local.layout, peer.rank, place)
+    message_buffers::post_again(
+        endpoint,
+        &mut *local.node,
+        rail,
+        &local.layout,
+        peer.rank,
+        place,
+    )
 }
 
 /// Posts the receives that have been used up. The answer to the packet that used up the last one is

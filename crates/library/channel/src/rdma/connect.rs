@@ -20,6 +20,7 @@ use super::last_path;
 use super::layout::RING;
 use super::link::{Link, LinkQueues, SHARED_NOTICES};
 use super::local::Local;
+use super::message_buffers;
 use super::messages;
 use super::pairing::{Network, pairs};
 use super::peer::{Connections, Peer};
@@ -375,7 +376,7 @@ fn prepare_for_writes(all: &mut Connections, to: usize, peer_has_memory: bool) -
     }
     if !peer_has_memory {
         all.messages.activate();
-        return endpoint.adopt_memory(&mut *local.node, &local.layout, to);
+        return message_buffers::adopt_memory(endpoint, &mut *local.node, &local.layout, to);
     }
     let rails = endpoint.rails();
     let bytes = local.layout.bytes;

@@ -5,27 +5,22 @@
 //! pairs on one rail.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use device::{Node, Operation, Status};
 
 use super::bulk::{Reserved, TransferQueue};
 use super::connection::{Before, Connection};
-use super::credit::{Credits, EMPTY, MOST};
+use super::credit::Credits;
 use super::flow::Flow;
-use super::layout::Layout;
 use super::lifecycle::LifeStage;
 use super::link::{Link, Wire};
 use super::outage::Outage;
 use super::outbound::SlotPlace;
 use super::qp_link::{DEPTH, Note};
-use super::rail::Rail;
 use super::rail_set::{RailKeys, RailSet};
-use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::{PostedSlot, RingSender};
 use super::schedule::Schedules;
-use super::srq_path::{MessagePlace, fit, memory_buffer};
 use crate::{Error, Head, Result};
 
 /// The connection to one peer.
@@ -437,111 +432,6 @@ impl Endpoint {
             }
         }
         Ok(())
-    }
-
-    /// A message may go to this peer.
-    pub(super) fn may_send_message(&self) -> bool {
-        // One place in the queue stays free for a grant-only message, and other peers need buffers
-        // too.
-        self.sender.last() < self.credits.allowed()
-            && self.home().control.held() < 2 * MOST
-            && self.lost_messages.is_empty()
-            && !self.is_fencing()
-    }
-
-    /// The number of the pool, on a rail, that receives the peer's messages.
-    fn pool_on(&self, rail: &Rail) -> usize {
-        let mut links = self.links().iter();
-        let link = links.find(|link| link.rail() == rail.index());
-        link.map_or(0, |link| link.pool)
-    }
-
-    /// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for
-    /// its ring.
-    pub(super) fn adopt_memory(
-        &mut self,
-        node: &mut dyn Node,
-        layout: &Layout,
-        peer: usize,
-    ) -> Result<()> {
-        for buffer in 0..fit(layout) + EMPTY {
-            self.post_in_memory(node, layout, peer, buffer)?;
-        }
-        Ok(())
-    }
-
-    /// Posts a receive into a buffer in the memory for the peer's ring, on the home link. Without a
-    /// link that works the buffer waits for one.
-    pub(super) fn post_in_memory(
-        &mut self,
-        node: &mut dyn Node,
-        layout: &Layout,
-        peer: usize,
-        buffer: usize,
-    ) -> Result<()> {
-        if !self.home().life.is_live() {
-            self.last_path.unposted.push(buffer);
-            return Ok(());
-        }
-        self.post_on(node, layout, peer, (self.home().index(), buffer))
-    }
-
-    /// Posts the receives that wait for a link on link `on`, which the peer may use soon.
-    pub(super) fn post_unposted(
-        &mut self,
-        node: &mut dyn Node,
-        layout: &Layout,
-        peer: usize,
-        on: usize,
-    ) -> Result<()> {
-        let mut waiting = std::mem::take(&mut self.last_path.unposted).into_iter();
-        waiting.try_for_each(|buffer| self.post_on(node, layout, peer, (on, buffer)))
-    }
-
-    fn post_on(
-        &self,
-        node: &mut dyn Node,
-        layout: &Layout,
-        peer: usize,
-        (on, buffer): (usize, usize),
-    ) -> Result<()> {
-        let memory = self.receiver.memory();
-        let memory = memory.expect("messages come into memory for a ring only where there is some");
-        let link = &self.links()[on];
-        let into = memory.slice(link.rail(), memory_buffer(layout, buffer));
-        link.control.post_buffer(node, peer, buffer, into)
-    }
-
-    /// The memory of a message that has come over `rail`, and the message's place in it.
-    pub(super) fn message<'a>(
-        &'a self,
-        rail: &'a Rail,
-        layout: &Layout,
-        place: MessagePlace,
-    ) -> (&'a Registered, Range<usize>) {
-        match place {
-            MessagePlace::Pool(buffer) => rail.pool(self.pool_on(rail)).buffer(buffer),
-            MessagePlace::Endpoint(buffer) => {
-                let memory = self.receiver.memory();
-                let memory = memory.expect("a message came into memory that is there");
-                (memory, memory_buffer(layout, buffer))
-            }
-        }
-    }
-
-    /// Posts the receive of a message again.
-    pub(super) fn post_again(
-        &mut self,
-        node: &mut dyn Node,
-        rail: &Rail,
-        layout: &Layout,
-        peer: usize,
-        place: MessagePlace,
-    ) -> Result<()> {
-        match place {
-            MessagePlace::Pool(buffer) => rail.pool(self.pool_on(rail)).post(node, buffer),
-            MessagePlace::Endpoint(buffer) => self.post_in_memory(node, layout, peer, buffer),
-        }
     }
 
     /// Destroys the queue pairs and deregisters the memory.

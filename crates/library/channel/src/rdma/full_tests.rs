@@ -3,7 +3,7 @@
 
 use super::tests::{DESIGNS, all, put, setups, two};
 use super::*;
-use crate::{Exposed, Family, NotifiedWrite, Put, Transport, ZeroCopy, suite};
+use crate::{Exposed, Family, More, NotifiedWrite, Put, Transport, ZeroCopy, suite};
 
 /// A rank that has connected to all others does not poll. The others send all that they may, and
 /// everything arrives in the end. A request that met no receive would end its connection.

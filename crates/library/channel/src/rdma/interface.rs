@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use super::peer::Connections;
 use super::rail::Rail;
 use super::transfer::Direction;
-use super::{BUSY_POLLS, IDLE_POLLS, Rdma, completions, put};
+use super::transfers::Request;
+use super::{BUSY_POLLS, IDLE_POLLS, Rdma, completions, drain, put};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
@@ -58,9 +60,9 @@ impl Transport for Rdma {
     fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
         self.connections.local.node.sync_memory();
         self.attend()?;
-        let mut packets = self.drain_rings(&mut handler)?;
+        let mut packets = drain::rings(&mut self.connections, &mut handler)?;
         if self.connections.messages.is_active() {
-            packets += self.drain_messages(&mut handler)?;
+            packets += drain::messages(&mut self.connections, &mut handler)?;
         }
         if packets > 0 {
             self.probes.rest();
@@ -166,7 +168,15 @@ impl ZeroCopy for Rdma {
         token: Token,
     ) -> Result<Transfer> {
         assert_eq!(to.exposed, Exposed::ToWrite);
-        self.start(peer, Direction::Read, from, to, range, token)
+        let request = Request {
+            peer,
+            direction: Direction::Read,
+            remote: from,
+            local: to,
+            at: range,
+            token,
+        };
+        start(&mut self.connections, request)
     }
 
     fn write(
@@ -177,8 +187,15 @@ impl ZeroCopy for Rdma {
         range: Range<usize>,
         token: Token,
     ) -> Result<Transfer> {
-        let direction = Direction::Write { notice: None };
-        self.start(peer, direction, to, from, range, token)
+        let request = Request {
+            peer,
+            direction: Direction::Write { notice: None },
+            remote: to,
+            local: from,
+            at: range,
+            token,
+        };
+        start(&mut self.connections, request)
     }
 
     fn can_start(&self, peer: usize) -> bool {
@@ -218,8 +235,17 @@ impl NotifiedWrite for Rdma {
         notice: u32,
         token: Token,
     ) -> Result<Transfer> {
-        let notice = Some(notice);
-        self.start(peer, Direction::Write { notice }, to, from, 0..len, token)
+        let request = Request {
+            peer,
+            direction: Direction::Write {
+                notice: Some(notice),
+            },
+            remote: to,
+            local: from,
+            at: 0..len,
+            token,
+        };
+        start(&mut self.connections, request)
     }
 
     fn packets_sent(&self, peer: usize) -> u64 {
@@ -233,4 +259,10 @@ impl NotifiedWrite for Rdma {
     fn is_amid_packet(&self, peer: usize) -> bool {
         self.is_amid(peer)
     }
+}
+
+/// Starts a transfer between exposed memory of this rank and of a peer.
+fn start(all: &mut Connections, request: Request) -> Result<Transfer> {
+    all.transfers
+        .start(&mut all.local, &mut all.endpoints, request)
 }

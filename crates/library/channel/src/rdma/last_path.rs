@@ -16,6 +16,7 @@ use super::connection::Connection;
 use super::handshake::HandshakeMessage;
 use super::lifecycle::LifeStage;
 use super::local;
+use super::message_buffers;
 use super::outage::{Loss, Outage};
 use super::peer::Peer;
 use super::rail_set::RailSet;
@@ -80,7 +81,13 @@ pub(super) fn end_outage(peer: &mut Peer) -> Result<()> {
     };
     // Messages that were consumed since the link was connected have freed buffers.
     let local = &mut *peer.local;
-    endpoint.post_unposted(&mut *local.node, &local.layout, peer.rank, carrier)?;
+    message_buffers::post_unposted(
+        endpoint,
+        &mut *local.node,
+        &local.layout,
+        peer.rank,
+        carrier,
+    )?;
     peer.transfers.bulk.carry_all(peer.rank, carrier, dead);
     // Lost packets are written again with the next poll.
     peer.attention.fencing = true;

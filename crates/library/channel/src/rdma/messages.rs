@@ -8,6 +8,7 @@ use super::endpoints::Endpoints;
 use super::handshake::HandshakeMessage;
 use super::layout::{SlotContent, SlotInfo, TRAILER, WORD, padded};
 use super::local::Local;
+use super::message_buffers;
 use super::qp_link::Note;
 use super::registered::Block;
 use super::srq_path::{ArrivedMessage, MessagePlace, SrqPath};
@@ -20,7 +21,7 @@ pub(super) fn lacks_room(
     endpoint: &Endpoint,
 ) -> Result<bool> {
     let buffers = messages.send_buffers(&mut *local.node, local.in_use, &local.layout)?;
-    Ok(buffers.is_exhausted() || !endpoint.may_send_message())
+    Ok(buffers.is_exhausted() || !message_buffers::may_send_message(endpoint))
 }
 
 /// Sends a packet as a message.
@@ -33,7 +34,7 @@ pub(super) fn send(
 ) -> Result<Put> {
     let node = &mut *local.node;
     let buffers = messages.send_buffers(node, local.in_use, &local.layout)?;
-    if !endpoint.may_send_message() {
+    if !message_buffers::may_send_message(endpoint) {
         return Ok(Put::Full);
     }
     let Some((number, start)) = buffers.claim() else {
@@ -93,7 +94,7 @@ pub(super) fn handle(
         bytes,
     } = message;
     let nonsense = |what| Error::broken(from, what);
-    let (memory, range) = endpoint.message(&rails[rail], layout, place);
+    let (memory, range) = message_buffers::message(endpoint, &rails[rail], layout, place);
     let packet = read(&memory.block, range.start, bytes).map_err(nonsense)?;
     let last = endpoint.sender.last();
     let grant = match endpoint.credits.is_stale(packet.sequence) {
@@ -115,7 +116,7 @@ pub(super) fn handle(
     if let Some(grant) = grant {
         endpoint.credits.accept(grant);
     }
-    endpoint.post_again(&mut **node, &rails[rail], layout, from, place)?;
+    message_buffers::post_again(endpoint, &mut **node, &rails[rail], layout, from, place)?;
     let pool = endpoint.link_on(rail).pool;
     let window = &mut endpoint.credits.window;
     if let MessagePlace::Pool(_) = place {

@@ -49,6 +49,7 @@ mod config;
 mod connect;
 mod connection;
 mod credit;
+mod drain;
 mod early;
 mod endpoint;
 mod endpoints;
@@ -68,6 +69,7 @@ mod layout;
 mod lifecycle;
 mod link;
 mod local;
+mod message_buffers;
 mod messages;
 mod notice;
 mod outage;
@@ -101,19 +103,14 @@ mod transfers;
 mod waiting;
 mod wr_id;
 
-use std::ops::Range;
-
 use device::Node;
 
-use crate::{
-    Error, Exposure, Fault, Head, More, PathCosts, RailChoice, RemoteKey, Result, Token, Transfer,
-};
+use crate::{Fault, PathCosts, RailChoice, Result};
 use attention::Attention;
 use awaited::AwaitedPeers;
 use bulk::BulkEngine;
 pub use config::{Config, RailSettings};
 use early::EarlyMessages;
-use endpoint::Endpoint;
 use endpoints::Endpoints;
 use handshake::HandshakeMessage;
 use local::Local;
@@ -125,11 +122,9 @@ use polled::PolledCompletions;
 use probe::Probes;
 pub use registrations::RegistrationCounts;
 use registrations::Registrations;
-use ring_receiver::BATCH;
 use ring_watch::RingWatch;
 use srq_path::SrqPath;
-use transfer::Direction;
-use transfers::{Request, Transfers};
+use transfers::Transfers;
 
 /// Polls of the rings from one poll of completions and handshake messages to the next, while the
 /// rings are empty.
@@ -377,29 +372,6 @@ impl Rdma {
         endpoint.is_some_and(|endpoint| endpoint.receiver.is_amid_slot())
     }
 
-    /// Starts a transfer between exposed memory of this rank and of a peer.
-    fn start(
-        &mut self,
-        peer: usize,
-        direction: Direction,
-        remote: &RemoteKey,
-        local: &Exposure,
-        at: Range<usize>,
-        token: Token,
-    ) -> Result<Transfer> {
-        let request = Request {
-            peer,
-            direction,
-            remote,
-            local,
-            at,
-            token,
-        };
-        let all = &mut self.connections;
-        all.transfers
-            .start(&mut all.local, &mut all.endpoints, request)
-    }
-
     /// Does what must be done before the rings are polled.
     #[inline]
     fn attend(&mut self) -> Result<()> {
@@ -458,32 +430,6 @@ impl Rdma {
         messages::send_grants(&mut all.messages, &mut all.local, &mut all.endpoints)
     }
 
-    /// Hands packets that have come as messages to `handler`.
-    #[inline(never)]
-    fn drain_messages(
-        &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        if self.connections.messages.has_owed() {
-            self.send_grants()?;
-        }
-        let all = &mut self.connections;
-        let mut packets = 0;
-        while packets < BATCH
-            && let Some(message) = all.messages.next_arrived()
-        {
-            packets += 1;
-            let mut peer = all.peer(message.from);
-            let (messages, local) = (&mut *peer.messages, &mut *peer.local);
-            let more = messages::handle(messages, local, peer.endpoint, message, handler)?;
-            peer.peer_ready()?;
-            if more == More::Enough {
-                break;
-            }
-        }
-        Ok(packets)
-    }
-
     /// Ends all connections. True: every packet that was put is in its peer's memory, and every
     /// peer has been told what it must know. The caller repeats the call until then. Only after
     /// that may this end be dropped.
@@ -513,82 +459,6 @@ impl Rdma {
             ended &= peer.endpoint.connection.is_over();
         }
         Ok(ended)
-    }
-
-    /// Takes packets out of all rings that may hold some.
-    #[inline]
-    fn drain_rings(
-        &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        if self.connections.watch.is_some() {
-            return self.drain_watched(handler);
-        }
-        let mut packets = 0;
-        for ring in 0..self.connections.endpoints.ringed().len() {
-            packets += self.drain(self.connections.endpoints.ringed()[ring], handler)?;
-        }
-        Ok(packets)
-    }
-
-    /// As [`drain_rings`](Rdma::drain_rings), on a node that knows which rings have news. Where
-    /// links have failed, every ring is polled: tails are due there without packets.
-    fn drain_watched(
-        &mut self,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        let mut packets = 0;
-        let is_whole =
-            self.connections.attention.impaired.is_empty() && !self.connections.attention.fencing;
-        let due = match &mut self.connections.watch {
-            Some(watch) => watch
-                .take_due(&mut *self.connections.local.node)
-                .filter(|_| is_whole),
-            None => None,
-        };
-        let due = due.unwrap_or_else(|| (0..self.connections.endpoints.ringed().len()).collect());
-        for &ring in &due {
-            let from = self.connections.endpoints.ringed()[ring];
-            let taken = self.drain(from, handler)?;
-            packets += taken;
-            let may_hold_more =
-                taken > 0 || self.connections.endpoints.of(from).receiver.tail_due();
-            if let Some(watch) = &mut self.connections.watch
-                && may_hold_more
-            {
-                watch.demand(ring);
-            }
-        }
-        if let Some(watch) = &mut self.connections.watch {
-            watch.recycle(due);
-        }
-        Ok(packets)
-    }
-
-    /// Takes packets of one peer out of its ring.
-    #[inline]
-    fn drain(
-        &mut self,
-        from: usize,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        let all = &mut self.connections;
-        let endpoint = all.endpoints.of(from);
-        let Endpoint {
-            receiver, sender, ..
-        } = endpoint;
-        let packets = receiver
-            .drain(sender, &mut *all.local.node, from, handler)
-            .map_err(|what| Error::broken(from, what))?;
-        let (is_due, is_ready) = (receiver.tail_due(), endpoint.connection.is_ready());
-        if packets > 0 && !is_ready {
-            all.peer(from).peer_ready()?;
-        }
-        if is_due {
-            let endpoint = all.endpoints.of(from);
-            endpoint.write_tail(&mut *all.local.node, false)?;
-        }
-        Ok(packets)
     }
 }
 

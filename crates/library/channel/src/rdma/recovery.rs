@@ -14,6 +14,7 @@ use super::fence::{Fence, LinkMessage, LinkWord, QpAddresses};
 use super::last_path;
 use super::lifecycle::LifeStage;
 use super::link::Link;
+use super::message_buffers;
 use super::peer::{Connections, Peer};
 use super::qp_link::Note;
 use super::revival;
@@ -305,7 +306,7 @@ fn reconnect(peer: &mut Peer, index: usize, theirs: &QpAddresses) -> Result<bool
         link.control.post_receive(node)?;
     }
     link.post_shared_again(node)?;
-    endpoint.post_unposted(node, &local.layout, peer.rank, index)?;
+    message_buffers::post_unposted(endpoint, node, &local.layout, peer.rank, index)?;
     let transfers = &mut *peer.transfers;
     transfers.reserve_notices_on(local, endpoint, (peer.rank, index))?;
     Ok(true)

@@ -6,6 +6,7 @@ use testdevice::strict::{self, Setup};
 
 use super::connection::Announced;
 use super::credit::Credits;
+use super::endpoint::Endpoint;
 use super::handshake::LinkAddress;
 use super::inbound::Inbound;
 use super::layout::{Layout, RING};
@@ -18,6 +19,7 @@ use super::registered::Registered;
 use super::ring_receiver::RingReceiver;
 use super::ring_sender::RingSender;
 use super::*;
+use crate::{Head, More};
 
 /// One end: a node with one rail, and the endpoint on it.
 struct End {

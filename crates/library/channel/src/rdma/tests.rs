@@ -5,9 +5,10 @@ use device::Placement;
 use knobs::RdmaDesign;
 use testdevice::strict::{self, Setup};
 
+use super::endpoint::Endpoint;
 use super::layout::RING;
 use super::*;
-use crate::{Put, Transport, suite};
+use crate::{Head, Put, Transport, suite};
 
 pub(super) const DESIGNS: [RdmaDesign; 4] = [
     RdmaDesign::Basic,

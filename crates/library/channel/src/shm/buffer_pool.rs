@@ -8,36 +8,25 @@
 
 use std::sync::Arc;
 
-use super::Shm;
-use super::collective_buffer::{AREA, BUFFERS, CollectiveBuffer, Member};
-use crate::Result;
+use super::collective_buffer::{BUFFERS, BufferOffer, Member};
 use crate::sync::Ordering;
-
-/// The collective buffers that a rank can use with a group. The empty offer: none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BufferOffer {
-    /// Bit `n`: buffer `n` is free.
-    pub free: u64,
-    /// The first round that is new in all buffers.
-    pub first_round: u64,
-}
 
 /// The collective buffers of a rank.
 #[derive(Default)]
 pub(super) struct BufferPool {
-    taken: Vec<Option<Taken>>,
+    pub(super) taken: Vec<Option<Taken>>,
     /// The highest round taken in buffers that are free again.
-    highest: u64,
+    pub(super) highest: u64,
     /// The free buffers are offered to a group: they may not be offered to another meanwhile.
-    offered: bool,
+    pub(super) offered: bool,
 }
 
 /// A buffer in use, or one that members may still read.
-struct Taken {
-    members: Arc<[Member]>,
-    me: usize,
+pub(super) struct Taken {
+    pub(super) members: Arc<[Member]>,
+    pub(super) me: usize,
     /// Keeps the areas and the doorbells of the members.
-    _memory: Arc<dyn Send + Sync>,
+    pub(super) memory: Arc<dyn Send + Sync>,
 }
 
 impl Taken {
@@ -56,7 +45,7 @@ impl Taken {
 }
 
 impl BufferPool {
-    fn offer(&mut self) -> BufferOffer {
+    pub(super) fn offer(&mut self) -> BufferOffer {
         if self.offered {
             return BufferOffer::default();
         }
@@ -76,68 +65,5 @@ impl BufferPool {
             free,
             first_round: self.highest + 1,
         }
-    }
-}
-
-impl Shm {
-    /// The members of a group, given as world ranks, in buffer `index`; and this rank's number
-    /// among them.
-    fn members(&self, index: usize, group: impl Iterator<Item = usize>) -> Result<Taken> {
-        let segment = &self.segment;
-        let mapping = Arc::new(segment.collective_buffer(index)?);
-        let boards = segment.board_mapping();
-        let places: Vec<usize> = group
-            .map(|rank| self.local.of(rank).expect("a member on this host"))
-            .collect();
-        let me = places.iter().position(|&place| place == self.place);
-        let member = |&place: &usize| {
-            // SAFETY: the mapping holds an area for each place of the segment, the mapping of the
-            // boards the doorbell; both are kept beside the members.
-            unsafe {
-                let area = mapping.base().add(place * AREA);
-                Member::new(area, &segment.board(place).doorbell)
-            }
-        };
-        Ok(Taken {
-            members: places.iter().map(member).collect(),
-            me: me.expect("this rank is a member"),
-            _memory: Arc::new((mapping, boards)),
-        })
-    }
-
-    /// Offers the free buffers. The offer is empty if an earlier one has not ended.
-    pub(crate) fn offer_buffers(&mut self) -> BufferOffer {
-        self.buffers.offer()
-    }
-
-    /// Ends the offer, whatever the members agreed on.
-    pub(crate) fn end_offer(&mut self, offer: BufferOffer) {
-        self.buffers.offered &= offer.free == 0;
-    }
-
-    /// Takes buffer `index` for a group.
-    pub(crate) fn take_buffer(
-        &mut self,
-        index: usize,
-        group: impl Iterator<Item = usize>,
-        first_round: u64,
-    ) -> Result<CollectiveBuffer> {
-        assert!(index < BUFFERS && first_round > self.buffers.highest);
-        self.buffers.taken.resize_with(BUFFERS, || None);
-        assert!(self.buffers.taken[index].is_none(), "the buffer is in use");
-        let taken = self.members(index, group)?;
-        let non_temporal_from = match self.cores.near {
-            true => usize::MAX,
-            false => self.cores.non_temporal_from,
-        };
-        let buffer = CollectiveBuffer::new(
-            taken.members.clone(),
-            taken.me,
-            first_round,
-            non_temporal_from,
-            taken._memory.clone(),
-        );
-        self.buffers.taken[index] = Some(taken);
-        Ok(buffer)
     }
 }

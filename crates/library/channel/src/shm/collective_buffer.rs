@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 use datatype::{Buffer, Direction};
 
-pub use super::buffer_pool::BufferOffer;
 use crate::doorbell::Doorbell;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -55,6 +54,15 @@ const SEEN_ALL: u64 = NOTES as u64;
 /// Bytes of the file for the collective buffers of `ranks` ranks.
 pub(super) fn file_bytes(ranks: usize) -> usize {
     BUFFERS * ranks * AREA
+}
+
+/// The collective buffers that a rank can use with a group. The empty offer: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferOffer {
+    /// Bit `n`: buffer `n` is free.
+    pub free: u64,
+    /// The first round that is new in all buffers.
+    pub first_round: u64,
 }
 
 /// The memory of one rank in one buffer, without its long vectors.

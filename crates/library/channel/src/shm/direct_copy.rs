@@ -8,8 +8,8 @@ use datatype::Buffer;
 
 use super::exposures::{self, Table};
 use super::{HERE, Shm};
-use crate::zero_copy::BEYOND;
-use crate::{Error, Exposed, RemoteKey, Result, Transfer};
+use crate::zero_copy::{BEYOND, Origin};
+use crate::{Error, Exposed, Exposure, Family, RemoteKey, Result, Token, Transfer, ZeroCopy};
 
 /// The fault of a peer or caller whose key names nothing, or has outlived its exposure.
 const NOT_EXPOSED: &str = "a key of memory that is not exposed";
@@ -17,12 +17,83 @@ const NOT_EXPOSED: &str = "a key of memory that is not exposed";
 /// Bytes of the intermediate buffer of a copy from or to scattered memory.
 const UNPACK_BYTES: usize = 64 << 10;
 
+impl ZeroCopy for Shm {
+    fn expose(
+        &mut self,
+        _peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+        family: Family,
+    ) -> Result<Option<Exposure>> {
+        let run = buffer.as_dense().filter(|(_, whole)| len <= *whole);
+        let Some((address, _)) = run else {
+            return Ok(None);
+        };
+        let table = self.segment.exposed(self.place);
+        let number = self.exposures.open(table, (address, len), exposed, family);
+        Ok(number.map(|number| {
+            let key = RemoteKey::new(number, len, &[]);
+            Exposure::new(buffer, len, exposed, key, Origin::Shm)
+        }))
+    }
+
+    fn prepare(
+        &mut self,
+        _peer: usize,
+        buffer: &Buffer,
+        len: usize,
+        exposed: Exposed,
+    ) -> Result<Option<Exposure>> {
+        let exposure = Exposure::new(buffer, len, exposed, RemoteKey::NONE, Origin::Shm);
+        Ok(Some(exposure))
+    }
+
+    fn retract(&mut self, exposure: Exposure) -> Result<()> {
+        if exposure.is_held() {
+            let table = self.segment.exposed(self.place);
+            self.exposures.close(table, exposure.key.address);
+        }
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        peer: usize,
+        from: &RemoteKey,
+        to: &Exposure,
+        range: Range<usize>,
+        _token: Token,
+    ) -> Result<Transfer> {
+        to.check(peer, &range)?;
+        let address = self.locate(peer, from, &range, Exposed::ToRead)?;
+        let read = self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))?;
+        self.check_exposed(peer, from)?;
+        Ok(read)
+    }
+
+    fn write(
+        &mut self,
+        peer: usize,
+        from: &Exposure,
+        to: &RemoteKey,
+        range: Range<usize>,
+        _token: Token,
+    ) -> Result<Transfer> {
+        from.check(peer, &range)?;
+        let address = self.locate(peer, to, &range, Exposed::ToWrite)?;
+        let written = self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))?;
+        self.check_exposed(peer, to)?;
+        Ok(written)
+    }
+}
+
 impl Shm {
     /// The address of bytes `range` of the memory that a key names, by the table of its owner.
     ///
     /// # Errors
     /// The peer does not expose that memory for this access, or not as much of it.
-    pub(super) fn locate(
+    fn locate(
         &self,
         peer: usize,
         key: &RemoteKey,
@@ -41,7 +112,7 @@ impl Shm {
     }
 
     /// The exposure has lasted until now, so the bytes that were moved were its.
-    pub(super) fn check_exposed(&self, peer: usize, key: &RemoteKey) -> Result<()> {
+    fn check_exposed(&self, peer: usize, key: &RemoteKey) -> Result<()> {
         match exposures::is_exposed(self.exposed_by(peer), key.address) {
             true => Ok(()),
             false => Err(Error::broken(peer, NOT_EXPOSED)),
@@ -53,7 +124,7 @@ impl Shm {
     }
 
     /// Copies the peer's bytes from this address on into the whole of `to`.
-    pub(super) fn copy_in(&mut self, peer: usize, from: u64, to: &Buffer) -> Result<Transfer> {
+    fn copy_in(&mut self, peer: usize, from: u64, to: &Buffer) -> Result<Transfer> {
         let len = to.len();
         let mut copy = |position: usize, room: &mut [u8]| {
             let board = self.segment.board(self.local.of(peer).expect(HERE));
@@ -77,7 +148,7 @@ impl Shm {
     }
 
     /// Copies the whole of `from` into the peer's memory, from this address on.
-    pub(super) fn copy_out(&mut self, peer: usize, to: u64, from: &Buffer) -> Result<Transfer> {
+    fn copy_out(&mut self, peer: usize, to: u64, from: &Buffer) -> Result<Transfer> {
         let len = from.len();
         let mut copy = |position: usize, bytes: &[u8]| {
             let board = self.segment.board(self.local.of(peer).expect(HERE));

@@ -5,8 +5,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::Arc;
 
 #[cfg(test)]
-use super::segment::{CELLS_ROOM, CellMemory};
-use super::segment::{Shape, SharedRing};
+use super::shared_ring::{CELLS_ROOM, CellMemory};
+use super::shared_ring::{Shape, SharedRing};
 #[cfg(test)]
 use crate::cells::Half;
 

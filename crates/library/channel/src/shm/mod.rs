@@ -12,44 +12,43 @@ mod cache_distance;
 pub mod collective_buffer;
 mod direct_copy;
 mod exposures;
+mod group_buffers;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod heap;
 mod local_ranks;
+mod peer_rings;
 mod segment;
+mod shared_ring;
 mod single_copy;
 
 pub(crate) use local_ranks::LocalRanks;
-pub(crate) use segment::{Segment, Shape};
-
-use std::ops::Range;
-
-use datatype::Buffer;
+pub(crate) use segment::Segment;
+pub(crate) use shared_ring::Shape;
+#[cfg(test)]
+pub(crate) use shared_ring::SharedRing;
 
 use crate::body::BodyStores;
 use crate::cells::{self, Cells};
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
 use crate::piece_counter::PieceCounter;
-use crate::ring::{Bad, Heard, Receiver, Sender};
+use crate::ring::{Receiver, Sender};
 use crate::sync::Ordering;
 use crate::waitable::{Waitable, Wakes};
-use crate::zero_copy::Origin;
 use crate::{
-    Capabilities, End, Error, Exposed, Exposure, Family, Fault, First, Head, More, PathCosts, Put,
-    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    Capabilities, End, Error, Fault, First, Head, More, PathCosts, Put, Result, Transport,
+    ZeroCopyCapabilities,
 };
 use affinity::CoreAssignment;
 use buffer_pool::BufferPool;
 use cache_distance::{ASKED, CacheDistance};
 use exposures::Exposures;
+use peer_rings::{Inbound, Outbound, Senders};
 use segment::BoardRef;
-pub(crate) use segment::SharedRing;
 use single_copy::SingleCopy;
 
 /// Number of hot rings: those polled every time.
 const HOT: usize = 4;
-/// Most packets taken from one ring in one poll.
-const BATCH: usize = 32;
 /// Length of the pieces of a message in several packets, in bytes: each fits in a cell.
 const PIECE: usize = cells::LONG;
 /// Panic message: callers pass only peers on this host.
@@ -85,34 +84,6 @@ pub(crate) struct Cores {
     pub(crate) near: bool,
     /// Smallest body to write with non-temporal stores between far cores, in bytes.
     pub(crate) non_temporal_from: usize,
-}
-
-/// The rings to all peers, by world rank.
-type Senders = [Option<Box<Outbound>>];
-
-pub(crate) struct Outbound {
-    ring: Sender<SharedRing>,
-    bell: Bell,
-    reach: CacheDistance,
-}
-
-impl Outbound {
-    #[inline(always)]
-    pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
-        let put = self.ring.put(head, len, fill);
-        if put != Put::Full {
-            self.bell.ring();
-        }
-        put
-    }
-}
-
-struct Inbound {
-    peer: usize,
-    ring: Receiver<SharedRing>,
-    bell: Bell,
-    /// Cells that the peer has given while this rank has no ring to it.
-    early_cells: Cells,
 }
 
 impl Shm {
@@ -402,77 +373,6 @@ impl Transport for Shm {
     }
 }
 
-impl ZeroCopy for Shm {
-    fn expose(
-        &mut self,
-        _peer: usize,
-        buffer: &Buffer,
-        len: usize,
-        exposed: Exposed,
-        family: Family,
-    ) -> Result<Option<Exposure>> {
-        let run = buffer.as_dense().filter(|(_, whole)| len <= *whole);
-        let Some((address, _)) = run else {
-            return Ok(None);
-        };
-        let table = self.segment.exposed(self.place);
-        let number = self.exposures.open(table, (address, len), exposed, family);
-        Ok(number.map(|number| {
-            let key = RemoteKey::new(number, len, &[]);
-            Exposure::new(buffer, len, exposed, key, Origin::Shm)
-        }))
-    }
-
-    fn prepare(
-        &mut self,
-        _peer: usize,
-        buffer: &Buffer,
-        len: usize,
-        exposed: Exposed,
-    ) -> Result<Option<Exposure>> {
-        let exposure = Exposure::new(buffer, len, exposed, RemoteKey::NONE, Origin::Shm);
-        Ok(Some(exposure))
-    }
-
-    fn retract(&mut self, exposure: Exposure) -> Result<()> {
-        if exposure.is_held() {
-            let table = self.segment.exposed(self.place);
-            self.exposures.close(table, exposure.key.address);
-        }
-        Ok(())
-    }
-
-    fn read(
-        &mut self,
-        peer: usize,
-        from: &RemoteKey,
-        to: &Exposure,
-        range: Range<usize>,
-        _token: Token,
-    ) -> Result<Transfer> {
-        to.check(peer, &range)?;
-        let address = self.locate(peer, from, &range, Exposed::ToRead)?;
-        let read = self.copy_in(peer, address, &to.buffer.slice(range.start, range.len()))?;
-        self.check_exposed(peer, from)?;
-        Ok(read)
-    }
-
-    fn write(
-        &mut self,
-        peer: usize,
-        from: &Exposure,
-        to: &RemoteKey,
-        range: Range<usize>,
-        _token: Token,
-    ) -> Result<Transfer> {
-        from.check(peer, &range)?;
-        let address = self.locate(peer, to, &range, Exposed::ToWrite)?;
-        let written = self.copy_out(peer, address, &from.buffer.slice(range.start, range.len()))?;
-        self.check_exposed(peer, to)?;
-        Ok(written)
-    }
-}
-
 impl Shm {
     /// Takes the first packet of the first hot ring that has one, if it is `wanted`.
     #[inline(always)]
@@ -512,84 +412,6 @@ impl Shm {
         };
         at
     }
-}
-
-impl Inbound {
-    /// Hands the packets of the ring to `handler`, up to a batch. Inlined with the handler: it has
-    /// one caller.
-    #[inline(always)]
-    fn drain(
-        &mut self,
-        outbound: &mut Senders,
-        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
-    ) -> Result<usize> {
-        let peer = self.peer;
-        let mut packets = 0;
-        while packets < BATCH && !self.ring.is_empty() {
-            packets += 1;
-            let more = self.take(
-                outbound,
-                #[inline(always)]
-                |head, body| handler(peer, head, body),
-            )?;
-            if more == More::Enough {
-                break;
-            }
-        }
-        Ok(packets)
-    }
-
-    /// Hands on the next packet; the ring must not be empty.
-    #[inline(always)]
-    fn take<T>(
-        &mut self,
-        outbound: &mut Senders,
-        handler: impl FnOnce(Head, &[u8]) -> T,
-    ) -> Result<T> {
-        let Some(len) = self.ring.next_inline() else {
-            return self.take_elsewhere(outbound, handler);
-        };
-        let (answer, published) = self.ring.take_inline(len, handler);
-        if published.0 {
-            self.bell.ring();
-        }
-        Ok(answer)
-    }
-
-    /// [`take`](Inbound::take) of a packet whose body lies in a cell or an arena. A call of its
-    /// own, so that packets in slots do not pay for its registers.
-    #[inline(never)]
-    fn take_elsewhere<T>(
-        &mut self,
-        outbound: &mut Senders,
-        handler: impl FnOnce(Head, &[u8]) -> T,
-    ) -> Result<T> {
-        let early_cells = &mut self.early_cells;
-        let hear = |heard: Heard| match &mut outbound[self.peer] {
-            Some(back) => back.ring.hear(heard),
-            None => heard.gain(early_cells),
-        };
-        match self.ring.take(hear, handler) {
-            Ok((answer, published)) => {
-                if published.0 {
-                    self.bell.ring();
-                }
-                Ok(answer)
-            }
-            Err(bad) => Err(broken(self.peer, bad)),
-        }
-    }
-}
-
-#[cold]
-fn broken(peer: usize, bad: Bad) -> Error {
-    let what = match bad {
-        Bad::Length(len) => format!("a packet of {len} bytes, which no ring can hold"),
-        Bad::Place(at) => {
-            format!("a packet whose body should lie at byte {at} of an arena that ends before")
-        }
-    };
-    Error::broken(peer, what)
 }
 
 #[cfg(test)]

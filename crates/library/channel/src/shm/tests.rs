@@ -5,6 +5,7 @@ use super::*;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::suite::{memory, room, take, token};
+use crate::{Exposed, Exposure, Family, RemoteKey, Transfer, ZeroCopy};
 
 const FAR: Cores = Cores {
     near: false,

@@ -16,36 +16,31 @@
 mod clock;
 mod event_thread;
 mod lost_time;
+mod own_core;
+mod party;
 mod policy;
 #[cfg(test)]
 mod progress_tests;
 mod progress_thread;
+mod router;
+mod sleepers;
 mod thread;
 mod yields;
 
-use std::os::fd::OwnedFd;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::core_counts::CoreWatch;
-use crate::doorbell::Bell;
 use crate::lock::Guard;
-use crate::transports::each;
-use crate::waitable::{Waitable, Wakes};
-use crate::{Error, Fault, Result, Router};
+use crate::{Fault, Router};
 use clock::WallClock;
-use event_thread::EventThread;
 use lost_time::LostTime;
+use own_core::OwnCore;
+pub use party::{Assisted, Helper, Party};
 use policy::{Patience, Policy};
 pub use policy::{Polls, WaitSettings};
+use progress_thread::Beside;
 pub use progress_thread::{ProgressThread, Watch};
+use sleepers::{BLIND_NAP, NAP, Sleep, Sleepers};
 
-use yields::Yields;
-
-/// Longest sleep, in nanoseconds.
-const NAP: u64 = 50_000_000;
-/// Longest sleep where a wake-up can be missed, in nanoseconds.
-const BLIND_NAP: u64 = 500_000;
 /// Longer waits may be for a peer that no network reaches, in nanoseconds.
 const USUAL_WAIT: u64 = 1_000_000_000;
 /// Fruitless polls of nonblocking calls between two yields, and between two answers to the
@@ -60,169 +55,20 @@ const POLLS_PER_LOSS: u32 = 256;
 const DOZE: u64 = 50_000;
 const POLLS_PER_ANSWER: u32 = 65_536;
 
-/// The rank that waits, as its waiter sees it: a small handle.
-///
-/// ```
-/// use channel::lock::{Guard, RankLock};
-/// use channel::{Error, More, Party, Put, Result, Router, Transport};
-/// use channel::{WaitSettings, Waiter};
-/// use knobs::Wait;
-///
-/// struct State {
-///     router: Router,
-///     packets: usize,
-/// }
-///
-/// #[derive(Clone, Copy)]
-/// struct Rank<'a>(&'a RankLock<State>);
-///
-/// impl Party for Rank<'_> {
-///     type State = State;
-///     type Error = Error;
-///     fn lock(&self) -> Guard<'_, State> {
-///         self.0.lock()
-///     }
-///     fn has_threads(&self) -> bool {
-///         false
-///     }
-///     fn router(state: &mut State) -> &mut Router {
-///         &mut state.router
-///     }
-///     fn progress(state: &mut State) -> Result<bool> {
-///         let packets = state.router.poll(|_, _, _| More::Wanted)?;
-///         state.packets += packets;
-///         Ok(packets > 0)
-///     }
-///     fn needs_room(_: &State) -> bool {
-///         false
-///     }
-///     fn has_tasks(_: &State) -> bool {
-///         false
-///     }
-///     fn run_tasks(&self) -> bool {
-///         false
-///     }
-///     fn attend(&self) -> Result<()> {
-///         Ok(())
-///     }
-///     fn contact_awaited(_: &mut State) -> Result<()> {
-///         Ok(())
-///     }
-///     fn contain(_: &mut State, error: Error) -> Result<()> {
-///         Err(error)
-///     }
-///     fn deadlock(&self, _: &mut State) -> Error {
-///         unreachable!("only a modelled machine has deadlocks")
-///     }
-/// }
-///
-/// let mut router = Router::alone();
-/// let settings = WaitSettings { mode: Wait::Auto, spin_ns: 1000 };
-/// let waiter = Waiter::new(&mut router, &settings);
-/// assert_eq!(router.put(0, [1, 2, 3], 0, |_| ())?, Put::Accepted);
-/// let lock = RankLock::new(State { router, packets: 0 }, "call from one thread at a time");
-/// let packets = waiter.wait_until(&Rank(&lock), |state| {
-///     Ok((state.packets > 0).then_some(state.packets))
-/// })?;
-/// assert_eq!(packets, 1);
-/// # Ok::<(), Error>(())
-/// ```
-pub trait Party: Copy {
-    /// State that the rank's lock protects.
-    type State;
-    /// The error of the rank's calls.
-    type Error: From<Error>;
-
-    /// Takes the rank's lock.
-    fn lock(&self) -> Guard<'_, Self::State>;
-    /// Several threads may call the library.
-    fn has_threads(&self) -> bool;
-    /// The rank's transports.
-    fn router(state: &mut Self::State) -> &mut Router;
-    /// One round of progress, without tasks. True if anything moved.
-    fn progress(state: &mut Self::State) -> std::result::Result<bool, Self::Error>;
-    /// Packets of this rank wait for room at a peer.
-    fn needs_room(state: &Self::State) -> bool;
-    /// Tasks are under way.
-    fn has_tasks(state: &Self::State) -> bool;
-    /// Runs the tasks, without the lock. True if the condition of a wait may hold now, because
-    /// something has changed since the last run, by a task or before it. A change is reported once,
-    /// so a rank whose tasks only wait goes to sleep.
-    fn run_tasks(&self) -> bool;
-    /// The thread that works for this rank, and rings its doorbell, if there is one. A task takes
-    /// its results.
-    fn helper(_: &Self::State) -> Helper {
-        Helper::Absent
-    }
-    /// The moment of virtual time at which a task or a call goes on, if one waits for nothing
-    /// else.
-    fn deadline(_: &Self::State) -> Option<u64> {
-        None
-    }
-    /// Answers the launcher, if it has asked. An error if the launcher is gone.
-    fn attend(&self) -> std::result::Result<(), Self::Error>;
-    /// Names the peers that the rank waits for to the router, so that a dead path to one is noticed
-    /// though the rank sends nothing. Called where a wait may never end otherwise.
-    fn contact_awaited(state: &mut Self::State) -> std::result::Result<(), Self::Error>;
-    /// A transport failed. Ok: the failure concerns one peer only, and the rank has taken note of
-    /// it, so the wait goes on.
-    fn contain(state: &mut Self::State, error: Error) -> std::result::Result<(), Self::Error>;
-    /// All ranks of the modelled machine wait, and no event is due.
-    fn deadlock(&self, state: &mut Self::State) -> Self::Error;
-}
-
-/// A rank, as its progress thread sees it. [`Party::progress`] is a round of this thread.
-pub trait Assisted: Party {
-    /// Takes the rank's lock, if nobody holds it.
-    fn try_lock(&self) -> Option<Guard<'_, Self::State>>;
-    /// A number that changes whenever a round has moved something.
-    fn rounds(state: &Self::State) -> u64;
-}
-
 /// The one place where a rank waits.
 pub struct Waiter {
     policy: Policy,
     clock: WallClock,
     /// The rank lives by the clock of the node that it has had from its start.
     by_node_clock: bool,
-    /// Rung by peers that write to this rank; `None` if no memory is shared.
-    bell: Option<Bell>,
-    /// The ranks on this host's cores; `None` where the rank does not give way to others.
-    cores: Option<CoreWatch>,
-    yields: Yields,
+    sleepers: Sleepers,
+    core: OwnCore,
     /// The time that tasks of other jobs take from nonblocking calls.
     lost: LostTime,
-    /// Number of the rank's threads that sleep on the doorbell.
-    sleepers: AtomicUsize,
-    /// Threads that ring the doorbell for events; started at the rank's first sleep.
-    events: OnceLock<Box<[EventThread]>>,
     /// Consecutive fruitless polls of nonblocking calls.
     idle_polls: AtomicU32,
     /// The time of an early one of these.
     idle_since: AtomicU64,
-    /// The progress thread has moved something since a call last wanted to sleep: the call must
-    /// look again. Written under the rank's lock.
-    thread_moved: AtomicBool,
-}
-
-/// A thread that works for a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Helper {
-    /// There is none.
-    Absent,
-    /// It has nothing for the rank at this moment.
-    Works,
-    /// It has results that the rank has not taken.
-    HasResults,
-}
-
-/// The depth of a sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sleep {
-    /// No wake-up is missed, at the price of a fence on all cores.
-    Deep,
-    /// A wake-up can be missed, so the sleep has a limit in nanoseconds.
-    Light(u64),
 }
 
 impl Waiter {
@@ -238,18 +84,14 @@ impl Waiter {
             policy.add_devices(router.only_devices(), router.by_processor());
         }
         let waiter = Waiter {
-            cores: router.core_watch().filter(|_| policy.gives_way()),
+            core: OwnCore::new(router.core_watch().filter(|_| policy.gives_way())),
             by_node_clock: policy.is_through_node(),
             policy,
             clock: WallClock::start(),
-            bell,
-            yields: Yields::new(),
+            sleepers: Sleepers::new(bell),
             lost: LostTime::new(),
-            sleepers: AtomicUsize::new(0),
-            events: OnceLock::new(),
             idle_polls: AtomicU32::new(0),
             idle_since: AtomicU64::new(0),
-            thread_moved: AtomicBool::new(false),
         };
         waiter.count_cores(router);
         waiter
@@ -260,7 +102,7 @@ impl Waiter {
         let by_processor = router.by_processor();
         self.policy.add_devices(router.only_devices(), by_processor);
         router.may_spin &= !by_processor;
-        if self.bell.is_none() {
+        if self.sleepers.bell.is_none() {
             self.policy.wait_through_node();
         }
     }
@@ -326,7 +168,7 @@ impl Waiter {
             let sleep = self.lose_patience(party, &mut patience)?;
             state = party.lock();
             if let Some(sleep) = sleep {
-                if let Some(answer) = self.nap(party, state, sleep, &mut done)? {
+                if let Some(answer) = self.nap::<P, T>(state, sleep, &mut done)? {
                     return Ok(answer);
                 }
                 state = party.lock();
@@ -377,11 +219,7 @@ impl Waiter {
 
     /// A message has arrived outside of a wait: another thread of this rank may sleep for it.
     pub fn wake_threads(&self) {
-        if self.sleepers.load(Ordering::SeqCst) > 0
-            && let Some(bell) = &self.bell
-        {
-            bell.ring();
-        }
+        self.sleepers.wake();
     }
 
     /// Several polls in a row have found nothing.
@@ -394,14 +232,14 @@ impl Waiter {
             if self.lost.is_losing() {
                 self.look_at_loss(polls);
             }
-            if self.sleeps_instead() {
+            if self.core.sleeps_instead() {
                 self.doze(&party)?;
             } else {
-                self.give_way();
+                self.core.give_way(&self.clock);
             }
         } else if polls.is_multiple_of(POLLS_PER_LOOK) {
             self.look_at_loss(polls);
-            if self.core_is_shared() {
+            if self.core.is_shared() {
                 self.doze(&party)?;
             }
         }
@@ -418,7 +256,7 @@ impl Waiter {
     #[cold]
     #[inline(never)]
     fn look_at_loss(&self, polls: u32) {
-        if polls.is_multiple_of(POLLS_PER_LOSS) && self.cores.is_some() {
+        if polls.is_multiple_of(POLLS_PER_LOSS) && self.core.is_watched() {
             self.lost.look(self.clock.now());
         }
     }
@@ -457,37 +295,10 @@ impl Waiter {
         }
     }
 
-    /// Another rank was last on this core, too.
-    #[inline]
-    fn core_is_shared(&self) -> bool {
-        self.cores.as_ref().is_some_and(CoreWatch::core_is_shared)
-    }
-
-    /// Yields are dear at this moment, and a sleep is possible.
-    fn sleeps_instead(&self) -> bool {
-        let sleeps = self.cores.is_some() && !self.yields.are_cheap();
-        if sleeps {
-            self.yields.rested();
-        }
-        sleeps
-    }
-
-    /// Yields the core, and notes the price.
-    fn give_way(&self) {
-        let turn = self.cores.as_ref().map(|cores| (cores, cores.begin_turn()));
-        let before = self.clock.now();
-        std::thread::yield_now();
-        let nanos = self.clock.now().saturating_sub(before);
-        let among_ranks = turn.is_some_and(|(cores, turn)| cores.others_had(&turn));
-        self.yields.took(nanos, among_ranks);
-    }
-
     /// Sleeps for a short time between two nonblocking calls.
     fn doze<P: Party>(&self, party: &P) -> std::result::Result<(), P::Error> {
-        self.nap(party, party.lock(), Sleep::Light(DOZE), &mut |_| {
-            Ok(None::<()>)
-        })
-        .map(|_| ())
+        self.nap::<P, ()>(party.lock(), Sleep::Light(DOZE), &mut |_| Ok(None))
+            .map(|_| ())
     }
 
     /// Finds out whether each rank of this host has a core, if that is open, and tells the router.
@@ -530,19 +341,19 @@ impl Waiter {
         if self.policy.spins(waited) {
             if party.has_threads() {
                 std::hint::spin_loop();
-            } else if self.core_is_shared() {
+            } else if self.core.is_shared() {
                 return Ok(Some(Sleep::Deep));
             }
-        } else if waited < self.policy.spin_time(patience) || self.bell.is_none() {
-            if self.sleeps_instead() {
+        } else if waited < self.policy.spin_time(patience) || self.sleepers.bell.is_none() {
+            if self.core.sleeps_instead() {
                 return Ok(Some(Sleep::Deep));
             }
             // Without a doorbell only another thread of this rank could help.
-            self.give_way();
+            self.core.give_way(&self.clock);
         } else if self.policy.only_devices() && !party.has_threads() && !self.has_helper(party) {
             // Neither the doorbell nor the thread that rings it is needed.
             let mut state = party.lock();
-            if self.takes_note_of_thread() {
+            if self.sleepers.takes_note_of_thread() {
                 return Ok(None);
             }
             if let Err(error) = P::router(&mut state).pass_time(NAP) {
@@ -565,7 +376,7 @@ impl Waiter {
         patience: &mut Patience,
     ) -> std::result::Result<(), P::Error> {
         let mut state = party.lock();
-        if self.takes_note_of_thread() {
+        if self.sleepers.takes_note_of_thread() {
             return Ok(());
         }
         if P::router(&mut state).knows_cuts() {
@@ -600,22 +411,20 @@ impl Waiter {
     /// Sleeps until a peer or a device rings, or a nap has passed, unless `done` has an answer now.
     fn nap<P: Party, T>(
         &self,
-        party: &P,
         mut state: Guard<'_, P::State>,
         sleep: Sleep,
         done: &mut impl FnMut(&mut P::State) -> std::result::Result<Option<T>, P::Error>,
     ) -> std::result::Result<Option<T>, P::Error> {
-        if self.takes_note_of_thread() {
+        if self.sleepers.takes_note_of_thread() {
             return Ok(None);
         }
-        // A peer rings only if it finds a sleeper, so this rank polls again once it counts as one.
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
         let (longest, fence) = match sleep {
             Sleep::Deep => (NAP, true),
             Sleep::Light(longest) => (longest, false),
         };
-        let ordered = self.bell.as_ref().is_some_and(|bell| bell.arm(fence));
-        let nap = self.prepare_nap(party, &mut state, ordered);
+        // A peer rings only if it finds a sleeper, so this rank polls again once it counts as one.
+        let ordered = self.sleepers.lie_down(fence);
+        let nap = self.sleepers.prepare_nap::<P>(&mut state, ordered);
         let answer = done(&mut state);
         drop(state);
         match (&nap, &answer) {
@@ -626,86 +435,22 @@ impl Waiter {
         answer
     }
 
-    /// The progress thread has moved something since the last call of this function. To be called
-    /// under the rank's lock before a sleep: what the caller waits for may have come.
-    fn takes_note_of_thread(&self) -> bool {
-        let moved = self.thread_moved.load(Ordering::Relaxed);
-        if moved {
-            self.thread_moved.store(false, Ordering::Relaxed);
-        }
-        moved
-    }
-
-    /// Polls once more, now that every writer rings. The answer is the longest sleep, in
-    /// nanoseconds.
-    fn prepare_nap<P: Party>(
-        &self,
-        _party: &P,
-        state: &mut P::State,
-        ordered: bool,
-    ) -> std::result::Result<u64, P::Error> {
-        let (nap, has_events) = self.arm::<P>(state, ordered)?;
-        if nap > 0 && has_events {
-            self.watch_events(P::router(state))?;
-        }
-        Ok(nap)
-    }
-
-    /// Arms the transports and polls once more. The answer is the longest sleep in nanoseconds, and
-    /// whether devices raise events.
-    fn arm<P: Party>(
-        &self,
-        state: &mut P::State,
-        ordered: bool,
-    ) -> std::result::Result<(u64, bool), P::Error> {
-        let rings = match P::router(state).arm() {
-            Ok(Some(rings)) => rings,
-            Ok(None) => return Ok((nap_of::<P>(state, ordered), false)),
-            Err(error) => {
-                P::contain(state, error)?;
-                return Ok((0, true));
-            }
-        };
-        // Only a whole poll finds what devices have brought.
-        if P::progress(state)? {
-            return Ok((0, true));
-        }
-        Ok((nap_of::<P>(state, ordered && rings), true))
-    }
-
-    /// Lets the devices' events ring this rank's doorbell.
-    fn watch_events(&self, router: &mut Router) -> Result<()> {
-        let Some(bell) = &self.bell else {
-            return Ok(());
-        };
-        if self.events.get().is_none() {
-            let start = |events| EventThread::new(events, bell.clone());
-            let threads = router.events()?.into_iter().map(start);
-            let threads = threads.collect::<std::io::Result<_>>().map_err(|why| {
-                Fault::System("cannot start the thread that awaits device events", why)
-            })?;
-            // The rank's lock is held, so no other thread sets it.
-            let _ = self.events.set(threads);
-        }
-        let threads = self.events.get().into_iter().flatten();
-        threads.for_each(EventThread::watch);
-        Ok(())
-    }
-
     /// Sleeps for at most `nap` nanoseconds, and gets up.
     fn sleep(&self, nap: u64) {
-        let Some(bell) = &self.bell else { return };
+        let Some(bell) = &self.sleepers.bell else {
+            return;
+        };
         if nap > 0 {
             bell.wait(nap);
             // A peer may look before this rank waits again.
-            self.core_is_shared();
+            self.core.is_shared();
         }
-        self.get_up(bell);
+        self.sleepers.get_up(bell);
     }
 
     /// Ends the rank's progress thread.
     pub fn end_thread(&self, thread: ProgressThread) {
-        thread.end(self.bell.as_ref());
+        thread.end(self.sleepers.bell.as_ref());
     }
 
     /// One look of the progress thread: a round if nobody else makes one, and a sleep if there is
@@ -718,188 +463,12 @@ impl Waiter {
         party: &P,
         watch: &mut Watch,
     ) -> std::result::Result<(), P::Error> {
-        let Some(mut state) = party.try_lock() else {
-            watch.pause();
-            return Ok(());
+        let beside = Beside {
+            party,
+            sleepers: &self.sleepers,
+            policy: &self.policy,
+            idle_polls: &self.idle_polls,
         };
-        // A call that sleeps is awake as soon as this thread would be.
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            drop(state);
-            watch.pause();
-            return Ok(());
-        }
-        let is_active = watch.seen != self.rounds::<P>(&state);
-        let moved = P::progress(&mut state);
-        self.end_round::<P>(&state, watch, !matches!(moved, Ok(false)));
-        let moved = moved?;
-        let is_held_up = watch.is_held_up() && !moved;
-        if is_active || is_held_up {
-            drop(state);
-            watch.pause();
-        } else if !moved {
-            let is_held_up = self.rest(party, state, watch)?;
-            watch.rested(is_held_up);
-        }
-        Ok(())
-    }
-
-    /// A number that changes whenever a call has made progress, or has polled in vain.
-    fn rounds<P: Assisted>(&self, state: &P::State) -> u64 {
-        let polls = self.idle_polls.load(Ordering::Relaxed);
-        P::rounds(state).wrapping_add(u64::from(polls))
-    }
-
-    /// Notes what the thread itself has done.
-    fn end_round<P: Assisted>(&self, state: &P::State, watch: &mut Watch, moved: bool) {
-        watch.seen = self.rounds::<P>(state);
-        if moved {
-            self.thread_moved.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Sleeps until a peer or a device has something for this rank. True, without a sleep:
-    /// something is there already, and the last poll, which follows the arming, has not moved it.
-    fn rest<P: Assisted>(
-        &self,
-        party: &P,
-        mut state: Guard<'_, P::State>,
-        watch: &mut Watch,
-    ) -> std::result::Result<bool, P::Error> {
-        let bell = self.bell.as_ref();
-        let Some(bell) = bell.filter(|_| !self.policy.only_devices()) else {
-            if watch.events.is_none() {
-                watch.events = Some(P::router(&mut state).events()?);
-            }
-            let nap = self.arm::<P>(&mut state, true).map(|(nap, _)| nap);
-            let moved = watch.seen != self.rounds::<P>(&state);
-            self.end_round::<P>(&state, watch, !matches!(nap, Ok(NAP)));
-            drop(state);
-            let nap = nap?;
-            watch.sleep_on_events(nap);
-            return Ok(nap == 0 && !moved);
-        };
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let ordered = bell.arm(true);
-        let nap = self.prepare_nap(party, &mut state, ordered);
-        let moved = watch.seen != self.rounds::<P>(&state);
-        self.end_round::<P>(&state, watch, !matches!(nap, Ok(NAP)));
-        drop(state);
-        if let Ok(nap) = nap
-            && nap > 0
-            && !watch.is_over()
-        {
-            bell.wait(nap);
-        }
-        self.get_up(bell);
-        Ok(nap? == 0 && !moved)
-    }
-
-    /// Ends a sleep on the doorbell.
-    fn get_up(&self, bell: &Bell) {
-        match self.sleepers.fetch_sub(1, Ordering::SeqCst) {
-            1 => bell.disarm(),
-            _ => bell.rouse(),
-        }
-    }
-}
-
-/// The longest sleep of a rank that finds things as they are now, in nanoseconds.
-fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
-    if P::helper(state) == Helper::HasResults {
-        return 0;
-    }
-    match (P::router(state).is_quiet(), ordered, P::needs_room(state)) {
-        (false, ..) => 0,
-        (true, true, false) => NAP,
-        // A wake-up can be missed, or the rank waits for room, which may have come before the last
-        // poll.
-        (true, ..) => BLIND_NAP,
-    }
-}
-
-impl Router {
-    /// A transport knows when no path to a peer carries anything.
-    fn knows_cuts(&self) -> bool {
-        each!(&self.transports, transport => {
-            if transport.knows_cuts() {
-                return true;
-            }
-        });
-        false
-    }
-
-    /// Long messages are moved at this moment, while this rank does something else.
-    #[inline(always)]
-    fn moves_bulk(&self) -> bool {
-        each!(&self.transports, transport => {
-            if transport.moves_bulk() {
-                return true;
-            }
-        });
-        false
-    }
-
-    /// Nothing has arrived at this moment that no event reports.
-    fn is_quiet(&mut self) -> bool {
-        each!(&mut self.transports, transport => {
-            if !transport.is_quiet() {
-                return false;
-            }
-        });
-        true
-    }
-
-    /// Arms the transports. Some are woken by events: does each arrival raise one? `None`: all are
-    /// woken by the doorbell.
-    fn arm(&mut self) -> Result<Option<bool>> {
-        let mut rings = None;
-        each!(&mut self.transports, transport => {
-            match transport.arm()? {
-                Wakes::ByDoorbell => {}
-                wakes => rings = Some(rings.unwrap_or(true) && wakes == Wakes::ByEvent),
-            }
-        });
-        Ok(rings)
-    }
-
-    /// The descriptors that become readable with the events of armed transports.
-    fn events(&mut self) -> Result<Vec<OwnedFd>> {
-        let mut events = Vec::new();
-        each!(&mut self.transports, transport => events.extend(transport.events()?));
-        Ok(events)
-    }
-
-    /// Judges peers that no path reaches. An error: one is lost.
-    fn tend_last_paths(&mut self) -> Result<()> {
-        each!(&mut self.transports, transport => transport.tend_last_paths()?);
-        Ok(())
-    }
-
-    /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have
-    /// changed.
-    fn pass_time(&mut self, nanos: u64) -> Result<()> {
-        each!(&mut self.transports, transport => transport.pass_time(nanos)?);
-        Ok(())
-    }
-
-    /// This rank's doorbell.
-    fn bell(&self) -> Option<Bell> {
-        let mut bell = None;
-        each!(&self.transports, transport => bell = bell.or(transport.bell()));
-        bell
-    }
-
-    /// The watch of this rank over its core.
-    fn core_watch(&self) -> Option<CoreWatch> {
-        let mut watch = None;
-        each!(&self.transports, transport => watch = watch.or(transport.core_watch()));
-        watch
-    }
-
-    /// Each rank of this host has a core. `None`: not known yet.
-    fn has_core_each(&mut self) -> Option<bool> {
-        let mut each = true;
-        each!(&mut self.transports, transport => each &= transport.has_core_each()?);
-        Some(each)
+        beside.look(watch)
     }
 }

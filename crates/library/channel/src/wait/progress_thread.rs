@@ -9,17 +9,21 @@
 //! Invariants:
 //! - it never waits for the rank's lock, and holds it for one round at a time;
 //! - it runs no tasks, and so no function of the program;
-//! - no call sleeps over a round of this thread (`Waiter::thread_moved`).
+//! - no call sleeps over a round of this thread (`Sleepers::thread_moved`).
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
+use super::party::Assisted;
+use super::policy::Policy;
+use super::sleepers::{NAP, Sleepers, arm};
 use super::thread;
 use crate::doorbell::Bell;
+use crate::lock::Guard;
 
 const STACK: usize = 256 << 10;
 /// First pause while the rank's calls make progress, in nanoseconds.
@@ -149,5 +153,92 @@ impl Watch {
         };
         // After a failure the thread gets up too early.
         let _ = poll(&mut files, Some(&longest));
+    }
+}
+
+/// A rank, with what its waiter knows of its calls, at one look of the progress thread.
+pub(super) struct Beside<'a, P> {
+    pub party: &'a P,
+    pub sleepers: &'a Sleepers,
+    pub policy: &'a Policy,
+    /// Consecutive fruitless polls of nonblocking calls.
+    pub idle_polls: &'a AtomicU32,
+}
+
+impl<P: Assisted> Beside<'_, P> {
+    /// One look: a round if nobody else makes one, and a sleep if there is nothing to do.
+    pub(super) fn look(&self, watch: &mut Watch) -> std::result::Result<(), P::Error> {
+        let Some(mut state) = self.party.try_lock() else {
+            watch.pause();
+            return Ok(());
+        };
+        // A call that sleeps is awake as soon as this thread would be.
+        if self.sleepers.are_any() {
+            drop(state);
+            watch.pause();
+            return Ok(());
+        }
+        let is_active = watch.seen != self.rounds(&state);
+        let moved = P::progress(&mut state);
+        self.end_round(&state, watch, !matches!(moved, Ok(false)));
+        let moved = moved?;
+        let is_held_up = watch.is_held_up() && !moved;
+        if is_active || is_held_up {
+            drop(state);
+            watch.pause();
+        } else if !moved {
+            let is_held_up = self.rest(state, watch)?;
+            watch.rested(is_held_up);
+        }
+        Ok(())
+    }
+
+    /// A number that changes whenever a call has made progress, or has polled in vain.
+    fn rounds(&self, state: &P::State) -> u64 {
+        let polls = self.idle_polls.load(Ordering::Relaxed);
+        P::rounds(state).wrapping_add(u64::from(polls))
+    }
+
+    /// Notes what the thread itself has done.
+    fn end_round(&self, state: &P::State, watch: &mut Watch, moved: bool) {
+        watch.seen = self.rounds(state);
+        if moved {
+            self.sleepers.thread_moved.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Sleeps until a peer or a device has something for this rank. True, without a sleep:
+    /// something is there already, and the last poll, which follows the arming, has not moved it.
+    fn rest(
+        &self,
+        mut state: Guard<'_, P::State>,
+        watch: &mut Watch,
+    ) -> std::result::Result<bool, P::Error> {
+        let bell = self.sleepers.bell.as_ref();
+        let Some(bell) = bell.filter(|_| !self.policy.only_devices()) else {
+            if watch.events.is_none() {
+                watch.events = Some(P::router(&mut state).events()?);
+            }
+            let nap = arm::<P>(&mut state, true).map(|(nap, _)| nap);
+            let moved = watch.seen != self.rounds(&state);
+            self.end_round(&state, watch, !matches!(nap, Ok(NAP)));
+            drop(state);
+            let nap = nap?;
+            watch.sleep_on_events(nap);
+            return Ok(nap == 0 && !moved);
+        };
+        let ordered = self.sleepers.lie_down(true);
+        let nap = self.sleepers.prepare_nap::<P>(&mut state, ordered);
+        let moved = watch.seen != self.rounds(&state);
+        self.end_round(&state, watch, !matches!(nap, Ok(NAP)));
+        drop(state);
+        if let Ok(nap) = nap
+            && nap > 0
+            && !watch.is_over()
+        {
+            bell.wait(nap);
+        }
+        self.sleepers.get_up(bell);
+        Ok(nap? == 0 && !moved)
     }
 }

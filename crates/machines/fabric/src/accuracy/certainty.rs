@@ -4,7 +4,8 @@
 //! with this error is fairly sure; one that stays with twice the error is sure. Twice means its
 //! square, as errors are factors.
 
-use super::{Case, FigureKind};
+use super::case::Case;
+use super::table::FigureKind;
 
 /// The certainty of an order of two machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

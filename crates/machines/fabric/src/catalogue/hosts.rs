@@ -8,9 +8,10 @@
 //! names these three parts. So the slots of rails are those of the new host, unless a rail names
 //! its own, and a bus has the slower generation and the fewer lanes of slot and HCA.
 
-use super::Catalogue;
+use super::parts::Catalogue;
 use super::problem::Problem;
-use super::resolve::{Field, FieldValue, Sheet, unknown_name};
+use super::resolve::unknown_name;
+use super::sheet::{Field, FieldValue, Sheet};
 use crate::components::{Host, Part};
 use crate::kernel::Kernel;
 use crate::software::Software;
@@ -54,7 +55,12 @@ impl Catalogue {
         };
         let Some(at) = kinds.iter().find_map(find) else {
             let name = name.to_lowercase();
-            return Err(Problem::anywhere(unknown_name(self, kinds[0], &name, None)));
+            return Err(Problem::anywhere(unknown_name(
+                &self.parts,
+                kinds[0],
+                &name,
+                None,
+            )));
         };
         let part = self.part_at(at)?;
         match part.kind {

@@ -2,15 +2,19 @@
 //! define itself, after the system has all its values: a system that changes only the HCA of
 //! another changes it for all rails that name none.
 
+use std::sync::Arc;
+
+use super::kinds::keys;
 use super::problem::Problem;
-use super::resolve::{Field, FieldValue, PendingList, Sheet, overlay};
-use super::{Catalogue, keys};
+use super::read::WrittenPart;
+use super::resolve::overlay;
+use super::sheet::{Field, FieldValue, PendingList, Sheet};
 use crate::components::Part;
 use crate::quantity::Raw;
 use crate::rails::Rail;
 
 /// Resolves the lists of a part that has all its other values.
-pub(super) fn complete(catalogue: &Catalogue, sheet: &mut Sheet) -> Result<(), Problem> {
+pub(super) fn complete(parts: &[Arc<WrittenPart>], sheet: &mut Sheet) -> Result<(), Problem> {
     for list in std::mem::take(&mut sheet.lists) {
         let mut items = Vec::new();
         for (number, part) in list.parts.iter().enumerate() {
@@ -26,7 +30,7 @@ pub(super) fn complete(catalogue: &Catalogue, sheet: &mut Sheet) -> Result<(), P
                 lists: Vec::new(),
             };
             let source = part.source.as_deref().or(list.source.as_deref());
-            overlay(catalogue, &mut item, part, source, &mut Vec::new())?;
+            overlay(parts, &mut item, part, source, &mut Vec::new())?;
             items.push(item);
         }
         let first = items.first().and_then(|item| item.fields.last());

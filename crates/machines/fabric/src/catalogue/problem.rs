@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::resolve::Sheet;
-
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
@@ -34,20 +32,6 @@ impl Problem {
         Problem {
             location: Some(location.clone()),
             what,
-        }
-    }
-
-    /// This error at a line of the file that holds the table of `sheet`: at the first key there, if
-    /// the value in error is inherited from another file.
-    pub(super) fn in_file_of(self, sheet: &Sheet) -> Problem {
-        let inherited = self.location.as_ref();
-        let inherited = inherited.filter(|location| location.file != sheet.location.file);
-        match inherited {
-            None => self,
-            Some(from) => {
-                let what = format!("{} (the value is inherited: {from})", self.what);
-                Problem::at(sheet.own_line(), what)
-            }
         }
     }
 

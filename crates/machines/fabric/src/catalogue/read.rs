@@ -6,8 +6,8 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::kinds::{KINDS, keys};
 use super::problem::{Location, Problem, instead};
-use super::{KINDS, keys};
 use crate::components::{Key, KeyType};
 use crate::quantity::Raw;
 

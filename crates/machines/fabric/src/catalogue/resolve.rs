@@ -1,246 +1,15 @@
 //! Inheritance: the values of a part are those of its table and of the part that it starts from.
 
+use std::sync::Arc;
+
 use super::problem::{Location, Problem, instead_of_part};
 use super::read::{GivenValue, WrittenPart};
-use super::{Catalogue, keys};
-use crate::components::{
-    Bus, Cable, Hca, Host, Key, KeyType, Link, Part, PartList, PartSource, Switch,
-};
-use crate::kernel::Kernel;
-use crate::quantity::{Quantity, Raw};
-use crate::software::Software;
-use crate::storage::Storage;
-use crate::system::System;
-
-/// A part with every value that it defines or inherits.
-#[derive(Clone, Debug)]
-pub struct Sheet {
-    /// The kind of part.
-    pub kind: &'static str,
-    /// Its name, or for a part without a name that of the part it starts from.
-    pub name: String,
-    /// Its path in messages: `KIND.NAME`, or the key of the part that contains it.
-    pub path: String,
-    /// The line of its table.
-    pub location: Location,
-    /// Its values, in the order of the kind's table.
-    pub fields: Vec<Field>,
-    /// The lists that it defines or inherits, before they are resolved into fields.
-    pub(super) lists: Vec<PendingList>,
-}
-
-/// A list as a file writes it. Its parts inherit from the part that contains the list, so they are
-/// resolved once that has all its values.
-#[derive(Clone, Debug)]
-pub(super) struct PendingList {
-    pub key: &'static Key,
-    pub location: Location,
-    pub source: Option<String>,
-    pub parts: Vec<WrittenPart>,
-}
-
-/// One value of a part, or one part within it.
-#[derive(Clone, Debug)]
-pub struct Field {
-    /// The key.
-    pub key: &'static Key,
-    /// The line that defines the value.
-    pub location: Location,
-    /// The source of the value: a standing, a colon, and a reference.
-    pub source: String,
-    /// The value.
-    pub value: FieldValue,
-}
-
-/// The value of a field.
-#[derive(Clone, Debug)]
-pub enum FieldValue {
-    /// A value as the file writes it.
-    Value(Raw),
-    /// A part within the part.
-    Part(Sheet),
-    /// Several parts within the part.
-    List(Vec<Sheet>),
-}
-
-impl Sheet {
-    /// Builds the component. An error if a value is missing or not valid.
-    pub fn build<P: Part>(&self) -> Result<P, Problem> {
-        let part = P::build(&mut &*self)?;
-        part.check().map_err(|wrong| {
-            let location = self
-                .field(wrong.key)
-                .map_or(&self.location, |field| &field.location);
-            Problem::at(
-                location,
-                format!("{}.{}: {}", self.path, wrong.key, wrong.why),
-            )
-        })?;
-        Ok(part)
-    }
-
-    /// Checks that the component can be built.
-    pub fn check(&self) -> Result<(), Problem> {
-        match self.kind {
-            System::KIND => self.build::<System>().map(drop),
-            Host::KIND => self.build::<Host>().map(drop),
-            Hca::KIND => self.build::<Hca>().map(drop),
-            Link::KIND => self.build::<Link>().map(drop),
-            Bus::KIND => self.build::<Bus>().map(drop),
-            Cable::KIND => self.build::<Cable>().map(drop),
-            Switch::KIND => self.build::<Switch>().map(drop),
-            Kernel::KIND => self.build::<Kernel>().map(drop),
-            Storage::KIND => self.build::<Storage>().map(drop),
-            _ => self.build::<Software>().map(drop),
-        }
-    }
-
-    /// Adds a field, in the place of one with its key.
-    pub(super) fn put(&mut self, field: Field) {
-        let mut fields = self.fields.iter_mut();
-        match fields.find(|old| old.key.name == field.key.name) {
-            Some(old) => *old = field,
-            None => self.fields.push(field),
-        }
-    }
-
-    /// Puts the fields into the order of the kind's table.
-    pub(super) fn sort(&mut self) {
-        let keys = keys(self.kind);
-        let place = |field: &Field| keys.iter().position(|key| key.name == field.key.name);
-        self.fields.sort_by_key(place);
-    }
-
-    /// The name of the part within this one that has this key, such as the host of a system.
-    pub fn part(&self, key: &str) -> Option<&str> {
-        match &self.field(key)?.value {
-            FieldValue::Part(part) => Some(&part.name),
-            _ => None,
-        }
-    }
-
-    pub(super) fn field(&self, key: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| field.key.name == key)
-    }
-
-    /// The line of the first key that the sheet's own file defines in it, or of its table.
-    pub(super) fn own_line(&self) -> &Location {
-        let own = |field: &&Field| field.location.file == self.location.file;
-        let lines = self.fields.iter().filter(own).map(|field| &field.location);
-        lines.min().unwrap_or(&self.location)
-    }
-
-    /// The keys without a value, of those that need one.
-    fn missing(&self) -> Vec<&'static Key> {
-        let is_missing = |key: &&Key| match key.holds {
-            // A list may stand for nothing.
-            KeyType::List { number: None, .. } => false,
-            _ => !key.optional && self.field(key.name).is_none(),
-        };
-        keys(self.kind).iter().filter(is_missing).collect()
-    }
-
-    fn needed(&self, name: &'static str) -> Result<&Field, Problem> {
-        self.field(name).ok_or_else(|| {
-            let key = keys(self.kind).iter().find(|key| key.name == name);
-            let (doc, valid) = key.map_or(("", String::new()), |key| (key.doc.trim_end_matches('.'), valid(key)));
-            let others = self.missing().into_iter().map(|key| key.name);
-            let others: Vec<&str> = others.filter(|other| *other != name).collect();
-            let others = match others.is_empty() {
-                true => String::new(),
-                false => format!("; also missing: {}", others.join(", ")),
-            };
-            let what = format!(
-                "{}: {name} is missing ({doc}); give it {valid}, or start from a named {} with from = \"NAME\"{others}",
-                self.path, self.kind
-            );
-            Problem::at(&self.location, what)
-        })
-    }
-}
-
-fn valid(key: &Key) -> String {
-    match key.holds {
-        KeyType::Value { valid } => valid.to_owned(),
-        KeyType::Part { kind, .. } => format!("the name of a {kind}"),
-        KeyType::List { kind, number, .. } => match number {
-            Some(number) => format!("{number}, or a list of tables, one for each {kind}"),
-            None => format!("a list of tables, one for each {kind}"),
-        },
-    }
-}
-
-impl PartSource for &Sheet {
-    type Error = Problem;
-
-    fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Problem> {
-        let field = self.needed(key)?;
-        let FieldValue::Value(raw) = &field.value else {
-            unreachable!("{key} holds a value")
-        };
-        Q::read(raw).ok_or_else(|| {
-            let what = format!(
-                "{}.{key}: {raw} is not valid; valid is {}",
-                self.path,
-                Q::VALID
-            );
-            Problem::at(&field.location, what)
-        })
-    }
-
-    fn optional<T>(&mut self, key: &'static str) -> Result<Option<T>, Problem>
-    where
-        Option<T>: Quantity,
-    {
-        match self.field(key) {
-            None => Ok(None),
-            Some(_) => self.value(key),
-        }
-    }
-
-    fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Problem> {
-        match &self.needed(key)?.value {
-            FieldValue::Part(sheet) => sheet.build(),
-            _ => unreachable!("{key} holds a part"),
-        }
-    }
-
-    fn extra<P: Part>(&mut self, key: &'static str) -> Result<Option<P>, Problem> {
-        match self.field(key) {
-            None => Ok(None),
-            Some(_) => self.part(key).map(Some),
-        }
-    }
-
-    fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, Problem> {
-        if let (None, Some(absent)) = (self.field(key), L::absent()) {
-            return Ok(absent);
-        }
-        let field = self.needed(key)?;
-        let (list, given) = match &field.value {
-            FieldValue::List(sheets) => {
-                let parts: Result<Vec<L::Item>, Problem> =
-                    sheets.iter().map(Sheet::build).collect();
-                (L::of_parts(&parts?), format!("{} of them", sheets.len()))
-            }
-            FieldValue::Value(raw) => (u32::read(raw).and_then(L::of_number), raw.to_string()),
-            FieldValue::Part(_) => unreachable!("{key} holds a list"),
-        };
-        list.ok_or_else(|| {
-            let what = format!(
-                "{}.{key}: {given} is not valid; valid is {}, with at most {} entries",
-                self.path,
-                valid(field.key),
-                L::MOST
-            );
-            Problem::at(&field.location, what)
-        })
-    }
-}
+use super::sheet::{Field, FieldValue, PendingList, Sheet};
+use crate::components::{Key, KeyType};
 
 /// `part` with the values that it inherits. `above` holds the parts that led here, to find cycles.
 pub(super) fn sheet(
-    catalogue: &Catalogue,
+    parts: &[Arc<WrittenPart>],
     part: &WrittenPart,
     above: &mut Vec<(&'static str, String)>,
 ) -> Result<Sheet, Problem> {
@@ -253,19 +22,19 @@ pub(super) fn sheet(
         lists: Vec::new(),
     };
     if let Some((name, location)) = &part.from {
-        let base = named(catalogue, part.kind, name, location, above)?;
+        let base = named(parts, part.kind, name, location, above)?;
         (sheet.fields, sheet.lists) = (base.fields, base.lists);
         if sheet.name.is_empty() {
             sheet.name.clone_from(name);
         }
     }
-    overlay(catalogue, &mut sheet, part, part.source.as_deref(), above)?;
+    overlay(parts, &mut sheet, part, part.source.as_deref(), above)?;
     Ok(sheet)
 }
 
 /// Replaces fields of `sheet` by those that `part` defines. `source` is that of values without one.
 pub(super) fn overlay(
-    catalogue: &Catalogue,
+    parts: &[Arc<WrittenPart>],
     sheet: &mut Sheet,
     part: &WrittenPart,
     source: Option<&str>,
@@ -276,13 +45,13 @@ pub(super) fn overlay(
         let same = |key: &'static Key| key.name == given.key.name;
         sheet.lists.retain(|list| !same(list.key));
         let value = match &given.what {
-            GivenValue::List(parts) => {
+            GivenValue::List(listed) => {
                 sheet.fields.retain(|field| !same(field.key));
                 sheet.lists.push(PendingList {
                     key: given.key,
                     location: given.location.clone(),
                     source: own.map(str::to_owned),
-                    parts: parts.clone(),
+                    parts: listed.clone(),
                 });
                 continue;
             }
@@ -294,14 +63,12 @@ pub(super) fn overlay(
                 let KeyType::Part { kind, .. } = given.key.holds else {
                     unreachable!("a name names a part")
                 };
-                FieldValue::Part(named(catalogue, kind, name, &given.location, above)?)
+                FieldValue::Part(named(parts, kind, name, &given.location, above)?)
             }
             GivenValue::Table(inner) => {
                 own = inner.source.as_deref().or(own);
                 let mut base = match (&inner.from, sheet.field(given.key.name)) {
-                    (Some((name, location)), _) => {
-                        named(catalogue, inner.kind, name, location, above)?
-                    }
+                    (Some((name, location)), _) => named(parts, inner.kind, name, location, above)?,
                     (
                         None,
                         Some(Field {
@@ -320,7 +87,7 @@ pub(super) fn overlay(
                     },
                 };
                 base.path = format!("{}.{}", sheet.path, given.key.name);
-                overlay(catalogue, &mut base, inner, own, above)?;
+                overlay(parts, &mut base, inner, own, above)?;
                 FieldValue::Part(base)
             }
         };
@@ -337,14 +104,14 @@ pub(super) fn overlay(
 }
 
 fn named(
-    catalogue: &Catalogue,
+    parts: &[Arc<WrittenPart>],
     kind: &'static str,
     name: &str,
     location: &Location,
     above: &mut Vec<(&'static str, String)>,
 ) -> Result<Sheet, Problem> {
-    let Some(part) = catalogue.parts.iter().find(|part| part.names(kind, name)) else {
-        let what = unknown_name(catalogue, kind, name, Some(location));
+    let Some(part) = parts.iter().find(|part| part.names(kind, name)) else {
+        let what = unknown_name(parts, kind, name, Some(location));
         return Err(Problem::at(location, what));
     };
     let step = (kind, name.to_owned());
@@ -355,7 +122,7 @@ fn named(
         ));
     }
     above.push(step);
-    let found = sheet(catalogue, part, above);
+    let found = sheet(parts, part, above);
     above.pop();
     found
 }
@@ -363,21 +130,19 @@ fn named(
 /// The error of a name that no part of a kind has. The part whose table holds `location` is no
 /// valid name there.
 pub(super) fn unknown_name(
-    catalogue: &Catalogue,
+    parts: &[Arc<WrittenPart>],
     kind: &str,
     name: &str,
     location: Option<&Location>,
 ) -> String {
     let user = location.and_then(|location| {
-        let parts = catalogue.parts.iter();
-        let above = parts.filter(|part| part.location <= *location);
+        let above = parts.iter().filter(|part| part.location <= *location);
         above
             .filter(|part| part.location.file == location.file)
             .max_by_key(|part| part.location.line)
     });
     let is_user = |part: &WrittenPart| user.is_some_and(|user| std::ptr::eq(&**user, part));
-    let names: Vec<&str> = catalogue
-        .parts
+    let names: Vec<&str> = parts
         .iter()
         .filter(|part| part.kind == kind && !is_user(part))
         .map(|part| part.name.as_str())

@@ -1,9 +1,10 @@
 //! Plausible slips in a file: values that are valid and most likely not meant.
 
+use super::parts::Catalogue;
 use super::problem::{Location, Problem};
 use super::read::{GivenValue, WrittenPart};
-use super::resolve::{Field, FieldValue, Sheet};
-use super::{Catalogue, lists, resolve};
+use super::sheet::{Field, FieldValue, Sheet};
+use super::{lists, resolve};
 use crate::components::{Part, list_to_words};
 use crate::network::{Network, Topology};
 use crate::quantity::{Quantity, Raw};
@@ -147,9 +148,9 @@ impl Catalogue {
             let Some((location, name)) = remove(&mut fewer, &path) else {
                 continue;
             };
-            let other = resolve::sheet(self, &fewer, &mut Vec::new());
+            let other = resolve::sheet(&self.parts, &fewer, &mut Vec::new());
             let other = other.and_then(|mut sheet| {
-                lists::complete(self, &mut sheet)?;
+                lists::complete(&self.parts, &mut sheet)?;
                 sheet.build::<System>()
             });
             if other.is_ok_and(|other| other != *system && effect(&other) == effect(system)) {

@@ -1,6 +1,6 @@
 //! The values of a part that no document states.
 
-use super::resolve::{FieldValue, Sheet};
+use super::sheet::{FieldValue, Sheet};
 use crate::components::Part;
 use crate::kernel::Kernel;
 

@@ -1,7 +1,7 @@
 //! The values of a part and of the parts within it, by path, and changes of them.
 
 use super::problem::{Location, Problem, instead};
-use super::{Field, FieldValue, Sheet};
+use super::sheet::{Field, FieldValue, Sheet};
 use crate::quantity::Raw;
 
 /// A value of a part, or of a part within it.

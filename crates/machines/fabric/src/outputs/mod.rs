@@ -5,49 +5,13 @@
 //! between them. A line with a figure that cannot be understood is an error; a benchmark that no
 //! modelled benchmark repeats is left out, and named.
 
+mod reading;
 mod sections;
 mod table;
 
+use reading::bounded;
+pub use reading::{Reading, ReadingUnit, WrongLine};
 use sections::{Section, section};
-
-/// A figure of a benchmark.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
-    /// The tool that measured it, by the name of its command, such as `osu_bw`.
-    pub test: &'static str,
-    /// The size of a message, in bytes.
-    pub size: u64,
-    /// The figure.
-    pub value: f64,
-    /// Its unit.
-    pub unit: ReadingUnit,
-    /// Pairs of processes between two hosts.
-    pub pairs: usize,
-    /// The line of the output, counted from 1.
-    pub line: usize,
-}
-
-/// The unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadingUnit {
-    /// Microseconds.
-    Microseconds,
-    /// Millions of bytes in a second.
-    MegabytesPerSecond,
-    /// Millions of messages in a second.
-    MillionsPerSecond,
-}
-
-impl ReadingUnit {
-    /// The name in tables of figures.
-    pub fn name(self) -> &'static str {
-        match self {
-            ReadingUnit::Microseconds => "us",
-            ReadingUnit::MegabytesPerSecond => "MB/s",
-            ReadingUnit::MillionsPerSecond => "M msg/s",
-        }
-    }
-}
 
 /// The figures of one text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,22 +22,6 @@ pub struct Outputs {
     pub left_out: Vec<(usize, String)>,
     /// The largest packet that an output names, in bytes, and its line.
     pub mtu: Option<(u64, usize)>,
-}
-
-/// A line that cannot be understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongLine {
-    /// The line, counted from 1; 0: the whole text.
-    pub line: usize,
-    /// The fault, and what is valid.
-    pub why: String,
-}
-
-impl WrongLine {
-    fn at(line: usize, why: impl Into<String>) -> WrongLine {
-        let why = why.into();
-        WrongLine { line, why }
-    }
 }
 
 /// Reads the outputs of a text. An error if it holds no figure, or a line that looks like one and
@@ -145,21 +93,6 @@ fn lines(text: &str, outputs: &mut Outputs) -> Result<(), WrongLine> {
         }
     }
     Ok(())
-}
-
-/// A value that a machine may have: above nothing, and below a million gigabytes or seconds.
-fn bounded(value: f64) -> Result<f64, String> {
-    match (1e-9..=1e12).contains(&value) {
-        true => Ok(value),
-        false => Err(format!("{value:e} is no figure of a machine")),
-    }
-}
-
-/// A figure: a number above 0.
-fn figure(word: &str) -> Result<f64, String> {
-    let value = word.parse::<f64>().ok();
-    let value = value.filter(|value| value.is_finite() && *value > 0.0);
-    value.ok_or_else(|| format!("{word:?} is no figure; valid is a number above 0"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Parts of an output: the lines of one benchmark after its title.
 
-use super::{ReadingUnit, figure};
+use super::reading::{ReadingUnit, figure};
 
 /// The bytes of a megabyte in perftest's outputs.
 const PERFTEST_MEGABYTE: f64 = 1048576.0;

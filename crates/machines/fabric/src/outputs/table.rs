@@ -1,6 +1,6 @@
 //! Tables of sizes and figures, with a first line that names the columns.
 
-use super::{Reading, ReadingUnit, WrongLine, bounded, figure};
+use super::reading::{Reading, ReadingUnit, WrongLine, bounded, figure};
 
 /// The tools that columns and rows may name.
 const TESTS: [&str; 15] = [

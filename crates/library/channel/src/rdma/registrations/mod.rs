@@ -17,21 +17,21 @@
 //!   beside a buffer.
 
 mod cover;
+mod domains;
 mod userfault;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
 
-use device::{Access, Node, Region};
+use device::Node;
 
-use super::rail_set::{KeyPair, MAX_RAILS, RailKeys, RailSet};
+use super::rail_set::{RailKeys, RailSet};
 use crate::{Exposed, Fault, Result};
 use cover::Cover;
+use domains::Domains;
+pub(super) use domains::ExposedRange;
 use userfault::UserfaultWatch;
 use watch::{Changes, Watch, pages, without};
-
-/// A range of memory that is exposed, and the use that it is exposed for.
-pub(super) type ExposedRange = (u64, usize, Exposed);
 
 /// Limits of what the cache keeps.
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +117,7 @@ struct RangeUse {
 
 /// All registrations of exposed memory of a rank.
 pub(super) struct Registrations {
-    rails: RailSet,
-    /// The rail of the same domain that registers for each rail.
-    registrar: [usize; MAX_RAILS],
+    domains: Domains,
     bounds: Bounds,
     watching: Watching,
     exposed: HashMap<ExposedRange, RangeUse>,
@@ -137,15 +135,6 @@ pub(super) struct Registrations {
 impl Registrations {
     /// The registrations on `rails` of a node. `keep`: they may be kept after their use.
     pub(super) fn new(node: &mut dyn Node, rails: RailSet, keep: bool) -> Registrations {
-        let domain = |node: &mut dyn Node, rail| node.rail(rail).attributes().domain;
-        let mut registrar = [0; MAX_RAILS];
-        for rail in rails.iter() {
-            let own = domain(node, rail);
-            let mut all = rails.iter();
-            registrar[rail] = all
-                .find(|&first| domain(node, first) == own)
-                .expect("a rail is in its own domain");
-        }
         let off = match (node.is_virtual(), keep) {
             (true, _) => Some("in virtual time the model charges as if they were kept".into()),
             (false, false) => Some("FISHPLATE_REGISTRATION_CACHE is off".into()),
@@ -156,8 +145,7 @@ impl Registrations {
             false => Watching::NotStarted,
         };
         Registrations {
-            rails,
-            registrar,
+            domains: Domains::of(node, rails),
             bounds: Bounds::of_process(),
             watching,
             exposed: HashMap::new(),
@@ -275,7 +263,7 @@ impl Registrations {
     /// Registers a range that no registration covers.
     fn make(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<usize> {
         let (address, len, allows) = range;
-        let bytes = self.cost(len);
+        let bytes = self.domains.cost(len);
         let may_be_kept = bytes <= self.bounds.bytes && self.start_watch();
         if may_be_kept {
             self.make_room(node, 1, bytes);
@@ -337,74 +325,20 @@ impl Registrations {
         range: ExposedRange,
         kept: bool,
     ) -> Result<RailKeys> {
-        let first = match self.register_once(node, range, kept) {
+        let first = match self.domains.register(node, range, kept) {
             Err(error) if is_shortage(&error) => error,
             answer => return answer,
         };
-        let needed = self.cost(range.1);
+        let needed = self.domains.cost(range.1);
         while !self.idle.is_empty() {
             let kept_bytes = self.bytes;
             while kept_bytes - self.bytes < needed && self.evict(node) {}
-            match self.register_once(node, range, kept) {
+            match self.domains.register(node, range, kept) {
                 Err(error) if is_shortage(&error) => {}
                 answer => return answer,
             }
         }
         Err(first)
-    }
-
-    fn register_once(
-        &self,
-        node: &mut dyn Node,
-        (address, len, exposed): ExposedRange,
-        kept: bool,
-    ) -> Result<RailKeys> {
-        let access = access(exposed, kept);
-        let base = std::ptr::with_exposed_provenance_mut(address as usize);
-        let mut keys = RailKeys::default();
-        for rail in self.rails.iter() {
-            let registrar = self.registrar[rail];
-            if registrar != rail {
-                keys.insert(rail, keys.on(registrar));
-                continue;
-            }
-            // SAFETY: by the contract of `expose`, the memory stays until it is retracted, and its
-            // owner expects it to change. A kept registration is used by later exposures only,
-            // whose memory is the registered memory, as the watch says.
-            match unsafe { node.rail(rail).register(base, len, access) } {
-                Ok(Region { lkey, rkey, .. }) => keys.insert(rail, KeyPair { lkey, rkey }),
-                Err(error) => {
-                    // The first error is the one to report.
-                    let _ = self.deregister_keys(node, (address, len), &keys);
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(keys)
-    }
-
-    /// Deregisters a range in every domain of its keys.
-    fn deregister_keys(
-        &self,
-        node: &mut dyn Node,
-        (address, len): (u64, usize),
-        keys: &RailKeys,
-    ) -> Result<()> {
-        let mut result = Ok(());
-        for rail in keys.rails().iter() {
-            if self.registrar[rail] != rail {
-                continue;
-            }
-            let KeyPair { lkey, rkey } = keys.on(rail);
-            let region = Region {
-                address,
-                len: len as u64,
-                lkey,
-                rkey,
-            };
-            result = result.and(node.rail(rail).deregister(region));
-        }
-        Ok(result?)
     }
 
     /// A range no longer uses a registration.
@@ -429,27 +363,21 @@ impl Registrations {
         let gone = self.all[number].take().expect("a registration");
         self.free.push(number);
         self.idle.remove(&gone.used);
-        self.bytes -= self.cost(gone.len);
+        self.bytes -= self.domains.cost(gone.len);
         if gone.found {
             self.covers[cover_of(gone.allows)].remove(gone.address);
         }
         if gone.watched {
             self.unwatch(gone.address, gone.len);
         }
-        self.deregister_keys(node, (gone.address, gone.len), &gone.keys)
+        self.domains
+            .deregister(node, (gone.address, gone.len), &gone.keys)
     }
 
     /// A time that no registration was used at.
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
-    }
-
-    /// The bytes that a registration locks.
-    fn cost(&self, len: usize) -> u64 {
-        let rails = self.rails.iter();
-        let domains = rails.filter(|&rail| self.registrar[rail] == rail).count();
-        len as u64 * domains as u64
     }
 
     /// Makes room within the bounds.
@@ -555,22 +483,6 @@ impl Registrations {
 /// may be found serves reading too.
 fn cover_of(allows: Exposed) -> usize {
     usize::from(allows != Exposed::ToRead)
-}
-
-/// The rights of a registration. One that is kept for writing serves later exposures for reading.
-fn access(exposed: Exposed, kept: bool) -> Access {
-    match exposed {
-        Exposed::ToRead => Access {
-            remote_read: true,
-            ..Access::default()
-        },
-        Exposed::ToWrite | Exposed::ToBoth => Access {
-            local_write: true,
-            remote_write: true,
-            remote_read: kept || exposed == Exposed::ToBoth,
-            ..Access::default()
-        },
-    }
 }
 
 /// Deregistering other memory may help.

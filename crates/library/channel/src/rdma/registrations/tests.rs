@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::domains::access;
 use super::fake::{FakeNode, FakeWatch, Pinned, Shared, each_page};
 use super::watch::PAGE;
 use super::*;

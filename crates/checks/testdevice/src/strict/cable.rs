@@ -1,0 +1,42 @@
+//! The condition of one cable.
+
+use device::PortChange;
+
+/// The kind of a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Nothing arrives in either direction, and the port does not notice it.
+    Silent,
+    /// Nothing arrives in either direction, and the port reports that it is down.
+    Down,
+    /// Writes, sends and atomics arrive and take effect, in either direction; their
+    /// acknowledgements, and all answers to reads, are lost.
+    Acknowledgements,
+}
+
+/// The condition of the cable at one port.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cable {
+    pub cut: Option<Cut>,
+    /// The duration of each request, in nanoseconds.
+    pub request_ns: u64,
+    /// The time at which the port has executed all requests that it has begun, in nanoseconds.
+    pub free_at: u64,
+    pub requests: u64,
+    pub bytes: u64,
+    /// A cut to come, once the port has executed this many requests.
+    pub later: Option<(u64, Cut)>,
+}
+
+impl Cable {
+    /// Cuts it; returns the port's report.
+    pub(super) fn cut(&mut self, how: Cut) -> Option<PortChange> {
+        self.later = None;
+        match (self.cut.replace(how), how) {
+            (Some(Cut::Down), Cut::Down) => None,
+            (_, Cut::Down) => Some(PortChange::Down),
+            (Some(Cut::Down), _) => Some(PortChange::Up),
+            _ => None,
+        }
+    }
+}

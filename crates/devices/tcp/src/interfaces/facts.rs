@@ -1,0 +1,63 @@
+//! The facts of the kernel about interfaces, before any choice.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// An address of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub address: IpAddr,
+    /// The number of the interface for a link-local IPv6 address, which means nothing without it.
+    /// Otherwise 0.
+    pub scope: u32,
+    /// The length of the prefix of its network in bits.
+    pub prefix: u8,
+}
+
+/// The facts of the kernel about one interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub name: String,
+    pub index: u32,
+    /// Its usable addresses, in the kernel's order.
+    pub addresses: Vec<Address>,
+    pub kind: Kind,
+    pub link: Link,
+    pub speed_mbps: Option<u32>,
+    pub mtu: u32,
+}
+
+/// Kinds of interfaces: the earlier, the more likely one leads to another host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    #[default]
+    Plain,
+    /// Without another address than a link-local one.
+    LinkLocal,
+    Tunnel,
+    Bridge,
+    /// A port of a bridge.
+    Port,
+    Loopback,
+}
+
+/// State of a link.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Link {
+    #[default]
+    Up,
+    NoCarrier,
+    Down,
+}
+
+/// Puts the addresses of each interface together, in the kernel's order of interfaces.
+pub(super) fn by_interface<T>(
+    entries: impl IntoIterator<Item = (u32, T)>,
+) -> BTreeMap<u32, Vec<T>> {
+    let mut all: BTreeMap<u32, Vec<T>> = BTreeMap::new();
+    for (index, entry) in entries {
+        all.entry(index).or_default().push(entry);
+    }
+    all
+}

@@ -1,0 +1,117 @@
+//! The rings between this rank and its peers: one end of each, with the peer's doorbell.
+
+use super::cache_distance::CacheDistance;
+use super::shared_ring::SharedRing;
+use crate::cells::Cells;
+use crate::doorbell::Bell;
+use crate::ring::{Bad, Heard, Receiver, Sender};
+use crate::{Error, Head, More, Put, Result};
+
+/// Most packets taken from one ring in one poll.
+const BATCH: usize = 32;
+
+/// The rings to all peers, by world rank.
+pub(super) type Senders = [Option<Box<Outbound>>];
+
+pub(crate) struct Outbound {
+    pub(super) ring: Sender<SharedRing>,
+    pub(super) bell: Bell,
+    pub(super) reach: CacheDistance,
+}
+
+impl Outbound {
+    #[inline(always)]
+    pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+        let put = self.ring.put(head, len, fill);
+        if put != Put::Full {
+            self.bell.ring();
+        }
+        put
+    }
+}
+
+pub(super) struct Inbound {
+    pub(super) peer: usize,
+    pub(super) ring: Receiver<SharedRing>,
+    pub(super) bell: Bell,
+    /// Cells that the peer has given while this rank has no ring to it.
+    pub(super) early_cells: Cells,
+}
+
+impl Inbound {
+    /// Hands the packets of the ring to `handler`, up to a batch. Inlined with the handler: it has
+    /// one caller.
+    #[inline(always)]
+    pub(super) fn drain(
+        &mut self,
+        outbound: &mut Senders,
+        handler: &mut impl FnMut(usize, Head, &[u8]) -> More,
+    ) -> Result<usize> {
+        let peer = self.peer;
+        let mut packets = 0;
+        while packets < BATCH && !self.ring.is_empty() {
+            packets += 1;
+            let more = self.take(
+                outbound,
+                #[inline(always)]
+                |head, body| handler(peer, head, body),
+            )?;
+            if more == More::Enough {
+                break;
+            }
+        }
+        Ok(packets)
+    }
+
+    /// Hands on the next packet; the ring must not be empty.
+    #[inline(always)]
+    pub(super) fn take<T>(
+        &mut self,
+        outbound: &mut Senders,
+        handler: impl FnOnce(Head, &[u8]) -> T,
+    ) -> Result<T> {
+        let Some(len) = self.ring.next_inline() else {
+            return self.take_elsewhere(outbound, handler);
+        };
+        let (answer, published) = self.ring.take_inline(len, handler);
+        if published.0 {
+            self.bell.ring();
+        }
+        Ok(answer)
+    }
+
+    /// [`take`](Inbound::take) of a packet whose body lies in a cell or an arena. A call of its
+    /// own, so that packets in slots do not pay for its registers.
+    #[inline(never)]
+    fn take_elsewhere<T>(
+        &mut self,
+        outbound: &mut Senders,
+        handler: impl FnOnce(Head, &[u8]) -> T,
+    ) -> Result<T> {
+        let early_cells = &mut self.early_cells;
+        let hear = |heard: Heard| match &mut outbound[self.peer] {
+            Some(back) => back.ring.hear(heard),
+            None => heard.gain(early_cells),
+        };
+        match self.ring.take(hear, handler) {
+            Ok((answer, published)) => {
+                if published.0 {
+                    self.bell.ring();
+                }
+                Ok(answer)
+            }
+            Err(bad) => Err(broken(self.peer, bad)),
+        }
+    }
+}
+
+#[cold]
+fn broken(peer: usize, bad: Bad) -> Error {
+    let what = match bad {
+        Bad::Length(len) => format!("a packet of {len} bytes, which no ring can hold"),
+        Bad::Place(at) => {
+            format!("a packet whose body should lie at byte {at} of an arena that ends before")
+        }
+    };
+    Error::broken(peer, what)
+}

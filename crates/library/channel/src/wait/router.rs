@@ -1,0 +1,132 @@
+//! The questions and orders of a waiting rank to all its transports.
+
+use std::os::fd::OwnedFd;
+
+use crate::core_counts::CoreWatch;
+use crate::doorbell::Bell;
+use crate::transports::each;
+use crate::waitable::{Waitable, Wakes};
+use crate::{Result, Router};
+
+impl Router {
+    /// Wakes the other threads of this rank, which may sleep for a message that has just arrived.
+    pub fn wake_threads(&self) {
+        each!(&self.transports, transport => transport.ring_own());
+    }
+
+    /// A transport lets time pass by itself, through the rank's node.
+    pub(crate) fn passes_time(&self) -> bool {
+        each!(&self.transports, transport => {
+            if transport.passes_time() {
+                return true;
+            }
+        });
+        false
+    }
+
+    /// Devices reach all peers, and no rank could ring this one's doorbell.
+    pub(crate) fn only_devices(&self) -> bool {
+        each!(&self.transports, transport => {
+            if transport.has_ringers() {
+                return false;
+            }
+        });
+        self.passes_time()
+    }
+
+    /// This host's processors do the work of the rank's devices, so a rank that spins keeps them
+    /// from it.
+    pub(crate) fn by_processor(&self) -> bool {
+        each!(&self.transports, transport => {
+            if transport.needs_processors() {
+                return true;
+            }
+        });
+        false
+    }
+
+    /// A transport knows when no path to a peer carries anything.
+    pub(super) fn knows_cuts(&self) -> bool {
+        each!(&self.transports, transport => {
+            if transport.knows_cuts() {
+                return true;
+            }
+        });
+        false
+    }
+
+    /// Long messages are moved at this moment, while this rank does something else.
+    #[inline(always)]
+    pub(super) fn moves_bulk(&self) -> bool {
+        each!(&self.transports, transport => {
+            if transport.moves_bulk() {
+                return true;
+            }
+        });
+        false
+    }
+
+    /// Nothing has arrived at this moment that no event reports.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        each!(&mut self.transports, transport => {
+            if !transport.is_quiet() {
+                return false;
+            }
+        });
+        true
+    }
+
+    /// Arms the transports. Some are woken by events: does each arrival raise one? `None`: all are
+    /// woken by the doorbell.
+    pub(super) fn arm(&mut self) -> Result<Option<bool>> {
+        let mut rings = None;
+        each!(&mut self.transports, transport => {
+            match transport.arm()? {
+                Wakes::ByDoorbell => {}
+                wakes => rings = Some(rings.unwrap_or(true) && wakes == Wakes::ByEvent),
+            }
+        });
+        Ok(rings)
+    }
+
+    /// The descriptors that become readable with the events of armed transports.
+    pub(super) fn events(&mut self) -> Result<Vec<OwnedFd>> {
+        let mut events = Vec::new();
+        each!(&mut self.transports, transport => events.extend(transport.events()?));
+        Ok(events)
+    }
+
+    /// Judges peers that no path reaches. An error: one is lost.
+    pub(super) fn tend_last_paths(&mut self) -> Result<()> {
+        each!(&mut self.transports, transport => transport.tend_last_paths()?);
+        Ok(())
+    }
+
+    /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have
+    /// changed.
+    pub(super) fn pass_time(&mut self, nanos: u64) -> Result<()> {
+        each!(&mut self.transports, transport => transport.pass_time(nanos)?);
+        Ok(())
+    }
+
+    /// This rank's doorbell.
+    pub(super) fn bell(&self) -> Option<Bell> {
+        let mut bell = None;
+        each!(&self.transports, transport => bell = bell.or(transport.bell()));
+        bell
+    }
+
+    /// The watch of this rank over its core.
+    pub(super) fn core_watch(&self) -> Option<CoreWatch> {
+        let mut watch = None;
+        each!(&self.transports, transport => watch = watch.or(transport.core_watch()));
+        watch
+    }
+
+    /// Each rank of this host has a core. `None`: not known yet.
+    pub(super) fn has_core_each(&mut self) -> Option<bool> {
+        let mut each = true;
+        each!(&mut self.transports, transport => each &= transport.has_core_each()?);
+        Some(each)
+    }
+}
