@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TREE = os.path.join(ROOT, "build", "mutants")
@@ -31,91 +32,95 @@ TESTS = {"strict": STRICT, "unit": UNIT, "simulate": SIMULATE}
 # The longest time of one test, in seconds.
 LONGEST = int(os.environ.get("LONGEST", 400))
 
-# The name, the rule that the mutant lacks, the file, the text and its replacement.
+# The name, the rule that the mutant lacks, the text, which one file of the folder has once, and its replacement.
 MUTANTS = [
-    ("reuse-tail", "a slot is reused only when the receiver's tail has passed it", "outbound.rs",
+    ("reuse-tail", "a slot is reused only when the receiver's tail has passed it",
      "        let free = self.tail.min(self.in_flight.completed());\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();",
      "        let free = self.in_flight.completed();\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();"),
-    ("reuse-copies", "a slot is reused only when every posted copy of it has completed", "outbound.rs",
+    ("reuse-copies", "a slot is reused only when every posted copy of it has completed",
      "        let free = self.tail.min(self.in_flight.completed());\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();",
      "        let free = self.tail;\n        let classes = self.layout.classes().iter().zip(&self.classes).enumerate();"),
-    ("notice-count", "the receiver keeps a set of notices, not a count", "notice.rs",
+    ("notice-count", "the receiver keeps a set of notices, not a count",
      "        self.arrived = self.arrived.with(word.share);",
      "        self.arrived = self.arrived.with(self.arrived.len());"),
-    ("confirmed-parts", "only shares that the peer was notified of are confirmed", "fence.rs",
+    ("confirmed-parts", "only shares that the peer was notified of are confirmed",
      "            Some((_, shares)) => shares >> share & 1 == 1,",
      "            Some(_) => share < 8,"),
-    ("confirmed-whole", "nothing that is confirmed is written again", "fence.rs",
+    ("confirmed-whole", "nothing that is confirmed is written again",
      "            None => number.wrapping_sub(self.next_notice) & NOTICE_NUMBERS > NOTICE_NUMBERS / 2,",
      "            None => number > NOTICE_NUMBERS,"),
-    ("next-notice", "a notice that is expected after the fence is not confirmed by it", "fence.rs",
+    ("next-notice", "a notice that is expected after the fence is not confirmed by it",
      "            None => number.wrapping_sub(self.next_notice) & NOTICE_NUMBERS > NOTICE_NUMBERS / 2,",
      "            None => number <= NOTICE_NUMBERS,"),
-    ("epoch", "a fence of another life of the link is stale", "lifecycle.rs",
-     "let is_current = fence.epoch == self.epoch && self.stage != LifeStage::Dead;",
-     "let is_current = fence.epoch <= self.epoch;"),
-    ("drained", "a fence leaves only when the queue pairs are drained", "failover.rs",
-     "link.life.stage() == LifeStage::Draining && link.is_drained(&mut *self.node)?",
+    ("epoch", "a fence of another life of the link is stale",
+     "let is_current = fence.epoch == self.epoch && !is_over;",
+     "let is_current = fence.epoch <= self.epoch && !is_over;"),
+    ("drained", "a fence leaves only when the queue pairs are drained",
+     "link.life.stage() == LifeStage::Draining && link.is_drained(&mut *all.local.node)?",
      "link.life.stage() == LifeStage::Draining"),
-    ("last-wqe", "a queue pair with a shared receive queue is drained at Last WQE Reached", "qp_link.rs",
+    ("last-wqe", "a queue pair with a shared receive queue is drained at Last WQE Reached",
      "        Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)",
      "        Ok(self.is_drained && node.rails() > 0)"),
-    ("marker", "a send queue is drained when its last completion has come", "qp_link.rs",
+    ("marker", "a send queue is drained when its last completion has come",
      "        Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)",
      "        Ok(node.rail(self.rail).is_drained(self.qp)?)"),
-    ("both-ends", "a replay waits until the peer's end is drained", "lifecycle.rs",
+    ("both-ends", "a replay waits until the peer's end is drained",
      "        let fence = self.fence.take()?;",
      "        let fence = self.fence.take().unwrap_or_default();"),
-    ("replay", "what the peer lacks is written again", "outbound.rs",
+    ("replay", "what the peer lacks is written again",
      "if sequence > self.tail && usize::from(slots.links[slot]) == link {",
      "if sequence > self.tail + 1 && usize::from(slots.links[slot]) == link {"),
-    ("replay-mark", "the flag of a replay has the mark of its own link", "ring_sender.rs",
+    ("replay-mark", "the flag of a replay has the mark of its own link",
      "        staging.block.store(end - WORD, flag(sequence, link));\n        let info",
      "        let info"),
-    ("replay-bytes", "a replay has the bytes of the first write", "ring_sender.rs",
+    ("replay-bytes", "a replay has the bytes of the first write",
      "            SlotContent::Packet => &[staging.slice(rail, end - TRAILER - len..end)][..],",
      "            SlotContent::Packet => &[staging.slice(rail, end - TRAILER - len / 2..end)][..],"),
-    ("tail-again", "the fence of each end has its tail", "outbound.rs",
+    ("tail-again", "the fence of each end has its tail",
      "        self.tail = self.tail.max(received.min(self.last));\n", "        let _ = received;\n"),
-    ("grants-again", "each end sends its grants again after a fence", "failover.rs",
-     ".restart(last, fence.received, fence.granted)",
-     ".restart(last, fence.received, fence.received)"),
-    ("completion-flag", "the flag of a slot on a rail without order says: wait for the completion", "ring_sender.rs",
+    ("grants-again", "each end sends its grants again after a fence",
+     "self.credits.window.restart(received, own)",
+     "self.credits.window.granted()"),
+    ("completion-flag", "the flag of a slot on a rail without order says: wait for the completion",
      "        true => completion_flag(sequence),", "        true => sequence,"),
-    ("receives-again", "a link that comes back has receives for the packets of a ring", "failover.rs",
-     "        for _ in 0..receives {\n            link.control", "        for _ in 0..receives * 0 {\n            link.control"),
-    ("notices-again", "a link that comes back has receives for the notices that are expected", "failover.rs",
-     "        link.post_shared_again(&mut *self.node)?;\n        self.reserve_notices_on(peer, index)",
-     "        link.post_shared_again(&mut *self.node)"),
-    ("dead-transfers", "no piece is posted on a link that is not live", "transfers.rs",
-     "        if !link.life.is_live() {\n            return Ok(false);",
-     "        if link.index() > 99 {\n            return Ok(false);"),
-    ("dead-packets", "no packet is posted on a link that is not live", "endpoint.rs",
+    ("receives-again", "a link that comes back has receives for the packets of a ring",
+     "    for _ in 0..receives {\n        link.control", "    for _ in 0..receives * 0 {\n        link.control"),
+    ("notices-again", "a link that comes back has receives for the notices that are expected",
+     "    transfers.reserve_notices_on(local, endpoint, (peer.rank, index))?;\n",
+     "    let _ = (&transfers, local, &endpoint);\n"),
+    ("dead-transfers", "no piece is posted on a link that is not live",
+     "        if !link.life.is_live() {\n            return Ok(false);\n        }\n        let rails",
+     "        if link.index() > 99 {\n            return Ok(false);\n        }\n        let rails"),
+    ("dead-packets", "no packet is posted on a link that is not live",
      "            schedules.set_alive(on, false);\n", ""),
-    ("known", "numbers that are known already change nothing", "known.rs",
+    ("known", "numbers that are known already change nothing",
      "            // Consumed already.\n            return true;",
      "            // Consumed already.\n            return false;"),
-    ("probe-fence", "a link that fails while it is probed is fenced", "failover.rs",
-     "            LifeStage::Probing(_) => return self.begin_draining(peer, index),",
-     "            LifeStage::Probing(_) => return Ok(()),"),
-    ("fence-at-end", "links are fenced while a job ends", "connect.rs",
-     "        if self.attention.fencing {\n            self.tend_fences()?;\n        }\n", ""),
-    ("any-completion", "any completion of a queue pair reports the packets before it", "complete.rs",
-     "        sender.heard_completed(index, slot);",
-     "        if matches!(note, Note::Ring(_) | Note::RingData(_)) {\n"
-     "            sender.heard_completed(index, slot);\n        }"),
+    ("probe-fence", "a link that fails while it is probed is fenced",
+     "        LifeStage::Probing(_) => return begin_draining(peer, index),",
+     "        LifeStage::Probing(_) => return Ok(()),"),
+    ("fence-at-end", "links are fenced while a job ends",
+     "        if self.connections.attention.fencing {", "        if false {"),
+    ("any-completion", "any completion of a queue pair reports the packets before it",
+     "    endpoint.sender.heard_completed(index, slot);\n    match note {",
+     "    if matches!(note, Note::Ring(_) | Note::RingData(_)) {\n"
+     "        endpoint.sender.heard_completed(index, slot);\n    }\n    match note {"),
 ]
+
+
+def sources(root):
+    """The sources in which mutations are, with their texts."""
+    return {path: path.read_text() for path in sorted(Path(root, RDMA).rglob("*.rs"))}
 
 
 def fits():
     """Checks that each mutation replaces exactly one text."""
-    wrong = 0
-    for name, _, file, old, _ in MUTANTS:
-        with open(os.path.join(ROOT, RDMA, file)) as source:
-            count = source.read().count(old)
+    wrong, texts = 0, sources(ROOT).values()
+    for name, _, old, _ in MUTANTS:
+        count = sum(text.count(old) for text in texts)
         if count != 1:
             wrong += 1
-            print(f"{name}: its text occurs {count} times in {RDMA}{file}: adapt the mutation to the source")
+            print(f"{name}: its text occurs {count} times in {RDMA}: adapt the mutation to the source")
     return wrong == 0
 
 
@@ -184,15 +189,12 @@ def main():
         return 0
     copy_tree()
     survivors = 0
-    for name, rule, file, old, new in MUTANTS:
+    for name, rule, old, new in MUTANTS:
         if words and not any(word in name for word in words):
             continue
         begin = time.monotonic()
-        path = os.path.join(TREE, RDMA, file)
-        with open(path) as source:
-            text = source.read()
-        with open(path, "w") as mutant:
-            mutant.write(text.replace(old, new))
+        path, text = next((path, text) for path, text in sources(TREE).items() if old in text)
+        path.write_text(text.replace(old, new))
         try:
             found = None
             for test in TESTS:
@@ -201,8 +203,7 @@ def main():
                     found = f"{test}: {noticed}"
                     break
         finally:
-            with open(path, "w") as mutant:
-                mutant.write(text)
+            path.write_text(text)
         survivors += found is None
         verdict = f"caught by {found}" if found else "NOT CAUGHT"
         print(f"{name:16} {verdict:40} {time.monotonic() - begin:5.0f} s  {rule}", flush=True)
