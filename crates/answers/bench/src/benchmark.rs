@@ -74,8 +74,8 @@ impl Benchmark {
         }
     }
 
-    /// Whether its ranks may begin an iteration at different times. In the others one rank waits
-    /// for the other anyway.
+    /// The benchmark's ranks may begin an iteration at different times. In the others one rank
+    /// waits for the other anyway.
     pub(crate) fn takes_skew(self) -> bool {
         match self {
             Benchmark::Bibw | Benchmark::Sweep | Benchmark::Sort => true,
@@ -84,7 +84,7 @@ impl Benchmark {
         }
     }
 
-    /// Whether its messages have a size.
+    /// The benchmark's messages have a size.
     pub(crate) fn sized(self) -> bool {
         match self {
             Benchmark::Init => false,

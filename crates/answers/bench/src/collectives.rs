@@ -39,7 +39,7 @@ struct Measured<'a> {
     collective: Collective,
     call: CollectiveCall<'a>,
     validate: bool,
-    /// Whether to measure the overlap with computing.
+    /// The overlap with computing is measured.
     overlap: bool,
     /// Calls of MPI_Test while computing.
     test_calls: usize,

@@ -18,7 +18,7 @@ pub(crate) struct Measurement {
     /// The skew of every second rank in microseconds, if the user chose one.
     pub(crate) skew: Option<f64>,
     pub(crate) size: usize,
-    /// Whether its messages have a size.
+    /// The benchmark's messages have a size.
     pub(crate) is_sized: bool,
     pub(crate) unit: Unit,
     pub(crate) rounds: Vec<f64>,

@@ -32,8 +32,8 @@ pub struct Experiment {
     pub sizes: String,
     /// Timed iterations; `None`: the default.
     pub iterations: Option<usize>,
-    /// Whether to predict the MPI library that the machine names, where it names one: its protocols
-    /// are the defaults of the settings.
+    /// The MPI library that the machine names is predicted, where it names one: its protocols are
+    /// the defaults of the settings.
     pub named: bool,
     /// Environment variables and their values.
     pub settings: Vec<(String, String)>,

@@ -154,7 +154,7 @@ impl Operation {
         }
     }
 
-    /// Whether its messages have a size.
+    /// The operation's messages have a size.
     pub(crate) fn sized(&self) -> bool {
         self.contents != Contents::Nothing
     }

@@ -46,7 +46,7 @@ pub(crate) struct WorkerPlan {
     pub(crate) inspect: bool,
     /// The percentiles to report.
     pub(crate) percentiles: Vec<f64>,
-    /// Whether the machine is modelled: in virtual time all iterations but those of streams take
+    /// The machine is modelled: in virtual time all iterations but those of streams take
     /// equally long, so few are enough.
     pub(crate) modelled: bool,
     /// Time limit for one size in seconds; the number of iterations is reduced to fit. `None`: the
@@ -96,7 +96,7 @@ impl WorkerPlan {
         }
     }
 
-    /// Whether each size has a job of its own. In virtual time a stream takes the time that
+    /// Each size has a job of its own. In virtual time a stream takes the time that
     /// follows from the slots of a packet ring in which it begins; after other sizes that is
     /// another one. Nothing disturbs a modelled machine, so such a difference never averages out.
     pub(crate) fn sizes_apart(&self) -> bool {
@@ -149,7 +149,7 @@ impl WorkerPlan {
         Repeats { skip, iterations }
     }
 
-    /// Whether the iterations of a size may be reduced to fit a time.
+    /// The iterations of a size may be reduced to fit a time.
     pub(crate) fn is_limited(&self) -> bool {
         let chosen = self.iterations.is_some() || self.modelled;
         self.seconds_per_size.is_some() || !chosen

@@ -36,7 +36,7 @@ pub(crate) fn draw(
     file.draw(&plots.collect::<Vec<_>>())
 }
 
-/// What the values of a picture are, if there were several rounds.
+/// The meaning of the values of a picture, if there were several rounds.
 fn rounds(all: &[Measurement]) -> String {
     match all.iter().map(|one| one.rounds.len()).max() {
         None | Some(0 | 1) => String::new(),

@@ -13,7 +13,7 @@ use crate::plan::Repeats;
 
 /// One iteration of a benchmark, with its preparation and validation.
 pub(crate) trait Iteration {
-    /// Whether the procedure times each iteration and calls [`Iteration::between`] after it.
+    /// The procedure times each iteration and calls [`Iteration::between`] after it.
     const TIMED_EACH: bool = false;
 
     /// The iteration itself, the only part that is timed.
@@ -68,7 +68,7 @@ pub(crate) trait Procedure {
     fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>>;
 }
 
-/// How iterations begin and are timed.
+/// The begin and the timing of iterations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Timing {
     /// One behind the other, all together.

@@ -35,7 +35,7 @@ impl OneSided {
         }
     }
 
-    /// Whether an access may have any number of elements.
+    /// An access may have any number of elements.
     pub(crate) fn sized(self) -> bool {
         !matches!(self, OneSided::Fop | OneSided::Cas)
     }
@@ -48,7 +48,7 @@ impl OneSided {
         }
     }
 
-    /// Whether many accesses have one flush, so that their rate is measured.
+    /// Many accesses have one flush, so that their rate is measured.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, OneSided::PutBw | OneSided::GetBw)
     }

@@ -6,16 +6,16 @@
 //! the program that MPI calls), which every machine keeps; the time beyond both that remains on a
 //! machine without any cost of communication; and the rest, which the network and
 //! the storage cost. Of the rest the delay of computing by the *progress thread* of windows is a
-//! share of its own. What then remains is divided in proportion to the time that disappears if one
-//! kind of cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
+//! share of its own. The remainder is divided in proportion to the time that disappears if one kind
+//! of cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
 //! switches), *bandwidth* (all rates in bytes), *message rate* (work for each message, one after
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
 //! machine with a storage).
 //!
 //! Waiting on the machine without costs is divided by one more replay there, in which ranks with
-//! equal calls compute equally long. What disappears is *imbalance* (one has more to do than
-//! others) or *noise* (computing differs by chance); what remains is *dependence*: nobody else has
-//! work, as in a serial part, at a master, or while a pipeline fills.
+//! equal calls compute equally long. The waiting that disappears is *imbalance* (one has more to do
+//! than others) or *noise* (computing differs by chance); the waiting that remains is *dependence*:
+//! nobody else has work, as in a serial part, at a master, or while a pipeline fills.
 
 use profile::{RankTimes, Summary};
 

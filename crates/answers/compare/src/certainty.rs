@@ -1,4 +1,4 @@
-//! How sure an answer is: the weakest of three words.
+//! The certainty of an answer: the weakest of three words.
 //!
 //! - The recordings: an answer that is another one without one of them is unsure, and so is one
 //!   from times that spread by more than [`SPREAD`].

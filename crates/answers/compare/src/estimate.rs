@@ -43,11 +43,11 @@ pub(crate) const USUAL_SEARCH: usize = 8;
 /// The field of /proc/self/stat behind the name that has the user time of children; the system's
 /// follows.
 const USER_OF_CHILDREN: usize = 13;
-/// A time for which the user gets its reason, and a shorter way.
+/// A time from which on the user gets its reason, and a shorter alternative.
 const LONG: Duration = Duration::from_secs(120);
 
 /// The line for the user. `at_once` replays share `cores` cores. `shorter` is the number of runs of
-/// the shorter way, if there is one.
+/// the shorter alternative, if there is one.
 pub(crate) fn line(
     cost: RunCost,
     left: Runs,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::main_loop::{Calls, Loop};
 
-/// How much the computing of ranks with equal calls differs.
+/// The differences of computing between ranks with equal calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unevenness {
     /// The ranks that make the same calls as another.
@@ -37,7 +37,7 @@ impl Unevenness {
         }
     }
 
-    /// Whether most of what differs is noise.
+    /// Most of the difference is noise.
     pub fn is_noise(&self) -> bool {
         self.noise > NOTABLE && self.noise > 2.0 * self.imbalance
     }
@@ -300,7 +300,7 @@ mod tests {
         calls
     }
 
-    /// A number from 0 to 999 that looks random.
+    /// A pseudo-random number from 0 to 999.
     fn chance(rank: usize, step: usize) -> u64 {
         let mixed =
             (rank as u64 * 1_000_003 + step as u64 + 17).wrapping_mul(0x9e37_79b9_7f4a_7c15);

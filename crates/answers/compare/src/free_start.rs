@@ -1,8 +1,8 @@
 //! The replays with a free start, which show what the start of a run takes.
 //!
-//! Where a loop decides, the start is looked for on the first machine, from which on iterations
-//! count, and with the best number of ranks, whose time is divided. Elsewhere it is part of what
-//! decides, so every row needs it.
+//! If a loop decides, two sets of rows need replays with a free start: those of the first machine,
+//! for the iteration from which on iterations count, and those with the best number of ranks, whose
+//! time is divided. Otherwise the start is part of the measure that decides, so every row needs it.
 
 use anyhow::Result;
 use profile::Summary;

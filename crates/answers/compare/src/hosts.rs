@@ -16,7 +16,7 @@ use crate::row::Row;
 use crate::work::Measure;
 use crate::{Request, start};
 
-/// Whether machines of a comparison have different hosts, so that networks may be exchanged.
+/// Machines of a comparison have different hosts, so that networks may be exchanged.
 pub(crate) fn differ(request: &Request) -> bool {
     let first = &request.machines[0];
     let mut others = request.machines.iter();

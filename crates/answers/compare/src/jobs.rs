@@ -29,7 +29,7 @@ use crate::{Request, RunFolder, work};
 /// The most lines of the program's output that are shown whole, and the last lines of a longer one.
 const WHOLE_OUTPUT: usize = 6;
 const LAST_LINES: usize = 3;
-/// Where there is no bar, phases are lines at least this time apart.
+/// Without a bar, phases are lines at least this time apart.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// Starts jobs, shows their progress, and remembers their outcomes.

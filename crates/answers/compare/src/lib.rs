@@ -243,7 +243,7 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
     Ok(record)
 }
 
-/// Whether the time on the first machine depends on one recording. A program that cannot be
+/// The time on the first machine depends on one recording. A program that cannot be
 /// replayed there is reported later.
 fn is_unsettled(
     request: &Request,

@@ -55,7 +55,7 @@ impl Change {
         Raw::of_word(&self.value)
     }
 
-    /// Whether it changes a value of a machine's hosts, rather than of its network.
+    /// The change sets a value of a machine's hosts, rather than of its network.
     pub(crate) fn is_of_hosts(&self) -> bool {
         let first = self.path.split('.').next();
         first.is_some_and(|key| HOST_KEYS.contains(&key))
@@ -117,7 +117,7 @@ pub struct StandIn {
     pub key: String,
     /// The name of the part.
     pub part: String,
-    /// Whether it is `assumed` or `inferred`.
+    /// `assumed` or `inferred`.
     pub standing: &'static str,
     /// The reason.
     pub reason: String,
@@ -202,7 +202,7 @@ impl Machine {
         system.price(hosts(ranks, per_host))
     }
 
-    /// Whether the machine has a price.
+    /// The machine has a price.
     pub(crate) fn has_price(&self) -> bool {
         self.price(1, 1).is_ok()
     }
@@ -213,7 +213,7 @@ impl Machine {
         system.price(hosts(ranks, per_host)).ok()
     }
 
-    /// Whether the machine exists with these changes.
+    /// The machine exists with these changes.
     pub fn allows(&self, changes: &[Change]) -> bool {
         self.changed(changes).is_some()
     }
@@ -270,7 +270,7 @@ impl Machine {
             .collect()
     }
 
-    /// Whether a program finds the same hosts: all that takes time there, with the MPI library and
+    /// A program finds the same hosts: all that takes time there, with the MPI library and
     /// the speed of the processors. A system that starts from another and names a card, a cable, a
     /// switch or rails alone has the hosts of the other.
     pub fn has_hosts_of(&self, other: &Machine) -> bool {
@@ -286,8 +286,9 @@ impl Machine {
         hosts(self) == hosts(other)
     }
 
-    /// What a buyer pays more for, the less the simpler: the number of rails, then the rate of the
-    /// link of the first in bits per second, then the year of its card.
+    /// The simplicity of a machine, by what a buyer pays more for, the less the simpler: the number
+    /// of rails, then the rate of the link of the first in bits per second, then the year of its
+    /// card.
     pub(crate) fn simplicity(&self) -> (u32, u64, u32) {
         let rail = self.system.rail(0);
         let rate = rail.link_rate().bits_per_sec();
@@ -299,12 +300,12 @@ impl Machine {
         Case::of(&self.system, accuracy::names_library(&self.sheet))
     }
 
-    /// Whether hosts and MPI libraries of both machines cost the same.
+    /// Hosts and MPI libraries of both machines cost the same.
     pub(crate) fn has_equal_host(&self, other: &Machine) -> bool {
         accuracy::have_equal_hosts(&self.sheet, &other.sheet)
     }
 
-    /// Whether both machines have the same values, so that only their processors may differ.
+    /// Both machines have the same values, so that only their processors may differ.
     pub fn equals(&self, other: &Machine) -> bool {
         let values = |machine: &Machine| -> Vec<(String, Raw)> {
             let values = machine.sheet.values().into_iter();
@@ -319,7 +320,7 @@ fn hosts(ranks: usize, per_host: usize) -> u32 {
     ranks.div_ceil(per_host.max(1)) as u32
 }
 
-/// Whether a source is an assumption or an inference.
+/// A source is an assumption or an inference.
 pub(crate) fn is_uncertain(source: &str) -> bool {
     let standing = source.split(':').next().unwrap_or_default().trim();
     ["assumed", "inferred"].contains(&standing)
@@ -369,7 +370,7 @@ mod tests {
                 .unwrap()
                 .has_hosts_of(&qdr)
         );
-        // What no time depends on.
+        // No time depends on this value.
         assert!(
             set(machine("qdr", text), "host.cores", "4")
                 .unwrap()

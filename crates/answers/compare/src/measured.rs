@@ -125,7 +125,7 @@ pub(crate) fn loop_json(of: &Recorded) -> Value {
     }
 }
 
-/// What decides, as a word of JSON.
+/// The measure that decides, as a word of JSON.
 pub(crate) fn measure_json(measure: Measure) -> Value {
     match measure {
         Measure::Loop => json!("loop"),

@@ -6,9 +6,9 @@ use fabric::accuracy::{Case, Certainty, FigureKind, Side, certainty};
 use crate::machine::Machine;
 use crate::row::Row;
 
-/// What the network costs of a time, by the kind of figure that it is like: delays are those of
-/// short messages, work for each message that of streams of short messages, and bytes those of long
-/// ones. With the name of the share.
+/// The shares of a time that the network costs, by the kind of figure that it is like: delays are
+/// those of short messages, work for each message that of streams of short messages, and bytes
+/// those of long ones. With the name of the share.
 const COSTS: [(FigureKind, &str); 3] = [
     (FigureKind::ShortLatency, "latency"),
     (FigureKind::ShortStream, "message rate"),

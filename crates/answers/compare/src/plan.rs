@@ -110,7 +110,7 @@ impl Request {
         format!("{program} runs {runs} times{more}; {files}")
     }
 
-    /// Whether replays show how sure the answer is.
+    /// Replays show how sure the answer is.
     fn has_search(&self) -> bool {
         self.machines.len() > 1 && !self.quick
     }

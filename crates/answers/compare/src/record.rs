@@ -30,7 +30,7 @@ pub struct Recordings {
     pub traces: Vec<ComputeTrace>,
     /// The most threads of a rank that computed side by side.
     pub threads: usize,
-    /// The work that they show, once it has been looked for.
+    /// The work that they show. None until `find_work` has found it.
     pub work: Option<Work>,
 }
 
@@ -59,7 +59,7 @@ const STOLEN: f64 = 0.01;
 /// shorter.
 const SLICE: f64 = 0.01;
 
-/// Whether a recording was disturbed: a hypervisor took time of this computer, or a rank was
+/// A recording was disturbed: a hypervisor took time of this computer, or a rank was
 /// interrupted while it computed, more often than once and once for each time slice.
 pub(crate) fn is_disturbed(stolen: f64, ranks: &[RankComputing]) -> bool {
     let many = |rank: &RankComputing| rank.switches as f64 > 1.0 + rank.computing_s / SLICE;
@@ -156,7 +156,7 @@ impl Recordings {
         ComputeTrace::middle(&others)
     }
 
-    /// Looks for the work that the recordings show.
+    /// Finds the work that the recordings show.
     pub(crate) fn find_work(&mut self, wanted: &Wanted) -> Result<()> {
         let trace = self.middle(None).context("there is no recording")?;
         let found = Work::of(&trace, wanted).map_err(|why| {
@@ -196,12 +196,12 @@ impl Recordings {
         }
     }
 
-    /// Whether all recordings have the same sure calls, so that there is a median.
+    /// All recordings have the same sure calls, so that there is a median.
     pub fn are_aligned(&self) -> bool {
         ComputeTrace::median(&self.traces.iter().collect::<Vec<_>>()).is_some()
     }
 
-    /// Whether the median has the same calls, whichever recording is left out.
+    /// The median has the same calls, whichever recording is left out.
     fn have_equal_calls(&self) -> bool {
         ComputeTrace::have_equal_calls(&self.traces.iter().collect::<Vec<_>>())
     }

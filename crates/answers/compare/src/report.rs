@@ -18,7 +18,7 @@ pub struct Comparison {
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.
     pub rows: Vec<Row>,
-    /// What decides between machines.
+    /// The measure that decides between machines.
     pub measure: Measure,
     /// The number of iterations for which the user wants a prediction.
     pub iterations: Option<usize>,
@@ -49,7 +49,7 @@ pub struct Recorded {
 /// The loop of a program, as a user reads of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopFacts {
-    /// How it was chosen.
+    /// The criterion that chose it.
     pub by: By,
     /// The number of its iterations.
     pub iterations: usize,

@@ -21,7 +21,7 @@ pub struct Row {
     pub outcome: Outcome,
     /// The shares of its time.
     pub bounds: Option<Bounds>,
-    /// The reason why they are unknown, although they were looked for.
+    /// The reason why the shares are unknown, although a replay was made for them.
     pub no_bounds: Option<String>,
     /// The price of the hosts and their network.
     pub price: Result<Price, PriceGap>,

@@ -43,7 +43,7 @@ pub struct Assumption {
     paths: [Vec<String>; 2],
     /// The smaller and the larger value, if hardware may have them.
     varied: [Option<Raw>; 2],
-    /// Whether a larger value is slower.
+    /// A larger value is slower.
     larger_is_slower: bool,
 }
 
@@ -147,7 +147,7 @@ pub fn find(
 }
 
 impl Duel<'_> {
-    /// Whether the rival is better with these times and changes.
+    /// The rival is better with these times and changes.
     fn is_lost(&self, [best, rival]: [f64; 2], changes: &Pair) -> bool {
         let price = |machine: &Machine, changes: &[Change]| {
             let (ranks, per_host) = self.by_money?;
@@ -320,7 +320,7 @@ fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
     Some(Raw::Text(text))
 }
 
-/// Whether more of a value is worse: times, lengths, prices, and overheads in bytes.
+/// A larger value is slower or costlier: times, lengths, prices, and overheads in bytes.
 fn larger_is_slower(value: &NamedValue) -> bool {
     const OVERHEADS: [&str; 9] = [
         "work_request",

@@ -59,7 +59,7 @@ fn recordings(comparison: &Comparison) -> String {
     }
 }
 
-/// Remarks about the recordings and about efficiencies that look impossible.
+/// Remarks about the recordings and about efficiencies that seem impossible.
 pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = Vec::new();
     let unaligned = comparison

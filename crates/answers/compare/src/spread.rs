@@ -68,7 +68,7 @@ pub(crate) fn find(
     Ok(())
 }
 
-/// Whether the lead of the answer is so small that a recording may decide: at most twice what any
+/// The lead of the answer is so small that a recording may decide: at most twice what any
 /// of them changes.
 fn could_change(answer: &Advice, rows: &[Row]) -> bool {
     let first = rows

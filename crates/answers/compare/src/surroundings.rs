@@ -16,7 +16,7 @@ use rustix::fs::fstat;
 
 /// The longest standard input that is kept for the runs, in bytes.
 const LONGEST: u64 = 256 << 20;
-/// The time after which the user hears that standard input is awaited.
+/// The time after which the user is informed that standard input is awaited.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The standard input of every run.

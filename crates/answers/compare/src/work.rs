@@ -139,7 +139,7 @@ impl Marks {
         let all = self.iterations.len();
         let whole = behind(all - 1);
         let over = (0..all).find(|mark| behind(*mark) >= OVER * whole);
-        // What is made in every iteration belongs to the loop.
+        // An object that every iteration makes belongs to the loop.
         if let Some(mark) = over.filter(|mark| *mark <= all / 2) {
             self.found.counted = self.found.counted.max(self.iterations[mark]);
         }
@@ -200,7 +200,7 @@ fn symbol(name: &str, key: CallKey) -> Symbol {
     }
 }
 
-/// Whether all ranks of a communicator take part in a call of this procedure.
+/// All ranks of a communicator take part in a call of this procedure.
 fn is_collective(name: &str) -> bool {
     const PARTS: [&str; 7] = [
         "barrier", "bcast", "gather", "scatter", "reduce", "alltoall", "scan",
@@ -209,7 +209,7 @@ fn is_collective(name: &str) -> bool {
     !name.contains("neighbor") && PARTS.iter().any(|part| name.contains(part))
 }
 
-/// What decides between machines: seconds of one run on each.
+/// The measure that decides between machines: seconds of one run on each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
     /// The iterations of the loop, each with its usual time.
@@ -223,8 +223,8 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What decides, if all runs have gone through a loop or not, and if the usual time of an
-    /// iteration is known on all machines.
+    /// The measure that decides, if all runs have gone through a loop or not, and if the usual time
+    /// of an iteration is known on all machines.
     pub fn of(wanted: &Wanted, has_loop: bool, is_steady: bool) -> Measure {
         match (has_loop, is_steady, wanted.iterations) {
             (true, true, Some(iterations)) => Measure::Iterations(iterations),

@@ -120,7 +120,7 @@ impl Console {
     }
 }
 
-/// The look of the bar, with a total or without.
+/// The style of the bar, with a total or without.
 fn style(has_total: bool) -> ProgressStyle {
     let template = match has_total {
         true => "{bar:30} {pos}/{len} {msg} ({eta} left)",

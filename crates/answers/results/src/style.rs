@@ -1,5 +1,5 @@
-//! Colours, dashes and marks of series. Neighbours differ in all three, so that series can be told
-//! apart with any colour vision and in black and white.
+//! Colours, dashes and marks of series. Neighbours differ in all three, so that series can be
+//! distinguished with any colour vision and in black and white.
 
 /// A colour, as shares of red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl Mark {
         MARKS[at % MARKS.len()]
     }
 
-    /// Whether the mark of series `at` is an outline, so that a mark below it shows.
+    /// The mark of series `at` is an outline, so that a mark below it shows.
     pub fn is_hollow(at: usize) -> bool {
         at % 2 == 1
     }

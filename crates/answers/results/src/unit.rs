@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// Whether a larger value is a better result.
+    /// A larger value is a better result.
     pub fn more_is_better(self) -> bool {
         matches!(self, Unit::MegabytesPerSecond | Unit::MessagesPerSecond)
     }

@@ -81,7 +81,7 @@ impl Buffer {
         self.len
     }
 
-    /// Whether there is no data.
+    /// The buffer has no data.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -96,7 +96,7 @@ impl Buffer {
         }
     }
 
-    /// Whether both buffers begin with the same byte.
+    /// Both buffers begin with the same byte.
     pub fn begins_with(&self, other: &Buffer) -> bool {
         let first = |buffer: &Buffer| match &buffer.spread {
             None => (buffer.at, 0),

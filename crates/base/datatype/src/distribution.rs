@@ -59,7 +59,7 @@ impl Distribution {
 pub struct Dimension {
     /// Elements of the whole array.
     pub gsize: i64,
-    /// The way in which they are dealt out.
+    /// The distribution of the elements over the processes.
     pub distribution: Distribution,
     /// Processes of the grid.
     pub psize: i64,

@@ -1,5 +1,5 @@
-//! Elements of one type with their gaps: the operands of reductions. A [`Buffer`] is their bytes on
-//! the way to another rank.
+//! Elements of one type with their gaps: the operands of reductions. A [`Buffer`] is their bytes in
+//! transit to another rank.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Elements {
         self.base
     }
 
-    /// Whether both are elements at one place in memory.
+    /// Both operands lie at one place in memory.
     #[inline]
     pub fn is(&self, other: &Elements) -> bool {
         // With MPI_BOTTOM, the type holds the address.

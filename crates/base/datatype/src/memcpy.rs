@@ -4,12 +4,12 @@
 //! string move that C libraries use for such lengths is slow to start, and slow to read lines that
 //! another core holds. It is fast to write them, because it takes a line without reading it: so
 //! memory that another core reads next is written by string moves beyond 2 KiB, where the
-//! processor starts them fast. (Between threads of one core a third less time for the way there
-//! and back, between cores without a common cache a tenth.)
+//! processor starts them fast. (The round trip takes a third less time between threads of one core,
+//! and a tenth less between cores without a common cache.)
 //!
-//! Where string moves start fast they have no upper limit. C libraries end theirs at the size of
-//! the second cache, and then read each line before they write it: runs of 1 MiB in a memory of
-//! 64 MiB took 1.4 times as long to write so, and 1.2 times to read (AMD Zen 5, glibc 2.36).
+//! Here, string moves that start fast have no upper limit. C libraries end theirs at the size of
+//! the second cache, and then read each line before they write it: runs of 1 MiB in a memory of 64
+//! MiB took 1.4 times as long to write so, and 1.2 times to read (AMD Zen 5, glibc 2.36).
 
 use std::ptr;
 

@@ -76,17 +76,17 @@ impl Op {
         }
     }
 
-    /// Whether the order of operands is irrelevant. REPLACE keeps the last one and NO_OP the first.
+    /// The operation is commutative. REPLACE keeps the last one and NO_OP the first.
     pub fn is_commutative(self) -> bool {
         !matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// Whether the operation is for one-sided communication only; collectives reject it.
+    /// The operation is for one-sided communication only; collectives reject it.
     pub fn is_accumulate_only(self) -> bool {
         matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// Whether the operation is defined for this type.
+    /// The operation is defined for this type.
     ///
     /// Beyond the standard, which keeps characters out of arithmetic, CHAR counts as a C integer,
     /// and the logical operations take every integer, as in MPICH: programs rely on it.

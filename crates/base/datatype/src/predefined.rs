@@ -272,7 +272,7 @@ impl Predefined {
         self.entry().class
     }
 
-    /// Whether an integer type has a sign.
+    /// The type is a signed integer type.
     pub fn is_signed(self) -> bool {
         use Format::*;
         matches!(self.format(), I8 | I16 | I32 | I64 | I128)

@@ -35,8 +35,8 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// The work of a copy to or from the elements: by the length of a run and the way from one to
-    /// the next, on average.
+    /// The work of a copy to or from the elements: by the length of a run and the distance from one
+    /// to the next, on average.
     #[cold]
     fn gaps(&self) -> LocalWork {
         let (run, stride) = self.piece.runs();
@@ -110,7 +110,7 @@ impl Type {
         bounds.true_ub - bounds.true_lb
     }
 
-    /// Whether any number of elements is one run of bytes that begins at the buffer's address.
+    /// Any number of elements is one run of bytes that begins at the buffer's address.
     #[inline]
     pub fn is_dense(&self) -> bool {
         match self {

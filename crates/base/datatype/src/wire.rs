@@ -80,7 +80,7 @@ impl Sink for &mut [u8] {
     }
 }
 
-/// The length alone, which needs no look at the numbers of a list.
+/// The length alone, for which the numbers of a list are not read.
 struct Len(usize);
 
 impl Sink for Len {

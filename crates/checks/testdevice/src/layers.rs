@@ -198,7 +198,7 @@ impl Modules {
         root.filter(has_parts).collect()
     }
 
-    /// The imports among units. What a room passes on counts where it is.
+    /// The imports among units. An item that a room passes on counts where it is defined.
     pub fn units(&self) -> Graph {
         let rooms = self.rooms();
         let mut graph = Graph::new();

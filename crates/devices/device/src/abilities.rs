@@ -11,7 +11,7 @@ pub struct Abilities {
     pub runs_threads: bool,
     /// The rank's clock tells what its choices cost.
     pub measures_time: bool,
-    /// A rank may reach for every peer that it hears of: that makes no connections.
+    /// A rank may reach for every peer that it learns of: that makes no connections.
     pub reaches_freely: bool,
 }
 

@@ -23,8 +23,8 @@ pub enum Effort {
     Copy(usize),
     /// A short call: a test, a reading of the clock.
     Call,
-    /// No work: the messages that follow are those of a blocking send, or not. Libraries may move
-    /// the two in different ways.
+    /// No work: the messages that follow are those of a blocking send, or not. Libraries may have
+    /// different protocols for the two.
     Blocking(bool),
 }
 
@@ -144,7 +144,7 @@ pub struct VirtualTime {
     pub delayed: u64,
 }
 
-/// Whether a node charges for work: read once, when the node is attached.
+/// A decision that is read once, when a node is attached: does the node charge for work?
 ///
 /// ```
 /// use device::{Charges, Effort, Node};

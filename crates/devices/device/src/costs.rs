@@ -30,8 +30,8 @@ impl HostCosts {
     };
 }
 
-/// The steps of a write to a rank of the same host, where processors copy and no device is on the
-/// way, in nanoseconds.
+/// The steps of a write to a rank of the same host, where processors copy and no device takes part,
+/// in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreCosts {
     /// Processor time of the post, without the copy.

@@ -167,15 +167,16 @@ pub trait Node: Send {
         false
     }
 
-    /// Signs of life of `peer`, and of the paths to it. Each call may ask for further signs, which
-    /// a later call returns: a rank calls this now and then while nothing reaches the peer.
+    /// Signs that `peer` is alive, and that the paths to it work. Each call may ask for further
+    /// signs, which a later call returns: a rank calls this now and then while nothing reaches the
+    /// peer.
     fn signs(&mut self, peer: usize) -> Signs {
         let _ = peer;
         Signs::default()
     }
 
-    /// What `peer` is sent out of band from now on need not arrive: the end of the node does not
-    /// wait for it.
+    /// Messages to `peer` out of band need not arrive from now on: the end of the node does not
+    /// wait for them.
     fn give_up(&mut self, peer: usize) {
         let _ = peer;
     }
@@ -244,9 +245,8 @@ pub trait Device {
     /// [`State::Connecting`] when this returns, and [`state`](Device::state) reports the end, or
     /// the error. The connection proceeds without further calls and raises an event at its end.
     ///
-    /// To connect again after a reset, an end waits until the peer has been reset too: a peer in
-    /// its earlier life may take the new connection for one of that life, and end it with that
-    /// life.
+    /// To connect again after a reset, an end waits until the peer has been reset too: a peer that
+    /// is yet to be reset may take the new connection for the old one, and end it by its reset.
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()>;
 
     /// The state of a queue pair.

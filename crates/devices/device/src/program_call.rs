@@ -1,4 +1,4 @@
-//! A call of the program, as a machine in virtual time hears of it.
+//! A call of the program, as the rank reports it to a machine in virtual time.
 
 /// A call of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct ProgramCall {
     pub name: &'static str,
     /// The program's computing before it, in nanoseconds.
     pub computed: u64,
-    /// What tells the call from other calls of its procedure.
+    /// The properties that tell the call from other calls of its procedure.
     pub key: CallKey,
 }
 
@@ -22,8 +22,8 @@ impl ProgramCall {
     }
 }
 
-/// What tells a call from other calls of its procedure. Equal steps of a program have equal keys,
-/// also on ranks with other neighbours.
+/// The properties that tell a call from other calls of its procedure. Equal steps of a program have
+/// equal keys, also on ranks with other neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallKey {
     /// The number of its communicator: the rank's handle, which other ranks may number otherwise.

@@ -1,9 +1,9 @@
-//! Signs of life of a peer that no path reaches.
+//! Signs that a peer is alive though no path reaches it.
 //!
-//! A path that carries nothing and a process that computes look alike to a request: neither
-//! answers. The host of a process that computes still answers, and this tells them apart.
+//! A request cannot tell a path that carries nothing from a process that computes: neither answers.
+//! The host of a process that computes still answers, and this tells them apart.
 
-/// The signs of life of one peer. Times are those of [`Node::now`](crate::Node::now).
+/// The signs that one peer is alive. Times are those of [`Node::now`](crate::Node::now).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signs {
     /// The time of the last sign: a datagram of the peer's process, or an answer of its host.

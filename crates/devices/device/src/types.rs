@@ -393,7 +393,7 @@ pub enum Error {
     Invalid(String),
     /// A queue is full: take completions first.
     Full,
-    /// All ranks wait and nothing is under way. Only in virtual time.
+    /// All ranks wait and nothing is in flight. Only in virtual time.
     Deadlock,
     /// The operating system or a library refused.
     System(String),

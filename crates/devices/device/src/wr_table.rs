@@ -32,7 +32,7 @@ pub enum QueueKind {
     Shared = 2,
 }
 
-/// The most queue pairs, or shared receive queues, that a device creates in its life.
+/// The most queue pairs, or shared receive queues, that a device creates in its lifetime.
 pub const QUEUES: usize = 1 << 22;
 
 impl WrNumber {

@@ -53,7 +53,7 @@ struct Unproven {
     have: usize,
 }
 
-/// The state of a hello after another look.
+/// The state of a hello after its socket has been read again.
 enum Progress {
     Waits,
     Proven([u8; 32]),
@@ -186,9 +186,9 @@ impl Calls {
         self.unproven.is_empty() && self.parked.is_empty()
     }
 
-    /// Drops the connections that have taken too long. What has come of their hellos must have been
-    /// heard before: this rank may have computed meanwhile. `is_of_job`: a rank of the job has this
-    /// address, which on a busy machine is silent for as long, and calls again.
+    /// Drops the connections that have taken too long. The device must have read the bytes of
+    /// hellos that have arrived: this rank may have computed meanwhile. `is_of_job`: a rank of the
+    /// job has this address, which on a busy machine is silent for as long, and calls again.
     pub(crate) fn expire(
         &mut self,
         now: u64,

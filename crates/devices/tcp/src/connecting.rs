@@ -1,8 +1,8 @@
 //! Connections from the call to the first frame, and their end.
 //!
-//! A connection counts as made once both ends have heard a frame of the other over it: the end that
-//! was called begins. So requests never leave over a connection of an earlier life of the peer's
-//! queue pair. One that ends before is made again.
+//! A connection counts as made once both ends have received a frame of the other over it: the end
+//! that was called begins. So requests never leave over a connection of an earlier epoch of the
+//! peer's queue pair. One that ends before is made again.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -65,8 +65,8 @@ impl TcpDevice {
         self.lose(at);
     }
 
-    /// The peer does not listen, because none of its queue pairs may be called: that of this call
-    /// may be on its way to its next life.
+    /// The peer does not listen, because none of its queue pairs may be called: the called one may
+    /// not have been reset yet.
     fn call_refused(&mut self, at: u32, tries: u32, why: &str) {
         match tries < REFUSALS {
             true => self.call_again(at, tries, why),
@@ -214,10 +214,10 @@ impl TcpDevice {
         };
         let is_peer = pair.state == State::Rts && pair.peer == Some(call.from);
         let is_free = match &pair.line {
-            // The newer call is of the current life of the caller.
+            // The newer call is of the caller's current epoch.
             Line::Open(_) => !pair.is_ready,
             Line::Waiting { .. } => true,
-            // The peer is in its next life, and this end is not yet.
+            // The peer has reset its queue pair, and this end has not yet.
             Line::Gone => false,
             Line::Idle | Line::Resting { .. } | Line::Calling(_) => false,
         };
@@ -237,7 +237,7 @@ impl TcpDevice {
             return;
         };
         let is_watched = self.poller.add(Tag::Pair(at), &socket, Interest::INPUT);
-        // The caller begins when it hears this. A new connection has room for it.
+        // The caller begins when it receives this greeting. A new connection has room for it.
         let is_greeted =
             pair.is_caller || wire::send_bytes(socket.as_fd(), &Machine::greeting()).is_ok();
         // An earlier connection leaves the poller as it is closed.
@@ -253,7 +253,7 @@ impl TcpDevice {
         }
     }
 
-    /// Frames may leave over a connection once both ends have heard the other.
+    /// Frames may leave over a connection once both ends have received a frame of the other.
     #[inline]
     pub(super) fn become_ready(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -343,7 +343,7 @@ impl TcpDevice {
     }
 }
 
-/// The state of a call after another look.
+/// The state of a call after its socket has been polled again.
 enum CallEnd {
     Waits,
     /// The kernels are connected, and the peer has the first message.

@@ -203,7 +203,7 @@ impl TcpDevice {
         })
     }
 
-    /// Ends the life of a queue pair's connection. What has left arrives all the same.
+    /// Ends the connection of a queue pair. Bytes that have left arrive all the same.
     pub(super) fn end_line(&mut self, at: u32) {
         let now = self.now();
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -220,7 +220,7 @@ impl TcpDevice {
         let was_ready = std::mem::take(&mut pair.is_ready);
         match (line, call) {
             (Line::Open(socket), Some(call)) if !was_ready && !is_caller => {
-                // The caller may be in its next life already, and this end soon.
+                // The caller may have reset its queue pair already, and this end is about to.
                 self.poller.forget(&socket);
                 self.calls.park(call, socket, now);
             }

@@ -1,4 +1,4 @@
-//! The sockets with news: one epoll instance for each device.
+//! The sockets with events: one epoll instance for each device.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use super::pair::Interest;
 
-/// The most news of one poll.
+/// The most events that one poll returns.
 const MOST: usize = 64;
 /// The bits of a tag that are a number.
 const NUMBER_BITS: u32 = 32;
@@ -61,7 +61,7 @@ impl Poller {
         Ok(Poller { epoll })
     }
 
-    /// A descriptor that is readable while there is news.
+    /// A descriptor that is readable while a socket has an event.
     pub(crate) fn fd(&self) -> RawFd {
         self.epoll.as_raw_fd()
     }
@@ -82,7 +82,8 @@ impl Poller {
         let _ = epoll::delete(&self.epoll, socket);
     }
 
-    /// The sockets with news, without waiting. With very many the kernel names others each time.
+    /// Adds the sockets with events, without waiting. If they are more than [`MOST`], the kernel
+    /// names others each time.
     pub(crate) fn poll(&self, news: &mut Vec<Tag>) {
         let at_once = Timespec {
             tv_sec: 0,

@@ -6,7 +6,7 @@ use device::{EventFds, HostDevice, Identity, InterfaceAddress, PortChange, Resul
 
 use super::device::TcpDevice;
 
-/// The longest time without a look while requests or calls are under way, in nanoseconds.
+/// The longest time between two polls while requests or calls are in progress, in nanoseconds.
 const WATCH_NS: u64 = 100_000_000;
 
 impl HostDevice for TcpDevice {

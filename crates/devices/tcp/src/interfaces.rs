@@ -33,13 +33,13 @@ pub struct Interface {
     pub mtu: u32,
     /// Its number in the kernel.
     pub index: u32,
-    /// Whether a job uses it.
+    /// A job uses it, or leaves it out for a reason.
     pub verdict: Verdict,
     /// Its other addresses.
     pub others: Vec<Address>,
 }
 
-/// Whether a job uses an interface.
+/// The decision of a job to use an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It does.

@@ -6,7 +6,7 @@
 //! addresses.
 //!
 //! **Connections.** A device listens at its interface's address. When both ends of a connection
-//! have been told of each other, the one with the lower address calls. Before any frame both prove
+//! know each other's address, the one with the lower address calls. Before any frame both prove
 //! that they know the job's secret (crate `secret`); later bytes are not authenticated, and nothing
 //! is encrypted. Requests may be posted at once: they leave when the connection is made.
 //!

@@ -25,8 +25,8 @@ impl TcpDevice {
         self.listen();
     }
 
-    /// Listens, if a peer can come. A system that does not let it, as where the interface has lost
-    /// its address with its link, is asked again with the next look.
+    /// Listens, if a peer can come. If the system refuses, as where the interface has lost its
+    /// address with its link, the next check of the device asks again.
     pub(super) fn listen(&mut self) {
         self.lacks_listener = false;
         if self.awaited > 0

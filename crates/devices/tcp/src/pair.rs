@@ -24,8 +24,8 @@ pub(crate) struct Pair {
     pub receives: ReceiveQueue,
     /// Bytes behind a frame that waits for a receive.
     pub rest: Vec<u8>,
-    /// Both ends have heard a frame of the other over this connection, so neither is of an earlier
-    /// life of its queue pair.
+    /// Both ends have received a frame of the other over this connection, so neither is of an
+    /// earlier epoch of its queue pair.
     pub is_ready: bool,
     /// This end calls its peer.
     pub is_caller: bool,
@@ -62,7 +62,7 @@ pub(crate) enum Line {
     Gone,
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub socket: OwnedFd,
@@ -82,7 +82,7 @@ pub(crate) enum CallStage {
 /// The answer of the peer, as far as it has come.
 #[derive(Debug)]
 pub(crate) struct Hello {
-    /// None: it has been heard.
+    /// None: the answer has been read, and this end has sent its proof.
     pub caller: Option<Caller>,
     pub bytes: [u8; ANSWER],
     pub have: usize,

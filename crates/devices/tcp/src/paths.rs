@@ -1,7 +1,7 @@
 //! Paths that are dead, calls that are late, and the end of the device.
 //!
-//! Whether a path is dead, the kernel knows: it counts what it has sent again in vain. A peer that
-//! computes and reads nothing is not gone: its kernel answers.
+//! The kernel knows that a path is dead: it counts the retransmissions that nobody acknowledges. A
+//! peer that computes and reads nothing is not gone: its kernel answers.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -13,23 +13,23 @@ use super::frame::Machine;
 use super::pair::{CallStage, Line, Pair};
 use super::wire;
 
-/// The time from one look at slow paths, calls and strangers to the next, in nanoseconds.
+/// The time from one check of slow paths, calls and strangers to the next, in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
 /// The longest time for the kernels to connect, in nanoseconds.
 const CONNECT_NS: u64 = 2_000_000_000;
-/// The time after which a call to a queue pair that has failed is refused, in nanoseconds: it may
-/// be on its way to its next life.
+/// The time after which a call to a queue pair that has failed is refused, in nanoseconds: its
+/// owner may be about to reset it.
 const FAILED_NS: u64 = 300_000_000;
 /// The number of repetitions in vain, and of questions without an answer, from which on a path is
-/// dead, about 0.6 s where the round trip is short, unless the peer's host is heard on another
+/// dead, about 0.6 s where the round trip is short, unless the peer's host answers on another
 /// connection: with many frames lost, some are lost several times.
 const RESENT: u32 = 2;
 const UNANSWERED: u32 = 3;
-/// The time since the last sign of a host within which it counts as heard, in milliseconds.
+/// The time since the last sign of a host within which it counts as alive, in milliseconds.
 const HEARD_MS: u32 = 350;
 /// The number of repetitions in vain from which on a path is dead in any case: about 13 s.
 const HOPELESS: u32 = 6;
-/// The longest round trip of a short path, in µs: little is under way there at any rate.
+/// The longest round trip of a short path, in µs: it has few bytes in flight at any rate.
 const NEAR_US: u32 = 15;
 /// The longest time that an ended connection is kept for the peer, in nanoseconds.
 const ENDING_NS: u64 = 2_000_000_000;
@@ -175,7 +175,7 @@ impl TcpDevice {
         }
     }
 
-    /// Something must be looked at soon, though nothing comes.
+    /// The device must be polled soon, though no event comes.
     pub(super) fn is_due_soon(&self) -> bool {
         let pairs = self.pairs.iter().flatten();
         let mut lines = pairs.map(|pair| (&pair.line, pair.machine.is_awaiting()));

@@ -27,7 +27,7 @@ const MOST_HOT: usize = 2;
 const HEAT: u32 = 4096;
 /// The number of polls of hot connections from one question for all others to the next.
 const SELDOM: u32 = 64;
-/// The number of polls from one look at the clock for rare duties to the next.
+/// The number of polls between two readings of the clock for rare duties.
 const CLOCK: u32 = 256;
 
 impl TcpDevice {
@@ -81,7 +81,7 @@ impl TcpDevice {
         self.write(at);
     }
 
-    /// Serves everything with news.
+    /// Serves every socket with events.
     fn serve_others(&mut self) {
         let mut news = Vec::new();
         self.poller.poll(&mut news);
@@ -97,7 +97,7 @@ impl TcpDevice {
         }
     }
 
-    /// Serves the connection of a queue pair, which has news.
+    /// Serves the connection of a queue pair, which has an event.
     fn serve(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;

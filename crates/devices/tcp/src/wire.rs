@@ -101,7 +101,7 @@ pub(crate) fn prepare(socket: &OwnedFd) -> io::Result<()> {
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
-/// The result of a connection that was under way.
+/// The result of a connection that was in progress.
 pub(crate) fn outcome(socket: &OwnedFd) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
@@ -340,7 +340,7 @@ pub(crate) fn path(socket: &OwnedFd) -> io::Result<Path> {
     }
 }
 
-/// Has the kernel keep few bytes that wait for the peer: as many as are under way on a short path.
+/// Has the kernel keep few bytes that wait for the peer: as many as are in flight on a short path.
 /// More of them leave the caches of the processor before they are copied again.
 pub(crate) fn keep_little(socket: &OwnedFd) {
     // Without it the connection works as well, only slower.

@@ -426,7 +426,7 @@ impl Device for VerbsDevice {
                 return self.invalid(why.into());
             }
             Ending::Reset => {
-                // Reports about the earlier life are not taken for those of the next.
+                // Reports about the earlier epoch must not count for the next one.
                 self.hear_events();
                 let what = "taking a queue pair to RESET";
                 connection::end(&self.context, raw, IBV_QPS_RESET, what)?;

@@ -120,7 +120,7 @@ impl VerbsDevice {
         }
         if before != (self.path.gid_index, self.path.address) {
             for (_, handle) in self.handles.drain() {
-                // SAFETY: made by this device; the kernel keeps it for requests under way.
+                // SAFETY: made by this device; the kernel keeps it for requests in flight.
                 unsafe { (self.context.library.destroy_ah)(handle) };
             }
         }

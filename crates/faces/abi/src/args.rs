@@ -260,7 +260,7 @@ impl<'a> Statuses<'a> {
         Some(Out(unsafe { start.add(index) }, PhantomData))
     }
 
-    /// Whether the caller passed MPI_STATUSES_IGNORE.
+    /// The caller passed MPI_STATUSES_IGNORE.
     pub fn ignored(&self) -> bool {
         self.start.is_none()
     }

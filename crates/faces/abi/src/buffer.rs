@@ -35,9 +35,9 @@ impl UserBuffer {
     /// # Safety
     /// The standard's rule for message buffers (MPI 5.0 §3.2, §3.7.2): from the call until the
     /// operation is complete, the memory that `count` elements of `datatype` describe is readable,
-    /// is writable if the operation receives, and is not accessed by anybody else in a way that
-    /// conflicts. Addresses that no program has (NULL, MPI_IN_PLACE) are allowed here; the methods
-    /// reject or interpret them.
+    /// is writable if the operation receives, and is not accessed by anybody else with a conflict.
+    /// Addresses that no program has (NULL, MPI_IN_PLACE) are allowed here; the methods reject or
+    /// interpret them.
     #[inline(always)]
     pub unsafe fn new(address: *const c_void, count: i64, datatype: Datatype) -> UserBuffer {
         UserBuffer {
@@ -59,7 +59,7 @@ impl UserBuffer {
         self.count
     }
 
-    /// Whether MPI_IN_PLACE stands for the address.
+    /// The address is MPI_IN_PLACE.
     #[inline(always)]
     pub fn is_in_place(self) -> bool {
         self.address == MPI_IN_PLACE.cast_const()
@@ -216,8 +216,8 @@ fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     Some(count.checked_mul(size as i64)? as usize)
 }
 
-/// [`UserBuffer::any`]. An error of the datatype shows here, so the peer is looked at here. It
-/// takes the parts: a buffer that is passed out of line would need memory in every call.
+/// [`UserBuffer::any`]. An error of the datatype shows here, so the peer is checked here. It takes
+/// the parts: a buffer that is passed out of line would need memory in every call.
 ///
 /// # Safety
 /// The promise of [`UserBuffer::new`].

@@ -22,7 +22,7 @@ pub enum Argument {
     Constructs,
 }
 
-/// Whether the call makes or frees an object that ranks share.
+/// The call makes or frees an object that ranks share.
 pub fn constructs(arguments: &[Argument]) -> bool {
     arguments
         .iter()

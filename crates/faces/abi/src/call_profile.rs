@@ -55,7 +55,7 @@ impl CallProfile {
         self.profile.computed(switches, nanos, threads);
     }
 
-    /// The replay of the rank's computing differs from the recording in these ways.
+    /// Notes the differences between the replay of the rank's computing and the recording.
     pub fn differs(&self, found: &Differences) {
         if let Some(first) = &found.first {
             self.profile.differs(found.invented, found.left_out, first);

@@ -5,8 +5,8 @@
 //! While a traced program computes, the library's pointer to the rank is null (`state`). An entry
 //! point that finds null announces the call here and retries it. An untraced rank pays nothing.
 //!
-//! Where several threads call at the same time, the pointer stays while one of them is in an
-//! announced call, and calls of others that begin meanwhile are not announced.
+//! If several threads call at the same time, the pointer stays while one of them is in an announced
+//! call, and calls of others that begin meanwhile are not announced.
 
 use crate::call_key::{Argument, constructs, key_of};
 use crate::call_profile::CallProfile;
@@ -28,7 +28,7 @@ pub struct Watch(Mutex<Inner>);
 struct Inner {
     time: Time,
     profile: Option<CallProfile>,
-    /// The number of announced calls under way.
+    /// The number of announced calls in progress.
     depth: u32,
     /// The computing since the last call returned.
     clock: ComputeClock,
@@ -74,7 +74,7 @@ impl Watch {
         }))
     }
 
-    /// Whether computing takes virtual time.
+    /// Computing takes virtual time.
     pub fn charges_computing(&self) -> bool {
         !matches!(self.lock().time, Time::None)
     }

@@ -3,7 +3,7 @@
 //!
 //! Wall-clock time would include other ranks that share the core. The processor time of the process
 //! is the sum of its threads', which run side by side on a machine with a core for each. Threads
-//! are looked for only once the process has used more time than the calling thread, so a rank
+//! are searched for only once the process has used more time than the calling thread, so a rank
 //! without threads pays two readings of a clock.
 
 use std::fs;

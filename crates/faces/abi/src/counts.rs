@@ -38,7 +38,7 @@ impl Counts<'_> {
         self.length
     }
 
-    /// Whether the array has no element.
+    /// The array has no element.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -177,7 +177,7 @@ impl OutCount<'_> {
         }
     }
 
-    /// Whether the caller's integer has 64 bits.
+    /// The caller's integer has 64 bits.
     pub fn is_wide(self) -> bool {
         self.wide
     }

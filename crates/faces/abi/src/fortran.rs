@@ -29,7 +29,7 @@ impl Booleans {
     }
 }
 
-/// What is known. Nothing until the bindings tell it; it never changes after that.
+/// Facts of the program's Fortran. None until the bindings set them; they never change after that.
 pub struct Fortran {
     pub booleans: Option<Booleans>,
     pub types: Option<InfoObject>,

@@ -15,9 +15,9 @@ use host_node::Whereabouts;
 use pmi::{Bootstrap, Notice, hex, unhex};
 use rail_choice::{Port, Wishes};
 
-/// The time from one look at the interfaces to the next.
+/// The time from one check of the interfaces to the next.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time after which the user is told what is waited for.
+/// The time after which the user is informed what the rank waits for.
 const TELL_AFTER: Duration = Duration::from_secs(1);
 /// The most addresses that a rank says.
 const ADDRESSES: usize = 8;
@@ -51,8 +51,8 @@ fn own_addresses() -> Vec<IpAddr> {
         .collect()
 }
 
-/// The ports that the wishes mean. Waits for one that leads to other hosts as long as `patience`
-/// says; None: for ever.
+/// The ports that the settings select. Waits for one that leads to other hosts as long as
+/// `patience` says; None: for ever.
 pub(crate) fn ports(
     job: &Arc<dyn Bootstrap>,
     wishes: &Wishes,
@@ -119,7 +119,7 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Whether a host of the job has interfaces of its own. None: not all have answered.
+    /// A host of the job has interfaces of its own. None: not all have answered.
     fn are_apart(&mut self) -> Result<Option<bool>> {
         if self.asked.is_none() {
             let hosts = self.job.hosts();

@@ -107,7 +107,7 @@ pub(crate) fn abort(rank: &mpi::Rank, _object: Object, code: c_int) -> ! {
         let number = rank.rank();
         say(&format!("rank {number} called MPI_Abort with code {code}"));
     }
-    // An exit code has eight bits, and an abort must not look like success.
+    // An exit code has eight bits, and an abort must not pass for success.
     let code = if code & 0xff == 0 { 1 } else { code & 0xff };
     end_job(&*bootstrap_of(rank), code)
 }

@@ -24,7 +24,7 @@ impl Refused {
         self.last = Some(procedure);
     }
 
-    /// Whether the user has had no report of this procedure. From now on there is one.
+    /// The user has had no report of this procedure. From now on there is one.
     pub(crate) fn is_new(&mut self, procedure: &'static str) -> bool {
         self.reported.insert(procedure)
     }

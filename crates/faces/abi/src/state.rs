@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Rank {
     /// The rank behind the C face.
     pub mpi: Arc<mpi::Rank>,
-    /// Whether the rank runs on a modelled machine.
+    /// The rank runs on a modelled machine.
     pub in_virtual_time: bool,
     /// The number of this rank's host on a modelled machine. None on a real host.
     pub modelled_host: Option<u32>,
@@ -60,7 +60,7 @@ pub struct Library {
     codes: Mutex<Codes>,
     /// Calls of procedures that do not work yet.
     refused: Mutex<Refused>,
-    /// Facts of the program's Fortran, which may be told at any time.
+    /// Facts of the program's Fortran, which may be set at any time.
     fortran: Mutex<Fortran>,
 }
 
@@ -178,7 +178,7 @@ impl Library {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of the program's Fortran.
+    /// The facts of the program's Fortran.
     pub fn fortran(&self) -> MutexGuard<'_, Fortran> {
         // No operation on the facts panics while they are inconsistent.
         self.fortran.lock().unwrap_or_else(PoisonError::into_inner)

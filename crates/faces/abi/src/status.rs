@@ -49,7 +49,7 @@ impl Status {
         self.internal[1] = (bytes >> 32) as u32 as c_int;
     }
 
-    /// Whether the operation was cancelled.
+    /// The operation was cancelled.
     pub fn cancelled(&self) -> bool {
         self.internal[2] != 0
     }

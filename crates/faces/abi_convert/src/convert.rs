@@ -214,7 +214,7 @@ pub fn buffer<A: Abi, P: Address>(buffer: P) -> P {
     buffer
 }
 
-/// Whether a buffer is MPI_IN_PLACE.
+/// A buffer is MPI_IN_PLACE.
 pub fn is_in_place<A: Abi>(buffer: *const c_void) -> bool {
     buffer.address() == A::MPI_IN_PLACE as usize
 }

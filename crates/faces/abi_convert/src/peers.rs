@@ -57,7 +57,7 @@ pub fn neighbours(comm: usize, receives: bool) -> usize {
     }
 }
 
-/// Whether this process has a rank of a communicator.
+/// `rank` is the rank of this process in the communicator.
 pub fn is_rank<A: Abi>(comm: A::Handle, rank: c_int) -> bool {
     let mut own = 0;
     // SAFETY: the arguments are integers.

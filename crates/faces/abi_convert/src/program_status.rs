@@ -24,6 +24,6 @@ pub trait Status: Copy + Default + Eq + Debug {
     /// The number of bytes.
     fn count(&self) -> i64;
 
-    /// Whether the request was cancelled.
+    /// The request was cancelled.
     fn is_cancelled(&self) -> bool;
 }

@@ -115,8 +115,9 @@ fn write_any<A: Abi>(caller: &mut A::Status, status: &StandardStatus, is_cancell
     caller.set_count(bytes, cancelled != 0);
 }
 
-/// Whether the library's functions show for a status whose first internal word is a number of
-/// bytes, with zeros behind, that number and no cancellation.
+/// The layout of the library's status, as a trial shows. It is plain if the library's functions
+/// show, for a status whose first internal word is a number of bytes with zeros behind, that number
+/// and no cancellation.
 static LAYOUT: AtomicU8 = AtomicU8::new(UNTRIED);
 
 const UNTRIED: u8 = 0;

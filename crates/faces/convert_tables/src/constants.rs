@@ -56,7 +56,7 @@ impl Program {
         self.groups
     }
 
-    /// Whether texts up to this limit are shorter than in the standard ABI.
+    /// Texts up to this limit are shorter than in the standard ABI.
     pub(crate) fn is_shorter(&self, standard: &[Group], limit: &str) -> bool {
         let value = |groups| {
             let found = numbers(groups).find(|constant| constant.name == limit);

@@ -1,4 +1,4 @@
-//! What a conversion of one parameter consists of.
+//! The parts of a conversion of one parameter.
 
 use tables::table::Access;
 

@@ -267,7 +267,7 @@ fn types_of_comm(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     }
 }
 
-/// Whether the library may read arrays of handles after the call.
+/// The library may read arrays of handles after the call.
 fn has_late_arrays(procedure: &Procedure) -> bool {
     procedure.name.to_ascii_lowercase().contains("alltoallw")
 }

@@ -44,13 +44,13 @@ pub trait Abi: Commons + Constants + Sized + 'static {
     /// Tells the C library what Fortran's variables are, when the library is loaded.
     fn open();
 
-    /// Whether the datatype is a predefined one.
+    /// The datatype is a predefined one.
     fn is_predefined(datatype: Self::Handle) -> bool;
 
     /// C's handle for Fortran's.
     fn from_integer<C: Class<Self>>(integer: c_int) -> C::Handle;
 
-    /// Whether `known` converts the integer, without a call.
+    /// `known` converts the integer, without a call.
     fn is_known<C: Class<Self>>(integer: c_int) -> bool;
 
     /// C's handle for Fortran's, for which `is_known` is true.
@@ -66,25 +66,25 @@ pub trait Commons {
     /// The meaning of a choice buffer that is one of the variables.
     fn special<T>(address: *const T) -> Option<Special>;
 
-    /// Whether an address is that of MPI_STATUS_IGNORE.
+    /// An address is that of MPI_STATUS_IGNORE.
     fn is_mpi_status_ignore<T>(address: *const T) -> bool;
 
-    /// Whether an address is that of MPI_STATUSES_IGNORE.
+    /// An address is that of MPI_STATUSES_IGNORE.
     fn is_mpi_statuses_ignore<T>(address: *const T) -> bool;
 
-    /// Whether an address is that of MPI_ERRCODES_IGNORE.
+    /// An address is that of MPI_ERRCODES_IGNORE.
     fn is_mpi_errcodes_ignore<T>(address: *const T) -> bool;
 
-    /// Whether an address is that of MPI_ARGVS_NULL.
+    /// An address is that of MPI_ARGVS_NULL.
     fn is_mpi_argvs_null<T>(address: *const T) -> bool;
 
-    /// Whether an address is that of MPI_ARGV_NULL.
+    /// An address is that of MPI_ARGV_NULL.
     fn is_mpi_argv_null<T>(address: *const T) -> bool;
 
-    /// Whether an address is that of MPI_UNWEIGHTED.
+    /// An address is that of MPI_UNWEIGHTED.
     fn is_mpi_unweighted<T>(address: *const T) -> bool;
 
-    /// Whether an address is that of MPI_WEIGHTS_EMPTY.
+    /// An address is that of MPI_WEIGHTS_EMPTY.
     fn is_mpi_weights_empty<T>(address: *const T) -> bool;
 
     /// The address of MPI_BUFFER_AUTOMATIC that the program most probably names.

@@ -29,13 +29,13 @@ pub unsafe fn detached<A: Abi>(buffer: *mut *mut c_void) {
     }
 }
 
-/// Whether a choice buffer is certainly none of the variables.
+/// A choice buffer is certainly none of the variables.
 #[inline(always)]
 pub fn is_memory(buffer: *mut c_void) -> bool {
     !is_near_blocks(buffer)
 }
 
-/// Whether a choice buffer is MPI_IN_PLACE.
+/// A choice buffer is MPI_IN_PLACE.
 pub fn is_in_place<A: Abi>(buffer: *mut c_void) -> bool {
     choice::<A>(buffer) == A::IN_PLACE
 }

@@ -11,7 +11,7 @@ use abi_convert::types::Function;
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-/// What the library passes to our functions: the program's, and the program's word.
+/// The state that the library passes to our functions: the program's functions and word.
 struct State {
     functions: [*mut c_void; 3],
     word: isize,

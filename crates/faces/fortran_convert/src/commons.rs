@@ -48,7 +48,7 @@ impl<const N: usize> Common<N> {
         found
     }
 
-    /// Whether the address is that of the variable at a place.
+    /// The address is that of the variable at a place.
     #[inline(always)]
     pub fn is<T>(&self, place: usize, address: *const T) -> bool {
         let mut blocks = self.addresses.iter();
@@ -107,7 +107,7 @@ static CLUSTERS: [Cluster; 2] = [const {
     }
 }; 2];
 
-/// Whether an address may lie in a block.
+/// An address may lie in a block.
 #[inline(always)]
 pub fn is_near_blocks<T>(address: *const T) -> bool {
     let mut clusters = CLUSTERS.iter();

@@ -101,7 +101,7 @@ pub fn from_integer<A: Abi, C: Class<A>>(integer: c_int) -> C::Handle {
     A::from_integer::<C>(integer)
 }
 
-/// Whether C's handle for Fortran's needs no call.
+/// The conversion of Fortran's handle into C's needs no call.
 #[inline(always)]
 pub fn is_known<A: Abi, C: Class<A>>(integer: c_int) -> bool {
     A::is_known::<C>(integer)

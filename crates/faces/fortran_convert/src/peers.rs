@@ -95,7 +95,7 @@ pub unsafe fn at_root<A: Abi>(comm: *const c_int, root: c_int, length: i64) -> i
     if code == 0 && own == root { length } else { 0 }
 }
 
-/// Whether this rank is the root of a collective call.
+/// This rank is the root of a collective call.
 ///
 /// # Safety
 /// The address is that of a handle.

@@ -5,7 +5,7 @@ use crate::abi::Abi;
 use crate::symbols;
 use std::ffi::c_void;
 
-/// Whether a function is MPI_CONVERSION_FN_NULL, which stands for no conversion.
+/// A function is MPI_CONVERSION_FN_NULL, which stands for no conversion.
 pub fn is_no_conversion<A: Abi>(function: *mut c_void) -> bool {
     let mut names = A::NO_CONVERSION.iter();
     names.any(|name| symbols::find(name) == function)

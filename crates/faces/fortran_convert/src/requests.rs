@@ -1,4 +1,4 @@
-//! What belongs to a request until its operation is complete: arrays of C's datatypes that the
+//! Belongings of a request until its operation is complete: arrays of C's datatypes that the
 //! library may still read, and copies of sections.
 //!
 //! A copy is written into its section by the call of Fortran that learns of the completion. A
@@ -26,7 +26,7 @@ struct Belongings {
 
 /// By Fortran's handle.
 static KEPT: Mutex<BTreeMap<c_int, Belongings>> = Mutex::new(BTreeMap::new());
-/// Their number, which every call that completes requests looks at first.
+/// Number of entries in [`KEPT`]. Every call that completes requests reads it first.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Keeps arrays of datatypes as long as a request.
@@ -75,7 +75,8 @@ pub fn unchanged<A: Abi>(request: c_int) {
     }
 }
 
-/// A call has looked at so many requests.
+/// Treats requests that the library knows after a call as before: see [`unchanged`]. `length` is
+/// their number.
 ///
 /// # Safety
 /// The address is that of so many handles.

@@ -42,8 +42,8 @@ pub fn guess() {
     logical::set_values([if is_minus_one { -1 } else { 1 }, 0]);
 }
 
-/// Tells the ABI library the values of LOGICAL and the sizes of types, once MPI runs: some
-/// libraries allow it no earlier. Whoever has told it before counts.
+/// Sets the values of LOGICAL and the sizes of types in the ABI library, once MPI runs: some
+/// libraries allow it no earlier. Values that were set before stay.
 pub fn describe<A: Abi>(code: c_int) {
     if code != A::MPI_SUCCESS {
         return;

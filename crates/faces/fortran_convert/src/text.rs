@@ -38,7 +38,7 @@ impl Input {
         self.0.as_ptr().cast()
     }
 
-    /// Whether the text has no characters.
+    /// The text has no characters.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 1
     }

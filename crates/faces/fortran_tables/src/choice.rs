@@ -7,7 +7,7 @@ use crate::kinds::FortranParameter;
 use std::fmt::Write;
 use tables::table::{Access, Parameter, Procedure};
 
-/// The way of a buffer with gaps to the library (`sections` of `fortran_convert`).
+/// The form in which the library gets a buffer with gaps (`sections` of `fortran_convert`).
 enum Way {
     /// A datatype describes it: its count and its datatype.
     Described(String, String),
@@ -161,7 +161,7 @@ fn reach(
     let receives = buffer.kind.word() == "out";
     let (count_name, types) = (&count.name, &datatype.name);
     let standard = format!("from_integer::<Program, Datatype>(*{types})");
-    // What is converted needs the program's datatype, not one of bytes.
+    // A conversion needs the program's datatype, not one of bytes.
     if name.contains("external") {
         return Some(format!(
             "reach::blocks::<Program, _>(*{count_name}, {standard}, 1)"

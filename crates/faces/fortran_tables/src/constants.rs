@@ -18,8 +18,8 @@ const KINDS: [(&str, &str); 4] = [
     ("MPI_INTEGER_KIND", "KIND(0)"),
 ];
 
-/// Whether MPI_SUBARRAYS_SUPPORTED and its kin are true in `mpi` and `mpif.h`, where a section is
-/// copied by the compiler.
+/// Value of MPI_SUBARRAYS_SUPPORTED and MPI_ASYNC_PROTECTS_NONBLOCKING in `mpi` and `mpif.h`, where
+/// a section is copied by the compiler.
 const SUPPORTED: &str = ".FALSE.";
 
 /// A constant of Fortran.
@@ -238,7 +238,7 @@ fn all(groups: &[Group]) -> Vec<(String, String, String)> {
             value,
             c_type,
         } = constant;
-        // Where a handle is the address of a symbol, Fortran's integer follows its type.
+        // If a handle is the address of a symbol, Fortran's integer follows its type.
         let symbol = c_type.split_once(' ');
         let symbol = symbol.filter(|(_, end)| end.parse::<i32>().is_ok());
         let (ty, value) = symbol.unwrap_or((c_type, value));

@@ -1,5 +1,5 @@
-//! What a conversion of one parameter consists of: the dummy argument of the entry point,
-//! statements before the call of the standard ABI, the argument, and statements after it.
+//! The parts of a conversion of one parameter: the dummy argument of the entry point, statements
+//! before the call of the standard ABI, the argument, and statements after it.
 
 #[derive(Default)]
 pub(crate) struct Conversion {
@@ -69,7 +69,8 @@ impl Conversion {
         }
     }
 
-    /// Whether it neither allocates nor calls the library, where the condition of `known` holds.
+    /// The conversion neither allocates nor calls the library, where the condition of `known`
+    /// holds.
     pub(crate) fn is_short(&self) -> bool {
         !self.is_long
     }

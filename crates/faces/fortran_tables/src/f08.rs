@@ -129,9 +129,9 @@ fn end(choice: Choice) -> &'static str {
     }
 }
 
-/// C's way of descriptors, in which gfortran does not copy the component of an array of a derived
-/// type. Where memory outlasts the call, a copy would be wrong; elsewhere a vector subscript needs
-/// one.
+/// C's binding of descriptors, with which gfortran does not copy the component of an array of a
+/// derived type. Where memory outlasts the call, a copy would be wrong; elsewhere a vector
+/// subscript needs one.
 fn binding(specific: &str, choice: Choice) -> String {
     match choice {
         Choice::Descriptors => format!("bind(C, name=\"{}\")", manglings(specific)[0]),

@@ -55,7 +55,7 @@ pub(crate) fn module(tables: &Tables) -> String {
     text
 }
 
-/// Whether the procedure returns the address of memory, which may be a TYPE(C_PTR).
+/// The procedure returns the address of memory, which may be a TYPE(C_PTR).
 pub(crate) fn has_address(procedure: &Procedure) -> bool {
     procedure
         .parameters

@@ -25,7 +25,7 @@ pub trait FortranParameter {
     /// of its library.
     fn fortran_name(&self, procedure: &Procedure) -> &str;
 
-    /// Whether it is an array.
+    /// The parameter is an array.
     fn is_array(&self) -> bool;
 
     /// A choice buffer.
@@ -34,8 +34,8 @@ pub trait FortranParameter {
     /// The derived type of the handle in `mpi_f08`.
     fn handle(&self) -> Option<&'static str>;
 
-    /// Whether it is ASYNCHRONOUS in `mpi_f08`: a buffer, or an array whose length the communicator
-    /// determines, that may be used after the return.
+    /// The parameter is ASYNCHRONOUS in `mpi_f08`: a buffer, or an array whose length the
+    /// communicator determines, that may be used after the return.
     fn is_asynchronous(&self, procedure: &Procedure) -> bool;
 
     /// A user's procedure.
@@ -109,7 +109,7 @@ impl FortranParameter for Parameter {
 
 /// A procedure as Fortran has it.
 pub trait FortranProcedure {
-    /// Whether it is one of MPI 1, in which addresses are integers of the default kind.
+    /// The procedure is one of MPI 1, in which addresses are integers of the default kind.
     fn is_old(&self) -> bool;
 
     /// The name in Fortran, without `MPI_`.
@@ -118,16 +118,16 @@ pub trait FortranProcedure {
     /// Fortran's parameters of one of the forms, without IERROR.
     fn fortran_parameters(&self, large: bool) -> impl Iterator<Item = &Parameter>;
 
-    /// Whether it ends with the parameter IERROR.
+    /// The procedure ends with the parameter IERROR.
     fn has_ierror(&self) -> bool;
 
-    /// Whether MPI runs after it, so that the ABI library can learn of Fortran.
+    /// MPI runs after the procedure, so that the ABI library can learn of Fortran.
     fn starts(&self) -> bool;
 
-    /// Whether it starts persistent requests.
+    /// The procedure starts persistent requests.
     fn starts_requests(&self) -> bool;
 
-    /// Whether memory of its buffers and arrays may be used after the return, so that they are
+    /// Memory of the procedure's buffers and arrays may be used after the return, so that they are
     /// ASYNCHRONOUS in `mpi_f08`.
     fn outlasts(&self) -> bool;
 }
@@ -183,7 +183,7 @@ pub(crate) fn integer(rust: &str) -> &'static str {
     }
 }
 
-/// Whether Fortran has the parameter: it has neither the arguments of `main` nor `...`.
+/// Fortran has the parameter: it has neither the arguments of `main` nor `...`.
 fn in_fortran(parameter: &Parameter, procedure: &Procedure) -> bool {
     let of_main = ["argc", "argv"].contains(&parameter.name.as_str());
     let has_main = procedure.parameters.iter().any(|p| p.name == "argc");

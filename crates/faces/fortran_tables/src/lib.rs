@@ -43,8 +43,8 @@ pub struct Library {
     pub blocks: &'static [Block],
     /// Symbols of an entry point.
     pub symbols: fn(&Entry) -> Vec<String>,
-    /// What a compiler made of the library's own modules: lines for the macros of
-    /// `modules` of `fortran_convert`.
+    /// Symbols that a compiler made of the library's own modules: lines for the macros of `modules`
+    /// of `fortran_convert`.
     pub modules: String,
 }
 
@@ -54,7 +54,7 @@ pub struct Entry<'a> {
     pub prefix: &'a str,
     /// The name of the procedure without the prefix.
     pub name: &'a str,
-    /// Whether it has large counts.
+    /// The entry point has large counts.
     pub large: bool,
     /// The language.
     pub form: Form,

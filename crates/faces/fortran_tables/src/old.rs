@@ -1,4 +1,4 @@
-//! What the libraries of older ABIs have beside entry points: symbols of the modules that a
+//! Symbols that the libraries of older ABIs have beside entry points: those of the modules that a
 //! compiler built for them once. Programs that were compiled with these modules need them.
 
 use crate::constants::handles;

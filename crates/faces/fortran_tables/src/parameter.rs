@@ -167,7 +167,7 @@ fn class(parameter: &Parameter) -> String {
     word[..1].to_ascii_uppercase() + &word[1..]
 }
 
-/// Whether the library may read arrays of handles after the call.
+/// The library may read arrays of handles after the call.
 fn has_late_types(procedure: &Procedure) -> bool {
     let name = procedure.name.to_ascii_lowercase();
     name.contains("alltoallw") && procedure.outlasts()
@@ -204,7 +204,7 @@ fn function(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conver
         "user_function" | "datarep_conversion_function" if large => "large_",
         _ => "",
     };
-    // Two functions of one kind are told apart by their places in the state.
+    // Two functions of one kind are distinguished by their places in the state.
     let place = match kind {
         "datarep_conversion_function" => format!(", {}", usize::from(name.starts_with("write"))),
         _ => String::new(),

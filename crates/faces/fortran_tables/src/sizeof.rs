@@ -52,8 +52,8 @@ pub(crate) fn generate() -> String {
     )
 }
 
-/// The highest rank in the header: compilers that are told to follow Fortran 95 or 2003 know none
-/// above it.
+/// The highest rank in the header: compilers with an option for Fortran 95 or 2003 know none above
+/// it.
 const RANKS_OF_HEADER: usize = 7;
 
 /// Types as the header declares them: kinds by their ranges, for it has no module to name them.

@@ -2,10 +2,10 @@
 //!
 //! A rank is counted for the core that it ran on when it last waited or woke. A rank that waits on
 //! a core with another one keeps that other from answering. Neither needs to know which peer the
-//! other waits for, and a look costs the same with any number of ranks.
+//! other waits for, and a check costs the same with any number of ranks.
 //!
-//! A rank that gives way counts a turn of its core. So it knows afterwards whether other ranks of
-//! the job had the core meanwhile, or only tasks of others.
+//! A rank that yields its core counts a turn of that core. So it knows afterwards whether other
+//! ranks of the job had the core meanwhile, or only tasks of others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ const NOWHERE: usize = usize::MAX;
 struct Core {
     /// Ranks.
     ranks: AtomicU16,
-    /// Turns: the times that a rank gave way. It wraps.
+    /// Number of times that a rank yielded this core. It wraps.
     turns: AtomicU16,
 }
 

@@ -46,7 +46,7 @@ pub enum Fault {
         status: String,
         /// Advice to the user.
         check: &'static str,
-        /// Whether the death of the peer's process can be the cause: not on a modelled machine.
+        /// The death of the peer's process can be the cause: not on a modelled machine.
         may_be_death: bool,
     },
 }

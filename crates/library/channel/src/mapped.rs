@@ -1,5 +1,5 @@
 //! Memory that several ranks of a host have mapped: collective buffers, and the counters of
-//! cooperative copies. What one rank stores there, the others load; no transfer is needed.
+//! cooperative copies. The others load what one rank stores there; no transfer is needed.
 
 use crate::piece_counter::PieceCounter;
 use crate::shm::collective_buffer::{BufferOffer, CollectiveBuffer};

@@ -91,8 +91,8 @@ impl Router {
 
     /// World ranks up to `ranks` - 1 are peers from now on: ranks that have started since this one
     /// did. Devices reach them, because shared memory has room for the ranks only that were there
-    /// when it was made. A rank without devices gets those of `node`, and its waiter is to be told
-    /// ([`Waiter::add_devices`](crate::Waiter::add_devices)): then the answer is true.
+    /// when it was made. A rank without devices gets those of `node`, and its waiter must learn of
+    /// them by [`Waiter::add_devices`](crate::Waiter::add_devices): then the answer is true.
     ///
     /// # Errors
     /// This rank has no device, or its machine has no place for them.

@@ -126,7 +126,7 @@ impl SharedMemory {
     pub fn buffer(&self) -> Buffer {
         let base = self.base();
         // SAFETY: the mapping has `len` bytes behind its head, and the buffer keeps the mapping.
-        // Who may touch which byte when is the rule of the program's window.
+        // The rules of the program's window say which rank may access which byte, and when.
         unsafe { Buffer::owned(base, self.len, self.mapping.clone()) }
     }
 }

@@ -20,7 +20,7 @@ pub trait ShortPath {
     /// [`first_if`](ShortPath::first_if) can find the packets of some peer.
     fn can_peek(&self) -> bool;
 
-    /// A poll would find nothing, as far as a short look can tell.
+    /// A cheap check says that a poll would find nothing.
     fn has_nothing(&self) -> bool;
 
     /// The stores for the next body to `peer`, which has `len` bytes.

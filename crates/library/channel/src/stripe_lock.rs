@@ -13,7 +13,7 @@ use crate::sync::{futex_wait, futex_wake};
 /// Tries to take the lock before a sleep.
 #[cfg(not(loom))]
 const SPINS: u32 = 200;
-/// The longest sleep before the holder is looked for, in nanoseconds.
+/// The longest sleep before a check that the holder still runs, in nanoseconds.
 const LONG: u64 = 500_000_000;
 /// The longest sleep where a wake-up can be missed, in nanoseconds.
 const SHORT: u64 = 100_000;

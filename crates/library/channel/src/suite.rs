@@ -30,14 +30,14 @@ pub(crate) fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
 /// The bytes of a slice as a buffer to be read, for transfers that end before the slice does.
 pub(crate) fn memory(bytes: &[u8]) -> Buffer {
     // SAFETY: the tests keep the slice until its exposure is retracted, and do not change it while
-    // a transfer is under way.
+    // a transfer is in flight.
     unsafe { Buffer::dense(bytes.as_ptr().cast_mut(), bytes.len()) }
 }
 
 /// The bytes of a slice as a buffer to be written, for transfers that end before the slice does.
 pub(crate) fn room(bytes: &mut [u8]) -> Buffer {
     // SAFETY: the tests keep the slice until its exposure is retracted, and do not use it while a
-    // transfer is under way.
+    // transfer is in flight.
     unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
 }
 

@@ -1,7 +1,7 @@
-//! The transports of a rank, and the two ways to act on them: [`via!`] acts on the one that reaches
-//! a peer, [`each!`] on all. Every function of the router goes through one of them, or through
-//! [`Transports::poll`]. A new transport gets a field and a variant, and a place in this file that
-//! forgets it does not compile.
+//! The transports of a rank, and the two macros that act on them: [`via!`] acts on the one that
+//! reaches a peer, [`each!`] on all. Every function of the router goes through one of them, or
+//! through [`Transports::poll`]. A new transport gets a field and a variant, and a place in this
+//! file that forgets it does not compile.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ pub(crate) enum Wakes {
 
 /// A transport for which a rank can wait.
 pub(crate) trait Waitable {
-    /// A poll would find nothing, as far as a short look can tell. False where none can.
+    /// A cheap check says that a poll would find nothing. False where no such check exists.
     fn has_nothing(&self) -> bool;
 
     /// Nothing has arrived at this moment that no event reports.

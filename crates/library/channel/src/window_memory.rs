@@ -42,7 +42,7 @@ struct TicketLock {
     waiting: AtomicU32,
 }
 
-/// What the members know of one of them.
+/// State of one member that all members share.
 #[repr(C, align(64))]
 struct Member {
     stripes: [StripeLock; STRIPES as usize],
@@ -147,7 +147,7 @@ impl Drop for HeldStripe<'_> {
 
 impl WindowMemory {
     /// Shared memory with this layout, as member `me` of these world ranks maps it. `stripe`: the
-    /// length of a stripe in bytes that the members wish, zero for the usual one.
+    /// length of a stripe in bytes that the members request, zero for the default.
     ///
     /// # Panics
     /// If the memory is shorter than the layout.

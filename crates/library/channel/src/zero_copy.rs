@@ -183,7 +183,7 @@ impl Family {
 /// The name of an operation, which comes back with its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// The family whose caller hears of the completion.
+    /// The family whose caller receives the completion.
     pub family: Family,
     /// The operation within its family.
     pub id: u64,

@@ -116,12 +116,12 @@ impl Costs {
         self.rail.hca.mtu
     }
 
-    /// Whether reads and writes on the bus occupy the same lines.
+    /// Reads and writes on the bus occupy the same lines.
     pub fn half_duplex(&self) -> bool {
         self.rail.bus().half_duplex
     }
 
-    /// Whether the HCA takes `payload` inline.
+    /// The HCA takes `payload` inline.
     pub fn fits_inline(&self, payload: Bytes) -> bool {
         payload <= self.rail.hca.inline
     }

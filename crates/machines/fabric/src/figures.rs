@@ -1,4 +1,4 @@
-//! The key figures of a system: those by which one machine is told from another at a glance.
+//! The key figures of a system: those that distinguish machines at a glance.
 
 use crate::cost::{Costs, Resource};
 use crate::explain::{explain, total};

@@ -73,7 +73,7 @@ impl Network {
         }
     }
 
-    /// Whether there are links between switches.
+    /// There are links between switches.
     pub fn has_inner_links(&self) -> bool {
         match self {
             Network::Tree(tree) => tree.levels() > 1,

@@ -28,13 +28,13 @@ struct CompletionQueue {
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub completion: Completion,
-    /// The number of places in the send queue that its completion frees, in this life of the queue
+    /// The number of places in the send queue that its completion frees, in this epoch of the queue
     /// pair.
     pub frees: Option<u32>,
     pub life: u32,
 }
 
-/// What became of an entry that an HCA has written.
+/// The fate of an entry that an HCA has written.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Written {
     /// It becomes visible to a rank.

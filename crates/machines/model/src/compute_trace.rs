@@ -302,13 +302,13 @@ impl ComputeTrace {
         }
     }
 
-    /// Whether steps are marked.
+    /// Steps are marked.
     pub fn has_steps(&self) -> bool {
         let mut lines = self.ranks.iter().flat_map(|lines| lines.lines());
         lines.any(|line| line == STEP)
     }
 
-    /// Whether the program may decide by time: it polls, reads the clock, or takes what comes
+    /// The program may decide by time: it polls, reads the clock, or takes what comes
     /// first.
     pub fn depends_on_time(&self) -> bool {
         let mut entries = self.ranks.iter().flat_map(|lines| lines.lines());

@@ -22,8 +22,8 @@ pub(crate) struct Engine {
     asked: bool,
     /// The chip is reserved for the next request.
     granted: bool,
-    /// Where requests are processed one by one: the HCA is busy with a request, which is it, and
-    /// the number that wait in memory.
+    /// On an HCA that processes requests one by one: it is busy with a request, the number of that
+    /// request, and the number that wait in memory.
     occupied: bool,
     under_way: u32,
     in_memory: u32,
@@ -107,7 +107,7 @@ impl Engine {
         self.occupied
     }
 
-    /// A request has arrived in the HCA. True: the engine is to look at it now.
+    /// A request has arrived in the HCA. True: the engine is to take it now.
     pub(crate) fn arrive(&mut self) -> bool {
         self.rung += 1;
         !self.asked
@@ -129,7 +129,7 @@ impl Engine {
         self.asked = false;
     }
 
-    /// Whether the chip was reserved for the next request. It no longer is.
+    /// The chip was reserved for the next request. It no longer is.
     pub(crate) fn take_grant(&mut self) -> bool {
         std::mem::take(&mut self.granted)
     }

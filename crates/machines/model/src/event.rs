@@ -26,7 +26,7 @@ pub enum Event {
     /// A queue pair whose rate is bounded may read its next packet.
     #[allow(missing_docs)]
     Paced { stream: u32 },
-    /// A packet of a request has reached the peer, whose queue pair was in this life when it left.
+    /// A packet of a request has reached the peer, whose queue pair was in this epoch when it left.
     Arrive {
         message: u32,
         packet: u32,
@@ -81,7 +81,7 @@ impl Event {
         }
     }
 
-    /// The queue pair, and the life of it, in which alone it means something.
+    /// The queue pair, and its epoch: in another epoch the event means nothing.
     #[inline]
     pub(crate) fn life(&self) -> Option<(u32, u32)> {
         match *self {

@@ -1,4 +1,4 @@
-//! Faults: drawn from the clock's random numbers, so that the same seed fails in the same way.
+//! Faults: drawn from the clock's random numbers, so that the same seed gives the same faults.
 
 use sim::{Random, Time};
 

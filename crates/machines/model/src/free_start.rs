@@ -14,12 +14,12 @@ use super::message::{Messages, NONE};
 pub(crate) struct FreeStart {
     /// The start is free.
     pub is_wanted: bool,
-    /// What happens now is for a free message: it occupies nothing.
+    /// The present event is of a free message: it occupies nothing.
     pub is_free: bool,
 }
 
 impl FreeStart {
-    /// What happens next is for this message. The timings of adapters follow.
+    /// The next event is of this message. The timings of adapters follow.
     #[inline]
     pub(crate) fn heed(&mut self, messages: &Messages, message: u32) {
         if self.is_wanted {

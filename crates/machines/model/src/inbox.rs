@@ -4,7 +4,7 @@
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
-/// What becomes visible to a rank.
+/// An arrival that becomes visible to a rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Arrival {
     /// Bytes of a message for registered memory.
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     pub wakes: bool,
 }
 
-/// What has arrived for a rank, and is or becomes visible.
+/// The arrivals for a rank that are or become visible.
 pub(crate) struct Inbox {
     entries: Vec<Entry>,
     /// The place of the oldest entry.

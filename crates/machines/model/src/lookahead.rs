@@ -1,8 +1,8 @@
-//! How far a rank may run ahead of the others: as far as nothing that they do, and no pending
-//! event, can become visible to it. Each handover of the turn that this saves is a switch between
-//! processes.
+//! Lookahead: the distance that a rank may run ahead of the others, as far as nothing that they do,
+//! and no pending event, can become visible to it. Each handover of the turn that this saves is a
+//! switch between processes.
 //!
-//! A rank sees its inbox only, and everything enters it by way of an HCA's write to memory
+//! A rank sees its inbox only, and everything enters it by an HCA's write to memory
 //! (`write_latency`). An event writes to a rank that it is *near* to: a packet for that rank, or an
 //! answer to its request. Every other event, and every request that a rank posts, first has to
 //! cross a cable and a chip. So the bounds are the times of the near events, of the first event,

@@ -247,7 +247,7 @@ impl Model for MachineModel {
         } = self;
         qps.run.happens(&event);
         if event.life().is_some_and(|(q, life)| qps[q].life != life) {
-            // An event of an earlier life of its queue pair means nothing.
+            // An event of an earlier epoch of its queue pair means nothing.
             return;
         }
         match event {

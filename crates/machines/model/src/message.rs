@@ -62,7 +62,7 @@ pub(crate) struct Message {
     pub to_rank: u32,
     /// The number of pending events and pieces that name it.
     pub uses: u32,
-    /// The life of the queue pair in which it was posted.
+    /// The epoch of the queue pair in which it was posted.
     pub life: u32,
     /// Its number among the queue pair's messages.
     pub sequence: u32,

@@ -114,7 +114,7 @@ impl ModelNode {
         let until = nanos
             .checked_mul(1000)
             .and_then(|time| time.checked_add(turn.now()));
-        // Later news wakes this rank, even if it is ahead of that time.
+        // A later arrival wakes this rank, even if it is ahead of that time.
         turn.stay().map_err(deadlock)?;
         let rank = turn.rank();
         if turn.with(|net, _| net.qps.ranks[rank].fresh) {

@@ -103,8 +103,8 @@ impl Paths<'_> {
         opens.into_iter().flatten().min().unwrap_or(at)
     }
 
-    /// The signs of life of a rank on host `to` for one on host `from`, at time `at`. A living peer
-    /// is always heard, as far as a path exists.
+    /// The signs that a rank on host `to` is alive, for one on host `from` at time `at`. A living
+    /// peer always gives signs, as far as a path exists.
     pub(crate) fn signs(&self, from: u32, to: u32, is_alive: bool, at: Time) -> Signs {
         let cut = self.cut_since(from, to, at);
         let is_heard = cut.is_none() && is_alive;

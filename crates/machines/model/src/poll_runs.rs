@@ -53,7 +53,7 @@ impl PollRuns {
     }
 }
 
-/// Whether two polls of a name, behind so much computing, may share a line.
+/// Two polls of a name, behind so much computing, may share a line.
 fn is_alike(name: &str, one: u64, other: u64) -> bool {
     let (less, more) = (one.min(other), one.max(other));
     let is_clock = CLOCKS.contains(&name);

@@ -361,7 +361,7 @@ impl Ports {
         }
     }
 
-    /// What happens next is for this message. The timings of adapters follow.
+    /// The next event is of this message. The timings of adapters follow.
     #[inline]
     pub(crate) fn heed(&mut self, messages: &Messages, message: u32) {
         self.free_start.heed(messages, message);

@@ -81,7 +81,7 @@ impl QueuePairs {
         self.ports.is_within(self[q].adapter)
     }
 
-    /// What happens next is for this message.
+    /// The next event is of this message.
     #[inline]
     pub(crate) fn heed(&mut self, message: u32) {
         self.ports.heed(&self.run.messages, message);
@@ -451,7 +451,7 @@ impl QueuePairs {
         qp.state = State::Reset;
         qp.peer = NONE;
         qp.requests = SendQueue::EMPTY;
-        // The timer of this life means nothing to the next.
+        // The timer of this epoch means nothing to the next.
         qp.timing = false;
     }
 

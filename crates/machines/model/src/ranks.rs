@@ -237,7 +237,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// The signs of life of a peer for a rank at time `at`.
+    /// The signs that a peer is alive, for a rank at time `at`.
     pub(crate) fn signs(&self, run: &Run, rank: u32, peer: usize, at: Time) -> Signs {
         let Some(theirs) = self.all.get(peer) else {
             return Signs::default();
@@ -261,7 +261,7 @@ impl Ranks {
         qps
     }
 
-    /// Schedules the times at which a rank is to look at its ports, and at its paths to others.
+    /// Schedules the times at which a rank is to check its ports, and its paths to others.
     pub(crate) fn watch_ports(&self, run: &Run, rank: u32, clock: &mut Clocked) {
         let paths = Paths::of(run);
         for (fault, plan) in (0..).zip(paths.faults.as_slice()) {

@@ -1,4 +1,4 @@
-//! What a queue pair expects of its peer: which packet is next, and which is a duplicate or comes
+//! The reception of packets by a queue pair: the expected packet, duplicates, and packets that come
 //! too early (IBA 9.7.5, 9.8).
 
 use device::Transport;
@@ -6,7 +6,7 @@ use device::Transport;
 /// The responder's state of a queue pair.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reception {
-    /// The life of the peer whose packets it accepts, and the last one whose packets it drops:
+    /// The epoch of the peer whose packets it accepts, and the last one whose packets it drops:
     /// they belong to a connection that has ended.
     peer_life: u32,
     past_life: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Reception {
 /// An arriving packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet {
-    /// The life of the requester that sent it.
+    /// The epoch of the requester that sent it.
     pub life: u32,
     /// The number of its message.
     pub sequence: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Packet {
     pub packet: u32,
 }
 
-/// What a packet is for its receiver.
+/// The kinds of packets for their receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Admission {
     /// The expected one.
@@ -39,7 +39,7 @@ pub(crate) enum Admission {
     Dropped,
     /// One of another connection: it is lost.
     Lost,
-    /// One that shows that an earlier one is missing, which the peer is to be told.
+    /// One that shows that an earlier one is missing: a NAK reports it to the peer.
     Missing { sequence: u32, packet: u32 },
     /// One that has been taken already: the response was lost, or is in flight.
     Duplicate,
@@ -114,7 +114,7 @@ impl Reception {
     }
 
     /// A message has been refused, so its further packets come too early. The peer of a reliable
-    /// connection is told once.
+    /// connection gets one report.
     pub(crate) fn refuse(&mut self, transport: Transport) {
         match transport {
             Transport::Rc => self.complained = true,
@@ -123,7 +123,7 @@ impl Reception {
         }
     }
 
-    /// The message and packet from which a peer in this life, whose message `sequence` got no
+    /// The message and packet from which a peer in this epoch, whose message `sequence` got no
     /// acknowledgement, is to send again.
     pub(crate) fn resumption(&self, life: u32, sequence: u32) -> (u32, u32) {
         if self.peer_life != life {
@@ -137,7 +137,7 @@ impl Reception {
         }
     }
 
-    /// Ends a connection: packets of the peer's life that it has accepted are dropped from now on,
+    /// Ends a connection: packets of the peer's epoch that it has accepted are dropped from now on,
     /// also after a new connection.
     pub(crate) fn reset(&mut self) {
         *self = Reception {

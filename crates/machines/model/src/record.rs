@@ -48,7 +48,7 @@ pub(crate) const ROW: usize = 4;
 /// Time and call, and the words of the rank.
 pub(crate) const NOTE: usize = 8;
 
-/// What becomes of spans.
+/// The use of spans: none, a digest, or each kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Off,
@@ -207,7 +207,7 @@ impl Record {
         }
     }
 
-    /// Whether computing is recorded, and no rank has asked this of work of this kind and class.
+    /// Computing is recorded, and this is the first question for work of this kind and class.
     pub(crate) fn is_new_work(&mut self, work: (u64, u32)) -> bool {
         let known = &mut self.known_work;
         let is_new = self.keeps_computing && !known.contains(&work);

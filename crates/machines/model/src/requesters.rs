@@ -131,7 +131,7 @@ impl Requesters {
         Ok(number)
     }
 
-    /// The queue pair to which a request goes, and the latency of its way.
+    /// The queue pair to which a request goes, and the latency of its path.
     fn destination(qps: &mut QueuePairs, q: u32, work: &Work) -> (u32, Time) {
         let qp = &qps[q];
         let is_free = qps.ranks[qp.rank].is_free;

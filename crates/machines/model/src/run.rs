@@ -1,5 +1,5 @@
-//! What all parts of a machine share during a run: the machine's description and faults, the
-//! messages in flight, their events, and the record of what happens.
+//! The state that all parts of a machine share during a run: the machine's description and faults,
+//! the messages in flight, their events, and the record of what happens.
 
 use fabric::System;
 use sim::Time;

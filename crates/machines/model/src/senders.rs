@@ -307,7 +307,7 @@ impl Senders {
         self.ask_begin(&mut qps.run, q, clock);
     }
 
-    /// Where requests are processed one by one: continues with the next.
+    /// On an HCA that processes requests one by one: continues with the next.
     fn next_from_memory(qps: &mut QueuePairs, q: u32, inlined: u32, clock: &mut Clocked) {
         let (adapter, life) = (qps[q].adapter, qps[q].life);
         match qps.ports.timing(adapter).blueflame {

@@ -134,7 +134,7 @@ impl KeptPoint {
         )
     }
 
-    /// Whether more is better.
+    /// A larger value is better.
     pub(super) fn is_rate(&self) -> bool {
         let rates = [Unit::MegabytesPerSecond, Unit::MessagesPerSecond];
         rates.iter().any(|unit| unit.name() == self.unit)

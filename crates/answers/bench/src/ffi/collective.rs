@@ -211,7 +211,7 @@ impl<'a> CollectiveCall<'a> {
         Ok(())
     }
 
-    /// Whether the operation has completed. A completed one may be waited for.
+    /// The operation has completed. A completed one may be waited for.
     #[inline]
     pub(crate) fn test(&mut self) -> Result<bool> {
         let mut completed = 0;
@@ -280,7 +280,7 @@ impl Drop for CollectiveCall<'_> {
             std::mem::forget(std::mem::take(&mut self.layout));
             return;
         }
-        // This happens also after an error, of which the user has been told.
+        // This happens also after an error, which the user has got already.
         let _ = self.finish();
         if self.comm != COMM_WORLD {
             self.mpi.free(&mut self.comm);

@@ -102,7 +102,7 @@ functions! {
 pub(crate) struct Mpi {
     call: Functions,
     wtime: unsafe extern "C" fn() -> f64,
-    /// Whether the clock is the library's MPI_Wtime instead of this process's.
+    /// The clock is the library's MPI_Wtime instead of this process's.
     virtual_time: bool,
     opened: Instant,
     rank: usize,
@@ -436,7 +436,8 @@ impl<'b> Window<'_, 'b> {
     }
 }
 
-/// Makes the kernel send SIGTERM to the command's process when this process ends in any way.
+/// Makes the kernel send SIGTERM to the command's process when this process ends, for whatever
+/// reason.
 pub(crate) fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only prctl is called, which allocates nothing and takes no
     // lock.

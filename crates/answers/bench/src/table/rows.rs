@@ -165,8 +165,7 @@ fn details_header(header: &mut Vec<String>, all: &[&Measurement]) {
     header.extend(all[0].percentiles.iter().map(|(p, _)| format!("p{p}")));
 }
 
-/// Whether the intervals of the medians say more than the least and the most: they need several
-/// rounds.
+/// The intervals of the medians differ from the least and the most: they need several rounds.
 fn shows_interval(all: &[&Measurement]) -> bool {
     all.iter().any(|m| {
         let extremes = (stats::min(&m.rounds), stats::max(&m.rounds));

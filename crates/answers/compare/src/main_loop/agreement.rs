@@ -11,7 +11,7 @@ use super::cuts::Cut;
 use super::regularity::Regularity;
 
 /// A rank may have this many iterations more than another: calls before the loop or after it may
-/// look like one.
+/// equal those of an iteration.
 const SLACK: usize = 2;
 /// The most short iterations of one rank that are one iteration of another.
 const MOST_GROUPED: usize = 64;

@@ -127,8 +127,8 @@ fn foremost<T>(mut all: Vec<T>, quality: impl Fn(&T) -> Quality) -> Vec<T> {
     all
 }
 
-/// The cuts of a text. Of equally good ones the last counts, because what looks like the loop may
-/// prepare it.
+/// The cuts of a text. Of equally good ones the last counts, because calls that resemble the loop
+/// may prepare it.
 fn cuts_of(text: &Text, times: &[u64], least: Regularity) -> Vec<Cut> {
     let mut best: BTreeMap<usize, Sketch> = BTreeMap::new();
     let mut is_outer: BTreeMap<(usize, usize), bool> = BTreeMap::new();

@@ -8,7 +8,7 @@ use super::calls::Calls;
 use super::cuts::{self, Cut};
 use super::regularity::LEAST;
 
-/// How a loop was chosen.
+/// The criterion that chose a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
     /// By its calls.
@@ -39,7 +39,7 @@ pub struct Class {
 /// The loop of a program, on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// How it was chosen.
+    /// The criterion that chose it.
     pub by: By,
     /// For each rank, the calls at which iterations begin, and the end of the last.
     pub boundaries: Vec<Vec<usize>>,

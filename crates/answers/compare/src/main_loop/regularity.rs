@@ -1,4 +1,4 @@
-//! How regular a cut is: whether its iterations are equal, similar, or only about equally long.
+//! The regularity of a cut: its iterations are equal, similar, or only about equally long.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ const COMPARED: usize = 64;
 /// iteration.
 const TIME_PART: u64 = 4;
 
-/// How equal iterations are, from the least.
+/// Degrees of equality of iterations, from the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Regularity {
     /// No iteration is the usual one.
@@ -38,8 +38,8 @@ pub(super) enum Regularity {
     Equal,
 }
 
-/// How good a cut is: first how regular, then how few kinds of iterations there are, then how many
-/// iterations are equal, then how many calls it covers.
+/// The quality of a cut: first its regularity, then the fewest kinds of iterations, then the most
+/// equal iterations, then the most calls that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Quality {
     pub(super) regularity: Regularity,
@@ -52,8 +52,8 @@ pub(super) struct Quality {
 }
 
 /// The longest run of positions at about equal distances, by the number of calls; of equally long
-/// ones the last, because what looks like the loop may prepare it. `None` if there are less than
-/// three iterations.
+/// ones the last, because calls that resemble the loop may prepare it. `None` if there are less
+/// than three iterations.
 pub(super) fn longest_run(positions: &[u32]) -> Option<&[u32]> {
     let runs = usual_distances(positions).into_iter();
     let runs = runs.filter_map(|usual| run_at(positions, usual));
@@ -200,7 +200,7 @@ impl<'a> Segments<'a> {
         self.range(self.most_frequent().first)
     }
 
-    /// Whether iterations are repeated at all: each comes twice on average.
+    /// The iterations are repeated: each comes twice on average.
     pub(super) fn are_repeated(&self) -> bool {
         self.distinct.len() * 2 <= self.classes.len()
     }
@@ -265,7 +265,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Whether one has all calls of the other in their order, and at most a quarter more.
+/// One of two iterations has all calls of the other in their order, and at most a quarter more.
 fn is_near(one: &[u32], other: &[u32]) -> bool {
     let (short, long) = match one.len() <= other.len() {
         true => (one, other),
@@ -275,7 +275,7 @@ fn is_near(one: &[u32], other: &[u32]) -> bool {
     long.len() * 4 <= short.len() * 5 && short.iter().all(|call| rest.any(|other| other == call))
 }
 
-/// Whether the other has nearly half of the calls, in any order.
+/// The other iteration has nearly half of the calls, in any order.
 fn is_akin(usual: &[u32], other: &[u32]) -> bool {
     let [usual_calls, mut other_calls] = [usual, other].map(|calls| {
         let mut calls = calls.to_vec();

@@ -12,7 +12,7 @@ pub struct Axis {
     /// The symbol of its unit. Values of `B` on a logarithmic axis are shown as sizes, such as
     /// 4 KiB.
     pub unit: String,
-    /// Whether equal quotients are equally far apart. Values up to 0 have no place on such an axis,
+    /// Equal quotients are equally far apart. Values up to 0 have no place on such an axis,
     /// and are left out.
     pub log2: bool,
     /// Names of the values 0, 1, 2, …, if the axis has no numbers.
@@ -58,12 +58,12 @@ impl Axis {
         }
     }
 
-    /// Whether the ticks are sizes with units, such as 4 KiB.
+    /// The ticks are sizes with units, such as 4 KiB.
     pub fn has_sizes(&self) -> bool {
         self.unit == "B" && self.log2
     }
 
-    /// Whether a value has a place on the axis.
+    /// A value has a place on the axis.
     pub fn has_place(&self, value: f64) -> bool {
         value.is_finite() && (value > 0.0 || !self.log2)
     }

@@ -77,7 +77,7 @@ pub(super) fn draw<B: DrawingBackend>(
     Ok(())
 }
 
-/// Whether each series has a single bar, so that the axis names it.
+/// Each series has a single bar, so that the axis names it.
 fn has_one_bar_each(plot: &Plot) -> bool {
     let mut all = plot.series.iter();
     all.all(|series| series.kind == SeriesKind::Bars && series.points.len() == 1)

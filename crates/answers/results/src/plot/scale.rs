@@ -11,7 +11,7 @@ const MOST_LABELLED: usize = 12;
 /// The ends and ticks of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Whether equal quotients are equally far apart.
+    /// Equal quotients are equally far apart.
     pub is_logarithmic: bool,
     /// The places of both ends. The place of a value is its common logarithm on a logarithmic axis,
     /// and the value itself on a linear one.
@@ -110,7 +110,7 @@ impl Plot {
         }
     }
 
-    /// Whether some series has bars.
+    /// Some series has bars.
     pub fn has_bars(&self) -> bool {
         let mut all = self.series.iter();
         all.any(|series| series.kind.is_bars())

@@ -21,7 +21,7 @@ struct Figure<'a> {
     plot: &'a Plot,
     across: Scale,
     upward: Scale,
-    /// Whether bars have their values beside them, by class of windows.
+    /// Bars have their values beside them, by class of windows.
     has_values: [bool; 3],
 }
 
@@ -147,7 +147,7 @@ impl Figure<'_> {
         self.upward.ticks.iter().map(label).collect()
     }
 
-    /// Whether the names of the horizontal axis are slanted, by class of windows: none is left out
+    /// The names of the horizontal axis are slanted, by class of windows: none is left out
     /// for want of width.
     fn slanted(&self, ticks: &[Label]) -> [bool; 3] {
         WINDOWS.each_ref().map(|window| {
@@ -325,7 +325,7 @@ impl Figure<'_> {
     }
 }
 
-/// Whether the values of all bars have room, by class of windows.
+/// The values of all bars have room, by class of windows.
 fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
     let all = plot.series.iter().enumerate();
     let bars = all.filter(|(_, series)| series.kind.is_bars());

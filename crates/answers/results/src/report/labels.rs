@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(shown_upward(&all, 150.0), [true; 5]);
     }
 
-    /// Numbers of ranks on a linear axis crowd at its lower end.
+    /// Numbers of ranks on a linear axis stand close together at its lower end.
     #[test]
     fn of_crowded_labels_the_last_stay() {
         let all = labels(&[

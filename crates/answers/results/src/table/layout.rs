@@ -21,7 +21,7 @@ pub(super) struct Column {
     pub(super) natural: usize,
     /// The width of its longest word; a number with its unit is one.
     pub(super) longest_word: usize,
-    /// Whether its cells are text, which may break between words.
+    /// The column's cells are text, which may break between words.
     pub(super) is_text: bool,
 }
 

@@ -21,7 +21,7 @@ impl Rates {
         Rates(BTreeMap::new())
     }
 
-    /// Whether no rate is known.
+    /// No rate is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -41,7 +41,7 @@ pub(super) fn multiply(a: &LongDouble, b: &LongDouble) -> LongDouble {
     x87!(a, b, "fmulp st(1), st")
 }
 
-/// Whether a > b; false if either is not a number.
+/// True if a > b; false if either is not a number.
 #[inline(always)]
 pub(super) fn exceeds(a: &LongDouble, b: &LongDouble) -> bool {
     let above: u8;

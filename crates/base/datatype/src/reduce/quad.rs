@@ -44,7 +44,7 @@ pub(super) fn multiply(a: &LongDouble, b: &LongDouble) -> LongDouble {
     call!(__multf3, a, b)
 }
 
-/// Whether a > b; false if either is not a number.
+/// True if a > b; false if either is not a number.
 pub(super) fn exceeds(a: &LongDouble, b: &LongDouble) -> bool {
     let order: i32;
     // SAFETY: both addresses are of 16 bytes, and everything that a call may change is declared

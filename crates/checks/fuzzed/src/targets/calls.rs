@@ -1,4 +1,4 @@
-//! What a listener of the TCP device hears from its callers.
+//! The bytes that a listener of the TCP device receives from its callers.
 
 pub(crate) fn run(bytes: &[u8]) {
     tcp::fuzzing::calls(bytes);

@@ -13,7 +13,7 @@ use device::{
 
 const MOST_COMPLETIONS: usize = 1 << 20;
 
-/// The most regions that a protection domain registers in its life.
+/// The most regions that a protection domain registers in its lifetime.
 const KEYS: u32 = 1 << 22;
 
 /// A protection domain: its regions by local key.
@@ -90,9 +90,9 @@ pub(super) struct Request {
     pub to: Option<Address>,
     /// Some of its bytes are already visible.
     pub begun: bool,
-    /// It has taken effect at the peer and moved these bytes; its acknowledgement is under way.
+    /// It has taken effect at the peer and moved these bytes; its acknowledgement is in flight.
     pub arrived: Option<u32>,
-    /// The answer to an atomic stays under way.
+    /// The answer to an atomic stays in flight.
     pub withheld: bool,
     pub answer: Vec<u8>,
     /// The time of its failure without an acknowledgement, in nanoseconds.

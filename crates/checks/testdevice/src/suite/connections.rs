@@ -48,7 +48,7 @@ pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
         assert_eq!(node.rail(0).address(end.qp).unwrap(), address);
         let refused = end.post(node, 0, write_to(end, 0), &[end.slice(0, 8)], true, true);
         assert!(matches!(refused, Err(Error::Invalid(_))));
-        // Neither end connects while the other is in its earlier life.
+        // Neither end connects before the other has been reset.
         meet(node, 1 - rank);
         let peer = end.peer;
         node.rail(0).connect(end.qp, Some(peer)).unwrap();

@@ -47,7 +47,7 @@ pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
                 end.post(node, id.into(), send, &[end.slice(0, 60)], true, true)
                     .unwrap();
             }
-            // The receives are posted only now: the first send may have been told to retry.
+            // The receives are posted only now: the first send may have got an RNR NAK.
             node.oob_send(1, b"sent").unwrap();
             for id in 0..3 {
                 let done = end.completion(node);

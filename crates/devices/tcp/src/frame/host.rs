@@ -99,7 +99,7 @@ pub(crate) trait Host {
 pub(crate) enum Break {
     /// The peer's bytes are no frames of this protocol.
     Protocol(&'static str),
-    /// A request of the peer is invalid, which the peer is told.
+    /// A request of the peer is invalid. A frame reports this to the peer.
     Refuse(Status),
     /// The peer has refused a request.
     Refused(Status),

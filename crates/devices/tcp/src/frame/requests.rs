@@ -85,8 +85,8 @@ impl Requests {
     }
 
     /// The newest request wants its acknowledgement at once: half of the queue is in flight, and no
-    /// such wish for a while. The owner of a very short queue sends one request at a time, and the
-    /// answer brings the acknowledgement.
+    /// request has asked so for a while. The owner of a very short queue sends one request at a
+    /// time, and the answer brings the acknowledgement.
     #[inline]
     pub(super) fn is_pressing(&mut self) -> bool {
         let depth = self.depth.max(SHORT);
@@ -98,8 +98,8 @@ impl Requests {
     }
 
     /// The newest request, a long one, wants its acknowledgement at once: it is the only one in
-    /// flight, or many bytes have left since the last such wish. In a stream each would cost the
-    /// peer a frame.
+    /// flight, or many bytes have left since a request last asked so. In a stream each would cost
+    /// the peer a frame.
     pub(super) fn is_urgent(&mut self, len: u32) -> bool {
         self.since_urgent += u64::from(len);
         let urgent = self.all.len() == 1 || self.since_urgent >= STREAM;

@@ -1,11 +1,11 @@
-//! Calls: what a listener hears from callers, cut anywhere, until a queue pair takes the
-//! connection. A caller may know the secret or not, repeat an earlier hello, stop amid a message,
-//! and its bytes may change on the way.
+//! Calls: the bytes that a listener receives from callers, cut anywhere, until a queue pair takes
+//! the connection. A caller may know the secret or not, repeat an earlier hello, stop amid a
+//! message, and its bytes may change on the way.
 //!
 //! The promises, whatever comes:
 //! - an introduction is believed only if every byte of the hello has arrived as a caller with the
 //!   secret has sent it, and then it is that caller's;
-//! - who proves nothing is counted once;
+//! - a caller that proves nothing is counted once;
 //! - no more unproven connections are kept than the stated number.
 
 use std::io::{ErrorKind, Read};

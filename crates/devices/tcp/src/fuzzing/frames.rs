@@ -437,7 +437,7 @@ impl Wire {
         }
     }
 
-    /// A connection ends at one end, and the other end hears of it.
+    /// A connection ends at one end, and the other end learns of it.
     fn end(&mut self, first: usize, why: Break) {
         self.machines[first].fail(why, &mut self.ends[first]);
         // A refusal leaves before the connection ends.

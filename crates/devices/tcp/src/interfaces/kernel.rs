@@ -172,8 +172,8 @@ pub(super) fn kind(flags: u32, folder: Option<&Path>) -> Kind {
     Kind::Plain
 }
 
-/// Whether a port of this bridge is a network card, or rests on one, as a bond does. Such a bridge
-/// carries the host's own address.
+/// A port of this bridge is a network card, or rests on one, as a bond does. Such a bridge carries
+/// the host's own address.
 fn bridges_a_card(bridge: &Path) -> bool {
     let Ok(ports) = fs::read_dir(bridge.join("brif")) else {
         return false;
@@ -186,7 +186,7 @@ fn bridges_a_card(bridge: &Path) -> bool {
     ports.flatten().any(|port| is_card(port.path()))
 }
 
-/// Whether this interface is a network card, or has one below it.
+/// This interface is a network card, or has one below it.
 fn rests_on_a_card(interface: &Path) -> bool {
     if interface.join("device").exists() {
         return true;

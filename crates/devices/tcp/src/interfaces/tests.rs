@@ -93,7 +93,7 @@ fn the_next_best_kind_serves_where_nothing_else_is() {
         found("usb0", Kind::Plain, &["169.254.3.1", "fe80::7"]),
         found("port0", Kind::Port, &["fe80::8"]),
         found("eth0", Kind::Plain, &["10.0.0.1"]),
-        // A card without an address stands in nobody's way.
+        // A card without an address hides no other interface.
         found("eth1", Kind::Plain, &[]),
     ];
     for best in ["eth0", "usb0", "tun0", "virbr0", "port0", "lo"] {

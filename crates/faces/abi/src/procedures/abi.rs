@@ -37,7 +37,7 @@ pub fn abi_set_fortran_info(_: &Call, info: Info) -> Done {
     Err(known_before("sizes of types"))
 }
 
-/// `MPI_Abi_get_fortran_info` (MPI 5.0, chapter 20): MPI_INFO_NULL if nothing was told.
+/// `MPI_Abi_get_fortran_info` (MPI 5.0, chapter 20): MPI_INFO_NULL if nothing was set.
 pub fn abi_get_fortran_info(_: &Call, info: Out<Info>) -> Done {
     let types = LIBRARY.fortran().types.clone();
     info.set(match types {

@@ -74,7 +74,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     });
     let (rank, watch, warning) = match (wired, launcher) {
         (Ok(wired), _) => wired,
-        // The other ranks may fail in the same way, or wait for this one.
+        // The other ranks may fail for the same reason, or wait for this one.
         (Err(error), Some(launcher)) => crate::raise::end_start(&launcher, call.procedure, &error),
         (Err(error), None) => return Err(error),
     };

@@ -1,6 +1,6 @@
 //! The tests that every library of an older ABI runs, by the macro [`suite!`](crate::suite!):
-//! conversions of every handle, constant, error code and status both ways, and every entry point
-//! with wild values.
+//! conversions of every handle, constant, error code and status in both directions, and every entry
+//! point with wild values.
 #![allow(missing_docs)] // the names of the tests say what must hold
 
 mod wild;

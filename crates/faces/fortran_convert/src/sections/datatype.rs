@@ -70,7 +70,7 @@ impl<A: Abi> Builder<A> {
         datatype: A::Handle,
         size: usize,
     ) -> Result<A::Handle, Problem> {
-        // Where an element of the datatype spans runs, its bytes are described.
+        // If an element of the datatype spans runs, its bytes are described.
         let (unit, size) = match section.run % size {
             0 => (datatype, size),
             _ => (byte::<A>(), 1),

@@ -62,7 +62,7 @@ const GNU_HEAD: usize = 40;
 const MARK: usize = 20;
 
 impl Descriptor {
-    /// Whether few instructions tell that the elements lie one behind the other: those of a scalar,
+    /// Few instructions tell that the elements lie one behind the other: those of a scalar,
     /// and of most arrays of rank 1.
     ///
     /// # Safety

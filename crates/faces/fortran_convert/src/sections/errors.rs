@@ -36,7 +36,7 @@ pub enum Object {
 }
 
 impl Object {
-    /// Whether data are converted on their way: to a file with another representation.
+    /// Data are converted on their way: to a file with another representation.
     ///
     /// # Safety
     /// The address is that of a handle.

@@ -59,7 +59,7 @@ impl Layout {
         Ok(Layout { runs, size, extent })
     }
 
-    /// Whether elements are bytes in their order, one behind the other.
+    /// Elements are bytes in their order, one behind the other.
     pub(crate) fn is_dense(&self) -> bool {
         self.size == self.extent
             && self.runs

@@ -2,8 +2,8 @@
 //!
 //! A choice buffer is the sequence of the elements of the actual argument, in array element order,
 //! as if they lay one behind the other; count and datatype apply to that sequence. An argument
-//! without gaps goes to the library as it is. For others there are two ways, which the kind of the
-//! buffer determines (`choice` of `fortran_tables`):
+//! without gaps goes to the library as it is. For others there are two methods, which the kind of
+//! the buffer determines (`choice` of `fortran_tables`):
 //!
 //! - A buffer with one count and one datatype is *described*: a datatype is made that has the bytes
 //!   of the section in that order. Nothing is copied.

@@ -1,9 +1,10 @@
 //! Peers that this rank waits for without a connection to them: nothing is sent, so no request
 //! fails where no path reaches such a peer.
 //!
-//! No connection is made for it, because the peer may have left the job already. Signs of its life
-//! decide: a modelled machine knows of cuts; on real hosts a peer's host is asked, but not before a
-//! quarter of the patience has passed without a sign, so that a long wait costs no packets.
+//! No connection is made for it, because the peer may have left the job already. Signs that its
+//! process runs decide: a modelled machine knows of cuts; on real hosts a peer's host is asked, but
+//! not before a quarter of the patience has passed without a sign, so that a long wait costs no
+//! packets.
 
 use super::attention::Attention;
 use super::connect;

@@ -103,7 +103,7 @@ impl BulkEngine {
         self.started > 0 || !self.expected.is_empty()
     }
 
-    /// Transfers of this rank are under way.
+    /// Transfers of this rank are in flight.
     #[inline(always)]
     pub(super) fn is_moving(&self) -> bool {
         self.started > 0

@@ -124,9 +124,9 @@ fn completed(all: &mut Connections, rail: usize, completion: &Completion) -> Res
 
 /// A request has failed on a rail.
 fn failed(peer: &mut Peer, rail: usize, subject: Subject, status: Status) -> Result<()> {
-    // A peer that has heard our goodbye may be gone. Some devices then flush receives that nothing
-    // will use. A probe of a link that has failed before is no such case: the peer waits for the
-    // next attempt.
+    // A peer that has received this rank's goodbye may be gone. Some devices then flush receives
+    // that nothing will use. A probe of a link that has failed before is no such case: the peer
+    // waits for the next attempt.
     let endpoint = &mut *peer.endpoint;
     let (said_bye, is_over) = (
         endpoint.connection.has_said_bye(),

@@ -3,8 +3,8 @@
 //! The rank that first has a packet sends the addresses of its end (`Hello`). The peer connects its
 //! own end, and answers with its addresses and that it is ready. If both begin at once, each takes
 //! the other's hello for the answer to its own, and sends `Ready` when its end is connected. So
-//! either may write as soon as it has heard that the other is ready. Where a device needs both ends
-//! to connect queue pairs, the peer answers at once, and both send `Ready` when that is done.
+//! either may write as soon as it has learned that the other is ready. Where a device needs both
+//! ends to connect queue pairs, the peer answers at once, and both send `Ready` when that is done.
 //!
 //! [`Connection`](super::connection::Connection) has the states.
 
@@ -186,8 +186,8 @@ pub(super) fn listen(all: &mut Connections) -> Result<()> {
     }
 }
 
-/// Ranks up to `ranks` - 1 are peers from now on. Those that have begun a connection are heard with
-/// the next poll.
+/// Ranks up to `ranks` - 1 are peers from now on. The next poll takes the hellos of those that have
+/// begun a connection.
 pub(super) fn add_peers(all: &mut Connections, ranks: usize) -> Result<()> {
     all.local.node.add_ranks(ranks)?;
     all.endpoints.grow(ranks);
@@ -324,8 +324,7 @@ fn connect_links(peer: &mut Peer, hello: &Hello) -> Result<()> {
     failed.try_for_each(|(rail, why)| failover::cannot_connect(peer, rail, &why.to_string()))
 }
 
-/// Goes on with a connection whose queue pairs the device connects. When it is done, the peer is
-/// told.
+/// Continues a connection whose queue pairs the device connects. At its end the peer gets a report.
 fn go_on(all: &mut Connections, to: usize) -> Result<()> {
     let mut peer = all.peer(to);
     for link in peer.endpoint.links() {
@@ -354,7 +353,7 @@ fn go_on(all: &mut Connections, to: usize) -> Result<()> {
         Reply::Hello => send_hello(&mut peer, true)?,
         Reply::Ready => peer.tell(&HandshakeMessage::Ready)?,
     }
-    // Where the device could connect no queue pairs, the connection waits for a link that works.
+    // If the device could connect no queue pairs, the connection waits for a link that works.
     if peer.endpoint.is_cut_off() {
         last_path::cut_off(&mut peer);
     }
@@ -407,7 +406,7 @@ pub(super) fn is_settled(peer: &mut Peer) -> Result<bool> {
     if endpoint.is_fencing() {
         return Ok(false);
     }
-    // A link that is not live may have a probe under way, which nothing waits for.
+    // A link that is not live may have a probe in flight, which nothing waits for.
     let mut live = endpoint.links().iter().filter(|link| link.life.is_live());
     let idle = live.all(Link::is_idle);
     if idle {

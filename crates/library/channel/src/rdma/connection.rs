@@ -24,7 +24,7 @@ pub(super) enum Connection {
     Opening,
     /// The device connects the queue pairs of this end.
     Connecting(Announced),
-    /// This end is connected, and the peer has been told. The peer's end may not be connected yet.
+    /// This end is connected, and has replied to the peer. The peer's end may not be connected yet.
     Connected,
     /// Both ends are connected.
     Ready,
@@ -58,7 +58,7 @@ pub(super) struct Announced {
     pub rings: bool,
     /// The peer's end is connected.
     pub ready: bool,
-    /// The peer has not heard this rank's hello.
+    /// The peer has not received this rank's hello.
     pub answer: bool,
 }
 
@@ -87,7 +87,7 @@ impl Connection {
     }
 
     /// The device needs the other end before it can connect the queue pairs. True: the peer must
-    /// hear this rank's hello for that, and has not. This is said once.
+    /// receive this rank's hello for that, and has not. Only the first call returns true.
     pub(super) fn waits_for_device(&mut self) -> bool {
         match self {
             Connection::Connecting(announced) => std::mem::take(&mut announced.answer),

@@ -30,7 +30,8 @@ pub(super) struct Credits {
     pub window: Window,
     /// The last message that the peer allows this rank to send.
     allowed: u64,
-    /// The number of times that the peer has begun its grants anew, as far as this rank has heard.
+    /// The number of times that the peer has begun its grants anew, as far as this rank has
+    /// learned.
     restarts: u32,
     /// Grants in the peer's packets up to this one are from before that.
     stale: u64,
@@ -97,7 +98,7 @@ pub(super) struct Window {
     size: u32,
     /// The last message that the peer may send.
     granted: u64,
-    /// The last message that the peer may send, as far as it has been told.
+    /// The last message that the peer may send by the grants that it has got.
     told: u64,
     /// `told` as it was before the grant-only message that may still be in flight.
     in_flight: Option<u64>,
@@ -167,7 +168,7 @@ impl Window {
         self.granted as u32
     }
 
-    /// The peer should be told of its grants, by a grant-only message if no packet goes to it.
+    /// The peer should learn of its grants, by a grant-only message if no packet goes to it.
     pub(super) fn owes(&self) -> bool {
         self.in_flight.is_none() && (self.granted - self.told) * 2 >= u64::from(self.size)
     }
@@ -179,8 +180,9 @@ impl Window {
     }
 }
 
-/// The last message that this rank may send after it has heard the lower half of a grant, where it
-/// was `allowed` before and message `last` is the last that was sent. None: no peer can grant that.
+/// The last message that this rank may send after it has received the lower half of a grant, where
+/// it was `allowed` before and message `last` is the last that was sent. None: no peer can grant
+/// that.
 fn allowed_now(allowed: u64, last: u64, lower: u32) -> Option<u64> {
     let ahead = lower.wrapping_sub(allowed as u32) as i32;
     let now = allowed.checked_add_signed(ahead.into())?;

@@ -22,8 +22,8 @@ pub(super) fn rings(
     Ok(packets)
 }
 
-/// As [`rings`], on a node that knows which rings have news. Where links have failed, every ring is
-/// polled: tails are due there without packets.
+/// As [`rings`], on a node that knows which rings have been written to. Where links have failed,
+/// every ring is polled: tails are due there without packets.
 fn watched(
     all: &mut Connections,
     handler: &mut impl FnMut(usize, Head, &[u8]) -> More,

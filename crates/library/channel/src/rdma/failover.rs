@@ -54,7 +54,7 @@ pub(super) fn give_up(peer: &mut Peer, index: usize, status: Status) -> Result<(
     Ok(())
 }
 
-/// A device could not connect a link: the peer hears of it by the fence.
+/// A device could not connect a link: the fence reports it to the peer.
 #[cold]
 pub(super) fn cannot_connect(peer: &mut Peer, rail: usize, why: &str) -> Result<()> {
     let index = peer.endpoint.link_on(rail).index();
@@ -65,7 +65,7 @@ pub(super) fn cannot_connect(peer: &mut Peer, rail: usize, why: &str) -> Result<
     end_unconnected(peer, index)
 }
 
-/// Ends the life of a link whose queue pairs are not connected: they are drained already.
+/// Ends the epoch of a link whose queue pairs are not connected: they are drained already.
 pub(super) fn end_unconnected(peer: &mut Peer, index: usize) -> Result<()> {
     let link = &mut peer.endpoint.links_mut()[index];
     let resets = peer.local.rails[link.rail()].resets();

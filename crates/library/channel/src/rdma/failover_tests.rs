@@ -33,7 +33,7 @@ impl Random {
     }
 }
 
-/// A transfer under way from one rank to the other.
+/// A transfer in flight from one rank to the other.
 struct Moving {
     number: u64,
     from: crate::Exposure,
@@ -41,7 +41,8 @@ struct Moving {
     source: Box<[u8]>,
     target: Box<[u8]>,
     len: usize,
-    /// The ranks that have been told of the end: the writer or reader, and the notified one.
+    /// The ranks that got the completion or the notice of its end: the writer or reader, and the
+    /// notified one.
     told: [bool; 2],
     reads: bool,
 }

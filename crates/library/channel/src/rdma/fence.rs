@@ -17,11 +17,11 @@ pub(super) struct LinkMessage {
 pub(super) enum LinkWord {
     /// The sender's end is drained.
     Fence(Fence),
-    /// The sender wants the link back in this life.
+    /// The sender asks to connect the link again in this epoch.
     Join { epoch: u32, address: QpAddresses },
-    /// The sender's end is connected in this life.
+    /// The sender's end is connected in this epoch.
     Joined { epoch: u32, address: QpAddresses },
-    /// Probes of the sender have succeeded in this life.
+    /// Probes of the sender have succeeded in this epoch.
     Alive { epoch: u32 },
 }
 
@@ -62,7 +62,7 @@ impl QpAddresses {
 /// The state of an end that has been drained: nothing that is confirmed here is written again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Fence {
-    /// The life of the link that ends.
+    /// The epoch of the link that ends.
     pub epoch: u32,
     /// The number of the sender's last packet that this end has received: consumed from a ring, or
     /// arrived as a message. The tail of a ring, too: one that was lost with the link was
@@ -75,8 +75,8 @@ pub(super) struct Fence {
     pub restarts: u32,
     /// The number of the last packet that this end has sent: grants in those are from before.
     pub sent: u64,
-    /// The number of the next notice that this end will expect. A peer may hear of later ones
-    /// before it hears the fence.
+    /// The number of the next notice that this end will expect. A peer may learn of later ones
+    /// before it receives the fence.
     pub next_notice: u32,
     /// Every notice that this end still expects from the peer, with the set of shares that have
     /// been reported. An earlier notice that is missing here has arrived whole.

@@ -1,7 +1,7 @@
 //! The two flows of an endpoint: what it writes to the peer, and what it reads from it.
 
-/// The way of the bytes of a transfer. A link carries both flows at once, each at its full
-/// bandwidth, so neither waits for the other.
+/// The direction in which the bytes of a transfer go. A link carries both flows at once, each at
+/// its full bandwidth, so neither waits for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// To the peer: writes.

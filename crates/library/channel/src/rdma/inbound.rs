@@ -98,7 +98,7 @@ impl Inbound {
         }
     }
 
-    /// The sender should hear the tail soon.
+    /// The sender should get the tail soon.
     #[inline(always)]
     pub(super) fn tail_due(&self) -> bool {
         self.tail_due

@@ -221,7 +221,7 @@ fn a_path_that_stays_cut_is_one_error_at_each_end() {
     }
 }
 
-/// Only one end gives up: the other one hears of it when the network returns.
+/// Only one end gives up: the other one learns of it when the network returns.
 #[test]
 fn a_peer_that_gave_up_says_so() {
     for seed in 0..12 {

@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! - the flag of a slot lies at a fixed place, its end, where nothing but flags is ever written. It
-//!   is the packet's sequence number, and no two packets have the same: no stale byte can look like
+//!   is the packet's sequence number, and no two packets have the same: no stale byte can pass for
 //!   a new packet, and nothing is zeroed;
 //! - both ends find slots by these rules alone: no offset travels, and none has to be trusted.
 

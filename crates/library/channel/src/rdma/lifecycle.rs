@@ -1,4 +1,4 @@
-//! The life of a link: from its first use to its failure, and back.
+//! The lifecycle of a link: from its first use to its failure, and back.
 //!
 //! ```text
 //!         a request fails, or          own queue pairs        the peer's fence has
@@ -10,16 +10,16 @@
 //!  +------------------- Probing <---------------------------------------- Joining
 //! ```
 //!
-//! Both ends of a link fence it together. The *epoch* counts the lives of the link; messages about
-//! another life than the present one are stale and change nothing. The end with the lower rank
-//! tries to take a dead link back. Its probes come first; then the other end probes, because the
-//! answers may be lost in one direction only.
+//! Both ends of a link fence it together. The *epoch* counts how often the link has been connected;
+//! messages about another epoch than the present one are stale and change nothing. The end with the
+//! lower rank tries to take a dead link back. Its probes come first; then the other end probes,
+//! because the answers may be lost in one direction only.
 //!
 //! Invariants:
 //! - nothing is posted on a link that is not live, except the marker that shows that a queue pair
 //!   is drained, and probes;
 //! - what a dead link carried is posted on another one only after both ends have been drained: no
-//!   write of the earlier life can arrive behind a replay.
+//!   write of the earlier epoch can arrive behind a replay.
 
 use super::fence::Fence;
 
@@ -34,14 +34,14 @@ const LAST_PATH_RETRY: u64 = 400_000_000;
 /// A link that has been live for this time starts with the shortest back-off again, in nanoseconds.
 const STABLE: u64 = 10_000_000_000;
 
-/// The stage of a link's life.
+/// The stage of a link in its lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LifeStage {
     /// The link carries what the schedule gives it.
     Live,
     /// The queue pairs are in ERROR; their last completions are being taken.
     Draining,
-    /// This end is drained and has told the peer.
+    /// This end is drained and has sent the peer its fence.
     Fenced,
     /// Both ends are drained.
     Dead,
@@ -53,17 +53,17 @@ pub(super) enum LifeStage {
     Ended,
 }
 
-/// The life of one link at this end.
+/// The lifecycle of one link at this end.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     stage: LifeStage,
     epoch: u32,
-    /// The peer's fence of this life, if it has come.
+    /// The peer's fence of this epoch, if it has come.
     fence: Option<Fence>,
     /// The time at which the link became live, or at which it is tried again.
     since: u64,
     backoff: u64,
-    /// This end has asked for the present life.
+    /// This end, and not the peer, asked for the present epoch.
     asked: bool,
 }
 
@@ -76,7 +76,7 @@ pub(super) enum ProbeStep {
     PeersTurn,
     /// The probes of both ends have arrived: the link is live.
     Live,
-    /// The word or probe is of an earlier life.
+    /// The message or probe is of an earlier epoch.
     Stale,
 }
 
@@ -115,7 +115,7 @@ impl Lifecycle {
         matches!(self.stage, LifeStage::Live | LifeStage::Probing(_))
     }
 
-    /// The number of the present life.
+    /// The number of the present epoch.
     pub(super) fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -132,7 +132,7 @@ impl Lifecycle {
         begins
     }
 
-    /// The peer's fence has come. True: it belongs to this life, and is kept.
+    /// The peer's fence has come. True: it belongs to this epoch, and is kept.
     pub(super) fn hear(&mut self, fence: Fence) -> bool {
         let is_over = matches!(self.stage, LifeStage::Dead | LifeStage::Ended);
         let is_current = fence.epoch == self.epoch && !is_over;
@@ -192,14 +192,14 @@ impl Lifecycle {
         }
     }
 
-    /// This end tries to take the link back: a new life begins.
+    /// This end asks the peer to connect the link again: a new epoch begins.
     pub(super) fn join(&mut self) {
         self.stage = LifeStage::Joining;
         self.asked = true;
         self.epoch += 1;
     }
 
-    /// The peer tries to take the link back in life `epoch`. True: this end connects again.
+    /// The peer asks to connect the link again in epoch `epoch`. True: this end connects again.
     pub(super) fn hear_join(&mut self, epoch: u32) -> bool {
         let accepted = self.stage == LifeStage::Dead && epoch > self.epoch;
         if accepted {
@@ -210,7 +210,7 @@ impl Lifecycle {
         accepted
     }
 
-    /// The peer has connected its end for life `epoch`. True: this end connects too, and probes.
+    /// The peer has connected its end for epoch `epoch`. True: this end connects too, and probes.
     pub(super) fn hear_joined(&mut self, epoch: u32) -> bool {
         let accepted = self.stage == LifeStage::Joining && epoch == self.epoch;
         if accepted {
@@ -235,7 +235,7 @@ impl Lifecycle {
         }
     }
 
-    /// The peer says that its probes in life `epoch` have arrived.
+    /// The peer says that its probes in epoch `epoch` have arrived.
     pub(super) fn hear_alive(&mut self, epoch: u32, now: u64) -> ProbeStep {
         match self.stage {
             LifeStage::Probing(0) if epoch == self.epoch && !self.asked => ProbeStep::Probe,

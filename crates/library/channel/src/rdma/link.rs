@@ -29,8 +29,8 @@ pub(super) struct Link {
     pub bulk: QpLink,
     /// For reads, where both ends have several rails. A device starts the requests of a queue pair
     /// in order, bounds the reads among them that have no answer, and reports completions in order:
-    /// in one queue pair a write would start and complete behind reads. None: reads go the way of
-    /// writes.
+    /// in one queue pair a write would start and complete behind reads. None: reads share the queue
+    /// pair of writes.
     pub reads: Option<QpLink>,
     /// Both ends post their transfers to `control`.
     shares_control: bool,
@@ -44,7 +44,7 @@ pub(super) struct Link {
     pub window: u32,
     /// The peer's end of the link.
     peer: PeerEnd,
-    /// Whether the link works.
+    /// The link's stage, with its epoch and the time of the next attempt to connect it.
     pub life: Lifecycle,
     /// The queue pairs are new and not connected yet, or the device could not connect them.
     is_new: bool,

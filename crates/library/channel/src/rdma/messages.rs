@@ -131,9 +131,9 @@ pub(super) fn handle(
     Ok(more)
 }
 
-/// Sends grant-only messages to peers that no packet has told of their grants.
+/// Sends grant-only messages to peers whose grants no packet has carried.
 ///
-/// That is done a poll later than the grants are made: an answer may follow, and carry them.
+/// It does so one poll after the grants are made: an answer may follow, and carry them.
 pub(super) fn send_grants(
     messages: &mut SrqPath,
     local: &mut Local,

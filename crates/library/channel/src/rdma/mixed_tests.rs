@@ -170,7 +170,7 @@ const USE_BOTH: [RailPolicy; 3] = [
     RailPolicy::Stripe,
 ];
 
-/// A fault under way.
+/// A fault in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// The cable of the strict device is cut at this rank.

@@ -305,7 +305,7 @@ impl Rdma {
         in_use.any(|rail| rail.by_processor())
     }
 
-    /// Zero-copy transfers of this rank are under way, or notices of peers are expected.
+    /// Zero-copy transfers of this rank are in flight, or notices of peers are expected.
     #[inline(always)]
     pub fn is_moving(&self) -> bool {
         self.connections.transfers.bulk.is_active()
@@ -405,7 +405,7 @@ impl Rdma {
         recovery::tend_fences(all)
     }
 
-    /// Does what need be done only now and then: hears new peers, and finds requests that have
+    /// Does the rare work of a poll: takes the hellos of new peers, and finds requests that have
     /// failed.
     #[inline(never)]
     fn attend_to_all(&mut self) -> Result<()> {
@@ -431,7 +431,7 @@ impl Rdma {
     }
 
     /// Ends all connections. True: every packet that was put is in its peer's memory, and every
-    /// peer has been told what it must know. The caller repeats the call until then. Only after
+    /// peer has got the reports that it needs. The caller repeats the call until then. Only after
     /// that may this end be dropped.
     fn end_connections(&mut self) -> Result<bool> {
         connect::listen(&mut self.connections)?;

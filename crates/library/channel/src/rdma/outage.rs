@@ -1,9 +1,9 @@
 //! The time without any live link to a peer, and the decision that the peer is lost.
 //!
-//! Two clocks run. The peer is *silent* since its last sign of life ([`Signs`]): a host whose
-//! process computes gives signs. Links *fail* while the peer answers and connections to it are
-//! made in vain, as behind a firewall that passes datagrams only. The peer is lost when either
-//! exceeds the user's patience. The module knows no device, and time is an argument.
+//! Two clocks run. The peer is *silent* since its last sign ([`Signs`]): a host whose process
+//! computes gives signs. Links *fail* while the peer answers and connections to it are made in
+//! vain, as behind a firewall that passes datagrams only. The peer is lost when either exceeds the
+//! user's patience. The module knows no device, and time is an argument.
 
 use device::Signs;
 
@@ -51,7 +51,7 @@ impl Default for Patience {
 /// The reason why a peer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// It gave no sign of life.
+    /// Its process gave no sign.
     Silent,
     /// It answered, but no link to it worked.
     Unusable,
@@ -69,7 +69,7 @@ pub(super) struct Outage {
     /// The end of the last of them, and the peer's answer to the present one.
     attempted: u64,
     answered: Option<u64>,
-    /// Time of this rank's last check for signs of life.
+    /// Time of this rank's last check for signs of the peer.
     checked: u64,
     reported: bool,
     answers_reported: bool,
@@ -90,12 +90,13 @@ impl Outage {
         }
     }
 
-    /// The peer, or its host, gave a sign of life at this time.
+    /// The peer, or its host, gave a sign at this time.
     pub(super) fn sign(&mut self, at: u64) {
         self.silent_since = self.silent_since.max(at);
     }
 
-    /// This rank checks for signs of life. A long time without a check is no silence of the peer.
+    /// This rank checks for signs of the peer. A long time without a check is no silence of the
+    /// peer.
     pub(super) fn check_signs(&mut self, now: u64) {
         let away = now
             .saturating_sub(self.checked)
@@ -246,7 +247,7 @@ mod tests {
         let none = Signs::default();
         let mut outage = Outage::begin(0);
         outage.check_signs(SECOND);
-        // For five minutes it does not look.
+        // It makes no check for five minutes.
         outage.check_signs(301 * SECOND);
         assert_eq!(outage.loss(&none, patience(10), 301 * SECOND), None);
         let mut now = 301 * SECOND;

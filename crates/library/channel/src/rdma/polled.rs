@@ -16,7 +16,7 @@ const WAKE: u64 = 100_000;
 /// to make it.
 pub(super) struct PolledCompletions {
     pub found: Box<[Completion; SOME]>,
-    /// The time of the last poll of completions while transfers over several rails are under way,
+    /// The time of the last poll of completions while transfers over several rails are in flight,
     /// in nanoseconds.
     at: u64,
     /// The most by which completions were found late then, in nanoseconds, as far as it is known.

@@ -157,7 +157,7 @@ fn ranks_with_unequal_numbers_of_rails_use_those_that_pair() {
     }
 }
 
-/// A rank keeps two transfers over three rails under way; the notices of both come once.
+/// A rank keeps two transfers over three rails in flight; the notices of both come once.
 #[test]
 fn a_notice_comes_when_all_rails_have_carried_their_part() {
     use crate::{Exposed, Family, NotifiedWrite, ZeroCopy};

@@ -60,7 +60,7 @@ fn tend_fence(all: &mut Connections, to: usize, index: usize) -> Result<()> {
     }
 }
 
-/// This end of a link is drained: the peer hears what has come over it.
+/// Sends the fence of a drained link: it reports what has arrived over the link.
 fn send_fence(peer: &mut Peer, index: usize) -> Result<()> {
     let (endpoint, local) = (&mut *peer.endpoint, &mut *peer.local);
     let transfers = &mut *peer.transfers;
@@ -169,7 +169,7 @@ pub(super) fn hear_link(all: &mut Connections, from: usize, message: LinkMessage
     match message.word {
         LinkWord::Fence(fence) => hear_fence(&mut peer, index, fence),
         LinkWord::Join { epoch, address } => {
-            // The peer's fence may have come just before this: then the old life ends now.
+            // The peer's fence may have come just before this: then the old epoch ends now.
             tend_fence(all, from, index)?;
             hear_join(&mut all.peer(from), index, epoch, &address)
         }

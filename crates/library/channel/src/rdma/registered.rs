@@ -138,8 +138,8 @@ impl Registered {
                 continue;
             }
             let block = &registered.block;
-            // SAFETY: the block stays until it is deregistered. What the peer writes to is read as
-            // atomics, or not at all while it may be written to.
+            // SAFETY: the block stays until it is deregistered. Memory that the peer writes to is
+            // read as atomics, or not at all while it may be written to.
             let region = unsafe { node.rail(rail).register(block.base(), block.len(), access) };
             match region {
                 Ok(Region { lkey, rkey, .. }) => {

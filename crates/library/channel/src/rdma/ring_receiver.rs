@@ -168,7 +168,7 @@ impl RingReceiver {
         self.charges.charge(node, Effort::Control);
         let tail = self.inbound.report_tail();
         memory.block.store(OWN, tail);
-        // Where bytes are placed in any order, the tail travels in the immediate alone.
+        // If bytes are placed in any order, the tail travels in the immediate alone.
         let unordered = link.peer_is_unordered();
         let write = RingWrite {
             from: match unordered {

@@ -35,7 +35,7 @@ pub(super) struct RingSender {
     charges: Charges,
     slots: Outbound,
     coalescing: Option<Coalescing>,
-    /// Coalesced packets have ended a lap, and the caller of `put` has not been told.
+    /// Coalesced packets have ended a lap, which no call has reported to the layer above yet.
     lap_untold: bool,
     /// The slots that are to be written again, in the order of their packets.
     replays: VecDeque<(u64, SlotPlace)>,

@@ -1,5 +1,5 @@
 //! The rings that may hold packets, where the node knows the memory that peers have written to. A
-//! poll of a thousand rings then costs as much as the rings with news.
+//! poll of a thousand rings then costs as much as a poll of the rings that have been written to.
 //!
 //! Invariant: a ring that is not due holds no packet that could be taken, and owes no tail.
 

@@ -121,7 +121,7 @@ fn find_cuts(all: &mut Connections) {
     }
 }
 
-/// The time at which a peer is lost, or the user is to be told of an outage, at the earliest.
+/// The earliest time at which a peer is lost, or an outage is reported to the user.
 pub(super) fn next_judgement(all: &mut Connections) -> Option<u64> {
     let mut next = None;
     for &peer in &all.attention.silent {
@@ -214,7 +214,7 @@ fn end_links(peer: &mut Peer) {
     impaired.retain(|other| *other != peer.rank);
 }
 
-/// Reports to the user a peer that gives no sign of life, though no link to it has failed.
+/// Reports to the user a peer that gives no sign, though no link to it has failed.
 pub(super) fn report_silence(local: &mut Local, attention: &mut Attention, peer: usize) {
     let (name, here) = (local.name_of(peer), local.place_here());
     let what = format!("{name} does not answer {here}");

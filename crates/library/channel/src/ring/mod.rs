@@ -3,7 +3,7 @@
 //! A ring is an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of
 //! body, and two arenas for longer bodies, a small one and a wide one. Beside it are the cells of
 //! the pair of ranks ([`cells`](crate::cells)). The flag of a slot holds the sequence number of the
-//! packet in it, and so the lap: stale contents never look like a new packet, and nothing is ever
+//! packet in it, and so the lap: stale contents never pass for a new packet, and nothing is ever
 //! zeroed.
 //!
 //! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail

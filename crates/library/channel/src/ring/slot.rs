@@ -148,7 +148,7 @@ impl Tail {
     }
 }
 
-/// The clock of tests: each look at it takes the same time.
+/// The clock of tests: each reading takes the same time.
 #[cfg(test)]
 pub(crate) mod test_clock {
     use std::cell::Cell;

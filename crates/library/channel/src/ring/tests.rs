@@ -252,7 +252,7 @@ fn pair_with_cells(shape: Shape) -> [Ends; 2] {
     ]
 }
 
-/// The rank takes the next packet of its peer, and hears its report.
+/// The rank takes the next packet of its peer, and passes the report in it to the sender.
 fn take_and_hear((sender, receiver): &mut Ends, number: u64, len: usize) {
     let hear = |heard| sender.hear(heard);
     let taken = receiver.take(hear, |head, body| {

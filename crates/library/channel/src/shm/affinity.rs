@@ -55,7 +55,7 @@ pub(crate) struct CoreAssignment {
 impl CoreAssignment {
     /// Shows the cores of the calling thread to the `ranks` ranks of this host.
     pub(crate) fn join(own: &Affinity, ranks: usize) -> CoreAssignment {
-        // Where a quota allows less than the mask, which cores they are says little.
+        // If a quota allows fewer cores than the mask, the mask says little about the cores in use.
         let allowed = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         own.show(Mask::of_this_thread().filter(|cores| cores.count() <= allowed));
         CoreAssignment {
@@ -202,7 +202,7 @@ mod tests {
         assert!(each_gets_one(&ranks));
     }
 
-    /// A crowd whose first rank has this many cores of its own.
+    /// An assignment of `ranks` ranks, whose first may use `allowed` cores.
     fn crowd(ranks: usize, allowed: usize) -> CoreAssignment {
         CoreAssignment {
             ranks,

@@ -43,8 +43,8 @@ const SHORT: usize = 952;
 const PAGE: usize = 4096;
 /// Bytes of one rank's area, long vectors included.
 pub(super) const AREA: usize = PAGE + LONG_SLOTS * MOST_BYTES;
-/// Fruitless looks for a vector between two looks whether its member has ended the round: each of
-/// these takes the line of the round's number from that member.
+/// Fruitless polls for a vector between two checks that its member is still in the round: each
+/// check takes the cache line of the round's number from that member.
 const LOOKS: u32 = 16;
 /// Bits of a flag below the round's number: the note, and [`SEEN_ALL`].
 const NOTE_BITS: u32 = 24;
@@ -179,7 +179,7 @@ pub struct CollectiveBuffer {
     non_temporal_from: usize,
     /// The event that the last step found missing.
     missing: Missing,
-    /// Fruitless looks for vectors, as far as they count.
+    /// Number of fruitless polls for vectors, without those that found a member gone.
     looks: Cell<u32>,
     /// Keeps the areas and the doorbells.
     _memory: Arc<dyn Send + Sync>,

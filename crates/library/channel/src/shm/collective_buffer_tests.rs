@@ -206,7 +206,7 @@ fn a_step_may_go_on_once_the_vector_has_come_that_it_missed() {
     assert!(all[0].may_go_on());
 }
 
-/// Within a few looks.
+/// The member is found gone within [`LOOKS`] polls.
 fn finds_gone(buffer: &mut CollectiveBuffer, member: usize) -> bool {
     (0..LOOKS).any(|_| {
         let is_missed = buffer.begin().published(member).is_none();

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! - no two exposures of a rank have the same generation;
-//! - the entries of collectives suffice for all operations that can be under way: one in each
+//! - the entries of collectives suffice for all operations that can be in progress: one in each
 //!   collective buffer, with two buffers of the user.
 
 use crate::exposed_entry::ExposedEntry;

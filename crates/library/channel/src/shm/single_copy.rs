@@ -44,7 +44,7 @@ impl SingleCopy {
         let token = Box::new(
             u64::from_ne_bytes(secret) ^ u64::from(std::process::id()) << 17 ^ place as u64,
         );
-        // Where the Yama module restricts tracing to children, siblings need this rank's consent.
+        // If the Yama module restricts tracing to children, siblings need this rank's consent.
         if is_allowed {
             consent(libc::PR_SET_PTRACER_ANY);
         }

@@ -150,7 +150,7 @@ fn no_rank_changes_the_length_of_the_segment() {
 #[test]
 fn a_segment_that_others_shaped_differently_is_refused() {
     let shape = Shape::new(8, 8 << 10).unwrap();
-    // Whether the other's is smaller, larger, or no segment at all.
+    // The other's segment may be smaller, larger, or absent.
     for ranks in [1, 3] {
         let fd = empty_segment();
         Segment::open(fd.try_clone().unwrap(), ranks, shape).unwrap();

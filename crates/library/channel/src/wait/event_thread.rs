@@ -88,8 +88,8 @@ impl Orders {
                 *what = What::Idle;
             }
             drop(what);
-            // A sleeper that found this thread watching has armed the bell before, so it hears
-            // this.
+            // A sleeper that found this thread watching has armed the bell before, so this ring
+            // wakes it.
             bell.ring();
         }
     }

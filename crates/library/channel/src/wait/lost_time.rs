@@ -1,8 +1,8 @@
 //! The time that a thread loses while it polls: it is ready to run, and another task has its core.
 //!
 //! Ranks of this job are known by the counts of cores. Tasks of other jobs and containers are not,
-//! and claims of cores do not reach everywhere, so a rank that polls looks at what it loses. The
-//! kernel counts that for each thread. A look costs a few system calls, so looks are rare.
+//! and claims of cores do not reach everywhere, so a rank that polls checks its loss. The kernel
+//! counts that for each thread. A check costs a few system calls, so checks are rare.
 //!
 //! Threads of a rank share the record: another thread than the last begins anew.
 
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::read;
 
-/// Nanoseconds between two looks: several slices of the scheduler.
+/// Nanoseconds between two checks: several slices of the scheduler.
 const PERIOD: u64 = 10_000_000;
-/// Nanoseconds until the next look of a thread that loses time: the first time, and the most. A
+/// Nanoseconds until the next check of a thread that loses time: the first time, and the most. A
 /// thread that yields to tasks that are still there would lose time again if it polled.
 const FIRST_REST: u64 = 100_000_000;
 const LONGEST_REST: u64 = 1_600_000_000;
@@ -25,13 +25,13 @@ const MAY_LOSE: u64 = 10;
 pub(super) struct LostTime {
     /// The rank loses time.
     losing: AtomicBool,
-    /// The time of the next look.
+    /// The time of the next check.
     next: AtomicU64,
-    /// The thread of the last look, its time, and what the thread had waited for a core by then.
+    /// The thread of the last check, its time, and what the thread had waited for a core by then.
     thread: AtomicI32,
     since: AtomicU64,
     waited: AtomicU64,
-    /// The time until the next look, once time is lost.
+    /// The time until the next check, once time is lost.
     rest: AtomicU64,
 }
 
@@ -47,13 +47,13 @@ impl LostTime {
         }
     }
 
-    /// At the last look the rank lost time.
+    /// The rank had lost time at the last check.
     #[inline]
     pub(super) fn is_losing(&self) -> bool {
         self.losing.load(Relaxed)
     }
 
-    /// Looks at what the calling thread has lost, if it is time to.
+    /// Checks the loss of the calling thread, if a check is due.
     pub(super) fn look(&self, now: u64) {
         if now < self.next.load(Relaxed) {
             return;
@@ -107,7 +107,7 @@ fn second_number(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Looks at a thread that loses this share of each period, in thousandths.
+    /// Checks a thread that loses this share of each period, in thousandths.
     fn lose(lost: &LostTime, now: &mut u64, waited: &mut u64, share: u64) {
         let pause = lost.next.load(Relaxed).saturating_sub(*now).max(1);
         *now += pause;
@@ -154,7 +154,7 @@ mod tests {
             Some(1166870062)
         );
         assert_eq!(second_number(b"7"), None);
-        // Where the kernel counts nothing, there is no file.
+        // If the kernel counts nothing, there is no file.
         let before = waited();
         assert!(waited() >= before);
     }

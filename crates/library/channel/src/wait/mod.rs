@@ -5,8 +5,8 @@
 //! the scheduler; after the spin time it sleeps on its doorbell. Where another rank was last on its
 //! core, it sleeps at once: that rank cannot answer meanwhile. With more ranks than cores it
 //! yields at once, because its peer may need this core, and sleeps instead while tasks of other
-//! jobs make yields dear. Nonblocking calls never sleep for long, so a rank that loses its core to
-//! others while it makes them yields, too. A sleeper wakes at least every [`NAP`], to answer the
+//! jobs make yields costly. Nonblocking calls never sleep for long, so a rank that loses its core
+//! to others while it makes them yields, too. A sleeper wakes at least every [`NAP`], to answer the
 //! launcher and to notice its end.
 //!
 //! Invariants:
@@ -46,7 +46,7 @@ const USUAL_WAIT: u64 = 1_000_000_000;
 /// Fruitless polls of nonblocking calls between two yields, and between two answers to the
 /// launcher.
 const POLLS_PER_YIELD: u32 = 4;
-/// Fruitless polls of nonblocking calls between two looks for other ranks on the core.
+/// Fruitless polls of nonblocking calls between two checks for other ranks on the core.
 const POLLS_PER_LOOK: u32 = 64;
 /// Fruitless polls of nonblocking calls between two readings of the clock for lost time: within a
 /// slice of another task there are more.
@@ -97,7 +97,7 @@ impl Waiter {
         waiter
     }
 
-    /// The rank has got its first devices, late. What it has learned of its cores stays.
+    /// The rank has got its first devices, late. Its knowledge of its cores stays.
     pub fn add_devices(&self, router: &mut Router) {
         let by_processor = router.by_processor();
         self.policy.add_devices(router.only_devices(), by_processor);
@@ -252,7 +252,7 @@ impl Waiter {
         }
     }
 
-    /// Looks at the time that this rank loses to tasks of others, now and then.
+    /// Checks the time that this rank loses to tasks of others, now and then.
     #[cold]
     #[inline(never)]
     fn look_at_loss(&self, polls: u32) {
@@ -442,7 +442,7 @@ impl Waiter {
         };
         if nap > 0 {
             bell.wait(nap);
-            // A peer may look before this rank waits again.
+            // A peer may read the counts of this core before this rank waits again.
             self.core.is_shared();
         }
         self.sleepers.get_up(bell);
@@ -453,7 +453,7 @@ impl Waiter {
         thread.end(self.sleepers.bell.as_ref());
     }
 
-    /// One look of the progress thread: a round if nobody else makes one, and a sleep if there is
+    /// One step of the progress thread: a round if nobody else makes one, and a sleep if there is
     /// nothing to do.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use crate::core_counts::CoreWatch;
 
 /// The core of this rank.
 pub(super) struct OwnCore {
-    /// The ranks on this host's cores; `None` where the rank does not give way to others.
+    /// The ranks on this host's cores; `None` where the rank does not yield to others.
     watch: Option<CoreWatch>,
     yields: Yields,
 }
@@ -19,7 +19,7 @@ impl OwnCore {
         }
     }
 
-    /// The rank gives way to others.
+    /// The rank yields its core to others.
     pub(super) fn is_watched(&self) -> bool {
         self.watch.is_some()
     }
@@ -30,7 +30,7 @@ impl OwnCore {
         self.watch.as_ref().is_some_and(CoreWatch::core_is_shared)
     }
 
-    /// Yields are dear at this moment, and a sleep is possible.
+    /// Yields are costly at this moment, and a sleep is possible.
     pub(super) fn sleeps_instead(&self) -> bool {
         let sleeps = self.watch.is_some() && !self.yields.are_cheap();
         if sleeps {

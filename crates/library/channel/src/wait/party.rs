@@ -86,7 +86,7 @@ pub trait Party: Copy {
     fn progress(state: &mut Self::State) -> std::result::Result<bool, Self::Error>;
     /// Packets of this rank wait for room at a peer.
     fn needs_room(state: &Self::State) -> bool;
-    /// Tasks are under way.
+    /// Tasks are in progress.
     fn has_tasks(state: &Self::State) -> bool;
     /// Runs the tasks, without the lock. True if the condition of a wait may hold now, because
     /// something has changed since the last run, by a task or before it. A change is reported once,

@@ -1,9 +1,8 @@
 //! The times of waiting: how long a rank polls, yields and sleeps.
 //!
-//! Whether each rank of a host has a core is known once all of them have shown their cores, which
-//! may be after this rank began to wait; until then the rank takes itself for one of a crowd. What
-//! must always hold: the policy changes at most once for this reason, and once with the first
-//! devices of the rank.
+//! A rank learns whether each rank of its host has a core once all of them have shown their cores.
+//! It may wait before that; until then it assumes that the cores are oversubscribed. Invariant: the
+//! policy changes at most once for this reason, and once with the first devices of the rank.
 
 use knobs::Wait;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,7 +13,7 @@ const EAGER_POLLS: u32 = 2;
 /// answer takes, because a rank that returns from a yield just after the answer sees it late.
 const PATIENT_POLLS: u32 = 1024;
 /// Polls before the first yield while the devices move long messages, when all polls but the last
-/// are in their way.
+/// delay them.
 const BULK_POLLS: u32 = 8;
 /// Divisor of the spin time while processors move long messages.
 const BULK_HASTE: u64 = 2;
@@ -71,7 +70,8 @@ pub(super) struct Policy {
     open: AtomicBool,
     /// There are more ranks than cores, or there may be.
     crowded: AtomicBool,
-    /// Polls before the first yield, where it is crowded. Zero: the user has chosen the mode.
+    /// Polls before the first yield, where cores are oversubscribed. Zero: the user has chosen the
+    /// mode.
     eager_polls: AtomicU32,
     spin_time: u64,
     /// The rank sleeps early where it would keep others from a core.
@@ -161,7 +161,7 @@ impl Policy {
             || self.is_crowded() && self.has_polled(patience)
     }
 
-    /// It is time to yield, where it is crowded.
+    /// It is time to yield, where cores are oversubscribed.
     #[inline(always)]
     pub(super) fn has_polled(&self, patience: &Patience) -> bool {
         let limit = if patience.moves_bulk {
@@ -202,7 +202,7 @@ impl Policy {
         self.through_node.load(Ordering::Relaxed)
     }
 
-    /// The rank sleeps where it shares its core with a peer or where yields are dear.
+    /// The rank sleeps where it shares its core with a peer or where yields are costly.
     #[inline(always)]
     pub(super) fn gives_way(&self) -> bool {
         self.gives_way.load(Ordering::Relaxed)

@@ -4,7 +4,7 @@
 //! It sleeps until a peer rings the doorbell or a device raises an event, takes the lock for one
 //! round, and arms the doorbell again. While the rank's own calls make progress it leaves
 //! everything to them: it neither arms the doorbell, so that peers do not ring in vain, nor waits
-//! for the lock. It then looks again after a pause, which doubles up to [`LONGEST_PAUSE`].
+//! for the lock. It then tries again after a pause, which doubles up to [`LONGEST_PAUSE`].
 //!
 //! Invariants:
 //! - it never waits for the rank's lock, and holds it for one round at a time;
@@ -44,10 +44,10 @@ struct End {
     file: OwnedFd,
 }
 
-/// What the progress thread knows from one look to the next.
+/// State that the progress thread keeps from one step to the next.
 pub struct Watch {
     end: Arc<End>,
-    /// The rank's rounds and polls at the last look.
+    /// The rank's rounds and polls at the last step.
     pub(super) seen: u64,
     /// The next pause, in nanoseconds.
     pause: u64,
@@ -156,7 +156,7 @@ impl Watch {
     }
 }
 
-/// A rank, with what its waiter knows of its calls, at one look of the progress thread.
+/// A rank, with what its waiter knows of its calls, at one step of the progress thread.
 pub(super) struct Beside<'a, P> {
     pub party: &'a P,
     pub sleepers: &'a Sleepers,
@@ -166,7 +166,7 @@ pub(super) struct Beside<'a, P> {
 }
 
 impl<P: Assisted> Beside<'_, P> {
-    /// One look: a round if nobody else makes one, and a sleep if there is nothing to do.
+    /// One step: a round if nobody else makes one, and a sleep if there is nothing to do.
     pub(super) fn look(&self, watch: &mut Watch) -> std::result::Result<(), P::Error> {
         let Some(mut state) = self.party.try_lock() else {
             watch.pause();

@@ -31,7 +31,7 @@ pub(super) struct Sleepers {
     /// Threads that ring the doorbell for events; started at the rank's first sleep.
     events: OnceLock<Box<[EventThread]>>,
     /// The progress thread has moved something since a call last wanted to sleep: the call must
-    /// look again. Written under the rank's lock.
+    /// poll again. Written under the rank's lock.
     pub thread_moved: AtomicBool,
 }
 

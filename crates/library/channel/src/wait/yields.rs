@@ -1,7 +1,8 @@
 //! The price of yields. A yield between ranks of one job is cheap, but to a task of another job it
-//! gives a whole slice of milliseconds. So each yield is timed, and after a dear one the rank
-//! sleeps instead for a number of waits, which doubles while yields stay dear. Where other ranks of
-//! the job had the core meanwhile, the time may be that of their copies, and more of it is cheap.
+//! gives a whole slice of milliseconds. So each yield is timed, and after a costly one the rank
+//! sleeps instead for a number of waits, which doubles while yields stay costly. Where other ranks
+//! of the job had the core meanwhile, the time may be that of their copies, and more of it is
+//! cheap.
 //!
 //! Threads of a rank share the counts: a lost update delays a decision only.
 
@@ -11,12 +12,12 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 const CHEAP: u64 = 50_000;
 /// The longest cheap yield to other ranks of the job, in nanoseconds: shorter than a slice.
 const CHEAP_AMONG_RANKS: u64 = 1_000_000;
-/// Waits without a yield after the first dear one.
+/// Waits without a yield after the first costly one.
 const FIRST_REST: u32 = 16;
 /// Most waits without a yield: together some tens of slices, so that trying again costs little
 /// beside loops, and the disturbances of the start are soon over.
 const LONGEST_REST: u32 = 512;
-/// Cheap yields in a row after which dear ones are forgotten.
+/// Cheap yields in a row after which costly ones are forgotten.
 const FORGET_AFTER: u32 = 256;
 
 /// The yields of a rank.
@@ -24,7 +25,7 @@ const FORGET_AFTER: u32 = 256;
 pub(super) struct Yields {
     /// Waits left without a yield.
     rest: AtomicU32,
-    /// Waits without a yield after the next dear one.
+    /// Waits without a yield after the next costly one.
     next_rest: AtomicU32,
     /// Cheap yields in a row.
     cheap: AtomicU32,

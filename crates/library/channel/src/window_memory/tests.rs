@@ -48,7 +48,7 @@ fn a_range_has_the_stripes_of_its_bytes() {
         (one.left_in_stripe(0), one.left_in_stripe(4097)),
         (4096, 4095)
     );
-    // A wish is taken within limits, as a power of two.
+    // A requested length is taken within limits, as a power of two.
     assert_eq!(members(100)[0].left_in_stripe(0), 128);
     assert_eq!(members(1)[0].left_in_stripe(0), 64);
 }

@@ -3,7 +3,7 @@
 use crate::catalogue::{NamedValue, Sheet};
 use crate::system::System;
 
-/// What is known of a machine, or of two machines whose figures are divided.
+/// A case: the facts known of a machine, or of two machines whose figures are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Case {
     /// A machine whose MPI library is named and in the catalogue, or a benchmark of its devices.
@@ -53,7 +53,7 @@ impl Case {
         }
     }
 
-    /// Whether it is of two machines.
+    /// The case is of two machines.
     pub fn is_ratio(self) -> bool {
         self >= Case::RatioEqual
     }
@@ -72,7 +72,7 @@ impl Case {
     }
 }
 
-/// Whether a document names the MPI library of a machine.
+/// A document names the MPI library of a machine.
 pub fn names_library(machine: &Sheet) -> bool {
     let assumed = machine.uncertain().into_iter();
     !assumed
@@ -80,7 +80,7 @@ pub fn names_library(machine: &Sheet) -> bool {
         .any(|one| one.path == "software" && one.standing == "assumed")
 }
 
-/// Whether hosts and MPI libraries of two machines cost the same.
+/// Hosts and MPI libraries of two machines cost the same.
 pub fn have_equal_hosts(one: &Sheet, other: &Sheet) -> bool {
     // Neither makes a message slower.
     const FREE: [&str; 2] = ["cores", "price"];

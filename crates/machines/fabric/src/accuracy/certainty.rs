@@ -1,8 +1,8 @@
-//! How sure it is that one machine is faster than another, from the errors of ratios.
+//! The certainty that one machine is faster than another, from the errors of ratios.
 //!
-//! What the network costs of a time is off by the error of its kind of figure. An order that stays
-//! with this error is fairly sure; one that stays with twice the error is sure. Twice means its
-//! square, as errors are factors.
+//! The share of a time that the network costs is off by the error of its kind of figure. An order
+//! that stays with this error is fairly sure; one that stays with twice the error is sure. Twice
+//! means its square, as errors are factors.
 
 use super::case::Case;
 use super::table::FigureKind;
@@ -49,8 +49,8 @@ impl Side<'_> {
     }
 }
 
-/// How sure it is that `best` takes at most `margin` times as long as `rival`. `factor`: nine in
-/// ten ratios of figures of a kind are within this factor of their prediction.
+/// The certainty that `best` takes at most `margin` times as long as `rival`. `factor`: nine in ten
+/// ratios of figures of a kind are within this factor of their prediction.
 pub fn certainty(
     best: Side,
     rival: Side,

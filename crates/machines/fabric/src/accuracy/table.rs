@@ -67,7 +67,7 @@ impl FigureKind {
         }
     }
 
-    /// Whether figures of this kind are times.
+    /// Figures of this kind are times.
     pub fn is_latency(self) -> bool {
         self <= FigureKind::LongLatency
     }

@@ -61,7 +61,7 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// Whether one value belongs to both.
+    /// One value belongs to both.
     pub(super) fn shares_with(&self, other: &Movement) -> bool {
         let mut own = self.values.iter();
         own.any(|value| other.values.iter().any(|other| other.paths == value.paths))

@@ -49,7 +49,7 @@ pub struct Fitted {
     pub left_out: Vec<f64>,
 }
 
-/// Coordinates of movements: their places and positions. What is not named stays.
+/// Coordinates of movements: their places and positions. Movements that are not named stay.
 pub type Coordinates = Vec<(usize, f64)>;
 
 /// Fits a machine to figures by its movements `free`. `predict` gives the predictions of all

@@ -24,7 +24,7 @@ pub struct Outputs {
     pub mtu: Option<(u64, usize)>,
 }
 
-/// Reads the outputs of a text. An error if it holds no figure, or a line that looks like one and
+/// Reads the outputs of a text. An error if it holds no figure, or a line that begins like one and
 /// is none.
 pub fn read(text: &str) -> Result<Outputs, WrongLine> {
     let mut outputs = Outputs::default();

@@ -20,7 +20,7 @@ pub(super) struct Section {
     /// The tool by the name of its command; empty: one that no benchmark repeats.
     pub(super) test: &'static str,
     pub(super) pairs: usize,
-    /// Whether the reason for which it is left out was given.
+    /// The text gave the reason for which this section is left out.
     pub(super) is_named: bool,
     title: String,
     format: Format,

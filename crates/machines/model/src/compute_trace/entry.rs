@@ -79,17 +79,17 @@ fn is_one_of(names: &[&str], call: &str) -> bool {
         .is_some_and(|name| names.contains(&name))
 }
 
-/// Whether a call of this name is a wait.
+/// A call of this name is a wait.
 pub(super) fn is_wait(call: &str) -> bool {
     is_one_of(&WAITS, call)
 }
 
-/// Whether a call of this name is a question.
+/// A call of this name is a question.
 pub(super) fn is_question(call: &str) -> bool {
     is_one_of(&QUESTIONS, call) || call.starts_with("MPI_Status_")
 }
 
-/// Whether a call of this name is one of a message between two ranks.
+/// A call of this name is one of a message between two ranks.
 pub(super) fn is_between_two(call: &str) -> bool {
     is_one_of(&BETWEEN_TWO, call.strip_suffix("_c").unwrap_or(call))
 }
@@ -127,17 +127,17 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// Whether the line is of polls.
+    /// The line is of polls.
     pub(super) fn is_poll(&self) -> bool {
         self.times > 0 || is_one_of(&POLLS, self.name)
     }
 
-    /// Whether the line is of a sure call.
+    /// The line is of a sure call.
     pub(super) fn is_sure(&self) -> bool {
         !self.is_poll() && !is_wait(self.name) && !is_question(self.name)
     }
 
-    /// Whether the result of the call depends on time.
+    /// The result of the call depends on time.
     pub(super) fn is_choice(&self) -> bool {
         let from_any = || key::parse(self.key).is_some_and(|key| key.peer == Some(ANY_SOURCE));
         self.is_poll() || is_one_of(&CHOICES, self.name) || !self.key.is_empty() && from_any()
@@ -153,7 +153,7 @@ impl<'a> Entry<'a> {
         (u128::from(self.nanos) * u128::from(calls) / u128::from(self.calls())) as u64
     }
 
-    /// Whether both are of the same call.
+    /// Both lines are of the same call.
     pub(super) fn is_of(&self, other: &Entry) -> bool {
         (self.name, self.times, self.key) == (other.name, other.times, other.key)
     }

@@ -45,7 +45,7 @@ impl ComputeTrace {
         })
     }
 
-    /// Whether all traces have the same calls on every rank, so that a number names the same call
+    /// All traces have the same calls on every rank, so that a number names the same call
     /// in each.
     pub fn have_equal_calls(traces: &[&ComputeTrace]) -> bool {
         let same = |two: &[&ComputeTrace]| {

@@ -6,16 +6,16 @@
 //! one it is *additional*.
 //!
 //! For the rest, a rank either goes on with a loop that it left in the recording, or leaves one
-//! earlier. The two are told apart by how often the recording has each continuation after the call
-//! before: that of a loop is the more frequent. Going on is an additional call, which takes the
-//! mean of its kind. Leaving jumps to the next place with this continuation, and *leaves out* what
-//! lies between.
+//! earlier. The two are distinguished by how often the recording has each continuation after the
+//! call before: that of a loop is the more frequent. Going on is an additional call, which takes
+//! the mean of its kind. Leaving jumps to the next place with this continuation, and *leaves out*
+//! what lies between.
 
 use std::collections::{HashMap, HashSet};
 
 use super::entry::{Entry, STEP, is_between_two};
 
-/// The ways in which a replay differs from the recording of its rank.
+/// The differences between a replay and the recording of its rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// The computing that was not recorded, in nanoseconds.

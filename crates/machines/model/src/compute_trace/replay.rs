@@ -7,8 +7,8 @@
 //! that of the record.
 //!
 //! Where the program decides by time, sure calls may differ too: [`super::other_calls`] says how
-//! they go on. What is charged is then what was recorded, less what is left out, and what is
-//! invented ([`Differences`]).
+//! they go on. The time that is charged is then the recorded time, less the time left out, plus the
+//! invented time ([`Differences`]).
 
 use std::collections::HashSet;
 use std::fs::File;

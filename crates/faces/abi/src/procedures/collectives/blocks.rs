@@ -128,7 +128,7 @@ impl<'a> UserBlocks<'a> {
         }
     }
 
-    /// Whether all blocks have the same size.
+    /// All blocks have the same size.
     #[inline(always)]
     pub(super) fn is_even(&self) -> bool {
         matches!(self.shape, BlockShape::Even(..))

@@ -68,7 +68,7 @@ fn accumulate_near(
     let op = datatype::Op::from_handle(op.0)?;
     let ty = Predefined::from_handle(target.datatype.0)?;
     let origin = match (op, result) {
-        // The origin is not looked at, and may be anything.
+        // The origin is not read, and may be anything.
         (datatype::Op::NoOp, Some(result)) => result,
         (datatype::Op::NoOp, None) => return None,
         _ => origin,
@@ -234,7 +234,7 @@ operations! {
         };
 }
 
-/// The operands of an operation, which `MPI_NO_OP` does not look at.
+/// The operands of an operation, which `MPI_NO_OP` does not read.
 fn operands(
     state: &State,
     origin: UserBuffer,

@@ -183,7 +183,8 @@ fn threads_that_allocate_and_free_watched_memory_go_on() {
     }
     drop(give);
     free.join().unwrap();
-    // Whether the allocator gives memory back depends on what else has memory in this process.
+    // The allocator may or may not give memory back: that depends on what else has memory in this
+    // process.
     let address = map(0, LEN, 0).unwrap();
     bench.touch((address, LEN, Exposed::ToRead));
     unmap(address, LEN);

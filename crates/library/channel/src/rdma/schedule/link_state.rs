@@ -261,9 +261,9 @@ impl LinkState {
     }
 
     /// A completion of `bytes` posted at `posts` ends at `now`. The bandwidth follows from the time
-    /// between two completions if the later work was posted before the earlier completion had been
-    /// under way, however late the poll that found it. Otherwise the link may have idled between
-    /// them, and the time also contains a round trip.
+    /// between two completions if the later work was posted before the acknowledgement behind the
+    /// earlier completion was in flight, however late the poll that found it. Otherwise the link
+    /// may have idled between them, and the time also contains a round trip.
     fn learned(&mut self, posts: Posts, bytes: u64, now: u64, late: Option<u64>) -> Option<Sample> {
         let start = self.previous.map_or(0, |(at, _)| at).max(posts.first);
         let elapsed = now.saturating_sub(start);

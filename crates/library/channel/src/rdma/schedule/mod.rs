@@ -43,8 +43,8 @@ pub(super) use link_state::LinkTraits;
 use links::Links;
 use static_policy::StaticPolicy;
 
-/// The schedules of an endpoint: one for each flow. What this rank sends and what it reads do not
-/// share the bandwidth of a link, so neither counts as work of the other.
+/// The schedules of an endpoint: one for each flow. Sends and reads of this rank do not share the
+/// bandwidth of a link, so neither counts as work of the other.
 pub(super) struct Schedules {
     /// Of packets and writes.
     pub out: Schedule,

@@ -92,7 +92,7 @@ pub(super) struct Simulator {
     /// The time from a completion to the poll of the rank that it wakes; 0: the rank never sleeps.
     pub wake: u64,
     /// The time for which the peer's process has no processor after it has found nothing to do for
-    /// [`PATIENCE`]. What arrives meanwhile completes afterwards.
+    /// [`PATIENCE`]. Bytes that arrive meanwhile complete afterwards.
     pub away: u64,
     /// The time until which the peer has work, or is away.
     peer_until: u64,
