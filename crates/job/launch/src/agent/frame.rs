@@ -18,10 +18,8 @@ use secret::Secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::tree::{TreeOrder, TreeReport};
 use crate::Program;
 use crate::binding::BindingRequest;
-use crate::exchange::shape::Shape;
 use crate::exchange::{Down, Up};
 use crate::output::{OutputOptions, OutputTarget};
 use crate::process_exit::ProcessExit;
@@ -74,10 +72,6 @@ pub(crate) struct StartOrder {
     pub verbose: bool,
     /// Whether ranks stop before their first instruction, until SIGCONT.
     pub held: bool,
-    /// The number of this host.
-    pub host: usize,
-    /// The degree of the tree of agents. 0: a star.
-    pub degree: usize,
     /// The number of the first rank.
     pub first: usize,
     /// The number of ranks to start.
@@ -129,22 +123,17 @@ impl StartOrder {
             )),
         }
     }
-}
 
-impl StartOrder {
-    /// The hosts of the job and the shape of the tree, if the order is possible. The error is the
-    /// reason.
-    pub(crate) fn placed(&self) -> Result<(Hosts, Shape), String> {
+    /// The hosts of the job, if the order is possible. The error is the reason.
+    pub(crate) fn placed(&self) -> Result<Hosts, String> {
         self.check()?;
         let hosts = Hosts::parse(&self.hosts, self.ranks).map_err(|why| why.to_string())?;
-        let shape = Shape::of(self.degree, &hosts);
-        let is_own = self.host < shape.agents()
-            && shape.own(self.host) == (self.first..self.first + self.count);
-        match is_own {
-            true => Ok((hosts, shape)),
+        let own = self.first..self.first + self.count;
+        match hosts.beside(self.first).eq(own) {
+            true => Ok(hosts),
             false => Err(format!(
-                "it orders ranks that are not those of host {}",
-                self.host
+                "it orders {} ranks from {}, which are not those of one host",
+                self.count, self.first
             )),
         }
     }
@@ -177,7 +166,6 @@ pub(crate) enum ToAgent {
         signals: Vec<i32>,
         hurry: bool,
     },
-    Tree(TreeOrder),
 }
 
 /// A frame from the agent.
@@ -210,11 +198,10 @@ pub(crate) enum FromAgent {
     InputClosed,
     /// A sign of life.
     Beat,
-    /// The exchange of this agent and of those below it.
+    /// The agent's part of the exchange.
     Up(Up),
-    /// This rank, here or below, broke a rule of the key-value store.
+    /// This rank broke a rule of the key-value store.
     Misused(usize, String),
-    Tree(TreeReport),
 }
 
 /// A connection between launcher and agent: two pipes, and the bytes on their way.
@@ -289,12 +276,6 @@ impl FrameLink {
         self.writer
             .as_ref()
             .map_or(0, |_| self.leaving.rest().len())
-    }
-
-    /// The memory of bytes that have arrived.
-    #[cfg(test)]
-    pub(super) fn unread(&self) -> usize {
-        self.arrived.bytes.capacity()
     }
 
     /// Ends the link: nothing more is read or written.
@@ -537,8 +518,6 @@ mod tests {
             allow_other_mpi: false,
             verbose: false,
             held: false,
-            host: 0,
-            degree: 0,
             first,
             count,
             hosts: String::new(),
@@ -579,6 +558,18 @@ mod tests {
         ] {
             let order = order(first, count, ranks);
             assert_eq!(order.check().is_ok(), is_valid, "{first} {count} {ranks}");
+        }
+    }
+
+    #[test]
+    fn an_order_has_all_ranks_of_one_host() {
+        for (first, count, is_valid) in [(0, 2, true), (2, 2, true), (1, 2, false), (2, 1, false)] {
+            let hosts = "0*2,1*2".into();
+            let order = StartOrder {
+                hosts,
+                ..order(first, count, 4)
+            };
+            assert_eq!(order.placed().is_ok(), is_valid, "{first} {count}");
         }
     }
 
